@@ -37,7 +37,7 @@ from agent_core.result import ActResult, Ending
 from agent_core.retry import RETRIES
 from agent_core.session import GateState, Session, Status
 from agent_core.summing import Summary
-from agent_core.texts import say
+from agent_core.texts import say, told
 
 # Another try may help: told to the model, or done by code.
 RETRIABLE = (ActionFailed, AppNotFound, TextInputFailed, CommandFailed, KnowledgeError)
@@ -79,7 +79,7 @@ class Actor:
         try:
             return await self._act(judgement.action, seen, judgement.to_ask)
         except RETRIABLE as error:
-            return ActResult(say(self._session.lang, "run.failed", error=error), ok=False)
+            return ActResult(say(self._session.lang, "run.failed", error=told(error, self._session.lang)), ok=False)
 
     async def before_model(self, flow: ReplyFlow, seen: Observation) -> ActResult | None:
         """What the reply flow does of itself; it is tried again a few times, as the model would."""

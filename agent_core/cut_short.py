@@ -8,7 +8,7 @@ from agent_core.errors import ModelLimit, PhonedeskError
 from agent_core.ports import LedgerConflict
 from agent_core.result import Ending
 from agent_core.session import Session, Status
-from agent_core.texts import say
+from agent_core.texts import say, told
 
 log = structlog.get_logger(__name__)
 
@@ -31,9 +31,8 @@ def owes_answers(session: Session) -> bool:
 def end_by(session: Session, error: PhonedeskError | LedgerConflict) -> None:
     """What went wrong becomes the outcome."""
     kind = error.kind if isinstance(error, PhonedeskError) else "ledger"
-    ending = Ending(Status.FAILED, str(error))
-    if isinstance(error, ModelLimit):
-        ending = cut_short(session, str(error))
+    why = told(error, session.lang) if isinstance(error, PhonedeskError) else str(error)
+    ending = cut_short(session, why) if isinstance(error, ModelLimit) else Ending(Status.FAILED, why)
     if ending.status is Status.FAILED:
         session.error_kind = kind
     log.warning("run_cut_short", run_id=session.run_id, status=ending.status.value, kind=kind, error=str(error))

@@ -26,7 +26,9 @@ class NoKnowledge:
     name = "none"
 
     async def retrieve(self, query: str) -> Sequence[Record]:
-        raise KnowledgeNotFound("No knowledge base is configured.", advice="Set PHONEDESK_KNOWLEDGE__PROVIDER.")
+        raise KnowledgeNotFound(
+            "No knowledge base is configured.", advice="Set PHONEDESK_KNOWLEDGE__PROVIDER.", key="no_knowledge"
+        )
 
     async def close(self) -> None:
         return None

@@ -7,6 +7,7 @@ the text files, filled in with ``values``), for people who are told in their lan
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 
@@ -58,7 +59,7 @@ class DeviceOffline(DeviceError):
     """The phone is not attached, is offline, or went away in the middle."""
 
     kind = "device.offline"
-    default_advice = "Check the cable or the network, and `adb devices`."
+    default_advice = "Check the cable or the network; `phonedesk devices` lists the phones."
 
 
 class DeviceUnauthorized(DeviceError):
@@ -126,6 +127,25 @@ class LearningFailed(DeviceError):
 
     kind = "device.learning"
     default_advice = "Open the chat by hand and use --here, or write a kit with phonedesk apps export."
+
+
+@dataclass(frozen=True, slots=True)
+class ModelNames:
+    """Where an endpoint's settings are written, as errors name them: variables, or options of a command."""
+
+    base_url: str = "PHONEDESK_MODEL__BASE_URL"
+    name: str = "PHONEDESK_MODEL__NAME"
+    api_key: str = "PHONEDESK_MODEL__API_KEY"
+    timeout_seconds: str = "PHONEDESK_MODEL__TIMEOUT_SECONDS"
+
+    @classmethod
+    def of(cls, section: str) -> ModelNames:
+        """Those of another section of the settings, such as PLANNER."""
+        names = {field.name: f"PHONEDESK_{section}__{field.name.upper()}" for field in fields(cls)}
+        return cls(**names)
+
+
+MODEL_NAMES = ModelNames()
 
 
 class ModelError(PhonedeskError):

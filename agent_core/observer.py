@@ -135,7 +135,7 @@ class Observer:
             settle += still.seconds - still.capturing
             waited += time.monotonic() - asked
             if not look.screen.awake:
-                raise ScreenOff("The screen went off.")
+                raise ScreenOff("The screen went off.", key="screen_went_off")
             nodes = await self._nodes(look.window, frame) if read or self.veil.needs_tree else None
             in_app = profile is not None and look.window.package in profile.packages
             # A screen that never rests (a moving sticker) is held against its tree by what both say alone.

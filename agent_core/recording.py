@@ -22,6 +22,7 @@ from agent_core.result import ActResult
 from agent_core.screen.marks import mark, to_jpeg
 from agent_core.screen.veil import Veil
 from agent_core.session import Question, QuestionKind, ReplyRecord, Session, Status, StepRecord, StepVerdict
+from agent_core.texts import told
 from agent_core.thinking import Thought
 from agent_core.trajectory import Tape, Trajectory
 
@@ -107,7 +108,7 @@ class Recorder:
         except (LeaseLost, ModelLimit):
             raise  # the phone is somebody else's; nobody was asked
         except PhonedeskError as error:
-            taken.result = ActResult(str(error), ok=False)
+            taken.result = ActResult(told(error, self._session.lang), ok=False)
             await self._step(taken, taken.result)
             raise
         if taken.thought is not None and taken.result is not None:

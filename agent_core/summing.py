@@ -14,7 +14,7 @@ from agent_core.model.words import summary_text
 from agent_core.observer import Observation
 from agent_core.screen.veil import secret_boxes
 from agent_core.session import KeptNote, Session
-from agent_core.texts import say
+from agent_core.texts import fault, say
 
 MOST_NOTES = 100  # of a run, summaries among them
 LONGEST_NOTE = 4_000  # characters, each
@@ -70,7 +70,7 @@ class Summary:
         try:
             return await self.model.ask(self._messages(session, seen, wish))
         except ModelError as error:
-            raise ActionFailed(say(session.lang, "run.summary_failed", error=error.message)) from None
+            raise ActionFailed(say(session.lang, "run.summary_failed", error=fault(error, session.lang))) from None
 
     def _messages(self, session: Session, seen: Observation, instruction: str) -> list[Message]:
         text = summary_text(

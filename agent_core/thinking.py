@@ -20,7 +20,7 @@ from agent_core.questions import stuck
 from agent_core.result import ActResult
 from agent_core.session import Session
 from agent_core.summing import Summary
-from agent_core.texts import Lang, catalogue, say
+from agent_core.texts import Lang, say, told
 
 PARSE_TRIES = 3
 
@@ -104,11 +104,7 @@ class Thinker:
 
 
 def in_words(error: ModelError, lang: Lang) -> ModelError:
-    """The error, told in the language of the run where there is a text for it: one of its own, or that of its kind."""
-    text = f"model.{error.key or error.kind.removeprefix('model.')}"
-    if text not in catalogue(lang):
-        return error
-    said = say(lang, text, **{"error": error.message, **error.values})
-    told = type(error)(said, advice="", key=error.key, **error.values)
-    told.retried = error.retried
-    return told
+    """The error, told in the language of the run."""
+    made = type(error)(told(error, lang), advice="", key=error.key, **error.values)
+    made.retried = error.retried
+    return made

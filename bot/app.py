@@ -11,16 +11,14 @@ from dataclasses import dataclass, field
 
 import structlog
 from PIL import Image
-from sqlalchemy.exc import DBAPIError
 
-from agent_core import extras
 from agent_core.agent import PhoneAgent
 from agent_core.delivery.leftovers import clear_in_front
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.discovery import connect, find_device
 from agent_core.devices.adb.server import AdbServer, DeviceEntry, open_adb
 from agent_core.devices.base import Device
-from agent_core.errors import ConfigInvalid, ModelLimit, PhonedeskError
+from agent_core.errors import MODEL_NAMES, ModelLimit, ModelNames, PhonedeskError
 from agent_core.gate import PolicyName, reply_task
 from agent_core.model.base import Model
 from agent_core.observer import Observer, SeenPage
@@ -36,6 +34,7 @@ from agent_core.texts import kept_language
 from agent_core.thinking import in_words
 from agent_core.trajectory import Trajectory
 from bot.counting import CountedRuns, Counts
+from bot.database import open_database
 from bot.knowledge import build_knowledge, own_entries
 from bot.limits import StoredMeter
 from bot.models import any_sees, build_chooser, build_model, model_profile_of
@@ -49,7 +48,7 @@ from scheduler.ports import StoredRuns
 from scheduler.sweeps.leg import SweepEyes
 from scheduler.worker import lease_of
 from storage.contacts import Contacts
-from storage.engine import Database, database_url
+from storage.engine import Database
 from storage.ledger import StoredLedger
 from storage.phones import Phones
 from storage.trajectories import Trajectories
@@ -57,7 +56,6 @@ from storage.trajectories import Trajectories
 log = structlog.get_logger(__name__)
 
 CONNECT_EVERY_SECONDS = 10.0  # how often a phone that is reached by network is looked for again
-DATABASE_PATIENCE = 75.0  # seconds for which a database that was there and goes away is waited for
 CONNECT_WAIT_SECONDS = 1.0  # how long a list waits for one that is missing, where others are there
 
 
@@ -313,39 +311,13 @@ def question_times(settings: Settings) -> QuestionTimes:
     return QuestionTimes(wanted.deadline_minutes, wanted.remind_minutes, wanted.escalate_minutes)
 
 
-async def open_database(settings: Settings) -> Database:
-    """The database, its tables brought up to this release. ConfigInvalid where it cannot be opened.
-
-    ExtraMissing for PostgreSQL without its driver.
-    """
-    if database_url(settings.url).get_backend_name() != "sqlite":
-        extras.require("postgres")
-    try:
-        settings.data_dir.mkdir(parents=True, exist_ok=True)
-        db = Database(settings.url)
-    except OSError as error:
-        raise ConfigInvalid(f"The data folder cannot be used: {error}.", advice="Set PHONEDESK_DATA_DIR.") from None
-    try:
-        await db.migrate()
-    except (OSError, DBAPIError) as error:
-        await db.close()
-        raise ConfigInvalid(
-            f"The database cannot be opened: {getattr(error, 'orig', error)}.",
-            advice="Check PHONEDESK_DATABASE_URL and that the server runs.",
-        ) from None
-    except BaseException:
-        await db.close()
-        raise
-    db.patience = DATABASE_PATIENCE
-    return db
-
-
 @asynccontextmanager
-async def open_core(settings: Settings) -> AsyncIterator[Core]:
+async def open_core(settings: Settings, names: ModelNames = MODEL_NAMES) -> AsyncIterator[Core]:
+    """Open all of it. ``names``: where the model's settings are written, if that is not the environment."""
     db = await open_database(settings)
     counts = Counts()
     meter = StoredMeter(db, settings, counts)
-    model = build_model(settings, meter)
+    model = build_model(settings, meter, names)
     store = own_entries(settings, db)
     knowledge = await build_knowledge(settings, store)
     chooser, reader = build_chooser(settings, meter), build_reader(settings, model)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from agent_core.errors import KnowledgeError, ModelError, PhonedeskError
 from agent_core.model.client import ChatModel
 from agent_core.ports import KnowledgeBase
+from agent_core.texts import fault
 from bot.app import Core
 from bot.knowledge import knowledge_config
 from bot.limits import Counted
@@ -52,7 +53,7 @@ class Health:
         try:
             entries = await self._core.phones() if device.here else []
         except PhonedeskError as error:
-            entries, why[""] = [], error.message
+            entries, why[""] = [], self._told(error)
         states = {entry.serial: entry.state for entry in entries}
         for phone in (await fleet_of(self._core).phones()).values():
             if phone.host not in {"", own} and states.get(phone.serial) != USABLE:  # of ours adb has just told
@@ -66,9 +67,9 @@ class Health:
         await self._follow()
         first = ""
         for model in self._models:
-            if not (why := await _why_not(model, doubted)):
+            if (why := await _why_not(model, doubted)) is None:
                 return ""
-            first = first or why
+            first = first or self._told(why)
         return first
 
     async def knowledge(self, doubted: bool) -> str:
@@ -78,7 +79,7 @@ class Health:
             try:
                 await base.retrieve(QUERY)
             except KnowledgeError as error:
-                return f"{base.name}: {error.message}"
+                return f"{base.name}: {self._told(error)}"
             except (sqlite3.Error, OSError) as error:  # our own store: its file, or the disk
                 return f"{base.name}: {error}"
         return ""
@@ -90,6 +91,9 @@ class Health:
         except OSError as error:
             return str(error)
         return "" if free >= DISK_MB else f"{free} MB"
+
+    def _told(self, error: PhonedeskError) -> str:
+        return fault(error, self._core.settings.lang)
 
     async def _follow(self) -> None:
         """Ask what runs ask now: the settings may have been changed."""
@@ -110,7 +114,7 @@ def _models(core: Core) -> list[ChatModel]:
     return [chat_model(endpoint, settings, meter, timeout=MODEL_SECONDS) for endpoint in endpoints(settings)]
 
 
-async def _why_not(model: ChatModel, doubted: bool) -> str:
+async def _why_not(model: ChatModel, doubted: bool) -> ModelError | None:
     """The list of models, which is free. Only where that is not enough a reply of a few tokens is asked for."""
     why = await model.unreachable()
     if why or not doubted:
@@ -118,8 +122,8 @@ async def _why_not(model: ChatModel, doubted: bool) -> str:
     try:
         await model.complete(ASKING)
     except ModelError as error:
-        return error.message
-    return ""
+        return error
+    return None
 
 
 def _remote(settings: Settings) -> tuple[KnowledgeBase, ...]:

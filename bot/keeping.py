@@ -24,7 +24,7 @@ from pydantic import AwareDatetime, BaseModel, StrictInt
 from sqlalchemy.engine.url import make_url
 
 from agent_core.errors import ConfigInvalid, PhonedeskError
-from bot.app import open_database
+from bot.database import open_database
 from bot.knowledge import knowledge_file
 from bot.release import release
 from bot.settings.layers import Settings
@@ -102,6 +102,7 @@ async def back_up(settings: Settings, to: Path) -> Backup:
         raise ConfigInvalid(
             "The database is PostgreSQL, and everything is in it; nothing was written.",
             advice='Use: pg_dump --format=custom --file=desk.dump "$PHONEDESK_DATABASE_URL" (see the how-to).',
+            key="backup_postgres",
         )
     return await asyncio.to_thread(_back_up, settings, to, datetime.now(UTC))
 

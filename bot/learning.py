@@ -34,7 +34,12 @@ async def show_chat(
     """
     async with _phone(core, serial, interruptible=interruptible) as (device, lease):
         if not set(app.packages) & set(await device.packages()):
-            raise AppNotFound(f"{app.name} is not on the phone {device.serial}.")
+            raise AppNotFound(
+                f"{app.name} is not on the phone {device.serial}.",
+                key="learn_no_app",
+                app=app.name,
+                phone=device.serial,
+            )
         version = await version_of(device, app)
         if not version:
             said = f"The phone does not tell the version of {app.name}."

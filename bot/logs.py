@@ -272,7 +272,12 @@ def _opened(file: LogFile) -> _Lines:
         ) from None
     except OSError as error:
         said = f"The log file {file.path} cannot be written: {error.strerror}."
-        raise ConfigInvalid(said, advice="Set PHONEDESK_LOG_FILE, or make its folder and allow us to write.") from None
+        raise ConfigInvalid(
+            said,
+            advice="Set PHONEDESK_LOG_FILE, or make its folder and allow us to write.",
+            key="no_log_file",
+            why=error,
+        ) from None
 
 
 def uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agent_core.errors import MODEL_NAMES, ModelNames
 from agent_core.model.base import Model, Usage
 from agent_core.model.client import ChatModel
 from agent_core.model.fallback import Fallbacks, Mind
@@ -13,16 +14,19 @@ from bot.settings.layers import Settings
 from bot.settings.sections import EndpointSettings, PriceSettings
 from knowledge.choosing import ModelChooser
 
+FALLBACKS = "PHONEDESK_MODEL__FALLBACKS"
+FALLBACK_NAMES = ModelNames(base_url=FALLBACKS, name=FALLBACKS, api_key=FALLBACKS)
 
-def build_model(settings: Settings, meter: Meter | None = None) -> Model:
-    """What a run asks. ``meter`` is told of each call."""
+
+def build_model(settings: Settings, meter: Meter | None = None, names: ModelNames = MODEL_NAMES) -> Model:
+    """What a run asks. ``meter`` is told of each call; ``names``: where the first model's settings are written."""
     wanted = settings.model
     first, *others = endpoints(settings)
     if not others:
-        return chat_model(first, settings, meter)
+        return chat_model(first, settings, meter, names=names)
     minds = [
-        Mind(chat_model(endpoint, settings, meter, alone=False), endpoint_profile(endpoint))
-        for endpoint in (first, *others)
+        Mind(chat_model(endpoint, settings, meter, alone=False, names=one), endpoint_profile(endpoint))
+        for endpoint, one in ((first, names), *((other, FALLBACK_NAMES) for other in others))
     ]
     return Fallbacks(minds, again_after=wanted.fallback_seconds, meter=meter)
 
@@ -39,6 +43,7 @@ def chat_model(
     *,
     timeout: float | None = None,
     alone: bool = True,
+    names: ModelNames = MODEL_NAMES,
 ) -> ChatModel:
     """The client of one endpoint. ``timeout``: instead of its own, where that is longer. Others as ``ChatModel``."""
     profile = endpoint_profile(endpoint)
@@ -58,6 +63,7 @@ def chat_model(
         alone=alone,
         meter=meter,
         proxy=settings.model_proxy,
+        names=names,
     )
 
 

@@ -29,6 +29,7 @@ from agent_core.planner.planner import Planner
 from agent_core.planner.tools import battery_tool
 from agent_core.planner.words import texts
 from agent_core.proxies import ProxySetting
+from agent_core.texts import told
 from bot.app import Core
 from bot.desk.plans_port import NewPlan
 from bot.plan_past import note_of, written
@@ -292,7 +293,7 @@ class PlanService:
         try:
             planner = await self._planner_now()
         except ConfigError as error:  # of a tool that was named while we ran
-            return PlanFailed(str(error))
+            return PlanFailed(told(error, new.lang))
         memory = Memory(self._conversations, new.session)
         return await planner.plan(order, executor, memory, partial(self._tell, plan))
 
@@ -332,7 +333,12 @@ class PlanService:
         known = {**self._extra, **{tool.name: tool for tool in own_tools(wanted.tools)}}
         if missing := [name for name in wanted.tools if name not in known]:
             advice = "Your own tools are read at the start: restart phonedesk."
-            raise ConfigInvalid(f"There was no tool {missing[0]!r} when this process began.", advice=advice)
+            raise ConfigInvalid(
+                f"There was no tool {missing[0]!r} when this process began.",
+                advice=advice,
+                key="tool_not_there",
+                name=missing[0],
+            )
         extra = [known[name] for name in wanted.tools]
         return Planner(
             wanted.base_url,

@@ -133,6 +133,8 @@ class Reloader:
             raise ConfigInvalid(
                 f"{file} is not there any more; its settings are kept.",
                 advice="Put it back. To work without it, restart.",
+                key="file_vanished",
+                file=file,
             )
 
 

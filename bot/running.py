@@ -24,7 +24,7 @@ from bot.executor import attempt
 from scheduler.parking import store_end
 from scheduler.signals import Reason, StopSignal
 from scheduler.sweeps.order import read_task
-from scheduler.worker import lease_of
+from scheduler.worker import lease_of, said
 from storage.engine import MISSED_SECONDS, Database
 from storage.runs import NewRun, Runs
 
@@ -86,7 +86,7 @@ async def _work(
             # While the phone is still ours: a server beside us must not take the run for a dead one.
             await store_end(runs, session, 1)
     except BaseException as error:
-        session.end(Status.FAILED, str(error) or type(error).__name__)
+        session.end(Status.FAILED, said(error, session.lang))
         await store_end(runs, session, 1)
         raise
 

@@ -158,7 +158,12 @@ async def _no_phones() -> list[DeviceEntry]:
 
 async def _no_phone(serial: str) -> AdbDevice:
     said = f"There is no phone {serial} here." if serial else "There is no phone here."
-    raise DeviceOffline(said, advice="See /devices for the phones, and the machines that they are at.")
+    raise DeviceOffline(
+        said,
+        advice="See /devices for the phones, and the machines that they are at.",
+        key="phone_elsewhere",
+        phone=serial,
+    )
 
 
 async def _start_reconciler(stack: AsyncExitStack, core: Core) -> None:

@@ -12,7 +12,7 @@ from bot.app import Core
 from bot.running import run_here, stopped_by_interrupt, stopped_by_row
 from scheduler.sweeps.leg import Prepared, prepare
 from scheduler.sweeps.order import SweepOrder
-from scheduler.worker import lease_of
+from scheduler.worker import lease_of, said
 from storage.runs import FAILED, STOPPED, SUCCEEDED, WAITING, NewRun, RunRow, Runs
 from storage.sweeps import NewSweep, NewSwept, Sweeps
 
@@ -63,7 +63,7 @@ async def sweep_here(
         done.status = _status(done)
         await _close(runs, row, done)
     except BaseException as error:
-        await runs.end_leg(row.id, row.leg, status=FAILED, message=str(error) or type(error).__name__)
+        await runs.end_leg(row.id, row.leg, status=FAILED, message=said(error, core.settings.lang))
         raise
     return done
 
@@ -89,7 +89,7 @@ async def _answer(core: Core, prepared: Prepared, one: NewSwept, human: Human, s
     try:
         return await run_here(core, one.run.task, serial=one.run.serial, human=human, store=store, run_id=run_id)
     except BaseException as error:
-        await Runs(core.db).end_leg(run_id, 1, status=FAILED, message=str(error) or type(error).__name__)
+        await Runs(core.db).end_leg(run_id, 1, status=FAILED, message=said(error, core.settings.lang))
         raise
 
 

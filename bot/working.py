@@ -18,6 +18,7 @@ from agent_core.ports import Event
 from agent_core.screen.marks import to_jpeg
 from agent_core.session import FINAL, Session, Status
 from agent_core.tasks import TaskRules
+from agent_core.texts import kept_language, told
 from bot.app import Core, question_times
 from bot.counting import CountedRuns
 from bot.ending import wait_no_longer
@@ -176,7 +177,7 @@ class Legs:
         if row is None:
             return LegOutcome("stopped")
         if row.leg != leg:
-            raise LeaseLost(f"Leg {leg} of the run {run_id} is over.")
+            raise LeaseLost(f"Leg {leg} of the run {run_id} is over.", key="leg_over")
         try:
             # Every line that is logged meanwhile tells whose it is; what it thinks with stays open until it is done.
             with structlog.contextvars.bound_contextvars(run_id=run_id, leg=leg, serial=lease.serial):
@@ -187,8 +188,12 @@ class Legs:
         except PhonedeskError as error:
             # Before the agent had the phone; what happens later is the outcome that it tells itself.
             if lease.stop.reason is None:  # else the leg is put back, or stopped
-                told = {"status": "failed", "message": str(error), "error_kind": error.kind}
-                await CountedRuns(self._core.runs(leg), self._core.counts).event(run_id, Event("outcome", told))
+                outcome = {
+                    "status": "failed",
+                    "message": told(error, kept_language(row.options.get("lang"))),
+                    "error_kind": error.kind,
+                }
+                await CountedRuns(self._core.runs(leg), self._core.counts).event(run_id, Event("outcome", outcome))
             raise
 
     async def _work(self, row: RunRow, lease: HeldLease) -> LegOutcome:

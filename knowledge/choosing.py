@@ -18,7 +18,7 @@ from openai import AsyncOpenAI
 from openai.types.chat import ChatCompletionMessageParam
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from agent_core.errors import ConfigInvalid, ConfigMissing, ModelError
+from agent_core.errors import ConfigInvalid, ConfigMissing, ModelError, ModelNames
 from agent_core.model.failures import LIBRARY_ERRORS, Failures
 from agent_core.model.http import MODEL_PROXY, bounded_client
 from agent_core.model.meter import Meter
@@ -74,6 +74,9 @@ class _Refusal(Exception):
     """The model's answer cannot be used; the message is for the log."""
 
 
+NAMES = ModelNames.of("CHOOSER")
+
+
 class ModelChooser:
     """A ``Chooser`` with an OpenAI-compatible text model. ``timeout`` in seconds for the whole answer, with the
     retries; of the first ``max_records`` records those are shown that score at least ``min_score``, or have no score.
@@ -95,9 +98,10 @@ class ModelChooser:
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         if not base_url.startswith(("http://", "https://")):
-            raise ConfigInvalid("PHONEDESK_CHOOSER__BASE_URL must begin with http:// or https://.")
+            said = f"{NAMES.base_url} must begin with http:// or https://."
+            raise ConfigInvalid(said, key="model_no_address", base_url=NAMES.base_url)
         if not name.strip():
-            raise ConfigMissing("The chooser has no model.", advice="Set PHONEDESK_CHOOSER__NAME.")
+            raise ConfigMissing(f"{NAMES.name} is empty.", key="model_no_name", name=NAMES.name)
         self._name = name
         self._timeout = timeout
         self._compose = compose
@@ -107,7 +111,7 @@ class ModelChooser:
         self._sleep = sleep
         self._parameters = Parameters()
         route = proxy.route(base_url)
-        self._failures = Failures(name, api_key, route)
+        self._failures = Failures(name, api_key, route, NAMES)
         # A placeholder key: the client refuses to be built without one, local servers want none.
         self._client = AsyncOpenAI(
             base_url=base_url,

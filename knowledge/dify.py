@@ -155,5 +155,10 @@ def _find_problem(status: int, answer: Any) -> Problem | None:
 def _retrieve_url(base_url: str, dataset_id: str, names: Names) -> str:
     base = checked_url(base_url, names).rstrip("/").removesuffix("/v1").rstrip("/")
     if not dataset_id.strip():
-        raise ConfigMissing("The knowledge dataset is missing.", advice=f"Set {names.dataset_id}.")
+        raise ConfigMissing(
+            "The knowledge dataset is missing.",
+            advice=f"Set {names.dataset_id}.",
+            key="knowledge_missing",
+            names=names.dataset_id,
+        )
     return f"{base}/v1/datasets/{quote(dataset_id.strip(), safe='')}/retrieve"

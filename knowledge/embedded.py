@@ -425,9 +425,13 @@ def _said() -> Iterator[None]:
         raise KnowledgeUnreachable(
             f"The database with the knowledge entries cannot be used: {error}.",
             advice="Check PHONEDESK_DATABASE_URL and that the server runs.",
+            key="knowledge_database",
+            why=str(error),
         ) from error
     except (sqlite3.Error, OSError) as error:
         raise KnowledgeUnreachable(
             f"The knowledge file cannot be used: {error}.",
             advice="Check that the folder of PHONEDESK_DATA_DIR exists and can be written.",
+            key="knowledge_file",
+            why=error,
         ) from error

@@ -196,5 +196,10 @@ def read_entries(text: str) -> Sequence[Entry]:
         try:
             entries.append(Entry.model_validate_json(one))
         except ValidationError as error:
-            raise InputRejected(f"Line {number} is no entry: {what_is_wrong(error)}.") from None
+            raise InputRejected(
+                f"Line {number} is no entry: {what_is_wrong(error)}.",
+                key="entry_line",
+                line=number,
+                why=what_is_wrong(error),
+            ) from None
     return tuple(entries)

@@ -31,7 +31,13 @@ def build(
     try:
         names = providers_of(config.provider)
     except ValueError as error:
-        raise ConfigInvalid(f"{error}.", advice=f"Correct {PREFIX}PROVIDER.") from None
+        raise ConfigInvalid(
+            f"{error}.",
+            advice=f"Correct {PREFIX}PROVIDER.",
+            key="knowledge_provider",
+            name=f"{PREFIX}PROVIDER",
+            why=error,
+        ) from None
     providers = [
         (embedded or EmbeddedKnowledge(config.path)) if name == "embedded" else _one(name, config, sleep)
         for name in names
@@ -53,6 +59,8 @@ def _one(provider: Remote, config: KnowledgeConfig, sleep: retry.Sleep) -> Knowl
         raise ConfigMissing(
             f"The knowledge provider {provider} needs {', '.join(missing)}.",
             advice=f"Set {', '.join(getattr(names, name) for name in missing)}.",
+            key="knowledge_missing",
+            names=", ".join(getattr(names, name) for name in missing),
         )
     timeout = config.timeout if remote.timeout is None else remote.timeout
     min_score = config.min_score if remote.min_score is None else remote.min_score

@@ -52,6 +52,14 @@ _SAID: Mapping[type[KnowledgeError], str] = {
     KnowledgeUnreachable: "The knowledge service failed",
     KnowledgeError: "The knowledge service refused the query",
 }
+KEYS: Mapping[type[KnowledgeError], str] = {  # of the texts that say so
+    KnowledgeQuota: "knowledge_says_later",
+    KnowledgeAuth: "knowledge_says_token",
+    KnowledgeNotFound: "knowledge_says_dataset",
+    KnowledgeNotReady: "knowledge_says_not_yet",
+    KnowledgeUnreachable: "knowledge_says_failed",
+    KnowledgeError: "knowledge_says_no",
+}
 T = TypeVar("T")
 
 
@@ -163,17 +171,24 @@ class Endpoint:
                 pause = _retry_after(response.headers.get("Retry-After", ""))
                 return response.status_code, await _body(response), pause
         except TimeoutError:
-            message = f"The knowledge service did not answer within {self._timeout:g} s."
+            raise self._unreachable(
+                f"The knowledge service did not answer within {self._timeout:g} s.",
+                "knowledge_late",
+                seconds=f"{self._timeout:g}",
+            ) from None
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, SOCKSError) as error:
             # not chained and not quoted in full: an error of the client can hold the request's headers
-            message = f"The knowledge service cannot be reached ({type(error).__name__})."
-        raise self._unreachable(message)
+            kind = type(error).__name__
+            raise self._unreachable(
+                f"The knowledge service cannot be reached ({kind}).", "knowledge_not_reached", why=kind
+            ) from None
 
-    def _unreachable(self, message: str) -> KnowledgeUnreachable:
+    def _unreachable(self, message: str, key: str, **values: object) -> KnowledgeUnreachable:
+        values = {**values, "base_url": self._names.base_url}
         if self._route.proxy:
-            values = self._route.values
-            return KnowledgeUnreachable(message, advice=self._route.advice, key="knowledge_by_proxy", **values)
-        return KnowledgeUnreachable(message, advice=f"Check {self._names.base_url} and that the service runs.")
+            return KnowledgeUnreachable(message, advice=self._route.advice, key=key, **values, **self._route.values)
+        advice = f"Check {self._names.base_url} and that the service runs."
+        return KnowledgeUnreachable(message, advice=advice, key=key, **values)
 
     def _client(self) -> httpx2.AsyncClient:
         """Without cookies, and with no time limits of its own: ``ask`` has one for all."""
@@ -205,19 +220,30 @@ class Endpoint:
             return KnowledgeUnreachable(
                 f"The knowledge service redirects elsewhere: {said}.",
                 advice=f"Set {self._names.base_url} to the address that it redirects to.",
+                key="knowledge_redirects",
+                said=said,
+                base_url=self._names.base_url,
             )
         kind = problem.error or _of_status(status)
         if kind is KnowledgeUnreachable:
-            return self._unreachable(f"{_SAID[kind]}: {said}.")
-        return kind(f"{_SAID[kind]}: {said}.", advice=self._advice(kind, page=page))
+            return self._unreachable(f"{_SAID[kind]}: {said}.", KEYS[kind], said=said)
+        to_check = self._to_check(kind, page=page)
+        return kind(
+            f"{_SAID[kind]}: {said}.",
+            advice=f"Check {' and '.join(to_check)}." if to_check else None,
+            key=KEYS[kind],
+            said=said,
+            names=", ".join(to_check),
+        )
 
-    def _advice(self, kind: type[KnowledgeError], *, page: bool) -> str | None:
+    def _to_check(self, kind: type[KnowledgeError], *, page: bool) -> list[str]:
+        """The settings that are likely to be wrong."""
         names = self._names
         if kind is KnowledgeAuth:
-            return f"Check {names.token}."
+            return [names.token]
         if kind is KnowledgeNotFound:  # a page in place of JSON: the address is more likely wrong than the dataset
-            return f"Check {names.base_url} and {names.dataset_id}." if page else f"Check {names.dataset_id}."
-        return None
+            return [names.base_url, names.dataset_id] if page else [names.dataset_id]
+        return []
 
     def _masked(self, text: str) -> str:
         for secret in self._secrets:
@@ -226,7 +252,9 @@ class Endpoint:
 
 
 def unknown_form(what: str, *, advice: str | None = None) -> KnowledgeUnreachable:
-    return KnowledgeUnreachable(f"The knowledge service answered in an unknown form: {what}", advice=advice)
+    return KnowledgeUnreachable(
+        f"The knowledge service answered in an unknown form: {what}", advice=advice, key="knowledge_form", what=what
+    )
 
 
 def checked_url(url: str, names: Names) -> str:
@@ -241,10 +269,15 @@ def checked_url(url: str, names: Names) -> str:
         raise ConfigInvalid(
             "The knowledge base URL must begin with http:// or https:// and name a host.",
             advice=f"Check {names.base_url}.",
+            key="knowledge_no_address",
+            base_url=names.base_url,
         )
     if parts.username or parts.password:
         raise ConfigInvalid(
-            "The knowledge base URL must not hold a name or a password.", advice=f"Take it out of {names.base_url}."
+            "The knowledge base URL must not hold a name or a password.",
+            advice=f"Take it out of {names.base_url}.",
+            key="knowledge_login",
+            base_url=names.base_url,
         )
     return url
 
@@ -254,7 +287,10 @@ def checked_token(token: str, names: Names) -> str:
     token = token.strip()
     if not (token.isascii() and token.isprintable()):
         raise ConfigInvalid(
-            "The knowledge token holds characters that no token has.", advice=f"Set {names.token} again."
+            "The knowledge token holds characters that no token has.",
+            advice=f"Set {names.token} again.",
+            key="knowledge_bad_token",
+            token=names.token,
         )
     return token
 
@@ -313,6 +349,7 @@ async def _body(response: httpx2.Response) -> bytes:
         raise KnowledgeUnreachable(
             "The knowledge service answered with packed data, although it was asked not to.",
             advice="Turn compression off in the service, or in the proxy before it.",
+            key="knowledge_packed",
         )
     body = bytearray()
     async for piece in response.aiter_raw():
@@ -320,7 +357,7 @@ async def _body(response: httpx2.Response) -> bytes:
         if len(body) > most:
             if not good:
                 break
-            raise KnowledgeUnreachable("The knowledge service answered with more than 4 MB.")
+            raise KnowledgeUnreachable("The knowledge service answered with more than 4 MB.", key="knowledge_too_long")
     return bytes(body[:most])
 
 
@@ -331,10 +368,12 @@ def _one_line(said: str) -> str:
 
 def _json(body: bytes) -> Any:
     if body.count(b"{") + body.count(b"[") > _MOST_BRACKETS:
-        raise KnowledgeUnreachable(f"The knowledge service answered with more than {_MOST_BRACKETS:,} objects.")
+        said = f"The knowledge service answered with more than {_MOST_BRACKETS:,} objects."
+        raise KnowledgeUnreachable(said, key="knowledge_too_many", most=f"{_MOST_BRACKETS:,}")
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
         page = body.lstrip()[:1] == b"<"
         what = "an HTML page" if page else "something that is not JSON"
-        raise KnowledgeUnreachable(f"The knowledge service answered with {what}.") from None
+        key = "knowledge_page" if page else "knowledge_no_json"
+        raise KnowledgeUnreachable(f"The knowledge service answered with {what}.", key=key) from None

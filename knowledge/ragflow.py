@@ -101,7 +101,12 @@ class RagflowKnowledge:
         self._url = f"{base}/api/v1/retrieval"
         self._datasets = [part.strip() for part in dataset_id.split(",") if part.strip()]
         if not self._datasets:
-            raise ConfigMissing("The knowledge dataset is missing.", advice=f"Set {names.dataset_id}.")
+            raise ConfigMissing(
+                "The knowledge dataset is missing.",
+                advice=f"Set {names.dataset_id}.",
+                key="knowledge_missing",
+                names=names.dataset_id,
+            )
         headers, secret = bearer(token, names)
         self._min_score = min_score
         self._endpoint = Endpoint(

@@ -110,22 +110,41 @@ class TemplateKnowledge:
         try:
             check_placeholders(self._url, {"query", "dataset_id"}, "The knowledge base URL")
         except ValueError as error:
-            raise ConfigInvalid(f"{error}.", advice=f"Correct {names.base_url}.") from None
+            raise ConfigInvalid(
+                f"{error}.",
+                advice=f"Correct {names.base_url}.",
+                key="knowledge_template",
+                base_url=names.base_url,
+                why=error,
+            ) from None
         sent = [self._url, *([] if template.method == "GET" else strings_in(template.body))]
         if not any("{query}" in text for text in sent):
             raise ConfigInvalid(
                 "The knowledge template sends the query nowhere: neither the body nor the URL holds {query}.",
                 advice=f"Correct {SETTINGS}BODY, or write {{query}} into {names.base_url}.",
+                key="knowledge_no_query",
+                base_url=names.base_url,
+                body=f"{SETTINGS}BODY",
             )
         sent += [value.get_secret_value() for value in template.headers.values()]
         if not self._values["dataset_id"] and any("{dataset_id}" in text for text in sent):
-            raise ConfigMissing("The knowledge dataset is missing.", advice=f"Set {names.dataset_id}.")
+            raise ConfigMissing(
+                "The knowledge dataset is missing.",
+                advice=f"Set {names.dataset_id}.",
+                key="knowledge_missing",
+                names=names.dataset_id,
+            )
 
     def _headers(self, token: str, names: Names) -> dict[str, str]:
         templates = {name: value.get_secret_value() for name, value in self._template.headers.items()}
         if any("{token}" in value for value in templates.values()):
             if not token:
-                raise ConfigMissing("The knowledge token is missing.", advice=f"Set {names.token}.")
+                raise ConfigMissing(
+                    "The knowledge token is missing.",
+                    advice=f"Set {names.token}.",
+                    key="knowledge_missing",
+                    names=names.token,
+                )
         elif token and "authorization" not in {name.lower() for name in templates}:
             templates["Authorization"] = "Bearer {token}"
         return {name: _filled(value, {**self._values, "token": token}) for name, value in templates.items()}

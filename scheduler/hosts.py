@@ -51,6 +51,8 @@ class ClockCheck:
         return ConfigInvalid(
             f"This machine's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the database's.",
             advice="Set it by NTP: who has a phone is decided by the time of the last heartbeat.",
+            key="clock_apart",
+            seconds=f"{abs(ahead):.0f}",
         )
 
 
@@ -82,6 +84,8 @@ class Host:
         self.why = ConfigInvalid(
             f"Another process has taken the name of the host {name}.",
             advice="This one was not heard for too long. Give each a name of its own, and start this one again.",
+            key="host_name_taken",
+            host=name,
         )
         self.looked = asyncio.Event()  # at the phones, once at least
         self._hosts = Hosts(db, seconds=seconds)
@@ -136,6 +140,8 @@ class Host:
             f"Another process works as the host {self.name}: it was heard {max(age, 0):.0f} s ago.",
             advice="Give this one a name of its own (--host, PHONEDESK_QUEUE__EXECUTOR_ID). "
             f"If the other one is dead, its name is free {self._seconds:.0f} s after it was last heard.",
+            key="host_at_work",
+            host=self.name,
         )
 
     async def start(self) -> None:

@@ -11,7 +11,7 @@ from typing import Literal
 import structlog
 
 from agent_core.errors import DeviceOffline, LeaseLost, PhonedeskError
-from agent_core.texts import Lang
+from agent_core.texts import Lang, kept_language, told
 from scheduler.giving_up import gave_up, left_alone
 from scheduler.hosts import ClockCheck
 from scheduler.queue import parse_leg_id
@@ -68,7 +68,7 @@ class HeldLease:
             raise self.lost()
 
     def lost(self) -> LeaseLost:
-        return LeaseLost(f"The phone {self.serial} was taken by another owner.")
+        return LeaseLost(f"The phone {self.serial} was taken by another owner.", key="phone_taken", phone=self.serial)
 
     async def renew(self) -> bool:
         return await self._leases.renew(self._row)
@@ -225,7 +225,8 @@ class Worker:
             await self._runs.end_leg(run_id, leg, status="stopped")
             return
         if not run.serial:
-            await self._runs.end_leg(run_id, leg, status="failed", message=str(DeviceOffline("No phone is attached.")))
+            none = DeviceOffline("No phone is attached.", key="no_phones")
+            await self._runs.end_leg(run_id, leg, status="failed", message=said(none, language_of(run)))
             return
         if self._closing or (self._may_begin is not None and not await self._may_begin(run)):
             await self._runs.requeue_leg(run_id, leg)
@@ -242,7 +243,7 @@ class Worker:
                 log.info("leg.not_taken", run_id=run_id)
             elif (begun := await self._runs.begin_leg(run_id, leg, serial=run.serial)) is not None:
                 live.leg = begun.leg
-                await self._do(run_id, begun.leg, lease)
+                await self._do(run_id, begun.leg, lease, language_of(begun))
             else:
                 await self._make_way(run_id)
         finally:
@@ -260,7 +261,7 @@ class Worker:
         if run is not None:
             await self._runs.requeue_leg(run_id, run.leg)
 
-    async def _do(self, run_id: str, leg: int, lease: HeldLease) -> None:
+    async def _do(self, run_id: str, leg: int, lease: HeldLease, lang: Lang) -> None:
         task = asyncio.ensure_future(self._work(run_id, leg, lease))
         lease.stop.attach(task)
         if lease.stop.requested:  # while the leg began
@@ -273,10 +274,9 @@ class Worker:
         finally:
             heart.cancel()
             await asyncio.gather(heart, return_exceptions=True)
-        await _finish(self._store(run_id, leg, lease, task))
+        await _finish(self._store(run_id, leg, self._outcome(run_id, lease, task, lang)))
 
-    async def _store(self, run_id: str, leg: int, lease: HeldLease, task: asyncio.Future[LegOutcome]) -> None:
-        outcome = self._outcome(run_id, lease, task)
+    async def _store(self, run_id: str, leg: int, outcome: LegOutcome) -> None:
         if outcome.status == "put_back":
             await self._runs.interrupt_leg(run_id, leg, error=outcome.message or None, gave_up=self._gave_up)
         elif outcome.status == "put_off":
@@ -289,14 +289,14 @@ class Worker:
             await self._runs.end_leg(run_id, leg, status=outcome.status, message=outcome.message)
 
     @staticmethod
-    def _outcome(run_id: str, lease: HeldLease, task: asyncio.Future[LegOutcome]) -> LegOutcome:
-        """What the leg came to."""
+    def _outcome(run_id: str, lease: HeldLease, task: asyncio.Future[LegOutcome], lang: Lang) -> LegOutcome:
+        """What the leg came to, with an error in the language of its run."""
         reason = lease.stop.reason
         if task.cancelled():
             ended = {
                 Reason.STOP: LegOutcome("stopped"),
                 Reason.HOLD: LegOutcome("held"),
-                Reason.LEASE_LOST: LegOutcome("put_back", str(lease.lost())),
+                Reason.LEASE_LOST: LegOutcome("put_back", said(lease.lost(), lang)),
             }
             return ended.get(reason, LegOutcome("put_back")) if reason is not None else LegOutcome("put_back")
         error = task.exception()
@@ -310,11 +310,10 @@ class Worker:
             return LegOutcome("stopped")
         if isinstance(error, LeaseLost) or is_away(error) or reason is not None:
             log.warning("leg.put_back", run_id=run_id, reason=str(reason), error=repr(error))
-            return LegOutcome("put_back", "" if reason is Reason.SHUTDOWN else said(error))
-        if isinstance(error, PhonedeskError):
-            return LegOutcome("failed", str(error))
-        log.error("leg.crashed", run_id=run_id, exc_info=error)
-        return LegOutcome("failed", said(error))
+            return LegOutcome("put_back", "" if reason is Reason.SHUTDOWN else said(error, lang))
+        if not isinstance(error, PhonedeskError):
+            log.error("leg.crashed", run_id=run_id, exc_info=error)
+        return LegOutcome("failed", said(error, lang))
 
     async def _keep(self, run_id: str, lease: HeldLease) -> None:
         """The heartbeat."""
@@ -344,10 +343,14 @@ class Worker:
             await waiter.wait(self._watch_seconds)
 
 
-def said(error: BaseException) -> str:
+def language_of(run: RunRow) -> Lang:
+    return kept_language(run.options.get("lang"))
+
+
+def said(error: BaseException, lang: Lang) -> str:
     """What people are told of an error: no statement of a database, no trace."""
     if isinstance(error, PhonedeskError):
-        return str(error)
+        return told(error, lang)
     first, _, _ = str(error).partition("\n")  # a database's error goes on with its statement
     return f"{type(error).__name__}: {first}"
 
@@ -395,7 +398,7 @@ async def lease_of(
     leases = Leases(db, seconds=seconds)
     row = await leases.acquire(serial, owner, why)
     if row is None:
-        raise LeaseLost(f"The phone {serial} is in use.")
+        raise LeaseLost(f"The phone {serial} is in use.", key="phone_in_use", phone=serial)
     lease = HeldLease(row, leases)
     task = asyncio.current_task()
     if task is not None:
@@ -417,7 +420,9 @@ async def lease_of(
     except asyncio.CancelledError:
         if lease.stop.reason is Reason.LEASE_LOST and task is not None:
             task.uncancel()
-            raise LeaseLost(f"The phone {serial} was taken by another owner.") from None
+            raise LeaseLost(
+                f"The phone {serial} was taken by another owner.", key="phone_taken", phone=serial
+            ) from None
         raise
     finally:
         heart.cancel()

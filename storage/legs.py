@@ -18,4 +18,4 @@ async def hold_turn(connection: AsyncConnection, run_id: str, leg: int | None) -
         return
     mine = sa.select(runs.c.id).where(runs.c.id == run_id, runs.c.leg == leg, runs.c.status == "running")
     if (await connection.execute(mine.with_for_update())).first() is None:
-        raise LeaseLost(f"Leg {leg} of the run {run_id} is over.")
+        raise LeaseLost(f"Leg {leg} of the run {run_id} is over.", key="leg_over")

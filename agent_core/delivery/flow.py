@@ -42,7 +42,7 @@ from agent_core.sureness.plain import stripped
 from agent_core.sweep import IN_CHAT, Aside
 from agent_core.sweep.forms import NOWHERE
 from agent_core.sweep.rows import aside_of, digest
-from agent_core.texts import say
+from agent_core.texts import say, told
 from agent_core.wording import comes_from
 
 log = structlog.get_logger(__name__)
@@ -521,7 +521,7 @@ class ReplyFlow:
         session = self._session
         session.knowledge_failures += 1
         if session.knowledge_failures < KNOWLEDGE_TRIES:
-            return fail(session, "run.knowledge_failed", error=error)
+            return fail(session, "run.knowledge_failed", error=told(error, session.lang))
         left = AnswerEvent(
             question.ledger_id, self._profile.key, session.gate.contact, question.words, ReplyState.PLANNED, query=query
         )

@@ -7,6 +7,7 @@ from agent_core.errors import KnowledgeError
 from agent_core.ports import KnowledgeBase
 from agent_core.result import ActResult
 from agent_core.session import Session, Status
+from agent_core.texts import told
 
 KNOWLEDGE_TRIES = 2  # failed actions; each has the provider's own retries behind it
 FIRST_PAUSE = 30.0  # seconds; twice as long after each further failure
@@ -17,7 +18,7 @@ def put_off(session: Session, error: KnowledgeError, query: str) -> ActResult:
     """Leave the question waiting: the run rests, with nobody asked, until ``query`` can be put to the base again."""
     session.put_off = query
     session.error_kind = error.kind
-    return end(session, Status.WAITING, "run.knowledge_away", error=error)
+    return end(session, Status.WAITING, "run.knowledge_away", error=told(error, session.lang))
 
 
 def pause(session: Session) -> float:

@@ -20,6 +20,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from agent_core import errors
 from agent_core.actions.parse import Dialect
+from agent_core.errors import MODEL_NAMES, ModelNames
 from agent_core.model.base import Completion, OnThinking
 from agent_core.model.events import Chunks
 from agent_core.model.failures import LIBRARY_ERRORS, Failures
@@ -54,13 +55,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ModelCheck:
-    """What ``check`` found. ``models`` are the endpoint's; ``can_see`` None: not tried (vision is off)."""
+    """What ``check`` found. ``models`` are the endpoint's; ``can_see`` None: not tried (vision is off).
+
+    ``problem``: why it is not reachable, cannot see or lists no models.
+    """
 
     reachable: bool
     models: tuple[str, ...] = ()
     name_known: bool = False
     can_see: bool | None = None
-    message: str = ""
+    problem: errors.ModelError | None = None
 
 
 def _checked(max_tokens: int, temperature: float, top_p: float, frequency_penalty: float, timeout: float) -> None:
@@ -73,7 +77,8 @@ def _checked(max_tokens: int, temperature: float, top_p: float, frequency_penalt
     )
     for name, value, good, rule in rules:
         if not good:
-            raise errors.ConfigInvalid(f"The model setting {name} is {value}, it must be {rule}.")
+            said = f"The model setting {name} is {value}, it must be {rule}."
+            raise errors.ConfigInvalid(said, key="model_number", name=name, value=value)
 
 
 class ChatModel:
@@ -84,8 +89,8 @@ class ChatModel:
     ``transcribe`` fails. ``extra_body`` is passed on as it is. ``tools`` are offered with each request for an action
     (see ``model.tools``). An endpoint that refuses tools or one of the numbers is asked without. ``alone`` False:
     others are asked if this one cannot be reached, is too slow or is asked too often, so that is not tried again here.
-    ``meter`` is told of every call. ``proxy`` decides how ``base_url`` is asked: that is ``route``. ConfigInvalid if a
-    number is out of range, or the proxy is none.
+    ``meter`` is told of every call. ``proxy`` decides how ``base_url`` is asked: that is ``route``. ``names``: of its
+    settings, for errors. ConfigInvalid if a number is out of range, or the proxy is none.
     """
 
     def __init__(
@@ -106,13 +111,15 @@ class ChatModel:
         alone: bool = True,
         meter: Meter | None = None,
         proxy: ProxySetting = MODEL_PROXY,
+        names: ModelNames = MODEL_NAMES,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         _checked(max_tokens, temperature, top_p, frequency_penalty, timeout)
         if not name.strip():
-            raise errors.ConfigMissing("The model setting name is empty.")
+            raise errors.ConfigMissing(f"{names.name} is empty.", key="model_no_name", name=names.name)
         if not base_url.startswith(("http://", "https://")):
-            raise errors.ConfigInvalid("PHONEDESK_MODEL__BASE_URL must begin with http:// or https://.")
+            said = f"{names.base_url} must begin with http:// or https://."
+            raise errors.ConfigInvalid(said, key="model_no_address", base_url=names.base_url)
         self._name = name
         self._dialect = dialect
         self._vision = vision
@@ -127,7 +134,7 @@ class ChatModel:
         self._parameters = Parameters()
         self._tools = list(tools)
         self.route = proxy.route(base_url)
-        self._failures = Failures(name, api_key, self.route)
+        self._failures = Failures(name, api_key, self.route, names)
         self._refused: deque[str] = deque(maxlen=REMEMBERED)  # digests of requests
         # A placeholder key: the client refuses to be built without one, local servers want none.
         self._client = AsyncOpenAI(
@@ -172,10 +179,7 @@ class ChatModel:
     async def transcribe(self, picture: Image.Image, instruction: str) -> str:
         """What the model answers to ``instruction`` about ``picture``, without thinking or box tokens."""
         if not self._vision:
-            raise errors.ModelFormat(
-                f"The model {self._name} is set up without vision and cannot read a picture.",
-                advice="Set up a model with vision, or install the OCR extra.",
-            )
+            raise self._failures.blind()
         parts = [
             {"type": "image_url", "image_url": {"url": data_url(picture)}},
             {"type": "text", "text": instruction},
@@ -186,34 +190,33 @@ class ChatModel:
     async def check(self) -> ModelCheck:
         """Look whether the endpoint is there, knows the model and can see. Never raises ModelError; no retries."""
         models: tuple[str, ...] = ()
-        listing = ""
+        listing: errors.ModelError | None = None
         try:
             models = await self._models()
         except (errors.ModelUnreachable, errors.ModelTimeout, errors.ModelAuth) as error:
-            return ModelCheck(reachable=False, message=str(error))
+            return ModelCheck(reachable=False, problem=error)
         except errors.ModelError as error:
-            listing = str(error)  # many endpoints have no list of models; asking is what counts
+            listing = error  # many endpoints have no list of models; asking is what counts
         known = self._name in models
         try:
-            can_see, message = await self._look()
+            problem = await self._look()
         except errors.ModelError as error:
-            return ModelCheck(reachable=bool(models), models=models, name_known=known, message=str(error))
-        if models and not known:
-            message = f"The endpoint does not list {self._name!r}, but answers. {message}".strip()
-        return ModelCheck(True, models, known, can_see, message or listing)
+            return ModelCheck(reachable=bool(models), models=models, name_known=known, problem=error)
+        can_see = problem is None if self._vision else None
+        return ModelCheck(True, models, known, can_see, problem or listing)
 
-    async def unreachable(self) -> str:
-        """Why the endpoint cannot be used, "" where it answers. Asks for its list of models: that costs no tokens.
+    async def unreachable(self) -> errors.ModelError | None:
+        """Why the endpoint cannot be used, None where it answers. Asks for its list of models: that costs no tokens.
 
         An endpoint without such a list answers, too. Never raises ModelError; no retries.
         """
         try:
             await self._models()
         except (errors.ModelUnreachable, errors.ModelTimeout, errors.ModelAuth) as error:
-            return error.message
+            return error
         except errors.ModelError:
-            return ""
-        return ""
+            return None
+        return None
 
     async def _models(self) -> tuple[str, ...]:
         """The names that the endpoint lists."""
@@ -221,23 +224,24 @@ class ChatModel:
             response = await self._client.models.with_raw_response.list()
             return tuple(model.id for model in Models.model_validate_json(response.content).data or ())
 
-    async def _look(self) -> tuple[bool | None, str]:
+    async def _look(self) -> errors.ModelError | None:
+        """What is wrong with what it sees. Raises ModelError if it does not answer."""
         if not self._vision:
             await self._plain_once([{"role": "user", "content": "Answer with OK."}])
-            return None, ""
+            return None
         parts = [
             {"type": "image_url", "image_url": {"url": data_url(_check_picture())}},
             {"type": "text", "text": CHECK_INSTRUCTION},
         ]
         answer = await self._plain_once([{"role": "user", "content": parts}])
         if CHECK_NUMBER in "".join(filter(str.isdigit, answer)):
-            return True, ""
-        return False, f"The model answers, but read {answer[:60]!r} in a picture of the number {CHECK_NUMBER}."
+            return None
+        return self._failures.misread(answer[:60], CHECK_NUMBER)
 
     async def _retried(self, sent: Sequence[_Message], call: Callable[[], Awaitable[T]]) -> T:
         """``call`` with its retries; what was refused for its content is not sent again."""
         if self._refused and _digest(sent) in self._refused:
-            raise self._failures.refused("The same was refused before.")
+            raise self._failures.refused("")
         try:
             return await self._tried(call)
         except errors.ModelRefused:
@@ -372,7 +376,7 @@ class ChatModel:
         if reader.empty:
             raise self._failures.not_json(chunks.strange) if chunks.strange else self._failures.empty()
         if not finished and reader.end is None:
-            raise errors.ModelUnreachable(f"The reply of {self._name} broke off in the middle.")
+            raise self._failures.broke_off()
 
     async def _next(self, chunks: Chunks, deadline: float, *, heard: bool) -> Answer | None:
         """The next chunk; None at the end, and where ``heard`` (nothing more is needed) also at an error."""

@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 import re
 import time
+from dataclasses import asdict
 from email.utils import parsedate_to_datetime
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import httpx2
 import openai
 from socksio.exceptions import SOCKSError  # of a proxy that speaks no SOCKS; the HTTP client lets it through
 
 from agent_core import errors
+from agent_core.errors import MODEL_NAMES, ModelNames
 from agent_core.model.http import refusal_in
 from agent_core.proxies import Route
+
+E = TypeVar("E", bound=errors.ModelError)
 
 _LONGEST = 300  # characters of an endpoint's own words that are passed on
 _LONGEST_READ = 4000  # characters of them that are looked at
@@ -46,10 +50,11 @@ _TAGS = re.compile(r"<[^>]*>")
 class Failures:
     """Makes the errors of one model, which is asked by ``route``; ``api_key`` is what is taken out of every text."""
 
-    def __init__(self, name: str, api_key: str, route: Route) -> None:
+    def __init__(self, name: str, api_key: str, route: Route, names: ModelNames = MODEL_NAMES) -> None:
         self._name = name
         self._api_key = api_key
         self._route = route
+        self._values = {"model": name, **asdict(names)}
 
     def _clean(self, text: str) -> str:
         text = text[:_LONGEST_READ]
@@ -61,98 +66,118 @@ class Failures:
     def of(self, error: Exception) -> errors.ModelError:
         """``error`` of the library as ours; ``retry_after`` (seconds) is set where the server said it."""
         if (refusal := refusal_in(error)) is not None:
-            return errors.ModelFormat(f"The answer of {self._name} was not read: {refusal}.")
+            said = f"The answer of {self._name} was not read: {refusal}."
+            return self._made(errors.ModelFormat, said, refusal.key, **refusal.values)
         if isinstance(error, openai.APIStatusError):
             return self._of_status(error)
         if isinstance(error, TimeoutError | openai.APITimeoutError | httpx2.TimeoutException):
-            return self._timeout(f"The model {self._name} did not answer in time.")
+            return self._made(errors.ModelTimeout, f"The model {self._name} did not answer in time.", "model_no_answer")
         if isinstance(error, openai.APIConnectionError | httpx2.HTTPError | httpx2.StreamError | SOCKSError):
-            return self._unreachable(f"The connection to the model {self._name} could not be made or broke off.")
+            said = f"The connection to the model {self._name} could not be made or broke off."
+            return self._made(errors.ModelUnreachable, said, "model_no_connection")
         if isinstance(error, openai.APIResponseValidationError | ValueError | RecursionError):
-            return errors.ModelFormat(f"The answer of {self._name} is not in the chat completions form.")
+            said = f"The answer of {self._name} is not in the chat completions form."
+            return self._made(errors.ModelFormat, said, "model_other_form")
         words = self._clean(str(error))
         if isinstance(error, openai.APIError):  # an error event inside the stream
             return self._in_stream(error, words)
-        return errors.ModelError(f"The model {self._name} failed: {words}")
+        return self._made(errors.ModelError, f"The model {self._name} failed: {words}", "model_failed", words=words)
+
+    def _made(self, kind: type[E], said: str, key: str, **values: object) -> E:
+        """The error, told of the proxy if it may be that one's fault."""
+        by_proxy = self._route.proxy and issubclass(kind, errors.ModelUnreachable | errors.ModelTimeout)
+        advice = None
+        if by_proxy:
+            advice = f"{kind.default_advice} {self._route.advice}"
+            values = {**values, **self._route.values}
+        return kind(said, advice=advice, key=key, **{**self._values, **values})
 
     def _of_status(self, error: openai.APIStatusError) -> errors.ModelError:
-        status = error.status_code
-        words = f"HTTP {status} from the model {self._name}: {self._clean(error.message)}"
-        made: errors.ModelError
+        status, words = error.status_code, self._clean(error.message)
         if status < 400:
             made = self._redirected(error)
         elif status in _FORBIDDEN and _is_refused(error):
-            made = self.refused(words)
-        elif status in {401, 403}:
-            made = errors.ModelAuth(words)
-        elif status == 404 or str(error.code) in _UNKNOWN:
-            made = errors.ModelUnknown(words)
-        elif status == 402 or (status in {400, 429} and _is_spent(error)):
-            made = errors.ModelSpent(words)
-        elif status == 429:
-            made = errors.ModelQuota(words)
-        elif status in {408, 504}:
-            made = self._timeout(words)
-        elif status >= 500 or status == 407:  # also what a proxy answers by itself
-            made = self._unreachable(words)
-        elif _QUOTA.search(str(error.code)):
-            made = errors.ModelQuota(words)
+            made = self.refused(f"HTTP {status}: {words}")
         else:
-            made = errors.ModelFormat(words)
+            said = f"HTTP {status} from the model {self._name}: {words}"
+            made = self._made(_kind_of_status(error), said, "model_http", status=status, words=words)
         cast("Any", made).retry_after = retry_after(error.response.headers)  # what the retry table looks for
         return made
-
-    def _timeout(self, message: str) -> errors.ModelTimeout:
-        if not self._route.proxy:
-            return errors.ModelTimeout(message)
-        advice = f"{errors.ModelTimeout.default_advice} {self._route.advice}"
-        return errors.ModelTimeout(message, advice=advice, key="timeout_by_proxy", **self._values())
-
-    def _unreachable(self, message: str) -> errors.ModelUnreachable:
-        if not self._route.proxy:
-            return errors.ModelUnreachable(message)
-        return errors.ModelUnreachable(message, advice=self._route.advice, key="unreachable_by_proxy", **self._values())
-
-    def _values(self) -> dict[str, str]:
-        return {"model": self._name, **self._route.values}
 
     def _redirected(self, error: openai.APIStatusError) -> errors.ModelError:
         """The key and the pictures go to the address that the owner has set, and to no other."""
         host = self._clean(error.response.headers.get("location", ""))
-        return errors.ModelFormat(
+        return self._made(
+            errors.ModelFormat,
             f"The endpoint of {self._name} redirects (HTTP {error.status_code}) to {host or 'nowhere'}; "
             "a redirect is not followed.",
-            advice="Set PHONEDESK_MODEL__BASE_URL to the address of the chat completions themselves.",
+            "model_redirects",
+            status=error.status_code,
+            to=host or "?",
         )
 
     def _in_stream(self, error: openai.APIError, words: str) -> errors.ModelError:
         if _is_refused(error):
             return self.refused(words)
-        if _is_spent(error):
-            return errors.ModelSpent(f"The model {self._name} refuses more: {words}")
-        if str(error.code) in {"429", "rate_limit_exceeded"}:
-            return errors.ModelQuota(f"The model {self._name} refuses more: {words}")
-        return errors.ModelUnreachable(f"The model {self._name} failed in the middle of its reply: {words}")
+        if _is_spent(error) or str(error.code) in {"429", "rate_limit_exceeded"}:
+            kind = errors.ModelSpent if _is_spent(error) else errors.ModelQuota
+            return self._made(kind, f"The model {self._name} refuses more: {words}", "model_refuses_more", words=words)
+        said = f"The model {self._name} failed in the middle of its reply: {words}"
+        return self._made(errors.ModelUnreachable, said, "model_failed_inside", words=words)
 
     def check_ending(self, reason: str | None, refusal: str | None) -> None:
         """ModelRefused where the provider ended the reply for its content; ModelUnreachable where it failed inside."""
         if reason == "network_error":  # Zhipu
-            raise errors.ModelUnreachable(f"The model {self._name} failed in the middle of its reply.")
+            said = f"The model {self._name} failed in the middle of its reply."
+            raise self._made(errors.ModelUnreachable, said, "model_failed_inside", words=reason)
         if refusal or (reason or "").lower().startswith(_REFUSED_ENDINGS):
             raise self.refused(self._clean(refusal or ""))
 
     def refused(self, words: str) -> errors.ModelRefused:
         """The provider refuses this content; ``words`` are its own."""
         said = f"The model {self._name} refused the content. {words}".strip()
-        return errors.ModelRefused(said, key="refused", model=self._name, words=words)
+        return self._made(errors.ModelRefused, said, "refused", words=words)
 
     def empty(self) -> errors.ModelError:
-        return errors.ModelFormat(f"The model {self._name} answered with nothing.")
+        return self._made(errors.ModelFormat, f"The model {self._name} answered with nothing.", "model_empty")
+
+    def broke_off(self) -> errors.ModelError:
+        said = f"The reply of {self._name} broke off in the middle."
+        return self._made(errors.ModelUnreachable, said, "model_broke_off")
 
     def not_json(self, body: str) -> errors.ModelError:
-        return errors.ModelFormat(
-            f"The endpoint of {self._name} answered with something that is no chat completion: {self._clean(body)[:80]}"
+        words = self._clean(body)[:80]
+        said = f"The endpoint of {self._name} answered with something that is no chat completion: {words}"
+        return self._made(errors.ModelFormat, said, "model_not_json", words=words)
+
+    def misread(self, said: str, right: str) -> errors.ModelError:
+        """What ``check`` finds if a model does not see what is in a picture."""
+        told = f"The model answers, but read {said!r} in a picture of the number {right}."
+        return self._made(errors.ModelFormat, told, "model_misread", read=said, right=right)
+
+    def blind(self) -> errors.ModelError:
+        return self._made(
+            errors.ModelFormat,
+            f"The model {self._name} is set up without vision and cannot read a picture.",
+            "model_blind",
         )
+
+
+def _kind_of_status(error: openai.APIStatusError) -> type[errors.ModelError]:
+    status = error.status_code
+    if status in {401, 403}:
+        return errors.ModelAuth
+    if status == 404 or str(error.code) in _UNKNOWN:
+        return errors.ModelUnknown
+    if status == 402 or (status in {400, 429} and _is_spent(error)):
+        return errors.ModelSpent
+    if status == 429:
+        return errors.ModelQuota
+    if status in {408, 504}:
+        return errors.ModelTimeout
+    if status >= 500 or status == 407:  # also what a proxy answers by itself
+        return errors.ModelUnreachable
+    return errors.ModelQuota if _QUOTA.search(str(error.code)) else errors.ModelFormat
 
 
 def _is_refused(error: openai.APIError) -> bool:

@@ -104,7 +104,8 @@ class Fallbacks:
         """By those that see."""
         seeing = [index for index, mind in enumerate(self._minds) if mind.profile.vision]
         if not seeing:
-            raise ModelFormat(f"The model {self.name} is set up without vision and cannot read a picture.")
+            said = f"The model {self.name} is set up without vision and cannot read a picture."
+            raise ModelFormat(said, key="model_blind", model=self.name)
         return (await self._first(_PICTURE, seeing, lambda mind: mind.model.transcribe(picture, instruction)))[1]
 
     async def close(self) -> None:
@@ -205,7 +206,7 @@ def _all_failed(failed: Sequence[ModelError]) -> ModelError:
     if not others:
         return first
     noted = f"The others failed, too: {' '.join(error.message for error in others)}"
-    values = {**first.values, "words": " ".join(filter(None, (str(first.values.get("words", "")), noted)))}
+    values = {**first.values, "others": tuple(others)}
     made = type(first)(f"{first.message} {noted}", advice=first.advice, key=first.key, **values)
     made.retried = True
     cast("Any", made).retry_after = getattr(first, "retry_after", None)

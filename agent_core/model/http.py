@@ -20,7 +20,11 @@ _MOST_OBJECTS = 10_000
 
 
 class AnswerRefused(httpx2.TransportError):
-    """What a server answered is not read; the message says why."""
+    """What a server answered is not read; the message says why, and so does the text of ``key`` with ``values``."""
+
+    def __init__(self, message: str, key: str, *, request: httpx2.Request | None = None, **values: object) -> None:
+        super().__init__(message, request=request)
+        self.key, self.values = key, values
 
 
 def bounded_client(timeout: httpx2.Timeout, route: Route) -> httpx2.AsyncClient:
@@ -52,7 +56,9 @@ def refusal_in(error: BaseException) -> AnswerRefused | None:
 async def _bound(response: httpx2.Response) -> None:
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in {"", "identity"}:
-        raise AnswerRefused("it is compressed, although that was not asked for", request=response.request)
+        raise AnswerRefused(
+            "it is compressed, although that was not asked for", "model_packed", request=response.request
+        )
     stream = cast("httpx2.AsyncByteStream", response.stream)
     if response.status_code >= 300:
         response.stream = _Cut(stream)
@@ -81,9 +87,10 @@ class _Bounded(httpx2.AsyncByteStream):
         self._bytes += len(piece)
         self._objects += piece.count(b"{") + piece.count(b"[") + piece.count(b",") // 10
         if self._bytes > MOST_BYTES:
-            raise AnswerRefused(f"it is longer than {MOST_BYTES // 2**20} MB")
+            most = MOST_BYTES // 2**20
+            raise AnswerRefused(f"it is longer than {most} MB", "model_too_long", most=most)
         if self._objects > _MOST_OBJECTS:
-            raise AnswerRefused(f"it holds more than {_MOST_OBJECTS} objects")
+            raise AnswerRefused(f"it holds more than {_MOST_OBJECTS} objects", "model_too_many", most=_MOST_OBJECTS)
 
 
 class _Cut(_Bounded):
@@ -108,7 +115,8 @@ class _Lines(_Bounded):
             end = max(piece.rfind(b"\n"), piece.rfind(b"\r")) + 1
             if not end:
                 if len(begun) > _LONGEST_LINE:
-                    raise AnswerRefused(f"a line of it is longer than {_LONGEST_LINE // 2**20} MB")
+                    most = _LONGEST_LINE // 2**20
+                    raise AnswerRefused(f"a line of it is longer than {most} MB", "model_long_line", most=most)
                 continue
             whole = len(begun) - (len(piece) - end)
             yield bytes(begun[:whole])

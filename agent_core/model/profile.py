@@ -76,7 +76,13 @@ def model_profile(name: str) -> ModelProfile:
         if profile.name == name:
             return profile
     known = ", ".join([BY_NAME, *(profile.name for profile in model_profiles())])
-    raise ConfigInvalid(f"There is no model profile {name!r}.", advice=f"Choose one of {known}.")
+    raise ConfigInvalid(
+        f"There is no model profile {name!r}.",
+        advice=f"Choose one of {known}.",
+        key="no_model_profile",
+        name=name,
+        known=known,
+    )
 
 
 def profile_of_model(model: str, wanted: str = BY_NAME) -> ModelProfile:

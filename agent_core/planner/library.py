@@ -179,7 +179,7 @@ class _Model(OpenAIChatCompletionsModel):
                     async with asyncio.timeout_at(pace.deadline):
                         event = await anext(events, None)
                 except (ValueError, RecursionError):  # of the library's reader of JSON
-                    raise AnswerRefused("it is not in the chat completions form") from None
+                    raise AnswerRefused("it is not in the chat completions form", "model_other_form") from None
                 if event is None:
                     return
                 await asyncio.sleep(0)  # what has arrived at once may be hundreds of events
@@ -187,7 +187,9 @@ class _Model(OpenAIChatCompletionsModel):
                     size += len(delta)
                     pace.heard(size)
                     if size > MOST_SAID:
-                        raise AnswerRefused(f"it is longer than {MOST_SAID} characters")
+                        raise AnswerRefused(
+                            f"it is longer than {MOST_SAID} characters", "model_said_much", most=MOST_SAID
+                        )
                 yield event
 
     async def _streamed(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import re
 import string
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ import httpx2
 import structlog
 from openai import AsyncOpenAI
 
-from agent_core.errors import PhonedeskError
+from agent_core.errors import ModelNames, PhonedeskError
 from agent_core.model.failures import LIBRARY_ERRORS, Failures
 from agent_core.model.http import MODEL_PROXY, bounded_client
 from agent_core.model.meter import Meter
@@ -21,6 +20,7 @@ from agent_core.planner.base import Executor, Memory, Order, PlanDone, PlanEvent
 from agent_core.planner.tools import Tool
 from agent_core.planner.words import Lang, texts
 from agent_core.proxies import ProxySetting
+from agent_core.texts import told
 
 if TYPE_CHECKING:
     from agents import Agent
@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 RETRIES = 2  # of a request that was not answered, or refused for the moment
 
 # One proxy setting holds for all models.
-_OF_MODEL = re.compile(r"PHONEDESK_MODEL__(?!PROXY)")
+NAMES = ModelNames.of("PLANNER")
 
 Tell = Callable[[PlanEvent], Awaitable[None]]
 
@@ -63,7 +63,7 @@ class Planner:
         self._max_turns = max_turns
         self._steps = steps
         route = proxy.route(base_url)
-        self._failures = Failures(name, api_key, route)
+        self._failures = Failures(name, api_key, route, NAMES)
         # A placeholder key: the client refuses to be built without one, local servers want none.
         self._client = AsyncOpenAI(
             base_url=base_url,
@@ -108,23 +108,23 @@ class Planner:
         except MaxTurnsExceeded:
             return PlanDone(texts(order.lang).max_turns, success=False)
         except PhonedeskError as error:
-            return PlanFailed(str(error))
+            return PlanFailed(told(error, order.lang))
         except (*LIBRARY_ERRORS, TimeoutError) as error:
-            return PlanFailed(self._of_endpoint(error))
+            return PlanFailed(self._of_endpoint(error, order.lang))
         except AgentsException as error:
             cause = error.__cause__
             if isinstance(cause, PhonedeskError):
-                return PlanFailed(str(cause))
+                return PlanFailed(told(cause, order.lang))
             if isinstance(error, UserError):  # a fault of ours, which the library has wrapped
                 kind = type(cause or error).__name__
                 log.error("plan_crashed", model=self._name, error=kind)
                 return PlanFailed(string.Template(texts(order.lang).crashed).substitute(why=kind))
             log.warning("plan_failed", model=self._name, error=repr(error))
-            return PlanFailed(self._of_endpoint(ValueError(str(error))))  # of what the model said
+            return PlanFailed(self._of_endpoint(ValueError(str(error)), order.lang))  # of what the model said
         return PlanDone(said or texts(order.lang).nothing_said, success=True)
 
-    def _of_endpoint(self, error: Exception) -> str:
+    def _of_endpoint(self, error: Exception, lang: Lang) -> str:
         """What is wrong there, with the names of the planner's own settings."""
         made = self._failures.of(error)
         self._meter.failed(self._name, made)
-        return _OF_MODEL.sub("PHONEDESK_PLANNER__", str(made))
+        return told(made, lang)

@@ -94,7 +94,7 @@ def _no_picture(path: Path) -> InputRejected:
 def _no_dump(path: Path) -> InputRejected:
     return InputRejected(
         f"{path} is not a whole dump of uiautomator.",
-        advice="Write it anew: adb shell uiautomator dump, then adb pull; or leave --tree away.",
+        advice="Write it anew (uiautomator dump on the phone) and copy it over; or leave --tree away.",
         key="no_dump",
         file=str(path),
     )

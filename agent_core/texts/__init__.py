@@ -8,10 +8,13 @@ import string
 import sys
 import tomllib
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import date as Date  # noqa: N812 - a value here is called date
 from functools import cache
 from importlib import resources
 from typing import Any, Literal
+
+from agent_core.errors import MODEL_NAMES, PhonedeskError
 
 Lang = Literal["zh", "en"]
 
@@ -51,6 +54,40 @@ def load_texts(package: str, lang: Lang) -> Mapping[str, str]:
 def catalogue(lang: Lang) -> Mapping[str, str]:
     """What the agent says in this language, by ``section.key``."""
     return load_texts(__name__, lang)
+
+
+def fault(error: PhonedeskError, lang: Lang) -> str:
+    """What went wrong, without what to do about it. An error without a text says it in its own words, in English."""
+    text = catalogue(lang).get(f"errors.{error.key}")
+    if text is None:
+        return error.message
+    return filled(text, {name: _word(value, lang) for name, value in error.values.items()}).partition("\n")[0]
+
+
+def told(error: PhonedeskError, lang: Lang) -> str:
+    """What went wrong and, on further lines, what to do about it.
+
+    Of what has one text for its kind, such as a model that cannot be reached, that one comes first.
+    """
+    texts = catalogue(lang)
+    names = (error.key, error.kind.removeprefix("model."))
+    text = next((texts[key] for name in names if (key := f"model.{name}") in texts), "{error}")
+    if f"errors.{error.key}" not in texts and text == "{error}":
+        return str(error)
+    values = asdict(MODEL_NAMES) | {name: _word(value, lang) for name, value in error.values.items()}
+    head, *advice = filled(text, {**values, "error": fault(error, lang)}).split("\n")
+    more = texts.get(f"errors.{error.key}", "").split("\n")[1:]
+    others = error.values.get("others")
+    if isinstance(others, tuple):
+        said = " ".join(fault(one, lang) for one in others)
+        head = f"{head} {say(lang, 'model.others_failed', errors=said)}"
+    if "proxy" in error.values and error.key != "proxy_form":
+        advice.insert(0, filled(texts["model.by_proxy"], values))
+    return "\n".join([head, *advice, *(filled(line, values) for line in more)])
+
+
+def _word(value: object, lang: Lang) -> object:
+    return fault(value, lang) if isinstance(value, PhonedeskError) else value
 
 
 def is_said(said: str, lang: Lang, key: str, hole: str, **values: Any) -> bool:

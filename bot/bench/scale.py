@@ -102,9 +102,11 @@ class Measured:
             async with asyncio.timeout(seconds):
                 line = await self.answers.readline()
         except TimeoutError:
-            raise BenchFailed(f"The server did not answer within {seconds:.0f} s.") from None
+            raise BenchFailed(
+                f"The server did not answer within {seconds:.0f} s.", key="bench_late", seconds=f"{seconds:.0f}"
+            ) from None
         if not line:
-            raise BenchFailed(f"The server ended with {await self.process.wait()}.")
+            raise BenchFailed(f"The server ended with {await self.process.wait()}.", key="bench_ended")
         return line
 
 
@@ -139,7 +141,7 @@ async def measured(phones: int, contacts: int) -> AsyncIterator[Measured]:
         )
         stack.push_async_callback(_end, process)
         if process.stdin is None or process.stdout is None:
-            raise BenchFailed("The server has no input or output.")
+            raise BenchFailed("The server has no input or output.", key="bench_no_pipe")
         made = Measured(running, process, process.stdin, process.stdout, folder / DATA)
         await made.up()
         yield made

@@ -218,8 +218,9 @@ def error_lines(kind: str, texts: Texts, message: str = "") -> list[str]:
     What these, ``message``, say already is not said again.
     """
     said, advice = texts.find(f"error.{kind}", texts.get("error.error")), texts.find(f"advice.{kind}", "")
-    told = bool(message) and message.startswith(said.rstrip("。."))
-    return [line for line in ("" if told else said, "" if advice in message else advice) if line]
+    if message and message.startswith(said.rstrip("。.")):
+        return []  # with what to do in this very case
+    return [line for line in (said, "" if advice in message else advice) if line]
 
 
 def _doing(run: RunView, texts: Texts, thinking: str) -> list[Line]:

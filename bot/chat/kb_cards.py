@@ -193,15 +193,19 @@ def overview_card(stats: KnowledgeStats, texts: Texts, actor: Actor) -> Card:
 
 
 def import_card(view: ImportView, texts: Texts, *, most: int | None = SHOWN_OF_A_GROUP) -> Card:
-    """What an import would do, with its buttons; or what it did. ``most`` rows of each kind are shown, None for all."""
+    """What an import would do, with its buttons; or what it did. ``most`` rows of each kind are shown, None for all; of
+    the aliases that are lost all are shown.
+    """
     plan = view.plan
     lines = [Line(texts.get("kb.import_counts", added=len(plan.added), changed=len(plan.changed), same=len(plan.same)))]
     left_out = _left_out(plan, texts, most)
     if counts := [texts.get(f"kb.import_count_{key}", count=count) for key, _, count in left_out if count]:
         lines.append(Line(" · ".join(counts)))
     lines += [Line(in_language(note, texts.lang)) for note in plan.notes]
-    if lost := sum(len(_less(change.old.aliases, change.new.aliases)) for change in plan.changed):
-        lines.append(Line(texts.get("kb.import_lost", count=lost)))
+    if kept := [change for change in plan.changed if change.kept and change.old.answer != change.new.answer]:
+        lines.append(Line(texts.get("kb.import_kept", count=len(kept))))
+    if lost := sum(len(one.aliases) for one in plan.lost):
+        lines.append(Line(texts.get("kb.import_lost" if view.done else "kb.import_loses", count=lost)))
     if not view.done and not plan.writes and not plan.doubles and not plan.unclear:
         lines.append(Line(texts.get("kb.import_nothing")))
     added = [added.entry.question for added in plan.added[:most]]
@@ -211,6 +215,9 @@ def import_card(view: ImportView, texts: Texts, *, most: int | None = SHOWN_OF_A
         if group:
             more = [texts.get("kb.more", count=count - len(group))] if count > len(group) else []
             lines.append(Line("\n".join([*group, *more]), texts.get(f"kb.import_{key}"), "quote"))
+    if plan.lost:
+        said = "\n".join(f"{one.entry.question}: {' | '.join(one.aliases)}" for one in plan.lost)
+        lines.append(Line(said, texts.get("kb.import_lost_aliases"), "quote"))
     if plan.unclear:
         lines.append(Line(texts.get("kb.import_decide")))
     if view.done:
@@ -274,6 +281,8 @@ def _change(change: Change, texts: Texts) -> str:
     for key, before, after in (("question", old.question, new.question), ("answer", old.answer, new.answer)):
         if before != after:
             told.append(f"  {texts.get(f'kb.{key}')}{texts.get('common.colon')}{_differing(before, after)}")
+    if change.kept and old.answer != new.answer:
+        told.append(f"  {texts.get('kb.kept_aliases')}{texts.get('common.colon')}{' | '.join(change.kept)}")
     for key, had, has in (("aliases", old.aliases, new.aliases), ("tags", old.tags, new.tags)):
         parts = [f"-{one}" for one in _less(had, has)] + [f"+{one}" for one in _less(has, had)]
         if parts or had != has:

@@ -65,7 +65,8 @@ def sweep_card(run: RunView, sweep: SweepView, texts: Texts, *, now: datetime) -
 
 def _title(run: RunView, sweep: SweepView, texts: Texts) -> str:
     if run.status is RunStatus.SUCCEEDED and not sweep.contacts:
-        return texts.get("sweep.nothing" if sweep.looked is not None else "sweep.quiet")
+        asked = any(why == "asked" for _, why in sweep.details.get("left") or ())
+        return texts.get("sweep.quiet" if sweep.looked is None else "sweep.still_asked" if asked else "sweep.nothing")
     if not run.status.final and sweep.looked is not None:
         going = [one for one in sweep.contacts if one.state in _GOING]
         asked = bool(going) and all(one.state == "asked" for one in going)

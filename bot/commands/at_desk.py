@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 def with_desk(call: Callable[[HouseDesk, Actor], Awaitable[T]]) -> tuple[T, Lang]:
     """Run ``call`` as the owner who sits at this machine; a server over the same database takes changes up itself."""
-    from bot.app import open_database
+    from bot.database import open_database
     from bot.desk.desk import HouseDesk
     from bot.desk.house import House
     from bot.knowledge import own_entries
@@ -31,7 +31,7 @@ def with_desk(call: Callable[[HouseDesk, Actor], Awaitable[T]]) -> tuple[T, Lang
         return []
 
     async def no_phone(serial: str) -> Any:
-        raise DeviceOffline("This command reaches no phone.")
+        raise DeviceOffline("This command reaches no phone.", key="no_phone_here")
 
     async def called() -> T:
         db = await open_database(settings)

@@ -23,7 +23,7 @@ from bot.desk.actors import BadRequest, NotFound
 from bot.settings.layers import Settings
 from bot.settings.loading import SettingsWrong, load, passed_over
 from bot.settings.own import own_folder, own_found
-from bot.terminal.console import err, watched
+from bot.terminal.console import Text, err, watched
 from bot.terminal.language import speak, spoken_language, texts
 from bot.terminal.notices import Notices
 
@@ -62,8 +62,7 @@ def settings_from(*, quiet: bool = True, **overrides: Any) -> Settings:
     sys.excepthook = logs.uncaught
     logs.configure("warning")  # what is said while they are read goes to standard error too
     speak(overrides.get("lang"))
-    for one in passed_over():
-        log.warning(_PASSED_OVER[one.kind], name=one.name, **({"did_you_mean": one.meant} if one.meant else {}))
+    _tell_passed_over()
     try:
         settings = load(**overrides)
     except PhonedeskError as error:
@@ -73,6 +72,18 @@ def settings_from(*, quiet: bool = True, **overrides: Any) -> Settings:
     level = settings.log_level
     logs.configure("warning" if quiet and level == "info" else level, secrets=settings.secrets())
     return settings
+
+
+def _tell_passed_over() -> None:
+    """Warn of settings that set nothing: in the log, or in words if a person sees standard error."""
+    console = watched()
+    for one in passed_over():
+        if console.quiet:
+            log.warning(_PASSED_OVER[one.kind], name=one.name, **({"did_you_mean": one.meant} if one.meant else {}))
+        else:
+            key = "setting_near" if one.meant else _PASSED_OVER[one.kind]
+            said = texts(spoken_language()).get(f"log.{key}", name=one.name, meant=one.meant)
+            console.print(Text(said, "yellow"), soft_wrap=True)
 
 
 def log_to_file(settings: Settings) -> Path | None:

@@ -16,7 +16,7 @@ from bot import logs
 from bot.chat.texts import Texts
 from bot.commands.common import Exit, fail, run_async, settings_from
 from bot.escapes import escaped
-from bot.settings.files import config_file
+from bot.settings.files import config_file, files_there
 from bot.settings.layers import Settings
 from bot.terminal.console import Console, Text, err, print_json
 from bot.terminal.language import speak, spoken_language, texts
@@ -157,7 +157,7 @@ def check(
 ) -> None:
     """Check every setting, in all places. Exit code 0 where all are right, else 2."""
     from bot.commands.wrong import told
-    from bot.settings.loading import attempt, passed_over
+    from bot.settings.loading import attempt, passed_over, variables_set
     from bot.settings.origin import Places
     from bot.settings.partial import survey_of_wrong
     from bot.whole import incomplete
@@ -178,7 +178,8 @@ def check(
     ]
     unreached = _unreached(settings, words) if settings and reach else []
     if as_json:
-        print_json({"wrong": wrong, "doubtful": doubtful, "unreached": unreached})
+        read = {"files": list(map(str, files_there())), "environment": variables_set()}
+        print_json({"wrong": wrong, "doubtful": doubtful, "unreached": unreached, "read": read})
     else:
         _show_check(words, wrong, doubtful, unreached, settings)
     raise typer.Exit(Exit.USAGE if wrong or unreached else Exit.OK)
@@ -202,10 +203,24 @@ def _show_check(
             if one.get("meant"):
                 console.print(Text("  " + words.get("config.meant", name=one["meant"])))
     if settings and not wrong and not unreached:
-        console.print(words.get("config.right", file=config_file()))
-        if told := _own_files(settings, words):
-            console.print(told)
+        console.print(words.get("config.right"))
+    console.print(Text(_read(words)), soft_wrap=True)
+    if settings and not wrong and not unreached and (told := _own_files(settings, words)):
+        console.print(told)
     console.print(words.get("config.doctor"), style="dim")
+
+
+def _read(words: Texts) -> str:
+    """What the settings were read from."""
+    from bot.settings.loading import variables_set
+
+    files, variables = list(map(str, files_there())), variables_set()
+    if not files and not variables:
+        return words.get("config.read_nothing", file=config_file())
+    between = words.get("common.between")
+    lines = [words.get("config.read_files", files=between.join(files))] if files else []
+    lines += [words.get("config.read_variables", names=between.join(variables))] if variables else []
+    return "\n".join(lines)
 
 
 def _own_files(settings: Settings, words: Texts) -> str:

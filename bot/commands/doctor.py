@@ -25,6 +25,7 @@ from bot.terminal.language import spoken_language
 
 MARKS = {
     Status.OK: ("✓", "green"),
+    Status.NOTE: ("·", ""),
     Status.WARNING: ("!", "yellow"),
     Status.FAILED: ("✗", "bold red"),
     Status.SKIPPED: ("–", "dim"),

@@ -48,7 +48,9 @@ def evaluate(
     words = texts(settings_from().lang)
     try:
         if bool(model_url) != bool(model_name):
-            raise ConfigMissing("A model has an address and a name.", advice="Give --model-url and --model-name.")
+            raise ConfigMissing(
+                "A model has an address and a name.", advice="Give --model-url and --model-name.", key="eval_model"
+            )
         cases = find_cases(paths or [], mode=None if mode == "both" else Mode(mode), match=match, looks=_looks(look))
     except BrokenFiles as error:
         err.print(words.get("error.config.scenario"), style="red")

@@ -10,12 +10,13 @@ import typer
 
 from agent_core.errors import InputRejected
 from bot.chat.cards import Card
+from bot.chat.texts import Lang, Texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import Exit, fail
 from bot.desk.actors import Actor, BadRequest
-from bot.desk.knowledge_port import EntryText, ImportStep, ImportView, KnowledgeFile
+from bot.desk.knowledge_port import EntryText, ImportView, KnowledgeFile, Tell
 from bot.files import write
-from bot.terminal.console import Console, print_json
+from bot.terminal.console import Console, confirm, print_json
 from bot.terminal.language import texts
 from bot.terminal.render import panel
 
@@ -118,38 +119,70 @@ def import_(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", exists=True, dir_okay=False, readable=True)],
     dry_run: Annotated[bool, typer.Option("--dry-run")] = False,
     replace_doubles: Annotated[bool, typer.Option("--replace-doubles")] = False,
+    drop_aliases: Annotated[bool, typer.Option("--drop-aliases")] = False,
+    yes: Annotated[bool, typer.Option("--yes")] = False,
     verbose: Annotated[bool, typer.Option("--verbose")] = False,
     as_json: Json = False,
 ) -> None:
-    """Import CSV, XLSX, JSONL or Markdown: several files as one, as a whole or not at all."""
-    from bot.chat.kb_cards import SHOWN_OF_A_GROUP, import_card, step_words
+    """Import CSV, XLSX, JSONL or Markdown: several files as one, as a whole or not at all.
 
+    What would be lost is shown first, and a person confirms it, or ``yes`` does.
+    """
     given = [KnowledgeFile(file.name, _read(file)) for file in files]
-    live = Console(stderr=True)
-
-    async def call(desk: HouseDesk, me: Actor) -> ImportView:
-        words = texts(me.lang)
-        with live.status(words.get("kb.import_step_read")) as shown:
-
-            def tell(step: ImportStep) -> None:
-                shown.update(step_words(step, words))
-
-            if dry_run:
-                return await desk.kb.plan_import(me, given, tell=tell)
-            return await desk.kb.carry_out(me, given, replace_doubles=replace_doubles, tell=tell)
-
-    view, lang = with_desk(call)
-    plan = view.plan
+    mark = ""
+    if dry_run or (drop_aliases and not yes):
+        view, lang = _imported(
+            lambda desk, me, tell: desk.kb.plan_import(me, given, drop_aliases=drop_aliases, tell=tell)
+        )
+        mark = view.mark
+        if not dry_run and view.plan.lost:
+            _show_import(view, texts(lang), Console(stderr=as_json), verbose=verbose)
+            if not confirm(texts(lang).get("kb.import_sure")):
+                Console(stderr=True).print(texts(lang).get("kb.import_not_done"))
+                raise typer.Exit(Exit.FAILED)
+    if not dry_run:
+        view, lang = _imported(
+            lambda desk, me, tell: desk.kb.carry_out(
+                me, given, replace_doubles=replace_doubles, drop_aliases=drop_aliases, mark=mark, tell=tell
+            )
+        )
+        if not view.done:
+            fail(InputRejected("The knowledge base has changed since the preview.", key="base_changed"))
     if as_json:
         print_json(_plan(view))
     else:
-        _print(import_card(view, texts(lang), most=None if verbose else SHOWN_OF_A_GROUP))
-        groups = (plan.added, plan.changed, plan.unclear, plan.doubles, plan.rejected)
-        if not verbose and any(len(group) > SHOWN_OF_A_GROUP for group in groups):
-            Console().print(texts(lang).get("kb.import_verbose"))
+        words = texts(lang)
+        _show_import(view, words, Console(), verbose=verbose)
+        if not replace_doubles and any(not double.fixed for double in view.plan.doubles):
+            Console().print(words.get("kb.import_doubles_how"))
+    plan = view.plan
     left_out = plan.rejected or plan.unclear
     if not dry_run and left_out and not (plan.writes or plan.same or plan.doubles):
         raise typer.Exit(Exit.FAILED)
+
+
+def _imported(call: Callable[[HouseDesk, Actor, Tell], Awaitable[ImportView]]) -> tuple[ImportView, Lang]:
+    """Do a step of an import and show how far it is."""
+    from bot.chat.kb_cards import step_words
+
+    live = Console(stderr=True)
+
+    async def called(desk: HouseDesk, me: Actor) -> ImportView:
+        words = texts(me.lang)
+        with live.status(words.get("kb.import_step_read")) as shown:
+            return await call(desk, me, lambda step: shown.update(step_words(step, words)))
+
+    return with_desk(called)
+
+
+def _show_import(view: ImportView, words: Texts, console: Console, *, verbose: bool) -> None:
+    from bot.chat.kb_cards import SHOWN_OF_A_GROUP, import_card
+
+    card, plan = import_card(view, words, most=None if verbose else SHOWN_OF_A_GROUP), view.plan
+    console.print(panel(Card(card.title, card.lines)))
+    groups = (plan.added, plan.changed, plan.unclear, plan.doubles, plan.rejected)
+    if not verbose and any(len(group) > SHOWN_OF_A_GROUP for group in groups):
+        console.print(words.get("kb.import_verbose"))
 
 
 @kb.command()
@@ -231,6 +264,8 @@ def _plan(view: ImportView) -> dict[str, Any]:
         "doubles": _rows(plan.doubles, "place", "wording", "other_place", "other", "whole", "fixed", "differs"),
         "unclear": _rows(plan.unclear, "place", "question", "answer", "other_places"),
         "refused": _rows(plan.rejected, "place", "reason"),
+        "kept_aliases": [{"entry": one.new.id, "aliases": list(one.kept)} for one in plan.changed if one.kept],
+        "lost_aliases": [{"entry": one.entry.id, "aliases": list(one.aliases)} for one in plan.lost],
         "notes": list(plan.notes),
     }
 

@@ -60,7 +60,7 @@ def limit(
 
     async def limited(desk: HouseDesk, me: Actor) -> PersonView:
         if phone is None and chat is None:
-            raise BadRequest("There is nothing to change.", advice="Give --phone or --chat.")
+            raise BadRequest("There is nothing to change.", advice="Give --phone or --chat.", key="people_what")
         chats = None if chat is None else [f"telegram:{name}" if name and ":" not in name else name for name in chat]
         return await desk.team.limit(me, _who(who), phones=phone, chats=chats)
 

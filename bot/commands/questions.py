@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bot.chat.answering import no_answer, read_answer, to_confirm, verdict
-from bot.chat.cards import Line, choice_label, question_card
+from bot.chat.cards import Line, answer_label, choice_label, question_card
 from bot.chat.texts import Texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import Exit
 from bot.desk.actors import Actor, NotFound
 from bot.desk.port import AnswerResult, QuestionView, RunView
+from bot.terminal.ask import PERSON
 from bot.terminal.console import Console, confirm, print_json
 from bot.terminal.language import texts
 from bot.terminal.render import panel
@@ -53,20 +54,38 @@ def answer(
     (view, result), lang = with_desk(_given(question, said))
     words = texts(lang)
     meant = read_answer(view.question, said) if result is None else None
-    if meant is not None and not as_json and _confirmed(words):
+    if meant is not None and not as_json and confirm(words.get("question.like_a_command")):
         (view, result), lang = with_desk(_given(question, said, confirmed=True))
     if as_json:
-        print_json({"id": view.id, "state": result.state if result else "refused"})
+        before = _answer_before(view) if result is not None and result.state == "late" else {}
+        print_json({"id": view.id, "state": result.state if result else "refused", **before})
     elif result is None and meant is None:
         console = Console(stderr=True)
         console.print(panel(question_card(view, words, hint=_hint(view, words))))  # with the choices and their numbers
         console.print(no_answer(words, view, said))
     elif result is not None:
         goes_on = [words.get("question.goes_on")] if result.state == "accepted" else []
-        Console().print(verdict(words, view, result), *goes_on)
+        Console().print(_verdict(words, view, result), *goes_on)
     if result is None:
         raise typer.Exit(Exit.USAGE)
     raise typer.Exit(Exit.OK if result.state == "accepted" else Exit.FAILED)
+
+
+def _answer_before(view: QuestionView) -> dict[str, str | None]:
+    at = view.answered_at.isoformat() if view.answered_at else None
+    return {"answer": view.answer, "by": view.by, "answered_at": at}
+
+
+def _verdict(words: Texts, view: QuestionView, result: AnswerResult) -> str:
+    """What became of the answer; if somebody was first, also when that was."""
+    if result.state != "late" or view.answered_at is None:
+        return verdict(words, view, result)
+    return words.get(
+        "question.late_at",
+        by=words.get("card.terminal") if view.by == PERSON else view.by,
+        time=f"{view.answered_at:%Y-%m-%d %H:%M}",
+        answer=answer_label(view, view.answer),
+    )
 
 
 async def _open(desk: HouseDesk, me: Actor) -> list[tuple[QuestionView, RunView | None, int]]:
@@ -93,20 +112,15 @@ def _given(
             raise NotFound(
                 f"There is no question {question_id}.", advice="See /ask for the open ones.", key="no_question"
             )
+        if view.answered_at is not None:
+            return view, AnswerResult("late", view.by, view.answer)
         given = read_answer(view.question, said, by=me.name)
         if given is None or (to_confirm(view.question, given) and not confirmed):
             return view, None
-        return view, await desk.answer(me, view.id, choice=given.choice, text=given.text)
+        result = await desk.answer(me, view.id, choice=given.choice, text=given.text)
+        return await desk.question(view.id) or view, result
 
     return call
-
-
-def _confirmed(words: Texts) -> bool:
-    """Ask whether words that look like a command are meant for the customer; at the end of the input they are not."""
-    try:
-        return confirm(words.get("question.like_a_command"))
-    except typer.Abort:
-        return False
 
 
 def _hint(view: QuestionView, words: Texts) -> str:

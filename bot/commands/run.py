@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -46,7 +47,10 @@ def run(
         sweep_for(settings, order, task, device, as_json=as_json)
     rules = TaskRules(policy or "", tuple(app or ()))
     started = time.monotonic()
-    session = run_async(lambda: _run(settings, task, device, max_steps, rules, dry_run, as_json))
+    # An error of the model names what was given here, not what is set elsewhere.
+    options = {"base_url": "--endpoint"} if endpoint else {}
+    options |= {"name": "--model"} if model else {}
+    session = run_async(lambda: _run(settings, task, device, max_steps, rules, dry_run, as_json, options))
     if as_json:
         timings = {phase.name: asdict(phase) for phase in timings_of([session.steps]).phases}
         print_json(result_of(session, time.monotonic() - started) | {"timings": timings})
@@ -69,9 +73,17 @@ def _sweep_in(task: str) -> SweepOrder | None:
 
 
 async def _run(
-    settings: Settings, task: str, device: str, max_steps: int | None, rules: TaskRules, dry_run: bool, as_json: bool
+    settings: Settings,
+    task: str,
+    device: str,
+    max_steps: int | None,
+    rules: TaskRules,
+    dry_run: bool,
+    as_json: bool,
+    options: Mapping[str, str],
 ) -> Session:
     # What a run needs takes a second to import; `--help` does not need it.
+    from agent_core.errors import MODEL_NAMES
     from bot.app import open_core
     from bot.running import run_here
     from bot.terminal.ask import TerminalHuman
@@ -81,7 +93,7 @@ async def _run(
 
     words = texts(settings.lang)
     console = Console(stderr=as_json)
-    async with open_core(settings) as core:
+    async with open_core(settings, replace(MODEL_NAMES, **options)) as core:
         core.model = WaitedFor(core.model, lambda seconds: console.print(waiting_line(seconds, settings, words)))
         store = LiveRuns(core.runs(leg=1), console, words, names=settings.device.names)
         human = StoredHuman(core.db, hold_seconds=0, leg=1) if as_json else TerminalHuman(core.db, console, words)

@@ -87,7 +87,11 @@ def watch(
     """Answer contacts as soon as they write, by the phone's notifications, where serve or a worker is at work."""
     names = contacts or []
     if everybody == bool(names or tag):
-        fail(InputRejected("Either contacts and tags, or --all.", advice="Name who is to be watched."))
+        fail(
+            InputRejected(
+                "Either contacts and tags, or --all.", advice="Name who is to be watched.", key="watch_either"
+            )
+        )
     whom = ["all"] if everybody else words_of_contacts(names, tag or [])
     wish = ScheduleWish(device, tz, quiet=quiet)
     task = " ".join([texts(settings_from().lang).get("schedule.watch_word"), app, *whom])
@@ -208,7 +212,9 @@ def _moment(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text) if text else datetime.now(UTC)
     except ValueError as error:
-        raise InputRejected(f"Not a time: {text!r}.", advice="Write it as 2026-03-28T12:00.") from error
+        raise InputRejected(
+            f"Not a time: {text!r}.", advice="Write it as 2026-03-28T12:00.", key="not_a_moment", said=text
+        ) from error
 
 
 def _aware(text: str) -> bool:

@@ -63,11 +63,16 @@ def _words(contacts: list[str], tags: list[str], unread: bool, app: str | None) 
     if app is not None and not meant:
         raise no_chat_app(app)
     if app is None and contacts and chat_app(contacts[0]):
-        raise InputRejected(f"{contacts[0]} is an app: write --app {chat_app(contacts[0])}.")
+        raise InputRejected(
+            f"{contacts[0]} is an app: write --app {chat_app(contacts[0])}.",
+            key="contact_is_app",
+            name=contacts[0],
+            app=chat_app(contacts[0]),
+        )
     if app is None and contacts and packages_named(contacts[0]):
         raise no_chat_app(contacts[0])
     if unread and (contacts or tags):
-        raise InputRejected("--unread is everybody: it goes with no contact and no tag.")
+        raise InputRejected("--unread is everybody: it goes with no contact and no tag.", key="unread_alone")
     return " ".join([meant, *words_of_contacts(contacts, tags)])
 
 
@@ -89,7 +94,7 @@ async def _sweep(settings: Settings, order: SweepOrder, task: str, device: str, 
     details = done.look.details
     unknown = details.get("unknown") or []
     found = {
-        "status": done.status,
+        "status": "waiting" if done.status == "succeeded" and details["questions"] else done.status,
         "run_id": done.run_id,
         "outcome": done.look.outcome,
         "looked": done.look.contacts,
@@ -98,6 +103,7 @@ async def _sweep(settings: Settings, order: SweepOrder, task: str, device: str, 
         "quiet": [name for name in details["quiet"] if name not in unknown],
         "unknown": unknown,
         "left": [{"contact": contact, "why": why} for contact, why in details["left"]],
+        "questions": [{"contact": contact, "id": question} for contact, question in details["questions"]],
         "aside": [{"name": name, "why": why} for name, why in details["aside"]],
     }
     if not _nobody_known(found):  # that is told as an error
@@ -109,6 +115,8 @@ async def _sweep(settings: Settings, order: SweepOrder, task: str, device: str, 
             console.print(Text(said.get("sweep.nothing"), style="bold"))
         for line in left_lines(details, said, looked=done.look.contacts, started=len(done.sessions)):
             console.print(Text(line))
+        for _, question in details["questions"]:
+            console.print(Text(said.get("question.left_open", id=question)), soft_wrap=True)
     return found
 
 

@@ -44,7 +44,7 @@ def reason(words: Texts, problem: Problem) -> str:
 def refusal(words: Texts, error: SettingsWrong) -> str:
     """All that is wrong, on lines."""
     lines = [words.get("config.refused" if error.refused else "config.unusable")]
-    places = Places()
+    places = Places(error.given)
     for problem in error.problems:
         one = told(words, problem, places)
         # What was asked for stands nowhere yet.

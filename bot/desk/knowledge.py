@@ -37,7 +37,7 @@ class KnowledgePart(DeskPart):
     @property
     def _store(self) -> EmbeddedKnowledge:
         if self.house.store is None:
-            raise ConfigMissing("There is no knowledge store here.", advice="Run phonedesk serve.")
+            raise ConfigMissing("There is no knowledge store here.", advice="Run phonedesk serve.", key="no_store")
         return self.house.store
 
     # Looking ----------------------------------------------------------------------------------------------------------
@@ -184,10 +184,15 @@ class KnowledgePart(DeskPart):
         await self._allow(actor, Role.OWNER, "kb import")
 
     async def plan_import(
-        self, actor: Actor, files: Sequence[KnowledgeFile], *, tell: Tell | None = None
+        self,
+        actor: Actor,
+        files: Sequence[KnowledgeFile],
+        *,
+        drop_aliases: bool = False,
+        tell: Tell | None = None,
     ) -> ImportView:
         await self._allow(actor, Role.OWNER, "kb import", files=[file.name for file in files], planned=True)
-        plan, mark = await self._planned(files, tell or _silent)
+        plan, mark = await self._planned(files, tell or _silent, drop_aliases=drop_aliases)
         return ImportView(plan, mark)
 
     async def carry_out(
@@ -196,13 +201,15 @@ class KnowledgePart(DeskPart):
         files: Sequence[KnowledgeFile],
         *,
         replace_doubles: bool = False,
+        drop_aliases: bool = False,
         mark: str = "",
         tell: Tell | None = None,
     ) -> ImportView:
         names = [file.name for file in files]
-        await self._allow(actor, Role.OWNER, "kb import", files=names, replace_doubles=replace_doubles)
+        asked: dict[str, Any] = {"files": names, "replace_doubles": replace_doubles, "drop_aliases": drop_aliases}
+        await self._allow(actor, Role.OWNER, "kb import", **asked)
         tell = tell or _silent
-        plan, found = await self._planned(files, tell)
+        plan, found = await self._planned(files, tell, drop_aliases=drop_aliases)
         if mark and mark != found:
             return ImportView(plan, found)
         doubles: OnDouble = "replace" if replace_doubles else "skip"
@@ -211,14 +218,17 @@ class KnowledgePart(DeskPart):
         )
         return ImportView(done, found, done=True)
 
-    async def _planned(self, files: Sequence[KnowledgeFile], tell: Tell) -> tuple[ImportPlan, str]:
+    async def _planned(
+        self, files: Sequence[KnowledgeFile], tell: Tell, *, drop_aliases: bool
+    ) -> tuple[ImportPlan, str]:
         """All files as one import, with its mark: what doubles between them is seen, and it is done whole or not."""
         drafts: list[Draft] = []
         for number, file in enumerate(files):
             tell(ImportStep("read", number, len(files)))
             drafts += await asyncio.to_thread(read_table, file.name, file.data)
         tell(ImportStep("compare", 0, len(drafts)))
-        plan = await plan_import(self._store, ", ".join(file.name for file in files), drafts)
+        names = ", ".join(file.name for file in files)
+        plan = await plan_import(self._store, names, drafts, drop_aliases=drop_aliases)
         return plan, await asyncio.to_thread(_mark, plan)
 
     async def export(self, actor: Actor, form: str) -> KnowledgeFile:

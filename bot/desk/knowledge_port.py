@@ -100,9 +100,17 @@ class KnowledgeDesk(Protocol):
         """AccessDenied for who may not import; asked before a file is fetched."""
 
     async def plan_import(
-        self, actor: Actor, files: Sequence[KnowledgeFile], *, tell: Tell | None = None
+        self,
+        actor: Actor,
+        files: Sequence[KnowledgeFile],
+        *,
+        drop_aliases: bool = False,
+        tell: Tell | None = None,
     ) -> ImportView:
-        """What would be added and changed, what doubles and what is refused; nothing is written."""
+        """What would be added and changed, what doubles and what is refused; nothing is written.
+
+        drop_aliases: entries lose the aliases that their rows do not have.
+        """
 
     async def carry_out(
         self,
@@ -110,6 +118,7 @@ class KnowledgeDesk(Protocol):
         files: Sequence[KnowledgeFile],
         *,
         replace_doubles: bool = False,
+        drop_aliases: bool = False,
         mark: str = "",
         tell: Tell | None = None,
     ) -> ImportView:

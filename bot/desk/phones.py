@@ -114,11 +114,15 @@ class PhonesDesk(DeskPart):
     async def _shown_by(self, phone: HostPhone) -> Image.Image:
         """What a phone shows that another host reaches. DeviceOffline where that host does not answer in time."""
         if not phone.usable:
-            said = f"The phone {phone.serial} is at the host {phone.host}, which does not reach it."
-            if not phone.alive:
-                since = phone.since.astimezone(self._zone).strftime("%m-%d %H:%M")
-                said = f"The phone {phone.serial} is at the host {phone.host}, which was last heard at {since}."
-            raise DeviceOffline(said)
+            since = phone.since.astimezone(self._zone).strftime("%m-%d %H:%M")
+            why = "does not reach it" if phone.alive else f"was last heard at {since}"
+            raise DeviceOffline(
+                f"The phone {phone.serial} is at the host {phone.host}, which {why}.",
+                key="host_without_phone" if phone.alive else "host_not_heard",
+                phone=phone.serial,
+                host=phone.host,
+                since=since,
+            )
         hosts, until = Hosts(self._db), time.monotonic() + ANSWER_SECONDS
         number = await hosts.want(phone.host, phone.serial)
         try:
@@ -126,14 +130,23 @@ class PhonesDesk(DeskPart):
                 waiter = self._db.signal("phone_requests").waiter()
                 answer = await hosts.answer(number)
                 if answer is not None and answer.state == FAILED:
-                    raise DeviceOffline(f"The host {phone.host} says: {answer.error}")
+                    raise DeviceOffline(
+                        f"The host {phone.host} says: {answer.error}",
+                        key="host_says",
+                        host=phone.host,
+                        why=answer.error,
+                    )
                 if answer is not None and answer.jpeg is not None:
                     return await asyncio.to_thread(_opened, answer.jpeg)
                 await waiter.wait(POLL_SECONDS)
         finally:
             await hosts.withdraw(number)
         raise DeviceOffline(
-            f"The host {phone.host} gave no picture of the phone {phone.serial} within {ANSWER_SECONDS:.0f} s."
+            f"The host {phone.host} gave no picture of the phone {phone.serial} within {ANSWER_SECONDS:.0f} s.",
+            key="host_no_picture",
+            host=phone.host,
+            phone=phone.serial,
+            seconds=f"{ANSWER_SECONDS:.0f}",
         )
 
 

@@ -96,8 +96,8 @@ class QuestionView:
     zone.
 
     ``answer`` is the choice's value or the words, ``by`` a person's name; both empty while it is open, and where nobody
-    answered. ``serial``: the phone that it is about. ``learnt``: the entry that its answer has become, while that waits
-    for approval.
+    answered. ``asked_at`` and ``answered_at`` are in the owner's zone, too. ``serial``: the phone that it is about.
+    ``learnt``: the entry that its answer has become, while that waits for approval.
     """
 
     id: str
@@ -111,6 +111,7 @@ class QuestionView:
     answer: str = ""
     by: str = ""
     asked_at: datetime | None = None
+    answered_at: datetime | None = None
     serial: str = ""
     learnt: Entry | None = None
 

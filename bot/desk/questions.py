@@ -183,7 +183,8 @@ class QuestionsDesk(DeskPart):
             open=row.state == OPEN,
             answer=str(answer.get("choice") or answer.get("text") or ""),
             by=row.answered_by,
-            asked_at=row.created_at,
+            asked_at=row.created_at.astimezone(self._zone),
+            answered_at=row.answered_at.astimezone(self._zone) if row.answered_at else None,
             serial=run.serial if run else "",
             learnt=await self._learnt(row) if row.state == ANSWERED else None,
         )

@@ -52,7 +52,7 @@ CHECKS: tuple[Check, ...] = (
 )
 """All checks in their order."""
 
-PASSED = frozenset({Status.OK, Status.WARNING})
+PASSED = frozenset({Status.OK, Status.NOTE, Status.WARNING})
 
 
 async def examine(
@@ -143,4 +143,6 @@ def _advice(error: PhonedeskError, words: Texts) -> str:
 
 def _error(error: PhonedeskError, words: Texts) -> str:
     said = chat_texts(words.lang).error(error).splitlines()[0]
+    if chat_texts(words.lang).find(f"errors.{error.key}", ""):
+        return said
     return words.get("output.error", {"said": said, "message": error.message})

@@ -15,7 +15,7 @@ from agent_core.devices.adb.transport import PIPE, Raw, Transport, command_line,
 from agent_core.errors import AdbNotFound, DeviceError, ScreenOff, ScreenshotFailed, TreeUnavailable
 from agent_core.screen.tree import TreeHealth, health
 from bot.doctor.exam import Exam, found, soon
-from bot.doctor.report import Verdict, failed, ok, skipped, warning
+from bot.doctor.report import Verdict, failed, note, ok, skipped, warning
 
 APPEAR_SECONDS = 2.0  # a server that has just been started sees its phones a little later
 SETTLE_SECONDS = 1.5  # from attached to usable
@@ -262,7 +262,7 @@ async def learnt(exam: Exam) -> Verdict:
             unknown.append(f"{one.name} {version}")
             first = first or one.key
     if unknown:
-        return ok("offered", apps=", ".join(unknown), app=first)
+        return note("offered", apps=", ".join(unknown), app=first)
     return ok("known", apps=", ".join(known)) if known else skipped("no_app")
 
 

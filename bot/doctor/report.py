@@ -12,6 +12,7 @@ from agent_core.proxies import Route
 
 class Status(StrEnum):
     OK = "ok"
+    NOTE = "note"
     WARNING = "warning"
     FAILED = "failed"
     SKIPPED = "skipped"
@@ -53,6 +54,11 @@ class Result:
 
 def ok(case: str, **values: Any) -> Verdict:
     return Verdict(Status.OK, case, values)
+
+
+def note(case: str, **values: Any) -> Verdict:
+    """Neither well nor wrong: something that is worth knowing."""
+    return Verdict(Status.NOTE, case, values)
 
 
 def warning(case: str, **values: Any) -> Verdict:

@@ -11,23 +11,14 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from agent_core import extras
-from agent_core.errors import (
-    ConfigMissing,
-    ModelAuth,
-    ModelError,
-    ModelFormat,
-    ModelQuota,
-    ModelSpent,
-    ModelTimeout,
-    ModelUnreachable,
-)
+from agent_core.errors import ConfigMissing, ModelError
 from agent_core.model.client import ChatModel, ModelCheck
-from agent_core.proxies import Route
+from agent_core.planner.planner import NAMES as PLANNER_NAMES
 from bot.doctor.exam import Exam, found
 from bot.doctor.report import Verdict, failed, ok, skipped, warning
 from bot.knowledge import knowledge_config, knowledge_file
 from bot.limits import limits_a_day, reached
-from bot.models import chat_model, endpoint_profile, unpriced
+from bot.models import FALLBACK_NAMES, chat_model, endpoint_profile, unpriced
 from bot.settings.layers import Settings
 from bot.settings.sections import KnowledgeSettings
 from knowledge.embedded import EmbeddedKnowledge, sample_entries
@@ -52,7 +43,7 @@ async def model(exam: Exam) -> Verdict:
     exam.model_check = await exam.model.check()
     route = exam.model.route
     if not exam.model_check.reachable:
-        values = {"url": _address(settings.base_url), "message": _words(exam.model_check, route)}
+        values = {"url": _address(settings.base_url), "message": exam.model_check.problem}
         if route.proxy:
             return failed("not_reached_by_proxy", **values, **route.values).by(route)
         return failed("not_reached", **values).by(route)
@@ -91,29 +82,20 @@ async def model_vision(exam: Exam) -> Verdict:
 def _blind(exam: Exam, check: ModelCheck) -> Verdict:
     """Texts alone are enough where the screen's elements stand in the prompt."""
     by_texts = exam.settings.observe.elements
-    message = _words(check, found(exam.model).route)
-    return warning("blind", message=message) if by_texts else failed("blind_alone", message=message)
+    return warning("blind", message=check.problem) if by_texts else failed("blind_alone", message=check.problem)
 
 
-def _words(check: ModelCheck, route: Route) -> str:
-    """What went wrong, without the advice that stands there too: ours is in the person's language."""
-    message = check.message.removesuffix(route.advice).rstrip()
-    for error in (ModelUnreachable, ModelTimeout, ModelAuth, ModelQuota, ModelSpent, ModelFormat):
-        message = message.removesuffix(error.default_advice).rstrip()
-    return message
-
-
-async def _text_problem(exam: Exam) -> str:
+async def _text_problem(exam: Exam) -> ModelError | None:
     return await _problem(found(exam.model))
 
 
-async def _problem(model: ChatModel) -> str:
-    """Why the model does not answer a question without a picture; "" where it does."""
+async def _problem(model: ChatModel) -> ModelError | None:
+    """Why the model does not answer a question without a picture; None if it does."""
     try:
         await model.complete([{"role": "user", "content": "Answer with OK."}])
     except ModelError as error:
-        return error.message
-    return ""
+        return error
+    return None
 
 
 async def fallbacks(exam: Exam) -> Verdict:
@@ -121,13 +103,12 @@ async def fallbacks(exam: Exam) -> Verdict:
     wanted = exam.settings.model.fallbacks
     if not wanted:
         return skipped("none")
-    models = [chat_model(endpoint, exam.settings, timeout=MODEL_SECONDS) for endpoint in wanted]
+    models = [chat_model(endpoint, exam.settings, timeout=MODEL_SECONDS, names=FALLBACK_NAMES) for endpoint in wanted]
     for one in models:
         exam.stack.push_async_callback(one.close)
     problems = await asyncio.gather(*map(_problem, models))
-    silent = [f"{one.name}: {why}" for one, why in zip(wanted, problems, strict=True) if why]
-    if silent:
-        return warning("silent", message=" · ".join(silent))
+    if silent := {one.name: why for one, why in zip(wanted, problems, strict=True) if why is not None}:
+        return warning("silent", message=silent)
     blind = [one.name for one in wanted if not endpoint_profile(one).vision]
     if blind and not exam.settings.observe.elements:
         return warning("blind_alone", names=", ".join(blind))
@@ -143,7 +124,7 @@ async def planner(exam: Exam) -> Verdict:
     key = wanted.api_key.get_secret_value()
     timeout = min(wanted.timeout_seconds, MODEL_SECONDS)
     proxy = exam.settings.model_proxy
-    one = ChatModel(wanted.base_url, wanted.name, key, timeout=timeout, vision=False, proxy=proxy)
+    one = ChatModel(wanted.base_url, wanted.name, key, timeout=timeout, vision=False, proxy=proxy, names=PLANNER_NAMES)
     exam.stack.push_async_callback(one.close)
     if problem := await _problem(one):
         return warning("silent", message=problem)
@@ -189,7 +170,7 @@ async def knowledge(exam: Exam) -> Verdict:
         try:
             base = build(replace(config, provider=name, own={**config.own, name: patient}))
         except ConfigMissing as error:
-            return failed("incomplete", provider=name, advice=error.advice)
+            return failed("incomplete", provider=name, advice=error)
         try:
             count += len(await base.retrieve(QUERY))  # a KnowledgeError says by its kind what is wrong
         finally:
@@ -208,13 +189,16 @@ async def _embedded(settings: Settings) -> Verdict:
         stack.push_async_callback(base.close)
         await base.retrieve(QUERY)
         count, live = await base.count(), await base.list(live=True)
+    pending = count - len(live)
     if not count:
         return _nothing_yet(settings.knowledge)
     if live and set(live) <= set(sample_entries()):
         return (
             warning("sample_shared", count=len(live)) if shared else warning("sample_only", count=len(live), file=file)
         )
-    return ok("entries", count=count)
+    if not live:
+        return warning("none_live", pending=pending)
+    return ok("entries_and_pending", count=len(live), pending=pending) if pending else ok("entries", count=count)
 
 
 async def _shared(settings: Settings, stack: AsyncExitStack) -> EmbeddedKnowledge | None:

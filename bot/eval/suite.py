@@ -61,7 +61,12 @@ def find_cases(
     files = _placed(paths or [shipped()])
     if not files:
         where = ", ".join(map(str, paths))
-        raise ConfigMissing(f"There is no scenario in {where}.", advice="Scenarios are .toml and .json files.")
+        raise ConfigMissing(
+            f"There is no scenario in {where}.",
+            advice="Scenarios are .toml and .json files.",
+            key="no_scenario",
+            where=where,
+        )
     cases: list[Case] = []
     broken: list[str] = []
     for file in files:
@@ -79,6 +84,8 @@ def find_cases(
         raise ConfigMissing(
             f"None of {len(files)} scenarios is left.",
             advice="Look at --match, at --look, and at --mode and the files' modes.",
+            key="none_left",
+            count=len(files),
         )
     return wanted
 
@@ -86,7 +93,13 @@ def find_cases(
 def known_looks(looks: Sequence[str]) -> None:
     """Raise ConfigInvalid if one of ``looks`` is none."""
     if unknown := [look for look in looks if look not in LOOKS]:
-        raise ConfigInvalid(f"There is no look {unknown[0]!r}.", advice=f"There are {', '.join(LOOKS)}.")
+        raise ConfigInvalid(
+            f"There is no look {unknown[0]!r}.",
+            advice=f"There are {', '.join(LOOKS)}.",
+            key="no_look",
+            name=unknown[0],
+            known=", ".join(LOOKS),
+        )
 
 
 def in_looks(scenario: EvalScenario, looks: Sequence[str]) -> list[EvalScenario]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import structlog
 
 from agent_core.devices.adb.device import AdbDevice
-from agent_core.errors import LeaseLost
+from agent_core.errors import LeaseLost, ModelNames
 from agent_core.model.base import Model
 from agent_core.model.client import ChatModel
 from agent_core.screen.marks import to_jpeg
@@ -163,6 +163,7 @@ async def open_house(core: Core, beside: Worker | None = None) -> AsyncIterator[
             timeout=own.timeout_seconds,
             meter=core.meter,
             proxy=settings.model_proxy,
+            names=ModelNames.of("MCP__HELPER"),
         )
     # How often a program looks is its own affair, as single acts are: what it has us do is counted.
     phones = PhonesDesk(replace(house, pace=Pace()))

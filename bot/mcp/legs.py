@@ -142,7 +142,7 @@ class Legs:
                 if not (taken and begun):
                     raise
                 log.exception("mcp_leg_failed", error=repr(error))
-                session.message, cut = mask(said(error)), True
+                session.message, cut = mask(said(error, "en")), True
         told = self.told(leg, size, cut=cut)
         shot = await self._shot(leg.call, final, captions)
         return replace(told, logs=await story.logs(last_is_final=not asked_after_last_step(session)), final=shot)
@@ -263,7 +263,7 @@ def end_by(session: Session, error: BaseException) -> None:
     if isinstance(error, asyncio.CancelledError):
         session.end(Status.STOPPED, "")
     else:
-        session.end(Status.FAILED, mask(said(error)))
+        session.end(Status.FAILED, mask(said(error, "en")))
 
 
 def asked_after_last_step(session: Session) -> bool:

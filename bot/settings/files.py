@@ -47,6 +47,11 @@ def reading(file: Path) -> Iterator[None]:
         _instead.reset(token)
 
 
+def files_there() -> list[Path]:
+    """Return the files that settings are read from, as far as they are there."""
+    return [file for file in (Path(ENV_FILE), config_file()) if file.is_file()]
+
+
 def unread_lines() -> list[int]:
     """The numbers of the lines of ``.env`` that cannot be read; what stands in them may be a secret."""
     try:

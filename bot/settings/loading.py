@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,19 +18,28 @@ from bot.settings.layers import Settings
 from bot.settings.names import Path, environment_name, names, nearest
 from bot.settings.own import own_problems
 from bot.settings.problem import Problem
-from bot.settings.sources import ALIAS_SECONDS, no_seconds
+from bot.settings.sources import ALIAS_PREFIX, ALIAS_SECONDS, no_seconds
 
 UNKNOWN = "extra_forbidden"  # what pydantic calls a name that there is not
 OF_COMMANDS = {f"{PREFIX}EVAL_MODEL_KEY"}  # options of commands that are not settings
 
 
 class SettingsWrong(ConfigInvalid):
-    """``problems``: each by itself, to be told in the user's language. ``refused``: nothing was changed."""
+    """``problems``: each by itself, to be told in the user's language. ``refused``: nothing was changed. ``given``:
+    what came from the command line.
+    """
 
     def __init__(
-        self, message: str, problems: Sequence[Problem] = (), *, advice: str = "", refused: bool = False
+        self,
+        message: str,
+        problems: Sequence[Problem] = (),
+        *,
+        advice: str = "",
+        refused: bool = False,
+        given: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message, advice=advice)
+        self.given = given
         self.problems = tuple(problems)
         self.refused = refused
 
@@ -46,6 +55,7 @@ def load(**overrides: Any) -> Settings:
         "Settings are not usable. " + "; ".join(map(_line, problems)) + ".",
         problems,
         advice=f"Change them in the environment, in {ENV_FILE} or in {config_file()}.",
+        given=overrides,
     )
 
 
@@ -162,6 +172,13 @@ def unknown_names() -> dict[str, str]:
     # ``.env`` is mostly ours alone, and no other program has names of this form.
     bare = {name: PREFIX + name.upper() for name in sorted(in_file) if "__" in name}
     return wrong | {name: meant for name, meant in bare.items() if meant in every}
+
+
+def variables_set() -> list[str]:
+    """Return the names in the environment that settings are read from. ``passed_over`` tells of those that are not."""
+    unknown = unknown_names()
+    given = [name for name, value in os.environ.items() if value and name.upper().startswith((PREFIX, ALIAS_PREFIX))]
+    return sorted(name for name in given if name.upper() not in {*unknown, *OF_COMMANDS})
 
 
 def _line(problem: Problem) -> str:

@@ -21,13 +21,14 @@ from bot.settings.names import Name, Path, environment_name, names, value_of
 from bot.settings.sources import ALIAS_PREFIX, ALIASES, aliases, lines_of_file
 
 Layer = Literal["command_line", "environment", "env_file", "file", "default"]
+OPTIONS = {"model.base_url": "--endpoint", "model.name": "--model"}
 DOTS = "••••"
 SHOWS_END = 16  # letters: of a secret that has as many, the last two are shown
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """``where``: the name in the environment or in ``.env``; ``FILE:LINE`` of the TOML file; "" otherwise."""
+    """``where``: the option; the name in the environment or in ``.env``; ``FILE:LINE`` of the TOML file; else ""."""
 
     layer: Layer
     where: str = ""
@@ -89,7 +90,7 @@ class Places:
     def __init__(self, overrides: Mapping[str, Any] | None = None) -> None:
         env_file, environment = written(), dict(os.environ)
         self._layers: list[tuple[Layer, Mapping[str, Any], Callable[[Path], str]]] = [
-            ("command_line", {key: value for key, value in (overrides or {}).items() if value is not None}, _nowhere),
+            ("command_line", {key: value for key, value in (overrides or {}).items() if value is not None}, _option),
             ("environment", _read(EnvSettingsSource), _named_in(environment)),
             ("env_file", _read(DotEnvSettingsSource), _named_in(env_file)),
             ("environment", _of_aliases(environment), _alias_in(environment)),
@@ -153,6 +154,11 @@ def _of_aliases(given: Mapping[str, str]) -> Mapping[str, Any]:
 
 def _nowhere(_: Path) -> str:
     return ""
+
+
+def _option(path: Path) -> str:
+    """The option that gives a setting: its own name, unless it has another there."""
+    return OPTIONS.get(".".join(path), f"--{path[-1].replace('_', '-')}")
 
 
 def _named_in(given: Mapping[str, str]) -> Callable[[Path], str]:

@@ -34,12 +34,18 @@ class ConfigFile(TomlConfigSettingsSource):
         file = config_file()
         if is_missing(file):
             raise ConfigInvalid(
-                f"{CONFIG_NAME} names {file}, which is no file.", advice="Correct the path, or unset it."
+                f"{CONFIG_NAME} names {file}, which is no file.",
+                advice="Correct the path, or unset it.",
+                key="config_not_there",
+                name=CONFIG_NAME,
+                file=file,
             )
         try:
             super().__init__(settings_cls, toml_file=file)
         except (OSError, ValueError) as error:
-            raise ConfigInvalid(f"{file} cannot be read: {error}.", advice="Mend the file.") from None
+            raise ConfigInvalid(
+                f"{file} cannot be read: {error}.", advice="Mend the file.", key="file_unread", file=file, why=error
+            ) from None
 
 
 class KnowledgeAliases(PydanticBaseSettingsSource):

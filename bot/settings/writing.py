@@ -142,7 +142,9 @@ def _text(file: Path) -> str:
     try:
         return file.read_bytes().decode() if file.exists() else ""
     except (OSError, ValueError) as error:
-        raise ConfigInvalid(f"{file} cannot be read: {error}.", advice="Mend the file.") from None
+        raise ConfigInvalid(
+            f"{file} cannot be read: {error}.", advice="Mend the file.", key="file_unread", file=file, why=error
+        ) from None
 
 
 def _edited(text: str, path: tuple[str, ...], value: Any, file: Path) -> str:
@@ -167,7 +169,11 @@ def _edited(text: str, path: tuple[str, ...], value: Any, file: Path) -> str:
         return text if text.endswith("\n") or not text else text + "\n"
     except (TOMLKitError, TypeError, AttributeError) as error:
         raise ConfigInvalid(
-            f"{file} cannot be changed: {error}.", advice="Mend the file, or edit it by hand."
+            f"{file} cannot be changed: {error}.",
+            advice="Mend the file, or edit it by hand.",
+            key="file_unchanged",
+            file=file,
+            why=error,
         ) from None
 
 
@@ -244,7 +250,9 @@ def _replace(file: Path, text: str) -> None:
             Path(made).unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise ConfigInvalid(f"{file} cannot be written: {error.strerror}.", advice=UNCHANGED) from None
+        raise ConfigInvalid(
+            f"{file} cannot be written: {error.strerror}.", advice=UNCHANGED, key="file_unwritten", file=file, why=error
+        ) from None
 
 
 def holds_secret(text: str) -> bool:

@@ -122,8 +122,11 @@ def watched() -> Console:
 
 
 def confirm(question: str) -> bool:
-    """Ask the person for yes or no. Aborts at the end of the input."""
-    return typer.confirm(escaped(question), err=True)
+    """Ask the person for yes or no. The end of the input is no."""
+    try:
+        return typer.confirm(escaped(question), err=True)
+    except typer.Abort:
+        return False
 
 
 def print_json(data: object, *, indent: int | None = 2) -> None:

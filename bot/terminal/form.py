@@ -55,4 +55,4 @@ class Form:
         try:
             return self._console.input(prompt, markup=False, emoji=False).strip()
         except UnicodeDecodeError as error:
-            raise ConfigInvalid(f"The terminal's input is no UTF-8: {error.reason}.") from None
+            raise ConfigInvalid(f"The terminal's input is no UTF-8: {error.reason}.", key="input_no_text") from None

@@ -15,11 +15,14 @@ from knowledge.importing.drafts import Draft
 from knowledge.importing.plan import ImportPlan, OnDouble, decide, wanted_by
 
 
-async def plan_import(base: EmbeddedKnowledge, name: str, drafts: Sequence[Draft]) -> ImportPlan:
-    """What would happen if doubles are skipped; nothing is written."""
+async def plan_import(
+    base: EmbeddedKnowledge, name: str, drafts: Sequence[Draft], *, drop_aliases: bool = False
+) -> ImportPlan:
+    """What would happen if doubles are skipped; nothing is written. drop_aliases: see ``decide``."""
     forms = Forms()
     wanted = await asyncio.to_thread(wanted_by, drafts, forms)
-    return await asyncio.to_thread(decide, name, drafts, await base.related(wanted, forms), "skip", forms)
+    related = await base.related(wanted, forms)
+    return await asyncio.to_thread(decide, name, drafts, related, "skip", forms, drop_aliases=drop_aliases)
 
 
 async def carry_out(
@@ -38,14 +41,18 @@ async def carry_out(
 
     def change(now: Related) -> Sequence[Entry]:
         nonlocal done
-        if now != plan.base and decide(plan.name, plan.drafts, now, "skip", plan.forms) != plan:
+
+        def decided(on_double: OnDouble) -> ImportPlan:
+            return decide(plan.name, plan.drafts, now, on_double, plan.forms, drop_aliases=plan.drop_aliases)
+
+        if now != plan.base and decided("skip") != plan:
             raise InputRejected(
                 "The knowledge base has changed since this import was planned; nothing was written.",
                 advice="Look at what it would change now, and confirm again.",
                 key="base_changed",
             )
         if doubles == "replace":
-            done = decide(plan.name, plan.drafts, now, doubles, plan.forms)
+            done = decided(doubles)
         return [*(added.entry for added in done.added), *(changed.new for changed in done.changed)]
 
     wanted = await asyncio.to_thread(wanted_by, plan.drafts, plan.forms)

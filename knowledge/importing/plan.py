@@ -1,8 +1,11 @@
 """What an import would change, and the import itself.
 
 A row is the entry with its id, or else the live one with its question, politeness left aside; otherwise it is new. What
-a file has no column for stays as it is. A wording must mean one entry only, or nothing is ever sure of it: so a row
-whose question or alias another row or a live entry has already is a double.
+a file has no column for stays as it is. An entry keeps the aliases that no row has: people approved some of them one by
+one, and no file knows of those. They go only if that is asked for (``drop_aliases``).
+
+A wording must mean one entry only, or nothing is ever sure of it: so a row whose question or alias another row or a
+live entry has already is a double.
 
 Two rows of a file that ask the same and answer it differently are unclear: nobody can tell which is right, and a
 customer would get one of them. Neither is imported until somebody has decided, in the file or by replacing doubles.
@@ -15,7 +18,7 @@ and an alias is taken from the other. An entry of the base keeps its own questio
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -38,13 +41,15 @@ class Added:
 class Change:
     """``by_question``: the row names no id that the base has; it is the question of ``old``, politeness left aside.
 
-    ``place`` is the row's; of an entry that only loses an alias it is that of the row that takes it.
+    ``place`` is the row's; of an entry that only loses an alias it is that of the row that takes it. ``kept``: aliases
+    that the row does not have.
     """
 
     place: str
     old: Entry
     new: Entry
     by_question: bool = False
+    kept: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,14 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
+class Lost:
+    """The aliases that ``entry`` had before the import."""
+
+    entry: Entry
+    aliases: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ImportPlan:
     """``same``: entries that their rows do not change. ``drafts`` are what was read. Everything in the file's order.
 
@@ -97,6 +110,7 @@ class ImportPlan:
     unclear: tuple[Unclear, ...] = ()
     rejected: tuple[Refused, ...] = ()
     notes: tuple[str, ...] = ()
+    drop_aliases: bool = False
     base: Related = field(default_factory=Related, compare=False, repr=False)
     forms: Forms = field(default_factory=Forms, compare=False, repr=False)
 
@@ -104,6 +118,18 @@ class ImportPlan:
     def writes(self) -> int:
         """How many entries it adds or changes."""
         return len(self.added) + len(self.changed)
+
+    @property
+    def lost(self) -> tuple[Lost, ...]:
+        """The aliases that mean nothing any more; one that another row takes is not lost."""
+        after = [*(one.entry for one in self.added), *(one.new for one in self.changed), *self.same]
+        held = {form for entry in after for form in forms_of(entry, self.forms)}
+        lost = []
+        for one in self.changed:
+            gone = (text for text in one.old.aliases if text not in one.new.aliases)
+            if aliases := tuple(text for text in gone if self.forms[text] not in held):
+                lost.append(Lost(one.new, aliases))
+        return tuple(lost)
 
 
 def wanted_by(drafts: Sequence[Draft], forms: Forms) -> Wanted:
@@ -115,12 +141,21 @@ def wanted_by(drafts: Sequence[Draft], forms: Forms) -> Wanted:
     return Wanted(frozenset(draft.id for draft in usable if draft.id), found - {""})
 
 
-def decide(name: str, drafts: Sequence[Draft], base: Related, on_double: OnDouble, forms: Forms) -> ImportPlan:
+def decide(
+    name: str,
+    drafts: Sequence[Draft],
+    base: Related,
+    on_double: OnDouble,
+    forms: Forms,
+    *,
+    drop_aliases: bool = False,
+) -> ImportPlan:
     """The plan for a base of which ``base`` is what the rows are about. Takes seconds for thousands of rows.
 
+    drop_aliases: an entry loses the aliases that its row does not have, if the file has a column for them.
     InputRejected where rows rename each other in a chain that is too long to be followed.
     """
-    return _Planner(name, base, on_double, forms).plan(drafts)
+    return _Planner(name, base, on_double, forms, drop_aliases=drop_aliases).plan(drafts)
 
 
 @dataclass(slots=True)
@@ -131,6 +166,7 @@ class _Item:
     new: Entry
     old: Entry | None = None
     by_question: bool = False
+    kept: tuple[str, ...] = ()  # as in ``Change``
     is_row: bool = True  # False: an entry that only loses an alias to the row at ``place``
 
 
@@ -141,8 +177,11 @@ class _Planner:
     every row that remains is taken.
     """
 
-    def __init__(self, name: str, base: Related, on_double: OnDouble, forms: Forms) -> None:
+    def __init__(
+        self, name: str, base: Related, on_double: OnDouble, forms: Forms, *, drop_aliases: bool = False
+    ) -> None:
         self._name = name
+        self._drop_aliases = drop_aliases
         self._replace = on_double == "replace"
         self._forms = forms
         self._related = base
@@ -183,12 +222,17 @@ class _Planner:
             name=self._name,
             drafts=tuple(drafts),
             added=tuple(Added(item.place, item.new) for item in kept if item.old is None),
-            changed=tuple(Change(item.place, item.old, item.new, item.by_question) for item in kept if item.old),
+            changed=tuple(
+                Change(item.place, item.old, item.new, item.by_question, _both(item.kept, item.new.aliases))
+                for item in kept
+                if item.old
+            ),
             same=tuple(entry for _, entry in self._same.values()),
             doubles=tuple(sorted((*self._left_out, *self._doubles), key=lambda double: order[double.place])),
             unclear=tuple(unclear.values()),
             rejected=tuple(self._refused),
             notes=tuple(dict.fromkeys(note for draft in drafts for note in draft.notes)),
+            drop_aliases=self._drop_aliases,
             base=self._related,
             forms=self._forms,
         )
@@ -219,8 +263,19 @@ class _Planner:
         for entry in self._base.values():
             if entry.live and entry.id not in touched:
                 self._hold(entry)
+        written = [*(entry for _, entry in self._unchanging.values()), *(item.new for item in items)]
+        claimed = {form for entry in written if entry.live for form in forms_of(entry, self._forms)}
         for item in items:
+            if item.old and not self._drop_aliases:
+                self._keep_aliases(item, item.old, claimed)
             self._settle(item)
+
+    def _keep_aliases(self, item: _Item, old: Entry, claimed: Set[str]) -> None:
+        """Give the row the aliases of its entry that no row has claimed, in the order that they have there."""
+        had = [alias for alias in old.aliases if alias in item.new.aliases or self._forms[alias] not in claimed]
+        item.kept = tuple(alias for alias in had if alias not in item.new.aliases)
+        new = [alias for alias in item.new.aliases if alias not in had]
+        item.new = item.new.model_copy(update={"aliases": (*had, *new)})
 
     def _item(self, draft: Draft) -> _Item | None:
         """What the row would do by itself; None where it is refused or changes nothing."""
@@ -393,6 +448,10 @@ class _Planner:
             self._items[other.id] = _Item(place, less, self._base[other.id], is_row=False)
             self._same.pop(other.id, None)
         self._hold(less)
+
+
+def _both(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+    return tuple(one for one in some if one in others)
 
 
 def _reason(error: InputRejected) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -11,6 +12,7 @@ import structlog
 from agent_core import extras
 from agent_core.apps.profile import AppProfile
 from agent_core.errors import CommandFailed, InputRejected
+from agent_core.gate.detect import reply_task
 from agent_core.observer import TreeUse
 from agent_core.ports import Lease
 from agent_core.screen.compare import same_name
@@ -24,10 +26,12 @@ from scheduler.sweeps.plan import Left, Plan, Rules, owed, plan
 from scheduler.worker import LegOutcome
 from storage.contacts import Contacts
 from storage.engine import Database
+from storage.questions import OPEN, Questions
 from storage.runs import NewRun, RunRow, Runs
 from storage.schedules import Schedules
 from storage.sweeps import MarkRow, NewSweep, NewSwept, Place, Sweeps
 
+MOST_QUESTIONS = 1000  # that are open at once
 QUIET_HOURS = "quiet hours"  # the message of a run that was not begun since they had
 
 log = structlog.get_logger(__name__)
@@ -88,6 +92,8 @@ async def prepare(db: Database, row: RunRow, device: SweptDevice, eyes: SweepEye
     )
     unnamed = [one.contact for one, task in runs if task is None]
     told_before = before.aside if before is not None and not rules.asked else ()
+    asked = await _asked(db, order, device.serial)
+    chosen = chosen.without_asked(asked)
     new = NewSweep(
         place,
         look.outcome.value,
@@ -97,7 +103,7 @@ async def prepare(db: Database, row: RunRow, device: SweptDevice, eyes: SweepEye
         waiting=chosen.waiting,
         seen=[name for name in look.seen if name not in still_owed],
         details=_details(look, chosen, unnamed, told_before, everybody=targets is None)
-        | {"unknown": await _unknown(db, order, look, chosen, marks)},
+        | {"unknown": await _unknown(db, order, look, chosen, marks), "questions": _questions(chosen, asked)},
     )
     log.info("sweep_looked", run_id=row.id, outcome=look.outcome.value, calls=look.calls, started=len(start))
     return Prepared(new, start)
@@ -160,6 +166,8 @@ def _check(look: UnreadLook, app: AppProfile, targets: Sequence[str] | None) -> 
         raise CommandFailed(
             f"{app.name} did not come to its list of chats.",
             advice="Look at the phone: is somebody logged in, is a dialogue open?",
+            key="no_list",
+            app=app.name,
         )
     if not targets:
         command = extras.install_command("ocr")
@@ -195,6 +203,31 @@ async def _unknown(
     shown = [*(one.contact for one in look.waiting), *look.seen, *(one.name for one in look.aside)]
     known = [*rows, *marks, *shown]
     return [name for name in chosen.quiet if name in order.names and not any(same_name(name, one) for one in known)]
+
+
+async def _asked(db: Database, order: SweepOrder, serial: str) -> dict[str, list[str]]:
+    """The ids of the questions that wait for a person, by contact: of any run of this app on this phone."""
+    asked: dict[str, list[str]] = {}
+    for question in await Questions(db).find(state=OPEN, limit=MOST_QUESTIONS):
+        run = await Runs(db).get(question.run_id)
+        contact = str((question.payload.get("data") or {}).get("contact") or "")
+        if contact and run is not None and run.serial == serial and _app_of(run) == order.app:
+            asked.setdefault(contact, []).append(question.id)
+    return asked
+
+
+def _app_of(run: RunRow) -> str:
+    """The app in which a run answers somebody; "" if it does not."""
+    with suppress(InputRejected):
+        if (reply := reply_task(run.task)) is not None:
+            return reply.profile.key
+    return ""
+
+
+def _questions(chosen: Plan, asked: Mapping[str, Sequence[str]]) -> list[list[str]]:
+    """Who is left since a question of theirs waits, and the question's id."""
+    left = [contact for contact, why in chosen.left if why is Left.ASKED]
+    return [[name, id_] for name in left for other, ids in asked.items() if same_name(name, other) for id_ in ids]
 
 
 def _details(

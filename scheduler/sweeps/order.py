@@ -109,16 +109,28 @@ def read_order(text: str) -> SweepOrder:
     if len(names) > MOST_NAMES:
         raise _too_many()
     if everybody and (names or tags):
-        raise InputRejected("Everybody with something unread, or some contacts: not both.", advice="Leave one out.")
+        raise InputRejected(
+            "Everybody with something unread, or some contacts: not both.", advice="Leave one out.", key="all_or_some"
+        )
     order = SweepOrder(tuple(dict.fromkeys(names)), tuple(dict.fromkeys(tags)), app)
     for name in order.names:
         if reply_to(name, order.profile) is None:
-            raise InputRejected(f"{name!r} cannot be a contact's name.", advice="Write it as it stands in the app.")
+            raise InputRejected(
+                f"{name!r} cannot be a contact's name.",
+                advice="Write it as it stands in the app.",
+                key="no_contact_name",
+                name=name,
+            )
     return order
 
 
 def _too_many() -> InputRejected:
-    return InputRejected(f"More than {MOST_NAMES} contacts.", advice="Give them a tag and sweep that.")
+    return InputRejected(
+        f"More than {MOST_NAMES} contacts.",
+        advice="Give them a tag and sweep that.",
+        key="too_many_contacts",
+        most=MOST_NAMES,
+    )
 
 
 def no_chat_app(word: str) -> InputRejected:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -53,6 +53,12 @@ class Plan:
     left: tuple[tuple[str, Left], ...] = ()
     quiet: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
+
+    def without_asked(self, asked: Collection[str]) -> Plan:
+        """Those of ``quiet`` about whom a question waits are left for it: that is no "nothing new"."""
+        waits = [name for name in self.quiet if any(same_name(name, one) for one in asked)]
+        left = tuple((name, Left.ASKED) for name in waits)
+        return replace(self, left=self.left + left, quiet=tuple(name for name in self.quiet if name not in waits))
 
 
 @dataclass(frozen=True, slots=True)

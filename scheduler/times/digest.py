@@ -46,4 +46,10 @@ def parse_digest_time(text: str, *, weekly: bool = False) -> DigestTime | None:
         if match is not None and weekly == bool(match[1]):
             return DigestTime(time(int(match[2]), int(match[3])), _DAYS.index(match[1]) if weekly else None)
     example = "mon 09:00" if weekly else "09:00"
-    raise InputRejected(f"Not the time of a digest: {text!r}.", advice=f"Write it as {example}.")
+    raise InputRejected(
+        f"Not the time of a digest: {text!r}.",
+        advice=f"Write it as {example}.",
+        key="digest_time",
+        said=text,
+        example=example,
+    )

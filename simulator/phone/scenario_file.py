@@ -38,9 +38,16 @@ def load_scenario(path: Path, kind: type[S] = Scenario) -> S:  # type: ignore[as
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise ScenarioMissing(f"Scenario file {path} is not there.", advice="Name a .toml or .json file.") from error
+        raise ScenarioMissing(
+            f"Scenario file {path} is not there.",
+            advice="Name a .toml or .json file.",
+            key="scenario_missing",
+            file=path,
+        ) from error
     except (OSError, UnicodeDecodeError) as error:
-        raise ScenarioInvalid(f"Scenario file {path} can not be read: {error}.", advice="") from error
+        raise ScenarioInvalid(
+            f"Scenario file {path} can not be read: {error}.", advice="", key="scenario_unread", file=path, why=error
+        ) from error
     return parse_scenario(text, kind, name=str(path), form="json" if path.suffix.lower() == ".json" else "toml")
 
 
@@ -56,7 +63,14 @@ def parse_scenario(
         data: object = json.loads(text) if form == "json" else tomllib.loads(text)
     except ValueError as error:
         line = _syntax_line(str(error), text)
-        raise ScenarioInvalid(f"{name}:{line}: not {form.upper()}: {error}.", advice="") from error
+        raise ScenarioInvalid(
+            f"{name}:{line}: not {form.upper()}: {error}.",
+            advice="",
+            key="scenario_form",
+            place=f"{name}:{line}",
+            form=form.upper(),
+            why=error,
+        ) from error
     try:
         return kind.model_validate(data)
     except ValidationError as error:

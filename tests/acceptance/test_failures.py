@@ -47,9 +47,9 @@ MODEL_FAULTS: dict[str, tuple[Reply, Expected]] = {
         Text('<think>先打开</think><answer>do(action="Launch", app="Q', finish="length"),
         Expected(3, ("无法读懂",)),
     ),
-    "HTML": (Raw("<html><body>Bad gateway</body></html>"), Expected(1, ("no chat completion", "MODEL__BASE_URL"))),
+    "HTML": (Raw("<html><body>Bad gateway</body></html>"), Expected(1, ("不是聊天补全", "MODEL__BASE_URL"))),
     "HTTP 500": (Status(500, "out of memory"), Expected(1, ("HTTP 500", "out of memory", "MODEL__BASE_URL"))),
-    "silence": (Hang(headers_too=True), Expected(1, ("did not answer in time", "MODEL__TIMEOUT_SECONDS"))),
+    "silence": (Hang(headers_too=True), Expected(1, ("没有及时回答", "MODEL__TIMEOUT_SECONDS"))),
 }
 
 
@@ -109,10 +109,10 @@ async def dify(answer: Answer | None) -> AsyncIterator[dict[str, str]]:
 
 
 KNOWLEDGE_FAULTS: dict[str, tuple[Answer | None, Expected]] = {
-    "down": (None, Expected(3, ("cannot be reached", "KNOWLEDGE__BASE_URL"))),
-    "slow": (slow, Expected(3, ("did not answer within 0.7 s", "KNOWLEDGE__BASE_URL"))),
-    "HTML": (page, Expected(3, ("an HTML page", "KNOWLEDGE__BASE_URL"))),
-    "401": (refused, Expected(3, ("refused the token", "KNOWLEDGE__TOKEN"))),
+    "down": (None, Expected(3, ("连不上知识库服务", "KNOWLEDGE__BASE_URL"))),
+    "slow": (slow, Expected(3, ("0.7 秒内没有回答", "KNOWLEDGE__BASE_URL"))),
+    "HTML": (page, Expected(3, ("网页", "KNOWLEDGE__BASE_URL"))),
+    "401": (refused, Expected(3, ("不接受密钥", "KNOWLEDGE__TOKEN"))),
 }
 
 
@@ -145,7 +145,7 @@ async def test_the_cards_of_three_phones_name_the_cause_and_what_to_do(on: Stage
 
         shown = await on.shows(owner, without_key, "暂缓")
         assert "知识库恢复后会自动继续回答" in shown
-        assert "refused the token" in shown
+        assert "不接受密钥" in shown
         assert "PHONEDESK_KNOWLEDGE__TOKEN" in shown
         assert TOKEN not in shown
         shown = await on.shows(owner, without_model, "失败")
@@ -154,7 +154,7 @@ async def test_the_cards_of_three_phones_name_the_cause_and_what_to_do(on: Stage
         shown = await on.shows(owner, unplugged, "失败")
         assert f"1:{third.adb_port}" in shown
         assert "手机没有连接，或已离线" in shown
-        assert "Check the cable" in shown
+        assert "检查数据线" in shown
 
         for phone in (on.phone, second, third):
             report = phone.phone.report()

@@ -12,6 +12,7 @@ import pytest
 from simulator.phone.scenario import ContactPart, MessagePart, Scenario
 from simulator.phone.world import Side
 from simulator.telegram import FakeUser, Message
+from storage.questions import OPEN, Questions
 from storage.runs import Runs
 from storage.schedules import Schedules, Tick
 from tests.acceptance.stage import ANSWER, OPEN_QUESTION, PATIENCE, QUESTION, Stage, stage, until
@@ -160,6 +161,16 @@ async def test_the_command_answers_and_then_finds_nothing_without_a_model(tmp_pa
             assert (done.code, done.json["contacts"]) == (0, []), done.err
         assert (done.json["quiet"], done.json["round_trips"]) == (["小王"], 2)
         assert len(shop.brain.calls) == calls
+        async with shop.database() as db:
+            (question,) = await Questions(db).find(state=OPEN)
+        asked = await shop.command("sweep", "小李", "小王", "--json")
+        assert asked.code == 3
+        assert (asked.json["left"], asked.json["quiet"]) == ([{"contact": "小李", "why": "asked"}], ["小王"])
+        assert asked.json["questions"] == [{"contact": "小李", "id": question.id}]
+        told = await shop.command("sweep", "小李")
+        assert "没有要回复的新消息" not in told.out
+        assert "之前的提问还在等人回答：小李" in told.out
+        assert f"phonedesk questions answer {question.id}" in told.out
         nobody = await shop.command("sweep", "无此人", "--json")
         assert (nobody.code, "没有找到：无此人" in nobody.err) == (2, True)
         assert (nobody.json["unknown"], nobody.json["contacts"]) == (["无此人"], [])

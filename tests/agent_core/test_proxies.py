@@ -15,6 +15,7 @@ from agent_core.planner.base import PlanFailed
 from agent_core.planner.planner import Planner
 from agent_core.ports import Record
 from agent_core.proxies import NONE, ProxySetting, checked_proxy, environment_secrets, secrets_of
+from agent_core.texts import told
 from knowledge.choosing import ModelChooser
 from tests.agent_core.planner.test_library import Nothing, quiet
 from tests.support.model_server import ScriptedModel
@@ -215,13 +216,18 @@ async def test_an_error_through_a_proxy_tells_of_it(kind: type[HttpProxy | Socks
             model = model_at("http://model.example/v1", setting)
             with pytest.raises(errors.ModelUnreachable) as raised:
                 await asked(model)
-            assert raised.value.key == "unreachable_by_proxy", case
-            assert raised.value.values == {
-                "model": "scripted",
-                "proxy": model.route.shown,
-                "source": NAME,
-                "setting": NAME,
-            }, case
+            assert raised.value.values["source"] == NAME, case
+            assert f"（来自 {NAME}）" in told(raised.value, "zh"), case
+            assert f"from {NAME}" in told(raised.value, "en"), case
+            assert (
+                raised.value.values.items()
+                >= {
+                    "model": "scripted",
+                    "proxy": model.route.shown,
+                    "source": NAME,
+                    "setting": NAME,
+                }.items()
+            ), case
             assert f"through the proxy {model.route.shown}, from {NAME}: turn that proxy on" in str(raised.value), case
             assert "geheim" not in str(raised.value), case
 
@@ -238,7 +244,8 @@ async def test_an_error_without_a_proxy_says_nothing_of_any() -> None:
     with pytest.raises(errors.ModelUnreachable) as raised:
         await asked(model_at(f"http://127.0.0.1:{free_port()}/v1", CLASH))
     assert "proxy" not in str(raised.value)
-    assert raised.value.key == ""
+    assert "proxy" not in raised.value.values
+    assert "代理" not in told(raised.value, "zh")
 
 
 async def test_the_planner_and_the_chooser_go_by_the_same_setting() -> None:
@@ -248,7 +255,7 @@ async def test_the_planner_and_the_chooser_go_by_the_same_setting() -> None:
         end = await planner.plan(Order("x"), cast("Executor", None), Nothing(), quiet)
         await planner.close()
         assert isinstance(end, PlanFailed)
-        assert f"set {NAME}=none" in end.message  # the planner's other settings have names of their own
+        assert f"把 {NAME} 设为别的代理" in end.message  # the planner's other settings have names of their own
         chooser = ModelChooser("http://chooser.example/v1", "chooser", "key", timeout=1, proxy=setting)
         assert await chooser.choose("q", "q", [Record(id="1", text="a", source="x:y", score=0.9)]) is None
         await chooser.close()

@@ -15,10 +15,10 @@ import pytest
 from typer.testing import CliRunner
 
 from agent_core.errors import ConfigInvalid
-from bot.app import open_database
 from bot.chat.texts import LANGUAGES, texts
 from bot.cli import app
 from bot.commands.common import Exit
+from bot.database import open_database
 from bot.keeping import Restore, back_up, restore
 from bot.knowledge import knowledge_file
 from bot.settings.layers import Settings

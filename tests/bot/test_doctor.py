@@ -34,6 +34,7 @@ from bot.doctor.texts import catalogue
 from bot.settings.layers import Settings
 from bot.settings.loading import load
 from knowledge.embedded import EmbeddedKnowledge, Entry
+from knowledge.entries import sample_entries
 from simulator.model.server import MODEL_NAME, start_demo_model
 from simulator.phone.adbd import Auth
 from simulator.phone.phone import VirtualPhone
@@ -95,8 +96,9 @@ async def look(settings: Settings | ConfigError, *keys: str, serial: str = "", m
 
 
 def said(results: dict[str, Result]) -> dict[str, str]:
-    """Only what is not ok."""
-    return {key: result.status.value for key, result in results.items() if result.status is not Status.OK}
+    """Only what is neither ok nor a mere note."""
+    well = (Status.OK, Status.NOTE)
+    return {key: result.status.value for key, result in results.items() if result.status not in well}
 
 
 def changes(phone: VirtualPhone) -> dict[str, Any]:
@@ -134,6 +136,7 @@ async def test_a_good_phone_passes_everything(adb: AdbServerProcess) -> None:
         results = await look(at(adb, running.address), *PHONE)
     assert said(results) == {}
     assert list(results) == list(PHONE)
+    assert results["learnt"].status is Status.NOTE  # not known yet is not well
     assert running.address in results["phone"].seen
     assert "VP-1, Android 13, 1080×2400" in results["authorised"].seen
     assert re.match(r"QQ \d", results["app"].seen)
@@ -163,7 +166,7 @@ async def test_no_adb_keyboard(adb: AdbServerProcess) -> None:
     async with phone_of(Scenario(keyboard=KeyboardPart(adb_installed=False))) as running:
         results = await look(at(adb, running.address), *PHONE)
     assert said(results) == {"keyboard": "failed"}
-    assert "adb install ADBKeyboard.apk" in results["keyboard"].advice
+    assert "phonedesk doctor --fix" in results["keyboard"].advice
 
 
 async def test_the_owners_keyboard_stays_while_a_run_has_the_phone(adb: AdbServerProcess) -> None:
@@ -458,11 +461,25 @@ async def test_the_embedded_store(tmp_path: Path) -> None:
     assert (await seen()).status is Status.WARNING  # it is not sent yet
     await base.add(Entry(question="几天能发货", answer="两天"))
     await base.close()
-    assert (await seen()).status is Status.OK
+    both = await seen()
+    assert (both.status, both.seen) == (
+        Status.OK,
+        f"Embedded, {len(sample_entries()) + 1} entries live, 1 waiting for approval.",
+    )
     file.write_bytes(b"this is no database" * 100)
     broken = await seen()
     assert broken.status is Status.FAILED
     assert "PHONEDESK_DATA_DIR" in broken.advice
+
+
+async def test_entries_that_all_wait_answer_nobody(tmp_path: Path) -> None:
+    base = EmbeddedKnowledge(tmp_path / "knowledge.sqlite3")
+    await base.add(Entry(question="几天能发货", answer="两天", live=False))
+    await base.close()
+    result = (await look(load(data_dir=tmp_path), "settings", "knowledge"))["knowledge"]
+    assert result.status is Status.WARNING
+    assert "1 waiting for approval" in result.seen
+    assert "phonedesk kb approve" in result.advice
 
 
 # -- the bot
@@ -651,7 +668,7 @@ def _fields(text: str) -> set[str]:
 
 
 def test_every_finding_has_its_advice_and_every_text_a_use() -> None:
-    cases = set(re.findall(r"\b(ok|warning|failed|skipped)\(\s*\"(\w+)\"", _source()))
+    cases = set(re.findall(r"\b(ok|note|warning|failed|skipped)\(\s*\"(\w+)\"", _source()))
     cases |= {("warning", case) for case in re.findall(r"warning\(\"(\w+)\" if", _source())}
     texts = {key for key in catalogue("en") if key.partition(".")[0] in {check.key for check in CHECKS}}
     advised = {key.removesuffix("_advice") for key in texts if key.endswith("_advice")}
@@ -703,6 +720,7 @@ async def test_the_command_when_all_is_well(adb: AdbServerProcess) -> None:
         rows = json.loads(out)
         assert [row["check"] for row in rows] == [check.key for check in CHECKS]
         assert {row["check"]: row["status"] for row in rows if row["status"] != "ok"} == {
+            "learnt": "note",
             "ocr": "skipped",
             "fallbacks": "skipped",  # none
             "planner": "skipped",  # none
@@ -714,6 +732,7 @@ async def test_the_command_when_all_is_well(adb: AdbServerProcess) -> None:
         code, out, err = await command("--device", running.address, **environment)
         assert code == 0
         assert "✓ 手机连接" in out
+        assert "· 认识应用" in out
         assert "可以开始使用了" in out
         assert SECRET not in out + err
         assert tg.token not in out + err

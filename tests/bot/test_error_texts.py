@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import ast
+import re
+import string
 from collections.abc import Iterator
+from pathlib import Path
 
+import httpx2
 import pytest
 
 from agent_core import errors
-from agent_core.texts import say
+from agent_core.errors import ModelNames
+from agent_core.model.failures import Failures
+from agent_core.proxies import ProxySetting
+from agent_core.texts import load_texts, told
 from bot.chat.cards import error_lines
+from bot.chat.elsewhere import in_terminal
 from bot.chat.texts import LANGUAGES, Lang, texts
+from knowledge.http_client import KEYS
 
+ROOT = Path(errors.__file__).parents[1]
+TEXTS = ("agent_core.texts", "bot.chat.texts", "bot.chat.manual", "bot.doctor.texts", "bot.terminal.texts")
 OF_ITS_OWN = {"security"}  # each says what to do in words of its own
 NOTHING_TO_DO = {"device.tree"}  # the picture is used instead; nobody is told
 
@@ -22,6 +34,10 @@ def tree(of: type[errors.PhonedeskError]) -> Iterator[type[errors.PhonedeskError
         yield from tree(kind)
 
 
+def of_kind(kind: str) -> type[errors.PhonedeskError]:
+    return next(one for one in tree(errors.ModelError) if one.kind == f"model.{kind}")
+
+
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_each_kind_is_told_with_what_to_do(lang: Lang) -> None:
     words = texts(lang)
@@ -30,6 +46,99 @@ def test_each_kind_is_told_with_what_to_do(lang: Lang) -> None:
     assert [kind for kind in kinds if not words.find(f"error.{kind}", "")] == []
     # What a run says of a model is what a card says of its kind: then it is not said twice.
     for kind in ("unreachable", "timeout", "auth", "quota", "quota.spent", "unknown", "format"):
-        assert error_lines(f"model.{kind}", words, say(lang, f"model.{kind}", error="x")) == []
+        assert error_lines(f"model.{kind}", words, told(of_kind(kind)("x"), lang)) == []
     without = {kind for kind in kinds if not words.find(f"advice.{kind}", "")}
     assert without - OF_ITS_OWN == NOTHING_TO_DO
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_nobody_is_told_to_call_adb(lang: Lang) -> None:
+    """People need no adb on their PATH: what it would tell them our own commands do."""
+    called = re.compile(r"\badb (?:connect|devices|disconnect|install|kill-server|pull|push|shell)\b")
+    texts_of = {package: load_texts(package, lang) for package in TEXTS}
+    found = {key for package in texts_of.values() for key, text in package.items() if called.search(text)}
+    assert found == {"served.phone"}, "that is for who serves a virtual phone to an adb client"
+    assert [kind.kind for kind in tree(errors.PhonedeskError) if called.search(kind.default_advice)] == []
+    gone = errors.DeviceOffline("No phone is attached.", key="no_phones")
+    assert "phonedesk devices" in in_terminal(texts(lang).error(gone))
+
+
+# What people are not told of, or not by a text of their language, and why.
+TO_THE_MODEL = {"ActionParseError", "Incomplete", "ActionFailed", "CallStopped"}
+OF_PROGRAMS = ("bot/mcp/", "simulator/model/", "bot/eval/model.py")  # errors of interfaces, in English
+# Their texts are made of the parts that are wrong, each of which has a text (``wrong.…``), or in their constructor.
+OF_PARTS = {"OwnWrong", "SettingsWrong", "ScenarioInvalid", "BrokenFiles", "ExtraMissing", "ModelLimit", "OtherRelease"}
+HANDED_ON = {  # what another error has said already
+    ("bot/eval/suite.py", "PhonedeskError"),
+    ("bot/settings/loading.py", "ConfigInvalid"),
+    ("scheduler/ports.py", "LeaseLost"),
+    ("knowledge/importing/plan.py", "InputRejected"),
+}
+
+
+def raised() -> Iterator[tuple[str, str, int, ast.Call]]:
+    """Every error of ours that is made anywhere: file, class, line and the call."""
+    trees = {
+        file.relative_to(ROOT).as_posix(): ast.parse(file.read_text(encoding="utf-8"))
+        for part in ("agent_core", "bot", "knowledge", "scheduler", "simulator", "storage")
+        for file in sorted((ROOT / part).rglob("*.py"))
+    }
+    ours = {"PhonedeskError"}
+    classes = [node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    for _ in range(5):  # as deep as the tree of errors is
+        ours |= {one.name for one in classes if any(name_of(base) in ours for base in one.bases)}
+    for file, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and name_of(node.func) in ours:
+                yield file, name_of(node.func), node.lineno, node
+
+
+def name_of(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def test_whatever_people_are_told_of_has_a_text_in_each_language_and_its_values() -> None:
+    """No error that a person sees is told in another language, as one without a key would be."""
+    without, unknown, unfilled = [], [], []
+    for file, name, line, call in raised():
+        given = {word.arg: word.value for word in call.keywords}
+        if name in TO_THE_MODEL | OF_PARTS or file.startswith(OF_PROGRAMS) or (file, name) in HANDED_ON:
+            continue
+        if "key" not in given and None not in given:
+            without.append(f"{file}:{line} {name}")
+        key = given.get("key")
+        for value in [key.value] if isinstance(key, ast.Constant) and isinstance(key.value, str) else []:
+            for lang in LANGUAGES:
+                text = texts(lang).find(f"errors.{value}", "")
+                if not text:
+                    unknown.append(f"{file}:{line} {value}")
+                elif None not in given and not placeholders(text) <= given.keys():
+                    unfilled.append(f"{file}:{line} {value}: {placeholders(text) - given.keys()}")
+    assert (without, unknown, unfilled) == ([], [], [])
+    assert [key for key in KEYS.values() for lang in LANGUAGES if not texts(lang).find(f"errors.{key}", "")] == []
+
+
+def placeholders(text: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name}
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_a_failed_model_is_told_in_one_language(lang: Lang) -> None:
+    made = Failures("m-1", "", ProxySetting("X").route("http://127.0.0.1/v1"))
+    for error in (TimeoutError(), httpx2.ConnectError("x"), ValueError("x")):
+        told_of = texts(lang).error(made.of(error))
+        letters = re.sub(r"PHONEDESK_\w+|OpenAI|m-1", "", told_of)
+        assert bool(re.search(r"[\u4e00-\u9fff]", letters)) == (lang == "zh"), told_of
+        assert bool(re.search(r"[A-Za-z]{2}", letters)) == (lang == "en"), told_of
+    others = (made.empty(), made.broke_off())
+    both = errors.ModelFormat("x", key="model_empty", model="m-0", others=others)
+    assert texts(lang).error(both).count("m-1") == 2
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_an_error_names_the_option_that_was_given(lang: Lang) -> None:
+    route = ProxySetting("X").route("http://127.0.0.1/v1")
+    error = Failures("m", "", route, ModelNames(base_url="--endpoint")).of(httpx2.ConnectError("x"))
+    assert "--endpoint" in texts(lang).error(error)
+    assert "PHONEDESK_MODEL__BASE_URL" not in texts(lang).error(error)
+    assert error_lines(error.kind, texts(lang), told(error, lang)) == []  # nor is it said beside that

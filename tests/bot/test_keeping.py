@@ -13,8 +13,8 @@ import pytest
 
 import storage
 from agent_core.errors import ConfigInvalid
-from bot.app import open_database
 from bot.chat.texts import texts
+from bot.database import open_database
 from bot.keeping import back_up, database_file, restore
 from bot.knowledge import knowledge_file
 from bot.settings.layers import Settings

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import sqlalchemy as sa
 
 from agent_core.ports import AnswerEvent, Event, ReplyState
-from bot.app import open_database
+from bot.database import open_database
 from bot.demo.world import demo_world
 from bot.desk.actors import Role
 from bot.desk.people import new_code

@@ -24,11 +24,13 @@ print(*sorted(name for name in sys.modules if name.count(".") < 2), file=sys.std
 """
 
 
-def loaded_by(*arguments: str) -> set[str]:
+def loaded_by(*arguments: str, folder: Path | None = None) -> set[str]:
     """Return the modules and packages, two names deep, that a process has loaded after these arguments."""
     probe = PROBE.format(arguments=list(arguments))
     place = {**os.environ, "PYTHONPATH": str(ROOT), "PHONEDESK_LANG": "en"}
-    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True, env=place)
+    done = subprocess.run(
+        [sys.executable, "-c", probe], capture_output=True, text=True, check=True, env=place, cwd=folder
+    )
     assert done.stdout.strip(), arguments
     return set(done.stderr.split())
 
@@ -48,3 +50,14 @@ def test_help_of_a_command_loads_no_provider_and_no_database(command: str) -> No
     loaded = loaded_by(command, "--help")
     assert "bot.commands" in loaded
     assert loaded.isdisjoint(set(HEAVY) - {"PIL"} | {"storage.engine"})
+
+
+@pytest.mark.parametrize(
+    "arguments", [("kb", "search", "x"), ("questions", "list"), ("schedule", "list"), ("people", "list")]
+)
+def test_what_only_looks_into_the_database_loads_no_model_and_no_channel(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    loaded = loaded_by(*arguments, folder=tmp_path)
+    assert "storage.engine" in loaded
+    assert loaded.isdisjoint({"aiohttp", "dbos", "mcp", "openai", "telegram", "bot.app", "bot.models", "bot.serving"})

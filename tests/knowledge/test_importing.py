@@ -408,10 +408,52 @@ async def test_a_plan_writes_nothing_and_is_carried_out(base: EmbeddedKnowledge)
     assert (again.writes, len(again.same)) == (0, 4)
 
 
-async def test_an_empty_column_empties_a_missing_one_does_not(base: EmbeddedKnowledge) -> None:
+async def test_an_empty_column_of_tags_empties_a_missing_one_does_not(base: EmbeddedKnowledge) -> None:
     await base.add(Entry(id="a", question="q", answer="x", aliases=("b",), tags=("t",)))
-    plan = await planned(base, "q,a,aliases\nq,x,\n")
-    assert (plan.changed[0].new.aliases, plan.changed[0].new.tags) == ((), ("t",))
+    plan = await planned(base, "q,a,aliases,tags\nq,y,c,\n")
+    assert (plan.changed[0].new.aliases, plan.changed[0].new.tags) == (("b", "c"), ())
+    assert (await planned(base, "q,a\nq,y\n")).changed[0].new.tags == ("t",)
+
+
+TABLE = "q,a,aliases\n怎么退货,七天内可退,退货流程|能退吗\n几天发货,两天,\n"
+
+
+async def test_a_table_that_is_imported_again_leaves_the_aliases_that_were_approved(base: EmbeddedKnowledge) -> None:
+    await carry_out(base, await planned(base, TABLE))
+    returns, ships = await base.list()
+    for entry in (returns, ships):
+        wording = await base.add(
+            Entry(question=f"亲，{entry.id}", answer=entry.answer, live=False, alias_of=entry.id, origin="person:A")
+        )
+        await base.approve(wording.id)
+    before = await base.list()
+    again = await planned(base, TABLE)
+    assert (again.writes, len(again.same), again.lost) == (0, 2, ())
+    # What is new in the table comes to them, what was taken out of it stays; an answer that changes is told.
+    plan = await planned(base, "q,a,aliases\n怎么退货,七天内可退,退货流程|怎么寄回\n几天发货,三天,\n")
+    await carry_out(base, plan)
+    assert [entry.aliases for entry in await base.list()] == [
+        ("退货流程", "能退吗", f"亲，{returns.id}", "怎么寄回"),
+        before[1].aliases,
+    ]
+    assert [(one.new.answer, one.kept) for one in plan.changed] == [
+        ("七天内可退", ("能退吗", f"亲，{returns.id}")),
+        ("三天", before[1].aliases),
+    ]
+    assert plan.lost == ()
+
+
+async def test_aliases_go_only_if_that_is_asked_for(base: EmbeddedKnowledge) -> None:
+    await base.add(Entry(id="a", question="q", answer="x", aliases=("b", "moved")))
+    text = b"q,a,aliases\nq,x,\nother,y,moved\n"
+    plan = await plan_import(base, "a.csv", read_table("a.csv", text), drop_aliases=True)
+    assert [(one.entry.id, one.aliases) for one in plan.lost] == [("a", ("b",))]
+    await carry_out(base, plan)
+    assert [entry.aliases for entry in await base.list()] == [(), ("moved",)]
+    # Without a column for them the table says nothing of aliases.
+    await base.edit("a", aliases=("b",))
+    plan = await plan_import(base, "a.csv", read_table("a.csv", b"q,a\nq,x\n"), drop_aliases=True)
+    assert (plan.writes, plan.lost) == (0, ())
 
 
 async def test_rows_that_break_the_rules_are_refused(base: EmbeddedKnowledge) -> None:
@@ -687,6 +729,9 @@ def test_every_row_is_told_and_no_wording_means_two(entries: list[Entry], drafts
             after[added.entry.id] = added.entry
         held = [form for entry in after.values() if entry.live for form in forms_of(entry)]
         assert len(held) == len(set(held)), plan
+        still_live = [entry for entry in entries if entry.live and after[entry.id].live]
+        assert {form for entry in still_live for form in map(stripped, entry.aliases)} - {""} <= set(held)
+        assert plan.lost == ()
         told = {added.place for added in plan.added} | {change.place for change in plan.changed}
         told |= {refused.place for refused in plan.rejected} | {row.place for row in plan.unclear}
         told |= {place for double in plan.doubles for place in (double.place, double.other_place)}

@@ -9,6 +9,7 @@ import pytest
 
 from agent_core.errors import ConfigInvalid, KnowledgeUnreachable
 from agent_core.proxies import ProxySetting
+from agent_core.texts import told
 from bot.knowledge import knowledge_config
 from bot.settings.loading import load
 from knowledge.config import KNOWLEDGE_PROXY
@@ -62,7 +63,8 @@ async def test_an_error_through_a_proxy_tells_of_it(kind: type[HttpProxy | Socks
             with pytest.raises(KnowledgeUnreachable) as raised:
                 await base.retrieve("q")
             await base.close()
-            assert raised.value.key == "knowledge_by_proxy"
+            assert raised.value.values["source"] == NAME
+            assert f"（来自 {NAME}）" in told(raised.value, "zh")
             assert raised.value.values["source"] == raised.value.values["setting"] == NAME
             assert f"from {NAME}: turn that proxy on" in raised.value.advice
             assert "geheim" not in str(raised.value)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.errors import ConfigInvalid
-from bot.app import open_database
+from bot.database import open_database
 from bot.doctor.exam import Exam
 from bot.doctor.services import knowledge
 from bot.keeping import back_up, restore

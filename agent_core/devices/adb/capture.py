@@ -136,7 +136,7 @@ class Capture:
 def _split(output: bytes) -> tuple[bytes, bytes]:
     text, mark, data = output.partition(_MARK)
     if not mark:
-        raise ScreenshotFailed(f"The phone gave no picture: {_words(output)}.")
+        raise ScreenshotFailed(f"The phone gave no picture: {_words(output)}.", key="no_screenshot", why=_words(output))
     return text, data
 
 
@@ -148,12 +148,12 @@ def decode_png(data: bytes) -> Image.Image:
     """RGB, from what ``screencap -p`` printed, warnings before it among it. ScreenshotFailed where it is not whole."""
     start = data.find(_PNG)
     if start < 0:
-        raise ScreenshotFailed(f"The phone gave no picture: {_words(data)}.")
+        raise ScreenshotFailed(f"The phone gave no picture: {_words(data)}.", key="no_screenshot", why=_words(data))
     try:
         with Image.open(io.BytesIO(memoryview(data)[start:]), formats=["PNG"]) as image:
             return image.convert("RGB")
     except (OSError, SyntaxError, ValueError, UnidentifiedImageError, Image.DecompressionBombError) as error:
-        raise ScreenshotFailed(f"The picture did not come whole: {error}.") from error
+        raise ScreenshotFailed(f"The picture did not come whole: {error}.", key="half_screenshot", why=error) from error
 
 
 def decode_raw(data: bytes, size: tuple[int, int] | None) -> Image.Image:

@@ -124,7 +124,11 @@ class AdbDevice:
         lines = [*result.out.splitlines(), "", ""]
         size = parse.parse_size(result.out) or self._capture.size
         if size is None:
-            raise CommandFailed(f"The phone did not tell the size of its screen: {parse.first_line(result.text)}")
+            raise CommandFailed(
+                f"The phone did not tell the size of its screen: {parse.first_line(result.text)}",
+                key="no_screen_size",
+                why=parse.first_line(result.text),
+            )
         sdk = lines[1].strip()
         return DeviceInfo(
             serial=self._serial,
@@ -137,7 +141,7 @@ class AdbDevice:
     async def properties(self, *names: str) -> Mapping[str, str]:
         for name in names:
             if not parse.PROPERTY.fullmatch(name):
-                raise CommandFailed(f"{name!r} is no name of a system property.")
+                raise CommandFailed(f"{name!r} is no name of a system property.", key="no_property", name=name)
         if not names:
             return {}
         result = await self._read(*(("getprop", name) for name in names))
@@ -155,7 +159,11 @@ class AdbDevice:
         result = await self._read(("pm", "list", "packages"))
         names = parse.parse_packages(result.out)
         if not names:
-            error = CommandFailed(f"The phone did not list its apps: {parse.first_line(result.text)}")
+            error = CommandFailed(
+                f"The phone did not list its apps: {parse.first_line(result.text)}",
+                key="no_app_list",
+                why=parse.first_line(result.text),
+            )
             error.may_repeat = True
             raise error
         self._versions.clear()  # an app may have been updated
@@ -197,13 +205,21 @@ class AdbDevice:
             async with asyncio.timeout(self.tree_seconds):
                 xml = await self._dump()
         except TimeoutError as error:
-            raise TreeUnavailable(f"The accessibility tree took over {self.tree_seconds:g} s.") from error
+            raise TreeUnavailable(
+                f"The accessibility tree took over {self.tree_seconds:g} s.",
+                key="tree_late",
+                seconds=f"{self.tree_seconds:g}",
+            ) from error
         return await asyncio.to_thread(parse_tree, xml, self._capture.size)
 
     async def notifications(self) -> Sequence[Notification]:
         result = await self._read(("dumpsys", "notification", "--noredact"))
         if result.code != 0 or parse.dump_refused(result.out):
-            raise CommandFailed(f"The phone does not tell its notifications: {parse.first_line(result.text)}")
+            raise CommandFailed(
+                f"The phone does not tell its notifications: {parse.first_line(result.text)}",
+                key="no_notifications",
+                why=parse.first_line(result.text),
+            )
         return parse.parse_notifications(result.out)
 
     # -- what is done to it
@@ -219,7 +235,9 @@ class AdbDevice:
 
     async def swipe(self, start: Point, end: Point, seconds: float = 0.4) -> None:
         if not 0 <= seconds <= 30:
-            raise CommandFailed(f"A touch of {seconds} s is not possible; it lasts 0 to 30 s.")
+            raise CommandFailed(
+                f"A touch of {seconds} s is not possible; it lasts 0 to 30 s.", key="touch_seconds", seconds=seconds
+            )
         milliseconds = str(max(1, round(seconds * 1000)))
         await self._act(("input", "swipe", *_pair(start), *_pair(end), milliseconds), seconds=15 + seconds)
 
@@ -248,13 +266,19 @@ class AdbDevice:
     async def open_url(self, url: str, package: str) -> None:
         check_package(package)
         if not _URL.fullmatch(url):
-            raise CommandFailed(f"{url[:100]!r} is no address that an app could open.")
+            raise CommandFailed(f"{url[:100]!r} is no address that an app could open.", key="no_app_url", url=url[:100])
         args = ("am", "start", "-a", "android.intent.action.VIEW", "-d", url, "-p", package)
         result = await self._transport.shell(command_line(args))
         require(result)
         refusal = re.search(r"^Error[: ].*", result.text, re.MULTILINE)  # older Androids give exit status 0 with it
         if refusal:
-            raise CommandFailed(f"{package} does not open {url[:100]}: {refusal[0].strip()[:200]}")
+            raise CommandFailed(
+                f"{package} does not open {url[:100]}: {refusal[0].strip()[:200]}",
+                key="url_refused",
+                package=package,
+                url=url[:100],
+                why=refusal[0].strip()[:200],
+            )
 
     async def recover(self) -> None:
         await self.restore_keyboard()
@@ -288,11 +312,11 @@ class AdbDevice:
             shot = await self._capture.take(before)
         awake = parse.parse_awake(shot.before) if before else not shot.black or (await self.look()).screen.awake
         if not awake:
-            raise ScreenOff("The screen of the phone is off.")
+            raise ScreenOff("The screen of the phone is off.", key="screen_off")
         if shot.black and await self._choose_display():
             shot = await self._capture.take(before)
         if shot.black:
-            raise ScreenshotFailed("The picture of the screen is black.")
+            raise ScreenshotFailed("The picture of the screen is black.", key="black_screenshot")
         return shot
 
     async def _choose_display(self) -> bool:
@@ -323,7 +347,9 @@ class AdbDevice:
                 line = command_line(remove, (*dump, Raw("&&"), "cat", _TREE_FILE), remove)
                 output = await self._transport.exec_out(line, seconds=60)
         except CommandFailed as error:
-            raise TreeUnavailable(f"The accessibility tree could not be read: {error.message}") from error
+            raise TreeUnavailable(
+                f"The accessibility tree could not be read: {error.message}", key="tree_unread", why=error
+            ) from error
         return extract_xml(output)
 
     # -- calls
@@ -347,5 +373,5 @@ def connection_of(serial: str) -> str:
 
 def _pair(point: Point) -> tuple[str, str]:
     if not (0 <= point.x < MAX_COORDINATE and 0 <= point.y < MAX_COORDINATE):
-        raise CommandFailed(f"({point.x}, {point.y}) is not on the screen.")
+        raise CommandFailed(f"({point.x}, {point.y}) is not on the screen.", key="off_screen", x=point.x, y=point.y)
     return str(int(point.x)), str(int(point.y))

@@ -130,7 +130,7 @@ class Keyboard:
         result = await self._transport.shell(command_line((*_if(marker), *command)), seconds=seconds)
         words = result.out.partition(marker)
         if not words[1]:
-            raise LeaseLost("Somebody else has taken the keyboard of the phone, or put it back.")
+            raise LeaseLost("Somebody else has taken the keyboard of the phone, or put it back.", key="keyboard_taken")
         return ShellResult(result.code, words[2].lstrip("\n"), result.err)
 
     # -- taking and giving back
@@ -147,7 +147,7 @@ class Keyboard:
         lines = [line.strip() for line in result.out.splitlines()]
         current, marker = _two_lines(result.out)
         if METHOD not in lines[2:]:
-            raise TextInputFailed("ADB Keyboard is not installed on the phone.")
+            raise TextInputFailed("ADB Keyboard is not installed on the phone.", key="no_keyboard")
         if current == METHOD:
             # Left by a run that died, or the owner's own choice; then there is nothing to give back.
             self._previous, self._marked = _previous(marker) or None, True
@@ -269,11 +269,12 @@ def _two_lines(text: str) -> tuple[str, str]:
 
 def _nothing_typed(message: str) -> TextInputFailed:
     """The keyboard could not be had this time."""
-    error = TextInputFailed(message)
+    error = TextInputFailed(message, key="nothing_typed")
     error.may_repeat = True
     return error
 
 
 def _must(result: ShellResult, what: str) -> None:
     if result.code != 0 or "Exception" in result.text:
-        raise TextInputFailed(f"The text {what}: {first_line(result.text) or f'exit code {result.code}'}.")
+        why = first_line(result.text) or f"exit code {result.code}"
+        raise TextInputFailed(f"The text {what}: {why}.", key="text_not_typed", why=why)

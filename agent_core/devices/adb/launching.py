@@ -54,7 +54,7 @@ class Launcher:
             return component
         installed = await self._transport.shell(command_line(("pm", "path", package)), safe=True)
         if "package:" not in installed.out:
-            raise AppNotFound(f"{package} is not installed on the phone.")
+            raise AppNotFound(f"{package} is not installed on the phone.", key="package_missing", package=package)
         return None
 
     async def _start(self, component: str) -> bool:
@@ -69,7 +69,7 @@ class Launcher:
     async def _start_by_monkey(self, package: str) -> None:
         result = await self._transport.shell(command_line(("monkey", "-p", package, "-c", _LAUNCHER, "1")))
         if "No activities found" in result.text:
-            raise AppNotFound(f"{package} has nothing that could be started.")
+            raise AppNotFound(f"{package} has nothing that could be started.", key="package_dead", package=package)
         require(result)
 
     async def _wait_in_front(self, package: str) -> None:
@@ -82,10 +82,13 @@ class Launcher:
 
         if await self._time.until(in_front, LAUNCH_SECONDS) is None:
             what = "nothing" if seen is None else seen.package or f"the {seen.kind.value} window"
-            raise CommandFailed(f"{package} was started but did not come to the front; there is {what}.")
+            said = f"{package} was started but did not come to the front; there is {what}."
+            raise CommandFailed(
+                said, key="not_in_front", package=package, what="?" if seen is None else seen.package or "?"
+            )
 
 
 def check_package(package: str) -> None:
     """AppNotFound for what can not be the name of a package."""
     if len(package) > 255 or not parse.PACKAGE.fullmatch(package):
-        raise AppNotFound(f"{package[:100]!r} is no name of a package.")
+        raise AppNotFound(f"{package[:100]!r} is no name of a package.", key="no_package_name", name=package[:100])

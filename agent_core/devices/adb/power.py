@@ -43,12 +43,13 @@ class Power:
             require(await self._transport.shell(command_line(("input", "keyevent", "KEYCODE_WAKEUP"))))
             woken = await self._time.until(self._awake, WAKE_SECONDS)
             if woken is None:
-                raise ScreenOff("The screen stays off.")
+                raise ScreenOff("The screen stays off.", key="screen_stays_off")
             look = woken
         if look.screen.locked and not (await self._dismissed() or await self._swiped_away()):
             raise CommandFailed(
                 "The lock screen of the phone asks for a PIN, a pattern or a finger.",
                 advice="Unlock it by hand, or take the screen lock off this phone.",
+                key="locked_phone",
             )
 
     async def _awake(self) -> Look | None:

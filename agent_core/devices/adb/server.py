@@ -123,12 +123,17 @@ class AdbServer:
     async def pair(self, address: str, code: str) -> None:
         """Once for each computer, from Android 11: the six digits that the phone shows under wireless debugging."""
         if not _ADDRESS.fullmatch(address) or not _CODE.fullmatch(code):
-            raise InputRejected("Pairing needs the address (host:port) and the six digits that the phone shows.")
+            raise InputRejected(
+                "Pairing needs the address (host:port) and the six digits that the phone shows.", key="pairing_form"
+            )
         answer = await transport.query(self.host, self.port, f"host:pair:{code}:{address}", seconds=CONNECT_SECONDS)
         if not answer.startswith("Successfully paired"):
             raise DeviceUnauthorized(
                 f"{address} could not be paired ({answer.strip()}).",
                 advice="Ask the phone for a new code, and give the port of the pairing dialog.",
+                key="not_paired",
+                phone=address,
+                why=answer.strip(),
             )
 
     async def track(self) -> AsyncGenerator[list[DeviceEntry], None]:
@@ -182,9 +187,15 @@ class AdbServer:
         try:
             return await asyncio.to_thread(call)
         except (TimeoutError, AdbTimeout) as error:
-            raise DeviceOffline("The adb server gave no answer in time; the phone may be mute.") from error
+            raise DeviceOffline(
+                "The adb server gave no answer in time; the phone may be mute.", key="adb_late"
+            ) from error
         except (OSError, EOFError, ValueError, AdbConnectionError) as error:
-            raise DeviceOffline(f"No adb server answers at {self.host}:{self.port} ({error}).") from error
+            raise DeviceOffline(
+                f"No adb server answers at {self.host}:{self.port} ({error}).",
+                key="adb_absent",
+                place=f"{self.host}:{self.port}",
+            ) from error
         except adbutils.AdbError as error:
             raise transport.failure(str(error)) from error
 
@@ -218,7 +229,12 @@ async def open_adb(
     if wanted and await _answers(host, wanted):
         return AdbServer(host, wanted)
     if host not in {"127.0.0.1", "localhost", "::1"}:
-        raise AdbNotFound(f"No adb server answers at {host}:{wanted}.", advice="Start it there, or use this machine's.")
+        raise AdbNotFound(
+            f"No adb server answers at {host}:{wanted}.",
+            advice="Start it there, or use this machine's.",
+            key="adb_absent_there",
+            place=f"{host}:{wanted}",
+        )
     child = await _start(find_adb(adb_path), host, wanted or _free_port(), _environment(usb, home))
     return AdbServer(host, child.port, child if child.process.returncode is None else None)
 
@@ -228,13 +244,13 @@ def find_adb(adb_path: str | None = None) -> str:
     if adb_path:
         if found := shutil.which(adb_path):
             return found
-        raise AdbNotFound(f"There is no adb program at {adb_path}.")
+        raise AdbNotFound(f"There is no adb program at {adb_path}.", key="adb_not_there", path=adb_path)
     try:
         found = shutil.which(str(adbutils.adb_path()))
     except (adbutils.AdbError, RuntimeError, OSError) as error:
-        raise AdbNotFound("There is no adb program on this machine.") from error
+        raise AdbNotFound("There is no adb program on this machine.", key="adb_missing") from error
     if not found:
-        raise AdbNotFound("There is no adb program on this machine.")
+        raise AdbNotFound("There is no adb program on this machine.", key="adb_missing")
     return found
 
 
@@ -286,12 +302,18 @@ async def _start(program: str, host: str, port: int, environment: Mapping[str, s
         async with asyncio.timeout(START_SECONDS):
             while not await _answers(host, port):
                 if process.returncode is not None:
-                    raise AdbNotFound(f"The adb server ended at once: {child.last_words()}")
+                    raise AdbNotFound(
+                        f"The adb server ended at once: {child.last_words()}", key="adb_ended", why=child.last_words()
+                    )
                 await asyncio.sleep(POLL_SECONDS)
     except BaseException as error:
         await child.end()
         if isinstance(error, TimeoutError):
-            raise AdbNotFound(f"The adb server did not start within {START_SECONDS:g} s.") from error
+            raise AdbNotFound(
+                f"The adb server did not start within {START_SECONDS:g} s.",
+                key="adb_start_late",
+                seconds=f"{START_SECONDS:g}",
+            ) from error
         raise
     log.info("adb.server_started", port=port, program=program, pid=process.pid)
     return child

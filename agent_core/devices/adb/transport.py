@@ -69,9 +69,10 @@ def _quoted(command: Sequence[str | Raw]) -> str:
 def require(result: ShellResult) -> None:
     """InputDenied or CommandFailed where the phone refused or failed, whatever exit status it gave."""
     if denies_input(result.text):
-        raise InputDenied("The phone refuses taps and keys from outside.")
+        raise InputDenied("The phone refuses taps and keys from outside.", key="input_denied")
     if result.code != 0 or "Exception occurred" in result.text:
-        raise CommandFailed(f"The phone said: {first_line(result.text) or f'exit code {result.code}'}")
+        why = first_line(result.text) or f"exit code {result.code}"
+        raise CommandFailed(f"The phone said: {why}", key="phone_said", why=why)
 
 
 class Transport:
@@ -125,7 +126,11 @@ class Transport:
                 async with asyncio.timeout(CONNECT_SECONDS):
                     await _ask(reader, writer, f"shell,v2,TERM=dumb,pty:{line}" if v2 else f"shell:{line}")
             except (TimeoutError, asyncio.IncompleteReadError, ConnectionError) as error:
-                raise DeviceOffline(f"The connection to {self.serial} broke during `{_short(line)}`.") from error
+                raise DeviceOffline(
+                    f"The connection to {self.serial} broke during `{_short(line)}`.",
+                    key="phone_broke_off",
+                    phone=self.serial,
+                ) from error
             yield _pieces(reader, framed=v2)
         finally:
             writer.close()
@@ -141,7 +146,12 @@ class Transport:
         self, request: str, line: str, seconds: float, safe: bool, read: Callable[[asyncio.StreamReader], Awaitable[T]]
     ) -> T:
         if len(line.encode()) > MAX_COMMAND:
-            raise CommandFailed(f"The command is too long for the phone (over {MAX_COMMAND} bytes): {_short(line)}")
+            raise CommandFailed(
+                f"The command is too long for the phone (over {MAX_COMMAND} bytes): {_short(line)}",
+                key="command_too_long",
+                most=MAX_COMMAND,
+                command=_short(line),
+            )
         if safe:
             return await self._tried(lambda: self._once(self._attach, request, line, seconds, read))
         return await self._once(lambda: self._tried(self._attach), request, line, seconds, read)
@@ -171,9 +181,18 @@ class Transport:
                 await _ask(reader, writer, request)
                 return await read(reader)
         except TimeoutError as error:
-            raise CommandFailed(f"`{_short(line)}` did not end within {seconds:g} s.") from error
+            raise CommandFailed(
+                f"`{_short(line)}` did not end within {seconds:g} s.",
+                key="command_late",
+                command=_short(line),
+                seconds=f"{seconds:g}",
+            ) from error
         except (asyncio.IncompleteReadError, ConnectionError) as error:
-            raise DeviceOffline(f"The connection to {self.serial} broke during `{_short(line)}`.") from error
+            raise DeviceOffline(
+                f"The connection to {self.serial} broke during `{_short(line)}`.",
+                key="phone_broke_off",
+                phone=self.serial,
+            ) from error
         finally:
             writer.close()
 
@@ -192,7 +211,9 @@ async def query(host: str, port: int, request: str, *, seconds: float = CONNECT_
             finally:
                 writer.close()
     except (TimeoutError, asyncio.IncompleteReadError, ConnectionError) as error:
-        raise DeviceOffline(f"The adb server at {host}:{port} gave no answer.") from error
+        raise DeviceOffline(
+            f"The adb server at {host}:{port} gave no answer.", key="adb_silent", place=f"{host}:{port}"
+        ) from error
 
 
 async def subscribe(host: str, port: int, request: str) -> AsyncGenerator[str, None]:
@@ -202,7 +223,9 @@ async def subscribe(host: str, port: int, request: str) -> AsyncGenerator[str, N
         while True:
             yield (await _read_block(reader)).decode("utf-8", "replace")
     except (asyncio.IncompleteReadError, ConnectionError) as error:
-        raise DeviceOffline(f"The adb server at {host}:{port} went away.") from error
+        raise DeviceOffline(
+            f"The adb server at {host}:{port} went away.", key="adb_gone", place=f"{host}:{port}"
+        ) from error
     finally:
         writer.close()
 
@@ -218,7 +241,9 @@ async def _open(host: str, port: int, request: str) -> Streams:
         if writer is not None:
             writer.close()
         if isinstance(error, (OSError, asyncio.IncompleteReadError, TimeoutError)):
-            raise DeviceOffline(f"No adb server answers at {host}:{port}.") from error
+            raise DeviceOffline(
+                f"No adb server answers at {host}:{port}.", key="adb_absent", place=f"{host}:{port}"
+            ) from error
         raise
 
 
@@ -230,7 +255,7 @@ async def _ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, reque
     if status == b"FAIL":
         raise failure((await _read_block(reader)).decode("utf-8", "replace"))
     if status != b"OKAY":
-        raise DeviceOffline(f"The adb server answered {status!r}, which is not its protocol.")
+        raise DeviceOffline(f"The adb server answered {status!r}, which is not its protocol.", key="adb_strange")
 
 
 async def _read_block(reader: asyncio.StreamReader) -> bytes:
@@ -238,7 +263,9 @@ async def _read_block(reader: asyncio.StreamReader) -> bytes:
     try:
         length = int(head, 16)
     except ValueError as error:
-        raise DeviceOffline(f"The adb server answered {head!r}, which is not its protocol.") from error
+        raise DeviceOffline(
+            f"The adb server answered {head!r}, which is not its protocol.", key="adb_strange"
+        ) from error
     return await reader.readexactly(length)
 
 
@@ -246,11 +273,11 @@ def failure(words: str) -> DeviceError:
     """The error for what the server says instead of OKAY."""
     line = words.strip().splitlines()[0] if words.strip() else "no reason given"
     if "unauthorized" in line:
-        return DeviceUnauthorized(f"The phone does not accept this computer ({line}).")
+        return DeviceUnauthorized(f"The phone does not accept this computer ({line}).", key="not_accepted")
     offline = ("not found", "offline", "no devices", "still connecting", "still authorizing", "device error")
     if any(word in line for word in offline) or line == "closed":  # it went away before it began what was asked
-        return DeviceOffline(f"The phone cannot be reached ({line}).")
-    return CommandFailed(f"The adb server refused: {line}.")
+        return DeviceOffline(f"The phone cannot be reached ({line}).", key="phone_not_reached", why=line)
+    return CommandFailed(f"The adb server refused: {line}.", key="adb_refused", why=line)
 
 
 async def _read_v2(reader: asyncio.StreamReader) -> ShellResult:
@@ -278,7 +305,7 @@ async def _pieces(reader: asyncio.StreamReader, *, framed: bool) -> AsyncGenerat
         while data := await reader.read(4096):
             yield data
     except (asyncio.IncompleteReadError, ConnectionError) as error:
-        raise DeviceOffline("The connection broke while the phone was listened to.") from error
+        raise DeviceOffline("The connection broke while the phone was listened to.", key="listening_broke") from error
 
 
 async def _read_v1(reader: asyncio.StreamReader) -> ShellResult:

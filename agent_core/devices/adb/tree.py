@@ -28,7 +28,9 @@ def extract_xml(output: bytes) -> str:
         start = text.find("<hierarchy")
     if start < 0:
         words = next((line.strip() for line in text.splitlines() if line.strip()), "nothing was printed")
-        raise TreeUnavailable(f"The accessibility tree could not be read: {words[:200]}.")
+        raise TreeUnavailable(
+            f"The accessibility tree could not be read: {words[:200]}.", key="tree_unread", why=words[:200]
+        )
     return text[start : end + len("</hierarchy>")]
 
 
@@ -40,7 +42,9 @@ def parse_tree(xml: str, size: tuple[int, int] | None = None) -> tuple[Node, ...
     try:
         root = fromstring(_mended(xml))
     except (ParseError, DefusedXmlException) as error:
-        raise TreeUnavailable(f"The accessibility tree is not well-formed: {error}.") from error
+        raise TreeUnavailable(
+            f"The accessibility tree is not well-formed: {error}.", key="tree_broken", why=error
+        ) from error
     nodes: list[Node] = []
     screen = Box(0, 0, *size) if size else None
     for element in root.iter("node"):

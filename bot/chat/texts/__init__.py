@@ -11,7 +11,8 @@ from functools import cache
 from typing import Any, Literal
 
 from agent_core.errors import PhonedeskError
-from agent_core.texts import filled, load_texts
+from agent_core.texts import catalogue as agent_catalogue
+from agent_core.texts import filled, load_texts, told
 from bot.desk.actors import Role
 
 Lang = Literal["zh", "en"]
@@ -19,8 +20,9 @@ LANGUAGES: tuple[Lang, ...] = ("zh", "en")
 
 
 def catalogue(lang: Lang) -> Mapping[str, str]:
-    """All texts of a language by ``section.key``."""
-    return load_texts(__name__, lang)
+    """All texts of a language by ``section.key``, with those of errors that the agent's own texts hold."""
+    theirs = {key: text for key, text in agent_catalogue(lang).items() if key.startswith("errors.")}
+    return {**theirs, **load_texts(__name__, lang)}
 
 
 class Texts:
@@ -46,10 +48,13 @@ class Texts:
         return text
 
     def error(self, error: PhonedeskError) -> str:
-        """What happened in the person's language: the error's own text where it has one, else that of its kind.
+        """What happened and what to do about it, in the person's language.
 
-        The error's own words are English: they are added for who reads that, where it has no text.
+        An error that has no text says what its kind is; its own words are English: they are added for who reads that.
         """
+        if f"errors.{error.key}" in agent_catalogue(self.lang):
+            said = told(error, self.lang)
+            return said if "\n" in said else "\n".join(filter(None, (said, self._advice(error.kind))))
         if f"errors.{error.key}" in self._texts:
             return self.get(f"errors.{error.key}", **{name: self._word(value) for name, value in error.values.items()})
         kind = error.kind
@@ -58,6 +63,11 @@ class Texts:
         said = self.find(f"error.{kind}", self.get("error.error"))
         more = self.advice(str(error)) if self.lang == "en" else self.find(f"advice.{kind}", "")
         return f"{said}\n{more}" if more else said
+
+    def _advice(self, kind: str) -> str:
+        while f"advice.{kind}" not in self._texts and "." in kind:
+            kind = kind.rpartition(".")[0]
+        return self.find(f"advice.{kind}", "")
 
     def _word(self, value: object) -> object:
         if isinstance(value, PhonedeskError):

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agent_core.texts import filled, load_texts
+from agent_core.errors import PhonedeskError
+from agent_core.texts import fault, filled, load_texts
 from bot.chat.texts import Lang
 from bot.terminal.commands import typed
 
@@ -27,7 +28,16 @@ class Texts:
 
     def get(self, key: str, values: Mapping[str, Any] | None = None) -> str:
         """The text with ``values`` filled in. KeyError for an unknown key or a placeholder without a value."""
-        return filled(typed(self._texts[key]), values or {})
+        words = {name: self._word(value) for name, value in (values or {}).items()}
+        return filled(typed(self._texts[key]), words)
+
+    def _word(self, value: object) -> object:
+        """Of an error what went wrong, in this language; of several, by the names of what they are of."""
+        if isinstance(value, PhonedeskError):
+            return fault(value, self.lang)
+        if isinstance(value, dict):
+            return " · ".join(f"{name}: {self._word(one)}" for name, one in value.items())
+        return value
 
     def advice_of(self, kind: str) -> str:
         """What to do about an error of this kind (``agent_core.errors``), or of the kind above it; "" for none."""

@@ -24,6 +24,7 @@ from agent_core.model.pictures import data_url
 from agent_core.model.profile import model_profile
 from agent_core.model.prompt import tools_of
 from agent_core.session import StepRecord
+from agent_core.texts import fault, told
 from tests.support.model_server import Break, Chunks, Hang, Raw, Reply, ScriptedModel, Status, Text, Whole
 
 CALL = 'do(action="Tap", element=[500,300])'
@@ -600,10 +601,11 @@ async def test_the_check_tells_what_is_there() -> None:
         unlisted = await other.check()
         await other.close()
     assert (good.reachable, good.models, good.name_known, good.can_see) == (True, ("scripted", "b"), True, True)
-    assert good.message == ""
+    assert good.problem is None
     assert (blind.reachable, blind.can_see) == (True, False)
-    assert not unlisted.name_known
-    assert "unlisted" in unlisted.message
+    assert blind.problem is not None
+    assert "I see nothing" in fault(blind.problem, "zh")
+    assert (unlisted.reachable, unlisted.name_known) == (True, False)
 
 
 async def test_the_check_tells_of_a_wrong_key() -> None:
@@ -612,8 +614,9 @@ async def test_the_check_tells_of_a_wrong_key() -> None:
         found = await model.check()
         await model.close()
     assert not found.reachable
-    assert "PHONEDESK_MODEL__API_KEY" in found.message
-    assert KEY not in found.message
+    assert found.problem is not None
+    assert "PHONEDESK_MODEL__API_KEY" in told(found.problem, "en")
+    assert KEY not in told(found.problem, "en")
 
 
 @pytest.mark.parametrize(

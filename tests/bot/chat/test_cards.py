@@ -148,9 +148,9 @@ def test_a_failure_is_explained_with_what_to_do() -> None:
     assert lines(run_card(run, EN, now=NOW))[-3:] == [
         "Result: S1 gone",
         "The phone is not attached, or offline.",
-        "Check the cable or the network, and whether `adb devices` shows the phone.",
+        "Check the cable or the network, and whether /devices shows the phone.",
     ]
-    assert lines(run_card(run, texts("zh"), now=NOW))[-1] == "检查数据线或网络，再看 adb devices 里有没有这台手机。"
+    assert lines(run_card(run, texts("zh"), now=NOW))[-1] == "检查数据线或网络，再看 /devices 里有没有这台手机。"
 
 
 @pytest.mark.parametrize(

@@ -525,7 +525,10 @@ class TestImportCard:
         assert "-学来的 +可退吗" in told
         assert "-x +y" in told
         assert "能退吗" not in told
-        assert texts(lang).get("kb.import_lost", count=1) in told
+        assert texts(lang).get("kb.import_loses", count=1) in told
+        assert "怎么退货: 学来的" in told
+        done = "\n".join(line.text for line in import_card(replace(view, done=True), texts(lang)).lines)
+        assert texts(lang).get("kb.import_lost", count=1) in done
         assert max(len(line) for line in told.split("\n")) < 200
 
     def test_what_stays_is_not_told(self, view: ImportView) -> None:
@@ -537,4 +540,18 @@ class TestImportCard:
         )
         assert "+退吗" in told
         assert "→" not in told
-        assert "丢" not in told
+        assert "删" not in told
+        assert "保留" not in told
+
+    @pytest.mark.parametrize("lang", LANGUAGES)
+    def test_what_is_kept_is_told_if_the_answer_changes(self, view: ImportView, lang: Lang) -> None:
+        change = view.plan.changed[0]
+        kept = replace(change, new=change.new.model_copy(update={"aliases": change.old.aliases}), kept=("学来的",))
+        card = import_card(replace(view, plan=replace(view.plan, changed=(kept,))), texts(lang))
+        told = "\n".join(line.text for line in card.lines)
+        assert texts(lang).get("kb.import_kept", count=1) in told
+        assert texts(lang).get("kb.kept_aliases") in told
+        assert "学来的" in told
+        same = replace(kept, new=kept.new.model_copy(update={"answer": change.old.answer}))
+        card = import_card(replace(view, plan=replace(view.plan, changed=(same,))), texts(lang))
+        assert "学来的" not in "\n".join(line.text for line in card.lines)

@@ -43,7 +43,7 @@ def test_the_card_tells_how_far_it_is_and_what_became_of_each() -> None:
         ("小王", "等人回答"),
         ("小李", "没有回成 · The phone is offline."),
         ("", "没有新消息：小张"),
-        ("", "之前的提问还在等人回答：小赵"),
+        ("", "之前的提问还在等人回答：小赵（看问题、回答：/ask）"),
         ("", "看起来是群，没有回复：VIP群"),
         ("用时", "1 分 15 秒"),
     ]
@@ -55,6 +55,8 @@ def test_the_card_tells_how_far_it_is_and_what_became_of_each() -> None:
         "巡检完成",
         (),
     )
+    asked = sweep_card(over, SweepView(1, (), {"left": [["小赵", "asked"]]}), texts("zh"), now=NOW)
+    assert asked.title == "巡检完成：有提问还在等人回答"
     none = sweep_card(over, SweepView(9), texts("zh"), now=NOW)
     assert none.title == "巡检完成：没有要回复的新消息"
     assert "看了 9 个联系人。" in [line.text for line in none.lines]

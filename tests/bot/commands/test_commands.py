@@ -45,8 +45,8 @@ def empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PHONEDESK_LANG", "en")
 
 
-def call(*args: str) -> tuple[int, str, str]:
-    done = CliRunner().invoke(app, args)
+def call(*args: str, typed: str | None = None) -> tuple[int, str, str]:
+    done = CliRunner().invoke(app, args, input=typed)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return done.exit_code, done.stdout, done.stderr

@@ -238,6 +238,40 @@ def test_check_names_each_wrong_one_and_its_place(monkeypatch: pytest.MonkeyPatc
     assert all(one["where"] for one in found)
 
 
+def test_check_names_the_files_and_variables_that_were_read_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read() -> tuple[str, dict[str, list[str]]]:
+        return call("check")[1], json.loads(call("check", "--json")[1])["read"]
+
+    out, found = read()
+    assert (CONFIG_FILE in out, ".env" in out) == (False, False)
+    assert "environment variables read: PHONEDESK_LANG" in out
+    assert found["files"] == []
+    Path(".env").write_text("PHONEDESK_MODEL__TOP_P=0.5\n")
+    Path(CONFIG_FILE).write_text(FILE)
+    monkeypatch.setenv("PHONEDESK_MODEL__API_KEY", "a-secret-of-the-model")
+    monkeypatch.setenv("PHONEDESK_MODEL__EMPTY", "")
+    monkeypatch.setenv("PHONEDESK_NO_SUCH", "1")
+    out, found = read()
+    assert f"files read: .env, {CONFIG_FILE}" in out
+    assert "a-secret" not in out
+    assert found["files"] == [".env", CONFIG_FILE]
+    assert "PHONEDESK_MODEL__API_KEY" in found["environment"]
+    assert not {"PHONEDESK_MODEL__EMPTY", "PHONEDESK_NO_SUCH"} & set(found["environment"])
+    for name in [name for name in os.environ if name.startswith("PHONEDESK_")]:
+        monkeypatch.delenv(name)
+    for file in (".env", CONFIG_FILE):
+        Path(file).unlink()
+    assert call("check")[1].count(CONFIG_FILE) == 1, "that there is none"
+
+
+def test_a_wrong_value_of_the_command_line_blames_its_option_and_no_file() -> None:
+    Path(".env").write_text("PHONEDESK_MODEL__BASE_URL=http://127.0.0.1:9/v1\n")
+    done = CliRunner().invoke(app, ["run", "打开设置", "--endpoint", "127.0.0.1:8000"])
+    assert done.exit_code == 2
+    assert "--endpoint" in done.output
+    assert ".env" not in done.output
+
+
 def test_it_says_in_the_users_language_why_a_value_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PHONEDESK_LANG", "zh")
     err = call("set", "model.temperature", "9")[2]

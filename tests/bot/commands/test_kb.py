@@ -89,6 +89,41 @@ def test_an_import_ends_with_a_summary_and_lists_every_row_if_asked_to(tmp_path:
     ]
 
 
+def test_approved_aliases_stay_and_go_only_when_a_person_agrees(faq: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def aliases() -> list[str]:
+        return sorted(alias for one in json.loads(call("kb", "search", "--json")[1]) for alias in one["aliases"])
+
+    call("kb", "import", str(faq))
+    (found,) = (one for one in json.loads(call("kb", "search", "--json")[1]) if not one["aliases"])
+    call("kb", "edit", found["id"], "--alias", "is it on its way")  # as an approval does
+    code, out, _ = call("kb", "import", str(faq))
+    assert (code, "0 changed, 2 the same" in out) == (Exit.OK, True)
+    assert aliases() == ["How do returns work", "is it on its way"]
+    for said in ("n\n", ""):  # the end of the input is no agreement
+        code, out, err = call("kb", "import", str(faq), "--drop-aliases", typed=said)
+        assert code == Exit.FAILED
+        assert "is it on its way" in out
+        assert "Not imported; nothing was changed." in err
+        assert len(aliases()) == 2
+    code, out, _ = call("kb", "import", str(faq), "--drop-aliases", typed="y\n")
+    assert (code, aliases()) == (Exit.OK, ["How do returns work"])
+    call("kb", "edit", found["id"], "--alias", "is it on its way")
+    done = json.loads(call("kb", "import", str(faq), "--drop-aliases", "--yes", "--json")[1])
+    assert done["lost_aliases"] == [{"entry": found["id"], "aliases": ["is it on its way"]}]
+    assert aliases() == ["How do returns work"]
+
+
+def test_an_import_names_the_options_of_the_terminal(tmp_path: Path) -> None:
+    file = tmp_path / "unclear.csv"
+    file.write_text("question,answer\nIs it red,yes\nIs it red?,no\nIs it blue,no\nIs it blue,no\n", encoding="utf-8")
+    for _ in range(2):
+        out = " ".join(call("kb", "import", str(file))[1].replace("│", "").split())
+        assert "adding --replace-doubles" in out
+        assert "button" not in out.lower()
+    assert "Doubles stayed as they were; --replace-doubles" in out
+    assert "Doubles stayed" not in call("kb", "import", str(file), "--replace-doubles")[1]
+
+
 def test_several_files_are_one_import(faq: Path, tmp_path: Path) -> None:
     more = tmp_path / "more.md"
     more.write_text("## Do you sell gifts?\n\nYes.\n", encoding="utf-8")

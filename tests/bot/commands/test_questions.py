@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,7 @@ PAYLOAD = {
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PHONEDESK_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("PHONEDESK_TIMEZONE", "Asia/Shanghai")
 
     async def ask() -> None:
         db = Database(f"sqlite:///{tmp_path / 'phonedesk.sqlite3'}")
@@ -65,9 +67,22 @@ def test_an_answer_counts_once(shop: Path, said: str) -> None:
     assert told("answer", "q1", said, "--json") == (0, '{\n  "id": "q1",\n  "state": "accepted"\n}\n')
     code, shown = told("list")
     assert "你们收旧茶叶罐不" not in shown
-    code, shown = told("answer", "q1", "又一个回答")
-    assert code == 1
-    assert "先回答" in shown
+    given = {"1": "回收", "跳过": "跳过"}.get(said, said)
+    for again in ("又一个回答", said):  # also the same words once more
+        code, shown = told("answer", "q1", again)
+        assert (code, "已采用" in shown) == (1, False)
+        assert re.search(rf"终端在 \d{{4}}-\d\d-\d\d \d\d:\d\d 已经先回答了：{given}\s+没有改动", shown)
+    before = json.loads(told("answer", "q1", said, "--json")[1])
+    assert (before["state"], before["by"], before["answered_at"][-6:]) == ("late", "terminal", "+08:00")
+
+    async def kept() -> list[str]:
+        db = Database(f"sqlite:///{shop / 'phonedesk.sqlite3'}")
+        try:
+            return [one.answered_by for one in await Questions(db).given("q1")]
+        finally:
+            await db.close()
+
+    assert asyncio.run(kept()) == ["terminal"], "nothing is kept of an answer that comes too late"
 
 
 def test_an_answer_after_its_time_says_that_it_is_over(shop: Path) -> None:

@@ -7,6 +7,7 @@ import io
 import os
 import pty
 import select
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,7 +34,11 @@ from storage.engine import Database
 from storage.events import Events
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
+from tests.support.environment import without_settings
 from tests.support.model_server import Hang, ScriptedModel, Text
+from tests.support.terminal import Terminal
+
+ROOT = Path(__file__).parent.parent.parent.parent
 
 QUESTION = Question(
     id="q1",
@@ -385,3 +390,22 @@ def test_a_run_ends_with_where_its_seconds_went() -> None:
         session.steps.append(StepRecord(index=len(session.steps) + 1, timings=timings))
     said = "2 steps in 5.0 s: model 3.0 s (1.50 s each), screen 0.5 s, acts 1.0 s, other 0.5 s"
     assert timings_line(session, texts("en")).plain.strip() == said
+
+
+@pytest.mark.parametrize(
+    ("lang", "said"),
+    [("zh", "没有 PHONEDESK_MODEL_NAME 这个设置，它不起作用。"), ("en", "There is no setting PHONEDESK_MODEL_NAME")],
+)
+def test_a_misspelt_setting_is_told_in_the_persons_language(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lang: str, said: str
+) -> None:
+    without_settings(monkeypatch, tmp_path)
+    command = [sys.executable, "-m", "bot", "config", "show", "--changed"]
+    place = {**os.environ, "PHONEDESK_LANG": lang, "PHONEDESK_MODEL_NAME": "x", "PYTHONPATH": str(ROOT)}
+    terminal = Terminal(command, tmp_path, place)
+    try:
+        terminal.ended()
+        assert said in terminal.seen
+        assert "[warning" not in terminal.seen
+    finally:
+        terminal.close()

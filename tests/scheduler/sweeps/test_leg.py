@@ -13,6 +13,7 @@ from scheduler.sweeps.leg import QUIET_HOURS, SweepEyes, in_quiet_hours, prepare
 from scheduler.sweeps.order import read_order
 from storage.contacts import Contacts, NewContact
 from storage.engine import Database
+from storage.questions import Questions
 from storage.runs import NewRun, RunRow, Runs
 from storage.schedules import NewSchedule, Schedules
 from storage.sweeps import Sweeps
@@ -56,6 +57,28 @@ async def test_an_idle_sweep_costs_three_calls_at_most_whatever_the_number_of_co
             assert swept.details["quiet"] == (names if looked == 3 else ["110", "无此人"])
             assert swept.details["unknown"] == ([] if looked == 3 else ["无此人"])
         assert at.phone.report()["chats_opened"] == []
+
+
+async def test_whoever_has_an_open_question_is_left_for_it_and_not_called_quiet(db: Database) -> None:
+    async with lab() as at:
+        await sweep_leg(db, await at_work(db, at, "11 110"), at.device, BY_TREE, LEASE)
+        for number, (task, serial, contact) in enumerate(
+            [
+                ("QQ回复联系人110", at.device.serial, "110"),
+                ("微信回复联系人小11", at.device.serial, "小11"),  # another app's
+                ("QQ回复联系人小11", "another phone", "小11"),
+            ]
+        ):
+            run_id = await Runs(db).create(NewRun(task, serial))
+            assert run_id is not None
+            payload = {"id": f"q{number}", "kind": "stuck", "text": "?", "data": {"contact": contact}}
+            await Questions(db).ask(f"q{number}", run_id=run_id, kind="stuck", payload=payload)
+        row = await at_work(db, at, "110 小11")
+        assert (await sweep_leg(db, row, at.device, BY_TREE, LEASE)).status == "succeeded"
+        swept = await Sweeps(db).get(row.id)
+        assert swept is not None
+        assert (swept.details["left"], swept.details["quiet"]) == ([["110", "asked"]], ["小11"])
+        assert (swept.details["questions"], swept.details["unknown"]) == ([["110", "q0"]], [])
 
 
 async def test_a_leg_that_is_killed_and_repeated_starts_each_once(db: Database) -> None:

@@ -310,7 +310,7 @@ async def test_the_doctor_is_satisfied(demo: RunningDemoModel) -> None:
     model = ChatModel(demo.url, MODEL_NAME)
     found = await model.check()
     await model.close()
-    assert (found.reachable, found.name_known, found.can_see, found.message) == (True, True, True, "")
+    assert (found.reachable, found.name_known, found.can_see, found.problem) == (True, True, True, None)
 
 
 async def test_a_request_with_nothing_to_see_is_told_so(demo: RunningDemoModel) -> None:
