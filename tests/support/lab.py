@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from agent_core.agent import PhoneAgent
-from agent_core.defaults import MemoryLedger
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.server import open_adb
 from agent_core.devices.base import Device
@@ -28,6 +27,7 @@ from simulator.phone.scenario import Scenario
 from simulator.phone.scenario_file import default_scenario
 from simulator.phone.server import serve
 from tests.support.adb import adb_server
+from tests.support.ledger import DrawnLedger
 from tests.support.model_server import ScriptedModel
 
 INVOICE = "可以，下单时备注抬头即可开电子发票。"
@@ -124,7 +124,7 @@ class Lab:
     device: AdbDevice
     knowledge: Shelf = field(default_factory=Shelf)
     people: People = field(default_factory=People)
-    ledger: Ledger = field(default_factory=MemoryLedger)
+    ledger: Ledger = field(default_factory=DrawnLedger)
     story: Story = field(default_factory=Story)
     tree: str = "auto"
     elements: bool = True  # without, nothing is read of a screen for the model, nor covered for people

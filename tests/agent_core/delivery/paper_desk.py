@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from agent_core.agent import PhoneAgent
-from agent_core.defaults import MemoryLedger
 from agent_core.ports import Event, Human, Lease, Ledger, LedgerRow, Record, ReplyState, RunStore
 from agent_core.screen.readings import Side, Source
 from agent_core.session import Answer, Question, QuestionKind, Session
@@ -15,6 +14,7 @@ from agent_core.settings import new_session
 from tests.agent_core.delivery.dying import Reaper, mortal
 from tests.agent_core.paper import Chat, Clock, Flaws, Message, PaperPhone, PaperReader
 from tests.agent_core.stories import SETTINGS, PaperModel, _time
+from tests.support.ledger import DrawnLedger
 
 SHIP, BILL, WARRANTY = "几天能发货？", "能开发票吗？", "保修多久？"
 SHIPPED, BILLED, WARRANTED = "付款后48小时内发出。", "可以开电子发票，下单时备注抬头。", "保修一年，人为损坏除外。"
@@ -163,7 +163,7 @@ class Store:
         return [(data["contact"], data["question"], data["state"]) for data in told]
 
 
-class WatchedLedger(MemoryLedger):
+class WatchedLedger(DrawnLedger):
     """``on_sending`` happens once, when a row is written down as sending."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from agent_core.devices.base import Look, TextInput
 from agent_core.errors import CommandFailed
-from agent_core.ports import Record, ReplyState
+from agent_core.ports import LedgerRow, Record, ReplyState
 from agent_core.session import Answer, QuestionKind, Session, Status
 from simulator.phone.scenario import ContactPart, EventPart, MessagePart, Scenario
 from simulator.phone.scenario_file import default_scenario
@@ -282,12 +282,19 @@ async def test_a_colleagues_greeting_is_no_leftover(bench_lab: Lab) -> None:
     assert bench_lab.drafts == {"11": "您好，"}
 
 
+async def go(bench: Lab, row: LedgerRow, *states: str) -> LedgerRow:
+    """Move a row on as a leg would that died after it."""
+    for state in states:
+        row = await bench.ledger.advance(row.id, ReplyState(state), expected=[row.state])
+    return row
+
+
 async def test_a_reply_of_unknown_fate_is_not_sent_again_by_a_new_run(bench_lab: Lab) -> None:
     await bench_lab.open_chat()
     bench_lab.knowledge.records = ()
     await reply(bench_lab, ASK)  # a person is asked; the row is there
     row = (await bench_lab.ledger.recent(bench_lab.device.serial, "qq", "11"))[0]
-    await bench_lab.ledger.advance(row.id, ReplyState.UNKNOWN, expected=[ReplyState.PLANNED])
+    await go(bench_lab, row, "typing", "sending", "unknown")
     bench_lab.knowledge.records = Shelf().records
     session = await reply(bench_lab, ASK)
     assert session.status is Status.WAITING
@@ -301,7 +308,7 @@ async def test_a_question_whose_answer_failed_before_may_be_skipped(bench_lab: L
     bench_lab.knowledge.records = ()
     await reply(bench_lab, ASK)
     row = (await bench_lab.ledger.recent(bench_lab.device.serial, "qq", "11"))[0]
-    await bench_lab.ledger.advance(row.id, ReplyState.FAILED, expected=[ReplyState.PLANNED])
+    await go(bench_lab, row, "typing", "sending", "failed")
     bench_lab.people.answers = [Answer(choice="skip", by="店长")]
     session = await reply(bench_lab, ASK)
     assert session.status is Status.SUCCEEDED, session.message
@@ -317,12 +324,12 @@ async def test_an_answer_that_a_leg_took_up_as_it_died_is_taken_up_again(bench_l
     row = (await bench_lab.ledger.recent(bench_lab.device.serial, "qq", "11"))[0]
     if choice != "skip":
         bench_lab.knowledge.records = Shelf().records
-        await bench_lab.ledger.advance(row.id, ReplyState.UNKNOWN, expected=[ReplyState.PLANNED])
+        row = await go(bench_lab, row, "typing", "sending", "unknown")
         waiting = await reply(bench_lab, ASK)
     saved = Session.model_validate_json(bench_lab.story.saved)
     assert saved.question == waiting.question
-    taken = {"skip": ReplyState.SKIPPED, "arrived": ReplyState.SENT, "not_arrived": ReplyState.PLANNED}[choice]
-    await bench_lab.ledger.advance(row.id, taken, expected=[ReplyState.PLANNED, ReplyState.UNKNOWN])
+    taken = {"skip": ["skipped"], "arrived": ["sent"], "not_arrived": ["typing", "planned"]}[choice]
+    await go(bench_lab, row, *taken)
     saved.answered = Answer(choice=choice, by="店长")
     asked = [ASK] if choice == "not_arrived" else []
     session = await reply(bench_lab, *asked, FINISH, session=saved)
