@@ -112,10 +112,10 @@ def _given(
             raise NotFound(
                 f"There is no question {question_id}.", advice="See /ask for the open ones.", key="no_question"
             )
-        if view.answered_at is not None:
-            return view, AnswerResult("late", view.by, view.answer)
         given = read_answer(view.question, said, by=me.name)
-        if given is None or (to_confirm(view.question, given) and not confirmed):
+        if given is None:
+            return view, None if view.open else AnswerResult("late", view.by, view.answer)
+        if view.open and not confirmed and to_confirm(view.question, given):
             return view, None
         result = await desk.questions.answer(me, view.id, choice=given.choice, text=given.text)
         return await desk.questions.get(view.id) or view, result
