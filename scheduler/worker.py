@@ -352,7 +352,7 @@ def said(error: BaseException, lang: Lang) -> str:
     if isinstance(error, PhonedeskError):
         return told(error, lang)
     first, _, _ = str(error).partition("\n")  # a database's error goes on with its statement
-    return f"{type(error).__name__}: {first}"
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
 async def _until_done(task: asyncio.Future[LegOutcome], stop: StopSignal) -> None:

@@ -590,6 +590,24 @@ async def test_what_other_files_lack_is_no_database_that_is_away(db: Database) -
     assert "det.onnx" in run.message
 
 
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (RuntimeError(), "RuntimeError"),
+        (RuntimeError("\nSELECT"), "RuntimeError"),
+        (RuntimeError("no disk\nSELECT"), "RuntimeError: no disk"),
+    ],
+)
+async def test_an_error_without_words_is_told_by_its_name_alone(db: Database, error: Exception, told: str) -> None:
+    async def breaks(run_id: str, leg: int, lease: HeldLease) -> LegOutcome:
+        raise error
+
+    async with desk(db, breaks) as one:
+        run_id = await one.service.submit("task", serial=PHONE)
+        run = await one.until(run_id, "failed")
+    assert run.message == told
+
+
 async def test_a_heartbeat_that_is_late_for_once_is_made_up_for(db: Database, clock: Clock) -> None:
     leases = Leases(db, seconds=30)
     row = await leases.acquire(PHONE, "host", "r1")
