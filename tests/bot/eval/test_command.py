@@ -117,7 +117,7 @@ def test_broken_files_are_bad_use() -> None:
         (["empty"], "no scenario in empty"),
         (["none.toml"], "none.toml"),
         (["--match", "no such words"], "--match"),
-        (["--look", "qq-plain,qq-steam"], "no look 'qq-steam'"),
+        (["--look", "qq-plain,qq-steam"], "no look “qq-steam”"),
         (["--look", "qq-steam"], "qq-classic"),
         (["--model-url", "http://127.0.0.1:9/v1"], "--model-name"),
     ],
