@@ -116,7 +116,8 @@ class _Started:
 
 
 class Reconciler(Periodic):
-    """Has due legs started: at once when something changes in this process, and every second for what others changed.
+    """Starts due legs: at once if something changes in this process, within ``storage.engine.PULSE_SECONDS`` if another
+    process changes it.
 
     For each phone one leg is under way at a time, the first in line. ``phones``: the phones that this process reaches;
     without it every phone is its own. A run whose phone nobody reaches waits, as ``fleet`` says how long; after that it

@@ -117,7 +117,10 @@ class Events:
         limit: int = 200,
         timeout: float = 0.5,  # noqa: ASYNC109 - an empty answer, not an error
     ) -> list[EventRow]:
-        """As ``after``, but wait up to ``timeout`` seconds for something (events of other processes: at its end)."""
+        """As ``after``, but wait up to ``timeout`` seconds for an event if there is none yet.
+
+        An event of another process is seen within ``storage.engine.PULSE_SECONDS``.
+        """
         signal = self._db.signal("events").waiter()
         found = await self.after(position, run_id=run_id, limit=limit)
         if found:
