@@ -10,6 +10,8 @@ from importlib import import_module
 from typing import Annotated, Any, cast
 
 import typer
+from typer._click.shell_completion import CompletionItem
+from typer.core import TyperGroup
 from typer.main import get_command_from_info, get_group_from_info
 from typer.models import CommandInfo, TyperInfo
 
@@ -85,6 +87,13 @@ class Phonedesk(Root):
 
     def list_commands(self, ctx: object) -> list[str]:
         return list(_PLACES)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[CompletionItem]:
+        """Complete a command's name, or an option. Typer's own would import every command for its summary."""
+        words = catalogue(spoken_language())
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        options = super(TyperGroup, self).shell_complete(ctx, incomplete)
+        return [*(CompletionItem(name, help=words[f"{name}.summary"]) for name in names), *options]
 
 
 def say_release(wanted: bool) -> None:

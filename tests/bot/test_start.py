@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from bot.cli import COMMANDS
+
 ROOT = Path(__file__).parent.parent.parent
 # Each of them costs more than the whole list of commands.
 HEAVY = ("PIL", "aiohttp", "alembic", "dbos", "httpx", "httpx2", "numpy", "openai", "sqlalchemy", "telegram")
@@ -27,12 +29,16 @@ print(*sorted(name for name in sys.modules if name.count(".") < 2), file=sys.std
 def loaded_by(*arguments: str, folder: Path | None = None) -> set[str]:
     """Return the modules and packages, two names deep, that a process has loaded after these arguments."""
     probe = PROBE.format(arguments=list(arguments))
-    place = {**os.environ, "PYTHONPATH": str(ROOT), "PHONEDESK_LANG": "en"}
-    done = subprocess.run(
-        [sys.executable, "-c", probe], capture_output=True, text=True, check=True, env=place, cwd=folder
-    )
+    done = run_here(probe, folder=folder)
     assert done.stdout.strip(), arguments
     return set(done.stderr.split())
+
+
+def run_here(probe: str, *, folder: Path | None = None, **settings: str) -> subprocess.CompletedProcess[str]:
+    place = {**os.environ, "PYTHONPATH": str(ROOT), "PHONEDESK_LANG": "en", **settings}
+    return subprocess.run(
+        [sys.executable, "-c", probe], capture_output=True, text=True, check=True, env=place, cwd=folder
+    )
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("--version",)])
@@ -43,6 +49,39 @@ def test_the_list_of_commands_loads_no_command(arguments: tuple[str, ...]) -> No
         loaded & {*HEAVY, "pydantic", "asyncio", "structlog", "bot.commands", "knowledge", "scheduler", "storage"}
         == set()
     )
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("phonedesk ", [name for names in COMMANDS.values() for name in names]),
+        ("phonedesk de", ["devices", "demo", "demo-model"]),
+        ("phonedesk --v", ["--version"]),
+        ("phonedesk nothing-like-it", []),
+    ],
+)
+def test_completing_a_command_loads_no_command(line: str, offered: list[str]) -> None:
+    bash = {
+        "_PHONEDESK_COMPLETE": "complete_bash",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(line.count(" ")),
+    }
+    done = run_here(PROBE.format(arguments=[]), **bash)
+    assert sorted(done.stdout.split()) == sorted(offered)
+    loaded = set(done.stderr.split())
+    assert "bot.cli" in loaded
+    assert loaded & {*HEAVY, "bot.commands", "knowledge", "scheduler", "storage"} == set()
+
+
+def test_completion_says_what_each_command_does() -> None:
+    zsh = {"_PHONEDESK_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": "phonedesk pai"}
+    said = run_here(PROBE.format(arguments=[]), **zsh).stdout
+    assert '"pair":"Print a pairing code for one more person."' in said
+
+
+def test_completing_a_word_behind_a_command_asks_that_command() -> None:
+    bash = {"_PHONEDESK_COMPLETE": "complete_bash", "COMP_WORDS": "phonedesk kb se", "COMP_CWORD": "2"}
+    assert run_here(PROBE.format(arguments=[]), **bash).stdout.split() == ["search"]
 
 
 @pytest.mark.parametrize("command", ["devices", "doctor", "config", "serve", "worker", "demo"])
