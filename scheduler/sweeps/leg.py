@@ -26,7 +26,7 @@ from scheduler.sweeps.plan import Left, Plan, Rules, owed, plan
 from scheduler.worker import LegOutcome
 from storage.contacts import Contacts
 from storage.engine import Database
-from storage.questions import OPEN, Questions
+from storage.questions import OPEN, QuestionRow, Questions
 from storage.runs import NewRun, RunRow, Runs
 from storage.schedules import Schedules
 from storage.sweeps import MarkRow, NewSweep, NewSwept, Place, Sweeps
@@ -92,7 +92,7 @@ async def prepare(db: Database, row: RunRow, device: SweptDevice, eyes: SweepEye
     )
     unnamed = [one.contact for one, task in runs if task is None]
     told_before = before.aside if before is not None and not rules.asked else ()
-    asked = await _asked(db, order, device.serial)
+    asked = await _asked(db, order, device.serial, chosen)
     chosen = chosen.without_asked(asked)
     new = NewSweep(
         place,
@@ -205,15 +205,29 @@ async def _unknown(
     return [name for name in chosen.quiet if name in order.names and not any(same_name(name, one) for one in known)]
 
 
-async def _asked(db: Database, order: SweepOrder, serial: str) -> dict[str, list[str]]:
-    """The ids of the questions that wait for a person, by contact: of any run of this app on this phone."""
+async def _asked(db: Database, order: SweepOrder, serial: str, chosen: Plan) -> dict[str, list[str]]:
+    """Return the ids of the questions that wait for a person, by contact: of any run of this app on this phone.
+
+    Only of those contacts for whom it makes a difference: the quiet ones, and those who are left for a question. If
+    there are none, nothing is read.
+    """
+    names = [*chosen.quiet, *(contact for contact, why in chosen.left if why is Left.ASKED)]
+    if not names:
+        return {}
+    rows = [(_contact_of(row), row) for row in await Questions(db).find(state=OPEN, limit=MOST_QUESTIONS)]
+    theirs = [(one, row) for one, row in rows if one and any(same_name(name, one) for name in names)]
+    runs = await Runs(db).some(sorted({row.run_id for _, row in theirs}))
+    here = {run.id for run in runs if run.serial == serial and _app_of(run) == order.app}
     asked: dict[str, list[str]] = {}
-    for question in await Questions(db).find(state=OPEN, limit=MOST_QUESTIONS):
-        run = await Runs(db).get(question.run_id)
-        contact = str((question.payload.get("data") or {}).get("contact") or "")
-        if contact and run is not None and run.serial == serial and _app_of(run) == order.app:
-            asked.setdefault(contact, []).append(question.id)
+    for contact, row in theirs:
+        if row.run_id in here:
+            asked.setdefault(contact, []).append(row.id)
     return asked
+
+
+def _contact_of(question: QuestionRow) -> str:
+    """Return the contact whom a question is about; "" if it is about none."""
+    return str((question.payload.get("data") or {}).get("contact") or "")
 
 
 def _app_of(run: RunRow) -> str:

@@ -98,6 +98,12 @@ class Runs:
         """The runs that belong to a sweep or a plan, the oldest first, without their sessions."""
         return await self._all(sa.select(*LISTED).where(runs.c.parent_id == parent_id).order_by(runs.c.id))
 
+    async def some(self, run_ids: Sequence[str]) -> list[RunRow]:
+        """Return the runs with these ids, the oldest first, without their sessions. For no ids nothing is read."""
+        if not run_ids:
+            return []
+        return await self._all(sa.select(*LISTED).where(runs.c.id.in_(run_ids)).order_by(runs.c.id))
+
     async def due(self, *, begun: int = 0) -> list[RunRow]:
         """Runs with a leg that is to be started, in the order in which they get a phone: priority, then the run's age.
 

@@ -81,6 +81,29 @@ async def test_whoever_has_an_open_question_is_left_for_it_and_not_called_quiet(
         assert (swept.details["questions"], swept.details["unknown"]) == ([["110", "q0"]], [])
 
 
+async def test_open_questions_are_read_only_if_they_matter_and_their_runs_all_at_once(db: Database) -> None:
+    async with lab() as at:
+        await sweep_leg(db, await at_work(db, at, "11 110"), at.device, BY_TREE, LEASE)
+
+        async def reads(words: str) -> tuple[int, object]:
+            row = await at_work(db, at, words)
+            before = db.reads
+            prepared = await prepare(db, row, at.device, BY_TREE, LEASE)
+            return db.reads - before, prepared.sweep.details["questions"]
+
+        everybody, _ = await reads("未读")
+        named, _ = await reads("110")
+        ids = [f"q{number}" for number in range(5)]
+        for id_ in ids:
+            run_id = await Runs(db).create(NewRun("QQ回复联系人110", at.device.serial))
+            assert run_id is not None
+            payload = {"id": id_, "kind": "stuck", "text": "?", "data": {"contact": "110"}}
+            await Questions(db).ask(id_, run_id=run_id, kind="stuck", payload=payload)
+        assert await reads("未读") == (everybody, [])
+        assert await reads("110") == (named + 1, [["110", id_] for id_ in ids])
+        assert named == everybody + 1  # the open questions
+
+
 async def test_a_leg_that_is_killed_and_repeated_starts_each_once(db: Database) -> None:
     async with lab() as at:
         at.phone.receive("老客户A", "在吗")
