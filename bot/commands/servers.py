@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.table import Table
@@ -144,9 +145,22 @@ def _kit_phone(file: Path) -> VirtualPhone:
         fail(error)
 
 
-async def _taken(port: int, server: object) -> None:
+async def _taken(port: int, server: Coroutine[Any, Any, None]) -> None:
+    """Run one of the two servers until Ctrl-C or SIGTERM.
+
+    The loop itself takes the signals: Python's own handler may not wake a loop that is about to wait, and a server to
+    which nobody speaks would then stay. Raises ConfigInvalid if the port cannot be used.
+    """
+    from bot.ending import on_signals
+
+    serving = asyncio.ensure_future(server)
+
+    def end() -> None:
+        serving.cancel()
+
     try:
-        await server  # type: ignore[misc]  # a coroutine of one of the two servers
+        with on_signals(end):
+            await serving
     except OSError as error:
         said, advice = f"Port {port} cannot be used: {error.strerror}.", "Choose another --port."
         raise ConfigInvalid(said, advice=advice, key="port_used", port=port, why=error) from None

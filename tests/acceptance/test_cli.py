@@ -189,12 +189,13 @@ async def test_devices_and_the_stand_ins_as_servers_of_their_own(on: Stage) -> N
     assert {row["serial"]: row["status"] for row in listed.json} == {on.phone.address: "device", address: "device"}
     assert done.code == 0, done.err
     assert on.report["opened"] == []  # the other phone was meant
-    await ends_by_ctrl_c(phone)
-    await ends_by_ctrl_c(model)
+    await ends_by(signal.SIGINT, phone)
+    await ends_by(signal.SIGTERM, model)
 
 
-async def ends_by_ctrl_c(running: Running) -> None:
-    running.signal(signal.SIGINT)
+async def ends_by(number: signal.Signals, running: Running) -> None:
+    """The loop takes both: a signal wakes it also where it is about to wait, or where Ctrl-C was ignored before."""
+    running.signal(number)
     done = await running.ended()
     assert done.code == 130, done.err
 
