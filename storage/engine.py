@@ -36,6 +36,7 @@ PULSE_SECONDS = 0.5  # how soon it is seen that another process has changed some
 AWAY_SECONDS = 0.5  # from one try to the next at a database that is away
 LAST_SECONDS = 0.5  # how long SQLite waits for another writer when there is no time left; legs are put back then
 SHRINK_PAGES = 500  # 2 MB: some milliseconds in which nobody else writes
+MIGRATIONS = Path(__file__).parent / "migrations"
 LONGEST_REVISION = 40  # characters that are shown
 MIGRATION_LOCK = 7_406_101  # PostgreSQL advisory lock: one process migrates
 EVENT_LOCK = 7_406_102  # PostgreSQL advisory lock: event numbers are given in the order of the commits
@@ -364,17 +365,28 @@ class Database:
     def _upgrade(self, connection: sa.Connection) -> None:
         from alembic import command  # used once in a process's life, and a tenth of its start
         from alembic.config import Config
+
+        self._check(connection)
+        config = Config()
+        config.set_main_option("script_location", str(MIGRATIONS))
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+    async def revision(self) -> str:
+        """Return the revision of the tables, "" if there are none. Raises OtherRelease as ``migrate`` does."""
+        async with self.read() as connection:
+            return await connection.run_sync(self._check)
+
+    def _check(self, connection: sa.Connection) -> str:
         from alembic.runtime.migration import MigrationContext
         from alembic.script import ScriptDirectory
 
-        config = Config()
-        config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-        config.attributes["connection"] = connection
-        known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
-        for revision in MigrationContext.configure(connection).get_current_heads():
+        known = {script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()}
+        found = MigrationContext.configure(connection).get_current_heads()
+        for revision in found:
             if revision not in known:
                 raise OtherRelease(str(revision)[:LONGEST_REVISION], self.url.render_as_string())
-        command.upgrade(config, "head")
+        return " ".join(found)
 
     async def _use_wal(self) -> None:
         """WAL is a property of the file, set once. Two processes that set it at once do not wait for each other."""
