@@ -1,4 +1,4 @@
-"""What is done again and again: one loop for every watch, with one rule for what goes wrong in it."""
+"""Repeat work in the background: one loop for every watch, with one rule for what goes wrong in it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import structlog
 
-from storage.engine import Waiter
+from storage.engine import Waiter, is_away
 
 log = structlog.get_logger(__name__)
 
@@ -18,7 +18,7 @@ Work = Callable[[], Awaitable[float | None]]
 class Periodic:
     """Does ``work`` again and again in a task of its own, from ``start`` to ``stop``.
 
-    work: one time of it. It may return how many seconds it is until the next time.
+    work: is called each time, and may return how many seconds it is until the next time.
     seconds: until the next time, if ``work`` does not say.
     waiter: gives what ends that pause early. It is taken before the work begins, so that nothing is missed meanwhile.
     first: seconds until the first time.
@@ -61,8 +61,9 @@ class Periodic:
             seconds = None
             try:
                 seconds = await self._work()
-            except Exception as error:  # noqa: BLE001 - see above
-                log.warning(f"{self._name.replace('-', '_')}_failed", error=repr(error))
+            except Exception as error:
+                event = f"{self._name.replace('-', '_')}_failed"
+                log.warning(event, error=repr(error), exc_info=not is_away(error))
             seconds = self._seconds if seconds is None else seconds
             if waiter is None:
                 await asyncio.sleep(seconds)

@@ -128,16 +128,16 @@ class StoredHuman:
             waiter = self._db.signal("questions").waiter()
             row = await self._questions.get(question.id)
             left = until - time.monotonic()
-            over = self._stop is not None and (self._stop.hold_requested or self._stop.closing)
+            over = self._stop is not None and (self._stop.hold_requested or self._stop.closing.is_set())
             if row is None or row.state != OPEN or left <= 0 or over:
                 return given_answer(row)
             await self._wait(waiter, min(left, MISSED_SECONDS))
 
     async def _wait(self, waiter: Waiter, seconds: float) -> None:
-        """Wait for an answer, for Stop or Hold, or for the time to pass."""
+        """Wait for an answer, for Stop or Hold, for the end of the process, or for the time to pass."""
         waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(waiter.wait(seconds))]
         if self._stop is not None:
-            waits.append(asyncio.ensure_future(self._stop.wait()))
+            waits += [asyncio.ensure_future(self._stop.wait()), asyncio.ensure_future(self._stop.closing.wait())]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:

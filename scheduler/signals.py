@@ -25,7 +25,7 @@ class StopSignal:
     def __init__(self) -> None:
         self.reason: Reason | None = None
         self.hold_requested = False
-        self.closing = False  # the process ends: no person's answer is waited for here any more
+        self.closing = asyncio.Event()  # the process ends: no person's answer is waited for here any more
         self._task: asyncio.Task[object] | None = None
         self._shields = 0
         self._idle = 0  # how many ``may_park()`` the work is in

@@ -174,13 +174,14 @@ class Worker:
             live.lease.stop.request(Reason.LEASE_LOST)
 
     async def drain(self, seconds: float) -> None:
-        """Begin no leg any more. Those at work get ``seconds`` to end by themselves, then they are put back. Those that
-        wait for a person's answer end at once; their question stays open.
+        """Begin no leg any more. Legs at work get ``seconds`` to end by themselves, then they are put back.
+
+        A leg that waits for a person's answer ends at once, and its question stays open.
         """
         self._closing = True
         for live in self._live.values():
             if live.lease is not None:
-                live.lease.stop.closing = True
+                live.lease.stop.closing.set()
         try:
             async with asyncio.timeout(seconds):
                 await self._idle.wait()

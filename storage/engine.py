@@ -36,6 +36,7 @@ PULSE_SECONDS = 0.5  # how soon it is seen that another process has changed some
 AWAY_SECONDS = 0.5  # from one try to the next at a database that is away
 LAST_SECONDS = 0.5  # how long SQLite waits for another writer when there is no time left; legs are put back then
 SHRINK_PAGES = 500  # 2 MB: some milliseconds in which nobody else writes
+MIGRATIONS = Path(__file__).parent / "migrations"
 LONGEST_REVISION = 40  # characters that are shown
 MIGRATION_LOCK = 7_406_101  # PostgreSQL advisory lock: one process migrates
 EVENT_LOCK = 7_406_102  # PostgreSQL advisory lock: event numbers are given in the order of the commits
@@ -187,33 +188,44 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         if self.is_sqlite and self.url.database is not None:
             Path(self.url.database).parent.mkdir(parents=True, exist_ok=True)
-        self.engine = create_async_engine(
-            self.url,
-            json_serializer=_dump,
-            pool_size=pool_size,
-            max_overflow=10,
-            pool_pre_ping=not self.is_sqlite,
-            hide_parameters=True,  # what customers and people wrote is in no error's words: those reach cards and logs
-        )
+        self.engine = self._engine(pool_size, 10)
+        # SQLite has one writer at a time anyway: see ``_version``.
+        self._writer = self._engine(1, 0) if self.is_sqlite else self.engine
         self._busy_seconds = busy_seconds
         if self.is_sqlite:
             _prepare_sqlite(self.engine, busy_seconds)
+            _prepare_sqlite(self._writer, busy_seconds)
         self.patience = 0.0  # seconds for which a database that is away is waited for, instead of an error
         self._ends_at: float | None = None  # by the loop's clock: nothing waits for the database any longer
         self.away_since: datetime | None = None  # since when nothing can be begun
         self._reads_only = False  # of that time: whether only writing failed
         self._signals: defaultdict[str, Signal] = defaultdict(lambda: Signal(self._watch))
         self._watching: asyncio.Task[None] | None = None
-        self._changes: _Changes = _FileChanges(self.url) if self.is_sqlite else _ServerChanges(self)
+        self._seen: int | str | None = None  # by what the next look tells whether anything was changed
         self.reads = self.writes = 0  # transactions that were begun
         # Writers of one process stand in line here instead of polling for SQLite's lock.
         self._writing = asyncio.Lock()
+
+    def _engine(self, pool_size: int, max_overflow: int) -> AsyncEngine:
+        return create_async_engine(
+            self.url,
+            json_serializer=_dump,
+            pool_size=pool_size,
+            max_overflow=max_overflow,
+            pool_pre_ping=not self.is_sqlite,
+            hide_parameters=True,  # what customers and people wrote is in no error's words: those reach cards and logs
+        )
+
+    @property
+    def engines(self) -> tuple[AsyncEngine, ...]:
+        """What its connections come from."""
+        return (self.engine,) if self._writer is self.engine else (self.engine, self._writer)
 
     def now(self) -> datetime:
         return self.clock()
 
     def signal(self, subject: str) -> Signal:
-        """Return the signal of a subject: ``events``, ``questions``, ``runs``, ``outbox``, ``inbox``.
+        """Return the signal of a subject: ``events``, ``questions``, ``runs``, ``schedules``, ``phone_requests``.
 
         Who changes something in this process gives it. What another process changes is seen within ``PULSE_SECONDS``,
         while anybody waits: then every signal is given, for nothing tells what it was.
@@ -222,19 +234,35 @@ class Database:
 
     def _watch(self) -> None:
         """Have the database looked at for what other processes change, from now until it is closed."""
-        if self._watching is None:
+        if self._watching is None or self._watching.done():
             self._watching = asyncio.create_task(self._pulse(), name="database-pulse")
 
     async def _pulse(self) -> None:
         while True:
             try:
-                changed = await self._changes.seen()
-            except (DBAPIError, OSError, sqlite3.Error):  # it is away: what was changed is seen once it is back
-                changed = False
-            if changed:
-                for signal in self._signals.values():
-                    signal.notify()
+                before, self._seen = self._seen, await self._version()
+            except Exception as error:  # noqa: BLE001 - what was changed meanwhile is seen once it can be looked at again
+                if not is_away(error):
+                    log.warning("database_not_watched", error=repr(error))
+            else:
+                if self._seen != before:
+                    for signal in self._signals.values():
+                        signal.notify()
             await asyncio.sleep(PULSE_SECONDS)
+
+    async def _version(self) -> int | str:
+        """Return what changes when another process has changed something.
+
+        SQLite counts for each connection what others have committed (https://www.sqlite.org/pragma.html#pragma_data_version):
+        all our writes go through one, so none of them counts. PostgreSQL tells which transactions are over, ours among
+        them: a signal too many costs a look.
+        """
+        if self.is_sqlite:
+            async with self._writing, self._writer.connect() as connection:
+                raw = await connection.get_raw_connection()
+                return await _number(raw.driver_connection, "PRAGMA data_version")
+        async with self.read() as connection:
+            return str((await connection.execute(sa.text("SELECT pg_current_snapshot()::text"))).scalar_one())
 
     def end_within(self, seconds: float) -> None:
         """The process ends: from now on nothing waits longer than that for a database that is away or locked.
@@ -254,10 +282,11 @@ class Database:
         """``durable``: on the disk when the block has ended, through a loss of power too (``synchronous=FULL``)."""
         self.writes += 1
         full = durable and self.is_sqlite
-        async with self._writing if self.is_sqlite else nullcontext():
-            with self._changes.ours():
-                async with self._transaction(write=True, full=full) as connection:
-                    yield connection
+        async with (
+            self._writing if self.is_sqlite else nullcontext(),
+            self._transaction(write=True, full=full) as connection,
+        ):
+            yield connection
 
     @asynccontextmanager
     async def _transaction(self, *, write: bool = False, full: bool = False) -> AsyncIterator[AsyncConnection]:
@@ -284,7 +313,8 @@ class Database:
             await asyncio.sleep(AWAY_SECONDS)
 
     async def _begin(self, stack: AsyncExitStack, *, write: bool, full: bool) -> AsyncConnection:
-        connection = await stack.enter_async_context(self.engine.connect())
+        engine = self._writer if write else self.engine
+        connection = await stack.enter_async_context(engine.connect())
         if write:
             await connection.execution_options(sqlite_begin="BEGIN IMMEDIATE")
         if self._ends_at is not None and self.is_sqlite:
@@ -335,17 +365,28 @@ class Database:
     def _upgrade(self, connection: sa.Connection) -> None:
         from alembic import command  # used once in a process's life, and a tenth of its start
         from alembic.config import Config
+
+        self._check(connection)
+        config = Config()
+        config.set_main_option("script_location", str(MIGRATIONS))
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+    async def revision(self) -> str:
+        """Return the revision of the tables, "" if there are none. Raises OtherRelease as ``migrate`` does."""
+        async with self.read() as connection:
+            return await connection.run_sync(self._check)
+
+    def _check(self, connection: sa.Connection) -> str:
         from alembic.runtime.migration import MigrationContext
         from alembic.script import ScriptDirectory
 
-        config = Config()
-        config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-        config.attributes["connection"] = connection
-        known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
-        for revision in MigrationContext.configure(connection).get_current_heads():
+        known = {script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()}
+        found = MigrationContext.configure(connection).get_current_heads()
+        for revision in found:
             if revision not in known:
                 raise OtherRelease(str(revision)[:LONGEST_REVISION], self.url.render_as_string())
-        command.upgrade(config, "head")
+        return " ".join(found)
 
     async def _use_wal(self) -> None:
         """WAL is a property of the file, set once. Two processes that set it at once do not wait for each other."""
@@ -386,92 +427,8 @@ class Database:
             with suppress(asyncio.CancelledError):
                 await self._watching
             self._watching = None
-        await self._changes.close()
         await self.engine.dispose()
-
-
-class _FileChanges:
-    """Whether another process has changed a SQLite file, by ``PRAGMA data_version`` on a connection that only looks.
-
-    It waits for no lock and reads no row (https://www.sqlite.org/pragma.html#pragma_data_version). Our own commits
-    change the version, too: they are taken out by a look before and after each.
-    """
-
-    def __init__(self, url: URL) -> None:
-        self._path = Path(url.database or "").absolute()
-        self._connection: sqlite3.Connection | None = None
-        self._version: int | None = None
-        self._theirs = False
-
-    async def seen(self) -> bool:
-        """Return whether others have changed it since the last look."""
-        self._look()
-        theirs, self._theirs = self._theirs, False
-        return theirs
-
-    @contextmanager
-    def ours(self) -> Iterator[None]:
-        """What changes inside is ours; no other transaction of this process writes meanwhile."""
-        self._look()
-        try:
-            yield
-        finally:
-            self._version = self._read() if self._connection is not None else None
-
-    def _look(self) -> None:
-        if self._connection is None and not self._open():
-            return
-        before, self._version = self._version, self._read()
-        self._theirs = self._theirs or self._version != before
-
-    def _open(self) -> bool:
-        try:
-            self._connection = sqlite3.connect(
-                f"{self._path.as_uri()}?mode=rw", uri=True, timeout=0, isolation_level=None, check_same_thread=False
-            )
-        except sqlite3.Error:  # there is no such file yet, or any more
-            return False
-        return True
-
-    def _read(self) -> int | None:
-        try:
-            (version,) = self._connection.execute("PRAGMA data_version").fetchone() if self._connection else (None,)
-        except sqlite3.Error:
-            return None
-        return version
-
-    async def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-
-class _ServerChanges:
-    """Whether anybody has changed a database of this PostgreSQL server, by the next transaction's number.
-
-    We ourselves count, too: a signal too many costs a look.
-    """
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
-        self._next = ""
-
-    async def seen(self) -> bool:
-        """Return whether it was changed since the last look; True at the first one."""
-        statement = sa.text("SELECT pg_snapshot_xmax(pg_current_snapshot())::text")
-        async with self._db.read() as connection:
-            before, self._next = self._next, str((await connection.execute(statement)).scalar_one())
-        return self._next != before
-
-    @contextmanager
-    def ours(self) -> Iterator[None]:
-        yield
-
-    async def close(self) -> None:
-        return None
-
-
-_Changes = _FileChanges | _ServerChanges
+        await self._writer.dispose()
 
 
 @contextmanager

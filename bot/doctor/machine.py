@@ -11,12 +11,9 @@ from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy.engine.url import make_url
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-import storage
 from agent_core import extras
 from agent_core.screen.ocr import OcrEngine
 from bot.doctor.exam import Exam
@@ -27,7 +24,7 @@ from bot.settings.loading import unknown_names
 from bot.settings.names import names
 from bot.settings.sources import ALIAS_PREFIX
 from bot.settings.writing import holds_secret
-from storage.engine import Database
+from storage.engine import Database, OtherRelease
 from storage.learnt import LearntApps
 from storage.leases import Leases
 from storage.spending import Spending
@@ -106,14 +103,12 @@ def _file(file: Path, shown: str) -> Verdict | None:
 async def _open_database(exam: Exam, shown: str) -> Verdict:
     db = Database(exam.settings.url)
     try:
-        async with db.read() as connection:
-            current = await connection.run_sync(lambda sync: MigrationContext.configure(sync).get_current_revision())
-        scripts = ScriptDirectory(str(Path(storage.__file__).parent / "migrations"))
-        head = scripts.get_current_head()
-        if current is None:
+        try:
+            current = await db.revision()
+        except OtherRelease as error:
+            return failed("other_release", url=shown, current=error.revision)
+        if not current:
             return ok("empty", url=shown)
-        if current != head:  # there is but one revision yet
-            return failed("other_release", url=shown, current=current, head=head)
         leases = Leases(db, seconds=exam.settings.queue.lost_after_seconds)
         exam.held = frozenset(lease.serial for lease in await leases.held())
         known = await LearntApps(db).all()

@@ -282,13 +282,15 @@ class Watcher:
     async def _look(self, phone: PhoneWatch, serial: str) -> None:
         """Until something goes wrong."""
         loop = asyncio.get_running_loop()
-        fresh_until = 0.0
+        fresh_until = look_at = 0.0
         while True:
             waiter = self.db.signal("schedules").waiter()
             if loop.time() >= fresh_until:
                 fresh_until = loop.time() + self.times.refresh
                 await phone.refresh([row for row in self._rows if is_on(row, serial)])
-            if await waiter.wait(await phone.look(loop.time())):
+            if loop.time() >= look_at:  # a signal is no reason to ask the phone sooner
+                look_at = loop.time() + await phone.look(loop.time())
+            if await waiter.wait(max(0.0, look_at - loop.time())):
                 fresh_until = 0.0
 
 

@@ -217,7 +217,8 @@ class Disk:
 
     def __init__(self, db: Database) -> None:
         self._most: int | None = None
-        sa.event.listen(db.engine.sync_engine, "begin", self._limit)
+        for engine in db.engines:
+            sa.event.listen(engine.sync_engine, "begin", self._limit)
 
     def _limit(self, connection: sa.Connection) -> None:
         raw: Any = connection.connection.driver_connection
