@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -34,7 +36,9 @@ def loaded_by(*arguments: str, folder: Path | None = None) -> set[str]:
     return set(done.stderr.split())
 
 
-def run_here(probe: str, *, folder: Path | None = None, **settings: str) -> subprocess.CompletedProcess[str]:
+def run_here(
+    probe: str, folder: Path | None = None, settings: Mapping[str, str] = MappingProxyType({})
+) -> subprocess.CompletedProcess[str]:
     place = {**os.environ, "PYTHONPATH": str(ROOT), "PHONEDESK_LANG": "en", **settings}
     return subprocess.run(
         [sys.executable, "-c", probe], capture_output=True, text=True, check=True, env=place, cwd=folder
@@ -66,7 +70,7 @@ def test_completing_a_command_loads_no_command(line: str, offered: list[str]) ->
         "COMP_WORDS": line,
         "COMP_CWORD": str(line.count(" ")),
     }
-    done = run_here(PROBE.format(arguments=[]), **bash)
+    done = run_here(PROBE.format(arguments=[]), settings=bash)
     assert sorted(done.stdout.split()) == sorted(offered)
     loaded = set(done.stderr.split())
     assert "bot.cli" in loaded
@@ -75,13 +79,13 @@ def test_completing_a_command_loads_no_command(line: str, offered: list[str]) ->
 
 def test_completion_says_what_each_command_does() -> None:
     zsh = {"_PHONEDESK_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": "phonedesk pai"}
-    said = run_here(PROBE.format(arguments=[]), **zsh).stdout
+    said = run_here(PROBE.format(arguments=[]), settings=zsh).stdout
     assert '"pair":"Print a pairing code for one more person."' in said
 
 
 def test_completing_a_word_behind_a_command_asks_that_command() -> None:
     bash = {"_PHONEDESK_COMPLETE": "complete_bash", "COMP_WORDS": "phonedesk kb se", "COMP_CWORD": "2"}
-    assert run_here(PROBE.format(arguments=[]), **bash).stdout.split() == ["search"]
+    assert run_here(PROBE.format(arguments=[]), settings=bash).stdout.split() == ["search"]
 
 
 @pytest.mark.parametrize("command", ["devices", "doctor", "config", "serve", "worker", "demo"])
