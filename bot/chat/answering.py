@@ -17,18 +17,22 @@ _YES = frozenset({"是", "是的", "对", "yes", "y"})
 _NO = frozenset({"不是", "否", "不", "no", "n"})
 _CONFIRMED = {"yes": _YES, "allow": _YES, "no": _NO, "deny": _NO}
 _A_NUMBER = re.compile(r"\d{1,2}")
+_PLACEHOLDERS = frozenset({"number-or-words", "序号或要说的话"})  # of our advice, copied with the command
 _MISTYPED = re.compile(r"[\d\s.。,，、]{1,4}")  # a number that was meant for a button
 
 
 def read_answer(question: Question, said: str, *, by: str = "", own: bool = False) -> Answer | None:
     """A choice by its number (from 1), its words or its value; else own words where the question takes them.
 
-    None where it is neither. A mere number that no choice has was meant for one; and none goes to a customer. Not so
-    where they were asked for words (``own``): these stand for no number and no candidate, but may say to skip.
+    None where it is neither, or what our own advice has in its place. A mere number that no choice has was meant for
+    one; and none goes to a customer. Not so where they were asked for words (``own``): these stand for no number and no
+    candidate, but may say to skip.
     """
     text = said.strip()
     own = own and question.free_text
     wanted = text.rstrip(".。").casefold()
+    if wanted in _PLACEHOLDERS:
+        return None
     for number, choice in enumerate(question.choices, start=1):
         if own and choice.value.startswith(RECORD):
             continue

@@ -6,6 +6,7 @@ import pytest
 
 from agent_core.session import Answer, Choice, Question, QuestionKind
 from bot.chat.answering import read_answer
+from bot.chat.texts import LANGUAGES, Lang, texts
 
 CHOICES = [Choice(value="record:0", label="几天能发货？"), Choice(value="skip", label="跳过")]
 OPEN = Question(id="q", kind=QuestionKind.NO_SURE_ANSWER, choices=CHOICES, free_text=True)
@@ -20,6 +21,14 @@ def test_a_choice_by_number_words_or_value(said: str) -> None:
 @pytest.mark.parametrize("said", ["3", "4", "77", "0", " 9. ", "。", "", "  "])
 def test_a_number_that_is_no_choice_is_never_a_customers_answer(said: str) -> None:
     assert read_answer(OPEN, said) is None
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_the_advice_as_it_stands_is_no_answer(lang: Lang) -> None:
+    for key in ("question.hint_command", "activity.asks"):
+        placeholder = texts(lang).get(key, id="q", what="11").rpartition(" ")[2]
+        assert read_answer(OPEN, placeholder) is None
+        assert read_answer(OPEN, placeholder, own=True) is None
 
 
 def test_own_words_may_hold_numbers() -> None:
