@@ -140,7 +140,7 @@ class ModelNames:
 
     @classmethod
     def of(cls, section: str) -> ModelNames:
-        """Those of another section of the settings, such as PLANNER."""
+        """Return the names for another section of the settings, such as PLANNER."""
         names = {field.name: f"PHONEDESK_{section}__{field.name.upper()}" for field in fields(cls)}
         return cls(**names)
 

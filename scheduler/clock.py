@@ -26,9 +26,8 @@ from storage.schedules import ScheduleRow, Schedules, Tick
 
 STARTUP_GRACE_SECONDS = 60.0  # a tick that is later than this at the start was missed; a restart takes less
 LATE_GRACE_SECONDS = 300.0  # how late a tick may be in a process that was there (a stall, a laptop that slept)
-REFRESH_SECONDS = (
-    30.0  # between two looks at most; what another process changes is seen within storage.engine.PULSE_SECONDS
-)
+# Between two looks at most. What another process changes is seen within ``storage.engine.PULSE_SECONDS``.
+REFRESH_SECONDS = 30.0
 QUEUED_SECONDS = 2.0  # how soon a tick that waits for the run before it is looked at again
 JUMP = timedelta(minutes=2)  # how far a machine's time may go back without a word; hosts differ by less
 COUNTED = 10_000  # missed ticks; more are not told apart

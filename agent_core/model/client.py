@@ -225,7 +225,7 @@ class ChatModel:
             return tuple(model.id for model in Models.model_validate_json(response.content).data or ())
 
     async def _look(self) -> errors.ModelError | None:
-        """What is wrong with what it sees. Raises ModelError if it does not answer."""
+        """Tell what is wrong with what the model sees. Raises ModelError if it does not answer."""
         if not self._vision:
             await self._plain_once([{"role": "user", "content": "Answer with OK."}])
             return None

@@ -151,7 +151,7 @@ class Failures:
         return self._made(errors.ModelFormat, said, "model_not_json", words=words)
 
     def misread(self, said: str, right: str) -> errors.ModelError:
-        """What ``check`` finds if a model does not see what is in a picture."""
+        """Return the error of a model that does not see what is in a picture."""
         told = f"The model answers, but read {said!r} in a picture of the number {right}."
         return self._made(errors.ModelFormat, told, "model_misread", read=said, right=right)
 

@@ -57,7 +57,10 @@ def catalogue(lang: Lang) -> Mapping[str, str]:
 
 
 def fault(error: PhonedeskError, lang: Lang) -> str:
-    """What went wrong, without what to do about it. An error without a text says it in its own words, in English."""
+    """Tell what went wrong, without what to do about it.
+
+    An error without a text says it in its own words, in English.
+    """
     text = catalogue(lang).get(f"errors.{error.key}")
     if text is None:
         return error.message
@@ -65,7 +68,7 @@ def fault(error: PhonedeskError, lang: Lang) -> str:
 
 
 def told(error: PhonedeskError, lang: Lang) -> str:
-    """What went wrong and, on further lines, what to do about it.
+    """Tell what went wrong and, on further lines, what to do about it.
 
     Of what has one text for its kind, such as a model that cannot be reached, that one comes first.
     """

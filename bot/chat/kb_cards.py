@@ -193,8 +193,9 @@ def overview_card(stats: KnowledgeStats, texts: Texts, actor: Actor) -> Card:
 
 
 def import_card(view: ImportView, texts: Texts, *, most: int | None = SHOWN_OF_A_GROUP) -> Card:
-    """What an import would do, with its buttons; or what it did. ``most`` rows of each kind are shown, None for all; of
-    the aliases that are lost all are shown.
+    """Show what an import would do, with its buttons, or what it did.
+
+    ``most`` rows of each kind are shown, None for all; of the aliases that are lost all are shown.
     """
     plan = view.plan
     lines = [Line(texts.get("kb.import_counts", added=len(plan.added), changed=len(plan.changed), same=len(plan.same)))]

@@ -14,14 +14,13 @@ from bot.chat.texts import Texts
 from bot.desk.desk import Desk
 from bot.terminal.console import Console, Text
 from bot.terminal.live import ended
-from storage.engine import is_away
+from storage.engine import MISSED_SECONDS, is_away
 from storage.events import EventRow, Events
 from storage.history import History
 from storage.runs import FAILED, STOPPED
 
 log = structlog.get_logger(__name__)
 
-WAIT_SECONDS = 5.0  # for events of other processes; those of this one come at once
 REMEMBERED = 200  # runs whose end was told
 _STYLES = {"succeeded": "green", "failed": "red", "stopped": "yellow"}
 
@@ -46,13 +45,13 @@ class Activity:
             try:
                 if position < 0:
                     position = await events.newest()
-                for row in await events.wait_after(position, timeout=WAIT_SECONDS):
+                for row in await events.wait_after(position, timeout=MISSED_SECONDS):
                     await self._try_to_show(row)
                     position = row.id
             except Exception as error:
                 if not is_away(error):
                     raise
-                await asyncio.sleep(WAIT_SECONDS)
+                await asyncio.sleep(MISSED_SECONDS)
 
     async def _try_to_show(self, row: EventRow) -> None:
         try:

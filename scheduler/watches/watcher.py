@@ -38,9 +38,8 @@ from storage.schedules import ScheduleRow, Schedules
 from storage.sweeps import MarkRow, NewSwept, Place, Sweeps
 from storage.watches import Watches
 
-REFRESH_SECONDS = (
-    5.0  # between two looks at most; what another process changes is seen within storage.engine.PULSE_SECONDS
-)
+# Between two looks at most. What another process changes is seen within ``storage.engine.PULSE_SECONDS``.
+REFRESH_SECONDS = 5.0
 AWAY_SECONDS = 10.0  # until a phone whose notifications cannot be read is asked again
 LIST = ""  # stands for the list of chats among the names of contacts
 

@@ -48,7 +48,7 @@ class Texts:
         return text
 
     def error(self, error: PhonedeskError) -> str:
-        """What happened and what to do about it, in the person's language.
+        """Tell what happened and what to do about it, in the person's language.
 
         An error that has no text says what its kind is; its own words are English: they are added for who reads that.
         """
