@@ -125,11 +125,13 @@ class Elsewhere(BaseModel):
     """Another run has the customer's question and waits for a person: with ``question``, or parked by one (None).
 
     ``goes_on``: or it waits for nobody but the phone, and goes on by itself. ``name``: what people call the run.
+    ``asked_at``: when the person was asked.
     """
 
     run_id: str = ""
     name: str = ""
     question: Question | None = None
+    asked_at: datetime | None = None
     goes_on: bool = False
 
 
@@ -454,9 +456,13 @@ class Session(BaseModel):
 
     @property
     def comes_to(self) -> Status:
-        """The status for whoever waits for the run: WAITING, too, where a person has to answer another run first."""
-        theirs = self.elsewhere is not None and not self.elsewhere.goes_on
-        return Status.WAITING if self.status in FINAL and theirs else self.status
+        """The status for whoever waits for the run: WAITING, too, if a person has to answer another run first, or if
+        nothing was sent because another run is yet to answer the customer.
+        """
+        if self.status not in FINAL or self.elsewhere is None:
+            return self.status
+        sent = any(reply.delivered for reply in self.replies)
+        return self.status if self.elsewhere.goes_on and sent else Status.WAITING
 
     def end(self, status: Status, message: str) -> None:
         self.status, self.message = status, message

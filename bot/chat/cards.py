@@ -10,7 +10,15 @@ from typing import Any, Literal
 
 from agent_core.actions.words import in_words
 from agent_core.model.prices import money
-from agent_core.session import TO_CUSTOMER, KeptNote, QuestionKind, ReplyRecord, StepRecord, StepVerdict
+from agent_core.session import (
+    TO_CUSTOMER,
+    WAITS_ELSEWHERE,
+    KeptNote,
+    QuestionKind,
+    ReplyRecord,
+    StepRecord,
+    StepVerdict,
+)
 from agent_core.texts import rule_words, say
 from bot.chat.texts import Texts
 from bot.desk.answers_views import AnswerView
@@ -185,8 +193,13 @@ def away_lines(run: RunView, texts: Texts) -> list[Line]:
     return [*lines, Line(texts.get(do))]
 
 
-def state_of(status: RunStatus, *, held: bool = False, away: bool = False) -> str:
-    """The text key of what a run is at."""
+def state_of(status: RunStatus, *, held: bool = False, away: bool = False, error: str = "") -> str:
+    """Return the text key of what a run is at. ``error``: the kind of the error that ended it.
+
+    A run that left its customer to an older run, which is yet to answer, has neither failed nor done what was asked.
+    """
+    if error == WAITS_ELSEWHERE and status.final:
+        return "card.waiting" if status is RunStatus.FAILED else "card.elsewhere"
     if held and not status.final:
         return "card.holding" if status is RunStatus.RUNNING else "card.held"
     return "card.away" if away and status is RunStatus.QUEUED else f"card.{status.value}"
@@ -196,7 +209,8 @@ def _state(run: RunView, texts: Texts) -> str:
     """What a run is at, in words."""
     if run.again_at is not None:
         return texts.get("card.put_off", time=run.again_at.strftime("%H:%M:%S"))
-    return texts.get(state_of(run.status, held=run.held, away=bool(run.away)))
+    error = "" if run.replies else run.error_kind
+    return texts.get(state_of(run.status, held=run.held, away=bool(run.away), error=error))
 
 
 def _live_buttons(run: RunView, texts: Texts) -> tuple[tuple[Button, ...], ...]:

@@ -105,7 +105,10 @@ def outcome_line(session: Session, words: Texts) -> Text:
     if session.elsewhere is not None or session.comes_to is Status.FAILED:
         message = typed(message)  # it advises; of what was sent nothing is changed
     message = message.replace("\n", "\n    ")
-    line = Text(ended(status, message, words), style=styles.get(status, ""))
+    style = styles.get(status, "")
+    if session.elsewhere is not None and session.elsewhere.goes_on and session.comes_to is Status.WAITING:
+        status = "elsewhere"  # no person is waited for
+    line = Text(ended(status, message, words), style=style)
     if session.error_kind and session.comes_to is Status.FAILED:
         for said in error_lines(session.error_kind, words, session.message):
             line.append(f"\n    {said}")

@@ -7,7 +7,17 @@ from datetime import timedelta
 
 import pytest
 
-from agent_core.session import Choice, KeptNote, Question, QuestionKind, ReplyRecord, Spent, StepRecord, StepVerdict
+from agent_core.session import (
+    WAITS_ELSEWHERE,
+    Choice,
+    KeptNote,
+    Question,
+    QuestionKind,
+    ReplyRecord,
+    Spent,
+    StepRecord,
+    StepVerdict,
+)
 from bot.chat.cards import (
     SOMEWHAT_ALIKE,
     VERY_ALIKE,
@@ -51,6 +61,12 @@ def test_a_running_run() -> None:
     assert [button.action for button in card.buttons[0]] == ["stop:r1", "screen:S1", "hold:r1"]
     assert card.picture == b"p"
     assert "思考: 正在看" in lines(run_card(replace(RUN, last_step=step), ZH, now=LATER, thinking="正在看"))
+
+
+def test_a_customer_left_to_an_older_run_is_neither_done_nor_failed() -> None:
+    left = replace(RUN, error_kind=WAITS_ELSEWHERE)
+    assert run_card(replace(left, status=RunStatus.FAILED), ZH, now=LATER).title == "✋ 等待人工"
+    assert run_card(replace(left, status=RunStatus.SUCCEEDED), ZH, now=LATER).title == "⏳ 留给较早的任务"
 
 
 def test_a_run_whose_phone_is_away_says_what_it_waits_for_how_long_and_what_to_do() -> None:
