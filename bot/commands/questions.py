@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent_core.texts import say
 from bot.chat.answering import no_answer, read_answer, to_confirm, verdict
 from bot.chat.cards import Line, answer_label, choice_label, question_card
 from bot.chat.texts import Texts
@@ -63,7 +64,10 @@ def answer(
         console = Console(stderr=True)
         console.print(panel(question_card(view, words, hint=_hint(view, words))))  # with the choices and their numbers
         console.print(no_answer(words, view, said))
-    elif result is not None:
+    elif result is None:
+        said_so = f"{say(lang, 'run.nothing_sent')} {words.get('question.left_open', id=view.id)}"
+        Console(stderr=True).print(said_so, soft_wrap=True)
+    else:
         goes_on = [words.get("question.goes_on")] if result.state == "accepted" else []
         Console().print(_verdict(words, view, result), *goes_on)
     if result is None:
