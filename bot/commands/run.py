@@ -14,6 +14,7 @@ from agent_core.session import Session
 from agent_core.tasks import TaskRules
 from bot.commands.common import BY_STATUS, fail, result_of, run_async, settings_from
 from bot.commands.sweep import sweep_for
+from bot.logs import mask
 from bot.replay.timings import timings_of
 from bot.settings.layers import Settings
 from bot.terminal.console import Console, print_json
@@ -47,9 +48,9 @@ def run(
         sweep_for(settings, order, task, device, as_json=as_json)
     rules = TaskRules(policy or "", tuple(app or ()))
     started = time.monotonic()
-    # An error of the model names what was given here, not what is set elsewhere.
-    options = {"base_url": "--endpoint"} if endpoint else {}
-    options |= {"name": "--model"} if model else {}
+    # An error of the model names what was given here, with its value, not what is set elsewhere.
+    options = {"base_url": f"--endpoint {mask(endpoint)}"} if endpoint else {}
+    options |= {"name": f"--model {mask(model)}"} if model else {}
     session = run_async(lambda: _run(settings, task, device, max_steps, rules, dry_run, as_json, options))
     if as_json:
         timings = {phase.name: asdict(phase) for phase in timings_of([session.steps]).phases}
