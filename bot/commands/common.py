@@ -35,6 +35,7 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 
+TERMINAL_LOG = "terminal.log"  # in the data directory
 _PASSED_OVER = {"unknown": "setting_unknown", "seconds": "setting_is_no_number", "line": "line_unreadable"}
 
 
@@ -109,6 +110,24 @@ def log_to_file(settings: Settings) -> Path | None:
     except PhonedeskError as error:
         fail(_same_host(settings) or error)
     return path
+
+
+def log_of_terminal(settings: Settings) -> None:
+    """Keep log lines out of the terminal in which a person follows a task: what matters is told in words there, and the
+    log is in the data directory.
+
+    If another terminal has that file, or it cannot be written, the lines stay on standard error; so they do for a
+    program.
+    """
+    console = watched()
+    if console.quiet:
+        return
+    path = settings.data_dir / TERMINAL_LOG
+    file = logs.LogFile(path, settings.log_file_mb, settings.log_files_kept)
+    notice = Notices(console, texts(settings.lang), ZoneInfo(settings.timezone), path)
+    with suppress(OSError, ConfigInvalid):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        logs.configure(settings.log_level, secrets=settings.secrets(), file=file, notice=notice)
 
 
 def _same_host(settings: Settings) -> PhonedeskError | None:

@@ -12,7 +12,7 @@ import typer
 from agent_core.errors import PhonedeskError
 from agent_core.session import Session
 from agent_core.tasks import TaskRules
-from bot.commands.common import BY_STATUS, fail, result_of, run_async, settings_from
+from bot.commands.common import BY_STATUS, fail, log_of_terminal, result_of, run_async, settings_from
 from bot.commands.sweep import sweep_for
 from bot.logs import mask
 from bot.replay.timings import timings_of
@@ -44,6 +44,8 @@ def run(
     settings = settings_from(
         quiet=log_level is None, lang=lang, log_level=log_level, model=_given(name=model, base_url=endpoint)
     )
+    if log_level is None:
+        log_of_terminal(settings)
     if policy in (None, "reply") and not dry_run and (order := _sweep_in(task)) is not None:
         sweep_for(settings, order, task, device, as_json=as_json)
     rules = TaskRules(policy or "", tuple(app or ()))
