@@ -345,6 +345,7 @@ class StepRecord(BaseModel):
     action: dict[str, Any] | None = None
     ok: bool = True
     result: str = ""
+    asks: bool = False  # a person is asked by it, who decides what comes of it
     followed: str = ""  # what a person answered to a question of this step, as the model was told
     verdicts: list[StepVerdict] = Field(default_factory=list)
     package: str | None = None

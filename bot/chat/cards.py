@@ -120,19 +120,18 @@ def elapsed(texts: Texts, since: datetime, until: datetime) -> str:
     return texts.get("common.minutes", minutes=seconds // 60, seconds=seconds % 60)
 
 
-ASKING = {"interact", "take_over"}  # what comes of them a person decides: they have not failed
+ASKING = {"interact", "take_over"}  # their words say that a person is asked
 
 
-def describe_action(texts: Texts, step: StepRecord, *, asks: bool = False) -> str:
-    """What the step did, in words; empty where it did nothing. ``asks``: a person decides yet what comes of it, as of
-    those that ask by themselves.
-    """
+def describe_action(texts: Texts, step: StepRecord) -> str:
+    """Say what the step did; empty if it did nothing. One that asks a person has not failed."""
     action = step.action or step.asked
     if not action:
         return say(texts.lang, "action.unreadable") if step.unread else ""
     said = in_words(texts.lang, action)
-    fine = step.ok or asks or action.get("kind") in ASKING
-    return said if fine else say(texts.lang, "action.failed", action=said)
+    if step.ok or action.get("kind") in ASKING:
+        return said
+    return say(texts.lang, "action.asks" if step.asks else "action.failed", action=said)
 
 
 def model_said(last: StepRecord | None, message: str) -> bool:
@@ -242,8 +241,7 @@ def _doing(run: RunView, texts: Texts, thinking: str) -> list[Line]:
     thought = thinking or (run.last_step.thinking if run.last_step else "")
     if thought.strip():
         lines.append(Line(thought.strip(), texts.get("card.thinking"), "quote"))
-    asks = run.status is RunStatus.WAITING
-    if run.last_step and (action := describe_action(texts, run.last_step, asks=asks)):
+    if run.last_step and (action := describe_action(texts, run.last_step)):
         lines.append(Line(action, texts.get("card.action")))
     if run.last_step and run.last_step.instead_of:
         why = texts.find(f"error.{run.last_step.instead_of}", texts.get("error.model"))

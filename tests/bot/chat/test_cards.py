@@ -102,7 +102,8 @@ def test_what_waits_for_a_person_has_not_failed() -> None:
     waiting = replace(RUN, status=RunStatus.WAITING)
     running = replace(waiting, status=RunStatus.RUNNING)
     back = StepRecord(index=1, action={"kind": "back"}, ok=False)
-    assert "操作: 返回" in lines(run_card(replace(waiting, last_step=back), ZH, now=NOW))
+    asks = back.model_copy(update={"asks": True})
+    assert "操作: 返回（问人）" in lines(run_card(replace(waiting, last_step=asks), ZH, now=NOW))
     assert "操作: 返回（未成功）" in lines(run_card(replace(running, last_step=back), ZH, now=NOW))
     for action, said in (({"kind": "take_over", "message": "登录"}, "请人接手：登录"), ({"kind": "interact"}, "询问")):
         step = StepRecord(index=1, action=action, ok=False)  # and neither has what asks by itself
@@ -184,6 +185,8 @@ def test_actions_in_words(action: dict[str, object] | None, said: str) -> None:
     assert describe_action(EN, StepRecord(index=1, action=action)) == said
     if said:
         assert describe_action(EN, StepRecord(index=1, action=action, ok=False)) == f"{said} (no success)"
+        asks = StepRecord(index=1, action=action, ok=False, asks=True)
+        assert describe_action(EN, asks) == f"{said} (a person is asked)"
 
 
 def test_a_reply_that_could_not_be_read_has_words_for_people() -> None:
