@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, field_validator
 
 from agent_core.clean_text import clean_text
+from agent_core.texts import LANGUAGES, Lang, say
 
 
 class Status(StrEnum):
@@ -84,10 +85,22 @@ class Answer(BaseModel):
 
 
 class Choice(BaseModel):
-    """``value`` is stored and compared; ``label`` is shown (the customer's or a record's words, or a text key)."""
+    """``value`` is stored and compared, ``label`` is shown. One in our own words has a text ``key``, too, so that each
+    person reads it in their language.
+    """
 
     value: str
     label: str = ""
+    key: str = ""
+
+    def in_words(self, lang: Lang) -> str:
+        """Return what is shown to a person who reads ``lang``."""
+        return say(lang, self.key) if self.key else self.label or self.value
+
+    def means(self, said: str) -> bool:
+        """Tell whether ``said``, case-folded, are its words in any language, or its value."""
+        own = {say(lang, self.key) for lang in LANGUAGES} if self.key else set()
+        return bool(said) and said in {words.casefold() for words in (self.label, self.value, *own)}
 
 
 class Question(BaseModel):

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from agent_core.errors import MODEL_NAMES, PhonedeskError
 
 Lang = Literal["zh", "en"]
+LANGUAGES: tuple[Lang, ...] = ("zh", "en")
 
 
 def language_of(code: str) -> Lang:

@@ -509,7 +509,7 @@ def _candidate_line(candidate: Mapping[str, Any], number: int, texts: Texts) -> 
 def _outcome(view: QuestionView, texts: Texts) -> str:
     if not view.by and not view.answer:
         return texts.get("question.closed")
-    return texts.get("question.answered", by=view.by, answer=answer_label(view, view.answer))
+    return texts.get("question.answered", by=view.by, answer=answer_label(view, view.answer, texts))
 
 
 def _own_words(view: QuestionView) -> bool:
@@ -524,21 +524,20 @@ def _hint(view: QuestionView, texts: Texts) -> str:
     return texts.get("question.hint_reply" if question.free_text else "question.hint_buttons")
 
 
-def choice_label(view: QuestionView, number: int) -> str:
+def choice_label(view: QuestionView, number: int, texts: Texts) -> str:
     """The words on the button of the choice with this number, from 0."""
-    choice = view.question.choices[number]
-    label = choice.label or choice.value
+    label = view.question.choices[number].in_words(texts.lang)
     candidates = view.question.data.get("candidates")
     if view.question.kind is QuestionKind.NO_SURE_ANSWER and isinstance(candidates, list) and number < len(candidates):
         return f"{number + 1}. {label}"
     return label
 
 
-def answer_label(view: QuestionView, answer: str) -> str:
+def answer_label(view: QuestionView, answer: str, texts: Texts) -> str:
     """An answer as a person reads it: the words of the choice with this value, else the answer itself."""
     for number, choice in enumerate(view.question.choices):
         if choice.value == answer:
-            return choice_label(view, number)
+            return choice_label(view, number, texts)
     return answer
 
 
@@ -547,7 +546,7 @@ def question_buttons(view: QuestionView, texts: Texts) -> tuple[tuple[Button, ..
     question = view.question
     rows: list[tuple[Button, ...]] = []
     for number, choice in enumerate(question.choices):
-        button = Button(f"q:{view.id}:{number}", choice_label(view, number), _STYLES.get(choice.value, ""))
+        button = Button(f"q:{view.id}:{number}", choice_label(view, number, texts), _STYLES.get(choice.value, ""))
         beside = rows and len(rows[-1]) < 2 and all(len(b.label) <= 12 for b in (*rows[-1], button))
         if beside:
             rows[-1] = (*rows[-1], button)

@@ -35,7 +35,12 @@ def list_(as_json: Json = False) -> None:
     """List the open questions, the oldest first."""
     found, lang = with_desk(_open)
     if as_json:
-        print_json([{**_plain(view), "run": number, "task": run.task if run else ""} for view, run, number in found])
+        print_json(
+            [
+                {**_plain(view, texts(lang)), "run": number, "task": run.task if run else ""}
+                for view, run, number in found
+            ]
+        )
         return
     words = texts(lang)
     for view, run, number in found:
@@ -88,7 +93,7 @@ def _verdict(words: Texts, view: QuestionView, result: AnswerResult) -> str:
         "question.late_at",
         by=words.get("card.terminal") if view.by == PERSON else view.by,
         time=f"{view.answered_at:%Y-%m-%d %H:%M}",
-        answer=answer_label(view, view.answer),
+        answer=answer_label(view, view.answer, words),
     )
 
 
@@ -131,7 +136,7 @@ def _hint(view: QuestionView, words: Texts) -> str:
     return words.get("question.hint_command", id=view.id)
 
 
-def _plain(view: QuestionView) -> dict[str, Any]:
+def _plain(view: QuestionView, words: Texts) -> dict[str, Any]:
     question = view.question
     return {
         "id": view.id,
@@ -140,7 +145,7 @@ def _plain(view: QuestionView) -> dict[str, Any]:
         "kind": question.kind.value,
         "contact": question.data.get("contact", ""),
         "text": question.text,
-        "choices": [choice_label(view, number) for number in range(len(question.choices))],
+        "choices": [choice_label(view, number, words) for number in range(len(question.choices))],
         "free_text": question.free_text,
         "asked_at": view.asked_at.isoformat() if view.asked_at else None,
         "deadline": view.deadline.isoformat() if view.deadline else None,

@@ -77,7 +77,8 @@ class LiveRuns:
     def _answered(self, question: str, by: str, text: str) -> None:
         asked = self._question
         if asked is not None and asked.id == question:
-            text = next((choice.label for choice in asked.choices if choice.value == text and choice.label), text)
+            texts = self._texts
+            text = next((one.in_words(texts.lang) for one in asked.choices if one.value == text), text)
         who = self._texts.get("card.terminal") if by == PERSON else by
         self._line(f"    {before(who, self._texts)}{text}", "yellow")
 

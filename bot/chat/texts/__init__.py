@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from errno import errorcode
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 from agent_core.errors import PhonedeskError
+from agent_core.texts import LANGUAGES, Lang, filled, load_texts, told
 from agent_core.texts import catalogue as agent_catalogue
-from agent_core.texts import filled, load_texts, told
 from bot.desk.actors import Role
 
-Lang = Literal["zh", "en"]
-LANGUAGES: tuple[Lang, ...] = ("zh", "en")
+__all__ = ["LANGUAGES", "Lang", "Texts", "catalogue", "texts"]
 
 
 def catalogue(lang: Lang) -> Mapping[str, str]:

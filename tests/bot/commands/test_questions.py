@@ -21,7 +21,7 @@ PAYLOAD = {
     "id": "q1",
     "kind": "no_sure_answer",
     "text": "你们收旧茶叶罐不",
-    "choices": [{"value": "record:0", "label": "回收"}, {"value": "skip", "label": "跳过"}],
+    "choices": [{"value": "record:0", "label": "回收"}, {"value": "skip", "label": "跳过", "key": "card.skip"}],
     "free_text": True,
     "data": {"contact": "11"},
 }
@@ -121,6 +121,18 @@ def test_a_mere_number_goes_to_nobody(shop: Path, kind: str) -> None:
     code, said = told("answer", "q1", "7")
     assert (code, "[1] 回收" in said, "只有 2 个选项：请写 1 到 2 的序号" in said) == (2, True, True)
     assert "q1" in told("list")[1]
+
+
+def test_our_own_choices_are_in_the_language_of_who_reads(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The question was asked in Chinese; what the customer and the base say stays."""
+    assert "[2] 跳过" in told("list")[1]
+    monkeypatch.setenv("PHONEDESK_LANG", "en")
+    said = told("list")[1]
+    assert "[2] Skip" in said
+    assert "[1] 回收" in said
+    assert json.loads(told("list", "--json")[1])[0]["choices"] == ["回收", "Skip"]
+    assert told("answer", "q1", "Skip")[0] == 0, "it is understood, too"
+    assert "Skip" in told("answer", "q1", "no")[1]
 
 
 def test_a_question_that_is_none(shop: Path) -> None:
