@@ -5,7 +5,7 @@ from __future__ import annotations
 from agent_core.devices.base import Frame
 from agent_core.result import ActResult, Ending
 from agent_core.session import OF_THE_RUN, WAITS_ELSEWHERE, Elsewhere, Question, Session, Status
-from agent_core.texts import say
+from agent_core.texts import Listed, say
 
 
 def ask(session: Session, question: Question, key: str, frame: Frame | None = None) -> ActResult:
@@ -64,7 +64,7 @@ def nothing_left(session: Session, key: str, **values: object) -> ActResult:
 
 
 def _replied(session: Session) -> str:
-    contacts = ", ".join(dict.fromkeys(reply.contact for reply in session.replies))
+    contacts = Listed(dict.fromkeys(reply.contact for reply in session.replies))
     return say(session.lang, "run.replied", contact=contacts, count=len(session.replies))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from agent_core.texts import Listed
 from bot.chat.cards import Button, Card, Document, Line, cut
 from bot.chat.texts import Texts
 from bot.desk.actors import Actor, Role
@@ -248,7 +249,7 @@ def _left_out(plan: ImportPlan, texts: Texts, most: int | None) -> list[tuple[st
             place=in_language(one.place, texts.lang),
             question=cut(one.question, SHOWN_OF_A_TEXT),
             answer=cut(one.answer, SHOWN_OF_A_TEXT),
-            others=", ".join(in_language(place, texts.lang) for place in one.other_places[:SHOWN_OF_A_GROUP]),
+            others=Listed(in_language(place, texts.lang) for place in one.other_places[:SHOWN_OF_A_GROUP]),
         )
         for one in plan.unclear[:most]
     ]

@@ -17,6 +17,7 @@ import typer
 from agent_core import own
 from agent_core.errors import ConfigError, ConfigInvalid, InputRejected, PhonedeskError
 from agent_core.session import Session, Status
+from agent_core.texts import Listed
 from bot import logs
 from bot.chat.texts import Texts
 from bot.desk.actors import BadRequest, NotFound
@@ -198,7 +199,7 @@ def app_profile(key: str) -> AppProfile:
     known = profiles()
     found = next((profile for profile in known if profile.key == key.strip().lower()), None)
     if found is None:
-        names = ", ".join(profile.key for profile in known)
+        names = Listed(profile.key for profile in known)
         said = f"There is no profile for the app {key!r}." if key else "It is not said which app this is of."
         raise BadRequest(
             said,

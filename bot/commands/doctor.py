@@ -12,6 +12,7 @@ from rich.table import Table
 
 from agent_core import own
 from agent_core.errors import ConfigError
+from agent_core.texts import Listed
 from bot import logs
 from bot.chat.texts import Lang
 from bot.commands.common import Exit, run_async
@@ -112,7 +113,7 @@ class _Shown:
     def fold(self) -> None:
         """Show what is held back."""
         if self._folded:
-            titles = ", ".join(result.title for result in self._folded)
+            titles = Listed(result.title for result in self._folded)
             cause = self._titles[self._folded[0].after]
             said = self._words.get("output.not_made", {"title": cause, "titles": titles})
             self._console.print(Text(f"{MARKS[Status.SKIPPED][0]} {said}", "dim"))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from agent_core.errors import InputRejected
+from agent_core.texts import Listed
 from bot.commands.common import Exit, fail, log_of_terminal, result_of, run_async, settings_from, words_of_contacts
 from bot.desk.actors import NotFound
 from bot.settings.layers import Settings
@@ -49,7 +50,7 @@ def sweep_for(settings: Settings, order: SweepOrder, task: str, device: str, *, 
     if as_json:
         print_json({**done, "seconds": round(time.monotonic() - started, 3)})
     if _nobody_known(done):
-        names = ", ".join(done["unknown"])
+        names = Listed(done["unknown"])
         fail(NotFound(f"Not found: {names}.", advice="Check the name.", key="no_such_contact", names=names))
     raise typer.Exit(BY_STATUS[done["status"]])
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from agent_core.texts import Listed, filled
 from bot.chat.texts import Lang
 from bot.terminal.texts import catalogue
 
@@ -43,10 +44,12 @@ def said(message: str, lang: Lang) -> str:
     words = catalogue(lang)
     for key, form in _FORMS.items():
         if found := form.fullmatch(message):
-            return words[f"wrong.{key}"].format(**_values(found.groupdict(), lang))
+            return filled(words[f"wrong.{key}"], _values(found.groupdict(), lang), lang)
     return message
 
 
 def _values(found: Mapping[str, str], lang: Lang) -> dict[str, str]:
     values = {name: " ".join(value.split()) for name, value in found.items()}
+    if "names" in values:
+        values["names"] = Listed(re.split(r", *(?:or )?", values["names"]))
     return values | ({"why": said(found["why"], lang)} if "why" in found else {})

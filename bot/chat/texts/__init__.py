@@ -33,7 +33,7 @@ class Texts:
 
     def get(self, key: str, **values: Any) -> str:
         """The text with ``values`` filled in. KeyError for an unknown key or a placeholder without a value."""
-        return filled(self._found(key), values)
+        return filled(self._found(key), values, self.lang)
 
     def find(self, key: str, default: str) -> str:
         """The text of a key that may not be there, as it stands."""

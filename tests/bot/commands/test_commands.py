@@ -292,3 +292,13 @@ def test_the_result_of_a_run() -> None:
     assert (result["status"], result["run_id"], result["steps"], result["seconds"]) == ("waiting", "r", 0, 1.235)
     assert {"contact", "question", "text", "provenance", "delivered"} <= result["replies"][0].keys()
     assert result["questions"][0]["kind"] == "interact"
+
+
+@pytest.mark.parametrize(
+    ("lang", "said"), [("zh", "可选的值里：'reply'、'careful'、'open'。"), ("en", "'reply', 'careful', 'open'.")]
+)
+def test_the_choices_of_an_option_are_listed_as_the_language_does_it(
+    monkeypatch: pytest.MonkeyPatch, lang: str, said: str
+) -> None:
+    monkeypatch.setenv("PHONEDESK_LANG", lang)
+    assert said in " ".join(CliRunner().invoke(app, ["run", "打开设置", "--policy", "foo"]).output.split())
