@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -18,6 +19,7 @@ from bot.chat.texts import Lang
 from bot.commands.common import Exit, run_async
 from bot.doctor.report import Result, Status
 from bot.doctor.texts import Texts
+from bot.settings.files import ENV_FILE
 from bot.settings.layers import Settings
 from bot.settings.loading import load
 from bot.settings.own import own_folder
@@ -139,4 +141,6 @@ def _summary(console: Console, results: list[Result], words: Texts) -> None:
     values = {"total": len(results), **{status.value: counts[status] for status in Status}}
     console.print()
     console.print(Text(words.get("output.summary", values)))
+    if any("PHONEDESK_" in f"{result.seen} {result.advice}" for result in results if not result.after):
+        console.print(Text(words.get("output.where", {"file": Path.cwd() / ENV_FILE})), soft_wrap=True)
     console.print(Text(words.get("output.mend_first" if counts[Status.FAILED] else "output.all_well")))
