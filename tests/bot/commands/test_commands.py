@@ -32,7 +32,7 @@ from bot.commands.common import BY_STATUS, Exit, fail, result_of, run_async, set
 from bot.desk.actors import AccessDenied, BadRequest, NotFound
 from bot.release import release
 from scheduler.dbos_queue import ProcessLock
-from tests.support.environment import without_settings
+from tests.support.environment import in_a_checkout, without_settings
 
 TASK = "QQ回复联系人11"
 SECRET = "123456789:" + "A" * 35
@@ -302,3 +302,15 @@ def test_the_choices_of_an_option_are_listed_as_the_language_does_it(
 ) -> None:
     monkeypatch.setenv("PHONEDESK_LANG", lang)
     assert said in " ".join(CliRunner().invoke(app, ["run", "打开设置", "--policy", "foo"]).output.split())
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_help_names_the_commands_as_they_can_be_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lang: str
+) -> None:
+    called = in_a_checkout(tmp_path, monkeypatch)
+    monkeypatch.setenv("PHONEDESK_LANG", lang)
+    for arguments in (["kb", "edit", "--help"], ["--help"], ["run"], ["kb", "add", "--nothing"]):
+        said = CliRunner().invoke(app, arguments).output
+        assert said.count(called) >= 2, said
+        assert not re.search(r"(?<!/)\bphonedesk (run|kb|--help|\[)", said), said
