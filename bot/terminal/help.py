@@ -15,13 +15,13 @@ from rich.cells import cell_len
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
-from agent_core.texts import Lang
+from agent_core.texts import Lang, Listed, filled
 from bot.release import NAME as ROOT
 from bot.release import program
 from bot.terminal.commands import typed
 from bot.terminal.console import Console, Text, err
 from bot.terminal.language import spoken_language
-from bot.terminal.misuse import said
+from bot.terminal.misuse import is_like_none, said
 from bot.terminal.texts import catalogue
 
 USAGE = 2  # exit code
@@ -130,7 +130,17 @@ def _tell(error: TyperException) -> None:
     param = getattr(error, "param", None)
     if param is not None and param.param_type_name == "argument":
         error.param_hint = f"'{_value(param, ctx, words)}'"  # type: ignore[attr-defined]
-    err.print(Text(words["usage.error"].format(message=said(error.format_message(), lang))))
+    message = error.format_message()
+    err.print(Text(words["usage.error"].format(message=said(message, lang))))
+    if ctx is not None and is_like_none(message):
+        err.print(Text(filled(words["usage.there_are"], {"names": _takes(ctx)}, lang)))
+
+
+def _takes(ctx: Any) -> Listed:
+    """Return what may stand next: the commands of a group, the options of a command."""
+    if isinstance(ctx.command, Group):
+        return Listed(ctx.command.list_commands(ctx))
+    return Listed(name for param in ctx.command.get_params(ctx) for name in param.opts if name.startswith("--"))
 
 
 def usage_line(command: Any, ctx: Any, lang: Lang) -> str:

@@ -41,11 +41,21 @@ _FORMS = {key: re.compile(_HOLE.sub(r"(?P<\1>.*?)", re.escape(text)), re.DOTALL)
 
 def said(message: str, lang: Lang) -> str:
     """Return the library's ``message`` in the person's language; one that is not known as it is."""
-    words = catalogue(lang)
+    key, values = _recognised(message)
+    return filled(catalogue(lang)[f"wrong.{key}"], _values(values, lang), lang) if key else message
+
+
+def is_like_none(message: str) -> bool:
+    """Tell whether it is about a command or an option that there is not, and that no other is nearly called."""
+    return _recognised(message)[0] in {"no_command", "no_option"}
+
+
+def _recognised(message: str) -> tuple[str, dict[str, str]]:
+    """Return the key of the wording and what stands in its holes; "" for none."""
     for key, form in _FORMS.items():
         if found := form.fullmatch(message):
-            return filled(words[f"wrong.{key}"], _values(found.groupdict(), lang), lang)
-    return message
+            return key, found.groupdict()
+    return "", {}
 
 
 def _values(found: Mapping[str, str], lang: Lang) -> dict[str, str]:

@@ -314,3 +314,23 @@ def test_help_names_the_commands_as_they_can_be_typed(
         said = CliRunner().invoke(app, arguments).output
         assert said.count(called) >= 2, said
         assert not re.search(r"(?<!/)\bphonedesk (run|kb|--help|\[)", said), said
+
+
+@pytest.mark.parametrize(
+    ("typed", "zh", "en"),
+    [
+        (["kb", "list"], "可用的：search、add、", "There are: search, add, "),
+        (["zzz"], "可用的：demo、init、", "There are: demo, init, "),
+        (["kb", "delete", "a", "--zzz"], "可用的：--json、--help", "There are: --json, --help"),
+        (["kb", "serch"], "是不是 'search'？", "Did you mean 'search'?"),
+        (["kb", "delete", "a", "--jsn"], "是不是 --json？", "Did you mean --json?"),
+    ],
+)
+def test_a_wrong_word_is_answered_with_the_right_ones(
+    monkeypatch: pytest.MonkeyPatch, typed: list[str], zh: str, en: str
+) -> None:
+    for lang, said in (("zh", zh), ("en", en)):
+        monkeypatch.setenv("PHONEDESK_LANG", lang)
+        done = CliRunner().invoke(app, typed)
+        assert done.exit_code == Exit.USAGE
+        assert said in done.output
