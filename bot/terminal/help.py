@@ -16,8 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
 from agent_core.texts import Lang, Listed, filled
-from bot.release import NAME as ROOT
-from bot.release import program
+from bot.release import NAME, program
 from bot.terminal.commands import typed
 from bot.terminal.console import Console, Text, err
 from bot.terminal.language import spoken_language
@@ -63,7 +62,7 @@ class Group(_Spoken, TyperGroup):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         for command in self.commands.values():
-            command.parent_name = "" if self.name == ROOT else self.name  # type: ignore[attr-defined]
+            command.parent_name = "" if self.name == NAME else self.name  # type: ignore[attr-defined]
 
     def headings(self, ctx: Any) -> dict[str, list[str]]:
         """Return the names of the commands that the help lists, by the keys of their headings."""
@@ -158,7 +157,7 @@ def usage_line(command: Any, ctx: Any, lang: Lang) -> str:
 def _called(ctx: Any) -> str:
     """Return the command's words as they are typed here: ``.venv/bin/phonedesk kb import`` in a checkout."""
     path, name = str(ctx.command_path), str(ctx.find_root().info_name)
-    return program() + path.removeprefix(name) if name == ROOT else path
+    return program() + path.removeprefix(name) if name == NAME else path
 
 
 def help_text(command: Any, ctx: Any, lang: Lang) -> str:
@@ -174,7 +173,7 @@ def help_text(command: Any, ctx: Any, lang: Lang) -> str:
         blocks += _block(words[f"usage.{kind}s"], rows, width)
     for heading, rows in _listed(command, ctx, lang):
         blocks += _block(heading, rows, width)
-    if command.key == ROOT:
+    if command.key == NAME:
         blocks.append(typed(words["usage.other_language"]))
     return "\n\n".join(blocks)
 
@@ -182,7 +181,7 @@ def help_text(command: Any, ctx: Any, lang: Lang) -> str:
 def _listed(command: Any, ctx: Any, lang: Lang) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """The commands of a group with their summaries, under the headings of their groups."""
     words = catalogue(lang)
-    above = "" if command.key == ROOT else command.key
+    above = "" if command.key == NAME else command.key
     for name, commands in (command.headings(ctx) if isinstance(command, Group) else {}).items():
         heading = words.get(f"groups.{name}", words["usage.commands"]).rstrip(":：") + words["usage.commands"][-1]
         yield heading, [(one, words.get(f"{above} {one}.summary".strip(), "")) for one in commands]
