@@ -17,7 +17,7 @@ from storage.engine import Database
 from storage.leases import Leases
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
-from tests.scheduler.test_worker import PHONE, SOON, Desk, desk
+from tests.scheduler.one_process import PHONE, SOON, Desk, desk
 
 
 class Steps:

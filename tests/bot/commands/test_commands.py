@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 import typer
 from filelock import FileLock
-from typer.testing import CliRunner
 
 from agent_core.errors import (
     ConfigInvalid,
@@ -27,29 +26,16 @@ from agent_core.errors import (
 )
 from agent_core.session import Question, QuestionKind, ReplyRecord, Session, Status
 from bot.chat.texts import Lang, catalogue
-from bot.cli import app
 from bot.commands.common import BY_STATUS, Exit, fail, result_of, run_async, settings_from
 from bot.desk.actors import AccessDenied, BadRequest, NotFound
 from bot.release import release
 from scheduler.dbos_queue import ProcessLock
-from tests.support.environment import without_settings
+from tests.support.command_line import call, empty_place
+
+__all__ = ["empty_place"]  # a fixture
 
 TASK = "QQ回复联系人11"
 SECRET = "123456789:" + "A" * 35
-
-
-@pytest.fixture(autouse=True)
-def empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    without_settings(monkeypatch, tmp_path)
-    monkeypatch.setenv("PHONEDESK_TIMEZONE", "Asia/Shanghai")
-    monkeypatch.setenv("PHONEDESK_LANG", "en")
-
-
-def call(*args: str, typed: str | None = None) -> tuple[int, str, str]:
-    done = CliRunner().invoke(app, args, input=typed)
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    return done.exit_code, done.stdout, done.stderr
 
 
 def test_schedules_from_add_to_remove() -> None:

@@ -25,10 +25,10 @@ from storage.questions import Questions
 from storage.runs import Runs
 from storage.schedules import NewSchedule, Schedules
 from storage.tables import runs
-from tests.bot.commands.test_commands import call, empty_place
 from tests.bot.desk.past import past_run
 from tests.bot.hostile_texts import CONTROLS, DANGEROUS, MARKUP, ORDERS, TURNS, hostile
 from tests.support.adb import adb_server
+from tests.support.command_line import call, empty_place
 
 __all__ = ["empty_place"]  # an autouse fixture
 

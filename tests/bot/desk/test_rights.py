@@ -28,8 +28,7 @@ from storage.ids import new_id
 from storage.people import Audit
 from storage.runs import NewRun, Runs
 from storage.schedules import NewSchedule, Schedules
-from tests.bot.desk.conftest import CHAT, PHONE, Shop
-from tests.bot.desk.test_questions import QUESTION
+from tests.bot.desk.conftest import CHAT, PHONE, QUESTION, Shop
 
 OTHER = "127.0.0.1:16002"
 ELSEWHERE = ChatRef("telegram", "78", "5", "group")

@@ -20,8 +20,7 @@ from storage.events import Events
 from storage.ledger import StoredLedger
 from storage.runs import NewRun, Runs
 from storage.sweeps import NewSweep, NewSwept, Place, Sweeps
-from tests.bot.desk.conftest import CHAT, PHONE, Shop
-from tests.bot.desk.test_questions import QUESTION
+from tests.bot.desk.conftest import CHAT, PHONE, QUESTION, Shop
 
 PLACE = Place(PHONE, "qq")
 

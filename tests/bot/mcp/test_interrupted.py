@@ -31,7 +31,7 @@ from storage.questions import Questions
 from storage.runs import NewRun, RunRow, Runs
 from storage.tables import runs as runs_table
 from tests.bot.mcp.conftest import World
-from tests.bot.mcp.test_sessions import ASK, DONE, HOME, OPEN, PAY, TASK
+from tests.bot.mcp.replies import ASK, DONE, HOME, OPEN, PAY, TASK
 from tests.support.model_server import Hang
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
