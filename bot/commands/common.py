@@ -113,7 +113,7 @@ def log_to_file(settings: Settings) -> Path | None:
 
 def _same_host(settings: Settings) -> PhonedeskError | None:
     """The error of a process that has our name, where there is one: its log file is not what is to be changed."""
-    from scheduler.dbos_queue import ProcessLock
+    from scheduler.runs.queue import ProcessLock
 
     name = settings.queue.executor_id
     path = settings.data_dir / f"{name}.lock"

@@ -7,12 +7,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from scheduler.queue import LocalQueue
-from scheduler.runs import Reconciler, RunService
-from scheduler.worker import HeldLease, LegOutcome, LegWork, Worker
+from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.lease import HeldLease
+from scheduler.runs.outcome import LegOutcome
+from scheduler.runs.service import RunService
+from scheduler.runs.worker import LegWork, Worker
 from storage.engine import Database
 from storage.hosts import Hosts
 from storage.runs import RunRow
+from tests.support.queue import LocalQueue
 
 PHONE = "phone-1"
 SOON = 10.0  # seconds after which a test that waits has failed
@@ -25,7 +28,7 @@ class Desk:
     db: Database
     worker: Worker
     queue: LocalQueue
-    reconciler: Reconciler
+    dispatcher: Dispatcher
     service: RunService
     legs: list[tuple[str, int]] = field(default_factory=list)
 
@@ -66,12 +69,14 @@ async def desk(
     await Hosts(db).register(owner, owner)
     worker = Worker(db, counted, owner=owner, watch_seconds=0.05)
     queue = LocalQueue()
-    reconciler = Reconciler(db, queue, worker=worker, phones=None if phones is None else attached, every_seconds=0.05)
+    dispatcher = Dispatcher(
+        db, queue.enqueue, worker=worker, phones=None if phones is None else attached, every_seconds=0.05
+    )
     await queue.start(worker.run_leg)
-    await reconciler.start()
+    await dispatcher.start()
     try:
-        yield Desk(db, worker, queue, reconciler, RunService(db, worker=worker), legs)
+        yield Desk(db, worker, queue, dispatcher, RunService(db, worker=worker), legs)
     finally:
-        await reconciler.stop()
+        await dispatcher.stop()
         await worker.drain(0)
         await queue.stop()

@@ -6,12 +6,15 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from scheduler.queue import LocalQueue
-from scheduler.runs import Reconciler, RunService
-from scheduler.worker import HeldLease, LegOutcome, Worker
+from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.lease import HeldLease
+from scheduler.runs.outcome import LegOutcome
+from scheduler.runs.service import RunService
+from scheduler.runs.worker import Worker
 from storage.engine import Database
 from storage.events import Events
 from storage.runs import Runs
+from tests.support.queue import LocalQueue
 
 STEPS = 6
 SOON = 30.0
@@ -54,13 +57,13 @@ class Desk:
 async def desk(db: Database, *, lease_seconds: float = 1.0) -> AsyncIterator[Desk]:
     made = Desk(db)
     worker, queue = Worker(db, made.work, owner="host", lease_seconds=lease_seconds, watch_seconds=0.05), LocalQueue()
-    reconciler = Reconciler(db, queue, worker=worker, lease_seconds=lease_seconds, every_seconds=0.1)
+    dispatcher = Dispatcher(db, queue.enqueue, worker=worker, lease_seconds=lease_seconds, every_seconds=0.1)
     await queue.start(worker.run_leg)
-    await reconciler.start()
+    await dispatcher.start()
     try:
         yield made
     finally:
-        await reconciler.stop()
+        await dispatcher.stop()
         await worker.drain(1)
         await queue.stop()
 

@@ -17,7 +17,7 @@ from sqlalchemy.exc import OperationalError
 from structlog.testing import capture_logs
 
 from scheduler.clock import Clock as Schedule
-from scheduler.runs import RunService
+from scheduler.runs.service import RunService
 from storage.engine import Database, is_away
 from storage.events import Events
 from storage.leases import LEASE_SECONDS, Leases

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.signals import Reason, StopSignal
+from scheduler.runs.stop import Reason, StopSignal
 from tests.agent_core.delivery.dying import ACTS, REPLY, TELLING, WRITES, Reaper, mortal
 from tests.support.lab import ANSWER, ASK, FINISH, Lab
 from tests.support.model_server import ScriptedModel

@@ -18,7 +18,7 @@ from bot.desk.answers_views import AnswersAsked
 from bot.desk.desk import Desk
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import make_entry
-from scheduler.ports import StoredRuns
+from scheduler.runs.store import StoredRuns
 from storage.answers import Answers
 from storage.runs import NewRun, Runs
 from tests.bot.chat.member import Member, member

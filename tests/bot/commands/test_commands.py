@@ -29,7 +29,7 @@ from bot.chat.texts import Lang, catalogue
 from bot.commands.common import BY_STATUS, Exit, fail, result_of, run_async, settings_from
 from bot.desk.actors import AccessDenied, BadRequest, NotFound
 from bot.release import release
-from scheduler.dbos_queue import ProcessLock
+from scheduler.runs.queue import ProcessLock
 from tests.support.command_line import call, empty_place
 
 __all__ = ["empty_place"]  # a fixture

@@ -14,7 +14,7 @@ from bot.desk.actors import Actor, ChatRef, Role
 from bot.desk.desk import Desk
 from bot.desk.house import House
 from bot.desk.people import new_code
-from scheduler.runs import RunService
+from scheduler.runs.service import RunService
 from storage.engine import Database
 from storage.phones import Phones
 from storage.topics import TopicTable

@@ -13,8 +13,8 @@ from bot.desk.actors import AccessDenied, Actor, BadRequest, ChatRef, Role
 from bot.desk.desk import Desk
 from bot.desk.digest_views import Often, Period
 from bot.desk.house import chat_data
-from scheduler.digests import DigestWatch, digest_times
-from scheduler.quiet import quiet_of
+from scheduler.jobs.digests import DigestWatch, digest_times
+from scheduler.times.quiet import quiet_of
 from storage.events import Events
 from storage.watched import Watched
 from tests.bot.desk.conftest import CHAT, Shop

@@ -7,8 +7,8 @@ import pytest
 from agent_core.session import Question, Session
 from bot.desk.actors import AccessDenied, BadRequest, ChatRef, MessageRef, NotFound, Role
 from bot.desk.desk import Desk
-from scheduler.deadlines import QuestionTimes
-from scheduler.ports import StoredHuman
+from scheduler.jobs.deadlines import QuestionTimes
+from scheduler.runs.human import StoredHuman
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from tests.bot.desk.conftest import CHAT, PHONE, QUESTION, Shop

@@ -23,7 +23,8 @@ from bot.desk.knowledge_views import EntryText, KnowledgeFile
 from bot.desk.pairing import NOTED_OF_ONE, OWNER_TIMES, Pace
 from bot.desk.views import ContactView
 from knowledge.embedded import EmbeddedKnowledge
-from scheduler.ports import StoredHuman, StoredRuns
+from scheduler.runs.human import StoredHuman
+from scheduler.runs.store import StoredRuns
 from storage.ids import new_id
 from storage.people import Audit
 from storage.runs import NewRun, Runs

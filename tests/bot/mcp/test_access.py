@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from agent_core.ports import MessageKey, Provenance, ReplyState
 from bot.mcp.http import MAX_BODY
 from bot.mcp.tools import HIGH_LEVEL, LOW_LEVEL
-from scheduler.worker import lease_of
+from scheduler.runs.lease import lease_of
 from storage.api_keys import ApiKeys
 from storage.hosts import Hosts
 from storage.leases import Leases

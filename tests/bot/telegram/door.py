@@ -14,7 +14,7 @@ from bot.desk.desk import Desk
 from bot.desk.house import House
 from bot.telegram.adapter import TelegramAdapter
 from bot.telegram.options import TelegramOptions
-from scheduler.runs import RunService
+from scheduler.runs.service import RunService
 from simulator.telegram import FakeTelegram, FakeUser
 from storage.engine import Database
 from storage.inbox import InboxTable

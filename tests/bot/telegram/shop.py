@@ -15,7 +15,7 @@ from bot.desk.people import new_code
 from bot.telegram.adapter import TelegramAdapter
 from bot.telegram.options import TelegramOptions
 from knowledge.embedded import EmbeddedKnowledge
-from scheduler.runs import RunService
+from scheduler.runs.service import RunService
 from simulator.telegram import FakeTelegram, FakeUser
 from storage.engine import Database
 from storage.inbox import InboxTable

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from agent_core.ports import Event
 from agent_core.session import Session, Status, StepRecord
-from scheduler.ports import StoredRuns
+from scheduler.runs.store import StoredRuns
 from simulator.telegram import Chat, FakeTelegram, FakeUser, Message
 from simulator.telegram.world import CallRecord
 from storage.engine import Database

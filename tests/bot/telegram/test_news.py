@@ -20,9 +20,9 @@ from bot.desk.actors import ChatRef, Role
 from bot.desk.house import chat_data
 from bot.telegram.adapter import TelegramAdapter
 from bot.telegram.options import TelegramOptions
-from scheduler.digests import DigestWatch, digest_times
-from scheduler.ports import StoredRuns
-from scheduler.quiet import quiet_of
+from scheduler.jobs.digests import DigestWatch, digest_times
+from scheduler.runs.store import StoredRuns
+from scheduler.times.quiet import quiet_of
 from simulator.telegram import Chat, Message
 from storage.engine import Database
 from storage.events import Events
