@@ -43,10 +43,10 @@ from bot.turnover import Turnover
 from knowledge.choosing import ModelChooser
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.learning import Learning
-from scheduler.deadlines import QuestionTimes
-from scheduler.ports import StoredRuns
+from scheduler.jobs.deadlines import QuestionTimes
+from scheduler.runs.lease import lease_of
+from scheduler.runs.store import StoredRuns
 from scheduler.sweeps.leg import SweepEyes
-from scheduler.worker import lease_of
 from storage.contacts import Contacts
 from storage.engine import Database
 from storage.ledger import StoredLedger

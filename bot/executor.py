@@ -10,9 +10,9 @@ from agent_core.ports import Human, RunStore
 from agent_core.session import FINAL, Session, Status
 from agent_core.settings import AgentSettings
 from bot.app import Core
-from scheduler.parking import ParkingModel
-from scheduler.signals import Reason
-from scheduler.worker import HeldLease
+from scheduler.runs.lease import HeldLease
+from scheduler.runs.parking import ParkingModel
+from scheduler.runs.stop import Reason
 
 
 async def attempt(

@@ -18,7 +18,7 @@ from bot.models import chat_model, endpoints
 from bot.settings.layers import Settings
 from bot.working import fleet_of
 from knowledge.factory import build
-from scheduler.alerts import PhonesSeen, Probe
+from scheduler.jobs.alerts import PhonesSeen, Probe
 from storage.hosts import USABLE
 
 MODEL_SECONDS = 10.0

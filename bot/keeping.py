@@ -29,7 +29,7 @@ from bot.knowledge import knowledge_file
 from bot.release import release
 from bot.settings.layers import Settings
 from knowledge.embedded import EmbeddedKnowledge
-from scheduler.dbos_queue import ProcessLock
+from scheduler.runs.queue import ProcessLock
 from storage.backup import BrokenCopy, HeldRun, InUse, Restored, alone, check, copy, schema
 from storage.engine import LONGEST_REVISION, Database, OtherRelease, database_url
 

@@ -19,7 +19,7 @@ from agent_core.learning import Learning, Tried
 from bot.app import Core
 from bot.desk.learning_views import ShownChat
 from bot.running import stopped_by_interrupt
-from scheduler.worker import HeldLease, lease_of
+from scheduler.runs.lease import HeldLease, lease_of
 from storage.ledger import StoredLedger
 
 WHY = "learn"  # stands in the lease's row, where a run's id would

@@ -30,9 +30,8 @@ from agent_core.settings import gate_for
 from agent_core.tasks import NO_RULES, TaskRules, check_task
 from bot.app import Core
 from bot.desk.phonebook import PhoneBook
-from scheduler.queue import leg_id
-from scheduler.runs import RunService
-from scheduler.worker import Worker
+from scheduler.runs.service import RunService
+from scheduler.runs.worker import Worker, leg_id
 from storage.engine import MISSED_SECONDS
 from storage.hosts import USABLE
 from storage.leases import Leases

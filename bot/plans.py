@@ -37,8 +37,8 @@ from bot.plan_state import Beginning, Memory, Plan, session_busy
 from bot.planning import PlanExecutor, PlanPlace, reply_state
 from bot.settings.sections import PlannerSettings
 from bot.turnover import Turnover
-from scheduler.runs import RunService
-from scheduler.worker import Worker
+from scheduler.runs.service import RunService
+from scheduler.runs.worker import Worker
 from storage.engine import MISSED_SECONDS
 from storage.events import Events
 from storage.plans import Conversations, Plans, PlanUnderWay

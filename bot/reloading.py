@@ -26,8 +26,8 @@ from bot.settings.layers import Settings
 from bot.settings.live import change
 from bot.turnover import Close
 from knowledge.chain import ChainKnowledge
-from scheduler.alerts import Probe
-from scheduler.periodic import Periodic
+from scheduler.jobs.alerts import Probe
+from scheduler.jobs.periodic import Periodic
 from storage.engine import Signal
 from storage.people import Audit
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import structlog
-from sqlalchemy.exc import DBAPIError
 
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.errors import InputRejected
@@ -21,11 +19,10 @@ from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
 from bot.app import Core
 from bot.ending import on_signals
 from bot.executor import attempt
-from scheduler.parking import store_end
-from scheduler.signals import Reason, StopSignal
+from scheduler.runs.lease import lease_of
+from scheduler.runs.outcome import outcome_of, said, store_outcome
+from scheduler.runs.stop import Reason, StopRequests, StopSignal
 from scheduler.sweeps.order import read_task
-from scheduler.worker import lease_of, said
-from storage.engine import MISSED_SECONDS, Database
 from storage.runs import NewRun, Runs
 
 log = structlog.get_logger(__name__)
@@ -81,13 +78,13 @@ async def _work(
     try:
         async with lease_of(core.db, device.serial, owner=f"terminal-{os.getpid()}", why=run_id) as lease:
             with stopped_by_interrupt(lease.stop):
-                async with stopped_by_row(core.db, run_id, lease.stop):
+                async with StopRequests(core.db).heard(run_id, lease.stop):
                     await attempt(core, device, session, settings, lease, human=human, store=store, leg=1)
             # While the phone is still ours: a server beside us must not take the run for a dead one.
-            await store_end(runs, session, 1)
+            await store_outcome(runs, run_id, 1, outcome_of(session))
     except BaseException as error:
         session.end(Status.FAILED, said(error, session.lang))
-        await store_end(runs, session, 1)
+        await store_outcome(runs, run_id, 1, outcome_of(session))
         raise
 
 
@@ -98,33 +95,6 @@ async def _check_installed(device: AdbDevice, rules: TaskRules) -> None:
             continue
         said = f"{app} is not installed on the phone."
         raise InputRejected(said, advice="Install it, or name another.", key="app_not_here", name=app)
-
-
-@asynccontextmanager
-async def stopped_by_row(db: Database, run_id: str, stop: StopSignal) -> AsyncIterator[None]:
-    """A stop, or Hold, that another process (the server, from a chat) wrote into the run's row is heard inside."""
-
-    async def watch() -> None:
-        while not stop.requested:
-            waiter = db.signal("runs").waiter()
-            try:
-                asked = await Runs(db).asked([run_id])
-            except DBAPIError as error:  # a database that is away for a moment ends no run
-                log.warning("run_not_watched", run_id=run_id, error=repr(error))
-                asked = {}
-            stopped, held = asked.get(run_id, (False, False))
-            if stopped:
-                stop.request(Reason.STOP)
-            elif held:
-                stop.request_hold()
-            await waiter.wait(MISSED_SECONDS)
-
-    watching = asyncio.create_task(watch(), name="run-watch")
-    try:
-        yield
-    finally:
-        watching.cancel()
-        await asyncio.gather(watching, return_exceptions=True)
 
 
 @contextmanager

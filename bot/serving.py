@@ -34,15 +34,16 @@ from bot.web import layered_agent
 from bot.web.app import make_app, serving
 from bot.web.metrics import add_metrics
 from bot.working import Working, fleet_of, metrics_of, until_ended, working
-from scheduler.alerts import AlertTimes, AlertWatch
 from scheduler.clock import Clock
-from scheduler.deadlines import QuestionWatch
-from scheduler.digests import DigestWatch, digest_times
-from scheduler.hosts import ClockCheck
-from scheduler.housekeeping import Housekeeping
-from scheduler.quiet import Quiet, quiet_of
-from scheduler.runs import Reconciler, RunService
+from scheduler.jobs.alerts import AlertTimes, AlertWatch
+from scheduler.jobs.deadlines import QuestionWatch
+from scheduler.jobs.digests import DigestWatch, digest_times
+from scheduler.jobs.housekeeping import Housekeeping
+from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.host import ClockCheck
+from scheduler.runs.service import RunService
 from scheduler.times import parse_quiet, parse_zone
+from scheduler.times.quiet import Quiet, quiet_of
 from storage.inbox import InboxTable
 from storage.outbox import OutboxTable
 from storage.topics import TopicTable
@@ -178,11 +179,11 @@ async def _start_reconciler(stack: AsyncExitStack, core: Core) -> None:
     seconds = core.settings.queue.lost_after_seconds
     if (wrong := await ClockCheck(core.db, seconds).wrong()) is not None:
         raise wrong
-    reconciler = Reconciler(
+    dispatcher = Dispatcher(
         core.db, None, phones=here, fleet=fleet_of(core), lease_seconds=seconds, lang=core.settings.lang
     )
-    await reconciler.start()
-    stack.push_async_callback(reconciler.stop)
+    await dispatcher.start()
+    stack.push_async_callback(dispatcher.stop)
 
 
 def _follow(desk: Desk, quiet: Quiet, housekeeping: Housekeeping, settings: Settings) -> None:

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field, replace
 from agent_core.ports import Human, RunStore
 from agent_core.session import Session, Status
 from bot.app import Core
-from bot.running import run_here, stopped_by_interrupt, stopped_by_row
+from bot.running import run_here, stopped_by_interrupt
+from scheduler.runs.lease import lease_of
+from scheduler.runs.outcome import said
+from scheduler.runs.stop import StopRequests
 from scheduler.sweeps.leg import Prepared, prepare
 from scheduler.sweeps.order import SweepOrder
-from scheduler.worker import lease_of, said
 from storage.runs import FAILED, STOPPED, SUCCEEDED, WAITING, NewRun, RunRow, Runs
 from storage.sweeps import NewSweep, NewSwept, Sweeps
 
@@ -73,7 +75,7 @@ async def _look(core: Core, row: RunRow, serial: str) -> Prepared:
     try:
         async with lease_of(core.db, serial, owner=f"terminal-{os.getpid()}", why=row.id) as lease:
             with stopped_by_interrupt(lease.stop):
-                async with stopped_by_row(core.db, row.id, lease.stop):
+                async with StopRequests(core.db).heard(row.id, lease.stop):
                     prepared = await prepare(core.db, row, device, core.sweep_eyes(), lease)
             # While the phone is still ours: a server beside us must not take the sweep for a dead one. Its runs follow,
             # each when it is its turn.

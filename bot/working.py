@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from agent_core.delivery.put_off import pause
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.errors import DeviceError, LeaseLost, ModelLimit, PhonedeskError
 from agent_core.ports import Event
 from agent_core.screen.marks import to_jpeg
-from agent_core.session import FINAL, Session, Status
+from agent_core.session import FINAL, Session
 from agent_core.tasks import TaskRules
 from agent_core.texts import kept_language, told
 from bot.app import Core, question_times
@@ -25,17 +24,18 @@ from bot.ending import wait_no_longer
 from bot.executor import attempt
 from bot.release import release
 from bot.settings.layers import Settings
-from scheduler.dbos_queue import DbosQueue
-from scheduler.giving_up import left_alone
-from scheduler.hosts import Fleet, Host
-from scheduler.parking import go_home, park
-from scheduler.ports import StoredHuman, given_answer
-from scheduler.runs import Reconciler
+from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.host import Fleet, Host
+from scheduler.runs.human import StoredHuman, given_answer
+from scheduler.runs.lease import HeldLease
+from scheduler.runs.outcome import LegOutcome, left_alone, outcome_of
+from scheduler.runs.parking import go_home, park
+from scheduler.runs.queue import DbosQueue
+from scheduler.runs.worker import Worker
 from scheduler.sweeps.leg import QUIET_HOURS, in_quiet_hours, sweep_leg
 from scheduler.sweeps.order import BY_WATCH
 from scheduler.sweeps.order import KIND as SWEEP
 from scheduler.watches.watcher import Watcher, WatchTimes, watches_of
-from scheduler.worker import HeldLease, LegOutcome, Worker
 from storage.questions import Questions
 from storage.runs import PLAN_PART, RunRow, Runs
 from storage.sweeps import Sweeps
@@ -60,7 +60,7 @@ async def working(core: Core, *, tells: bool) -> AsyncIterator[Working]:
     """Work the phones of this machine. ConfigInvalid where another process has the host's name.
 
     In the end nothing new is begun, legs at work may end by themselves for a while, then they are put back into the
-    line; other hosts see that this one is gone. ``tells``: see ``Reconciler``.
+    line; other hosts see that this one is gone. ``tells``: see ``Dispatcher``.
     """
     settings, name = core.settings, core.settings.queue.executor_id
     seconds = settings.queue.lost_after_seconds
@@ -91,9 +91,9 @@ async def working(core: Core, *, tells: bool) -> AsyncIterator[Working]:
         if freed:
             log.warning("leases_taken_back", serials=freed)
 
-        reconciler = Reconciler(
+        dispatcher = Dispatcher(
             core.db,
-            queue,
+            queue.enqueue,
             worker=worker,
             phones=host.reached,
             fleet=fleet,
@@ -106,8 +106,8 @@ async def working(core: Core, *, tells: bool) -> AsyncIterator[Working]:
         await queue.start(worker.run_leg)
         stack.push_async_callback(queue.stop)
         stack.push_async_callback(worker.drain, settings.queue.drain_seconds)
-        await reconciler.start()
-        stack.push_async_callback(reconciler.stop)
+        await dispatcher.start()
+        stack.push_async_callback(dispatcher.stop)
         watcher = Watcher(core.db, lambda: host.usable, core.device, watch_times(settings), core.limited)
         await watcher.start()
         stack.push_async_callback(watcher.stop)
@@ -229,7 +229,7 @@ class Legs:
         finally:
             await device.close()
         log.info("run_rests", run_id=session.run_id, status=session.status.value, replies=len(session.replies))
-        outcome = _outcome(session)
+        outcome = outcome_of(session)
         return LegOutcome("stopped", self._left(row.options)) if await self._cut_off(row.id, outcome) else outcome
 
     async def _cut_off(self, run_id: str, outcome: LegOutcome) -> bool:
@@ -290,17 +290,3 @@ class Legs:
         if session.question is not None and session.answered is None:
             session.answered = given_answer(await Questions(self._core.db).get(session.question.id))
         return session
-
-
-def _outcome(session: Session) -> LegOutcome:
-    match session.status:
-        case Status.SUCCEEDED:
-            return LegOutcome("succeeded", session.message)
-        case Status.STOPPED:
-            return LegOutcome("stopped", session.message)
-        case Status.WAITING if session.is_put_off:
-            return LegOutcome("put_off", session.message, seconds=pause(session), error_kind=session.error_kind)
-        case Status.WAITING | Status.RUNNING:
-            return LegOutcome("waiting", session.message)
-        case Status.FAILED:
-            return LegOutcome("failed", session.message)

@@ -18,7 +18,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.date import DateTrigger
 
 from agent_core.errors import InputRejected
-from scheduler.periodic import Periodic
+from scheduler.jobs.periodic import Periodic
 from scheduler.times import ScheduleTimes, last_until, parse_quiet, parse_schedule, parse_zone, times_between
 from scheduler.watches.order import KIND as WATCH
 from storage.engine import Database

@@ -15,7 +15,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakSet
 
 import sqlalchemy as sa
 import structlog
@@ -26,6 +27,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from agent_core.errors import ConfigInvalid
 
+if TYPE_CHECKING:
+    import aiosqlite
+    from sqlalchemy.pool import QueuePool
+
 log = structlog.get_logger(__name__)
 
 Clock = Callable[[], datetime]
@@ -34,6 +39,7 @@ BUSY_SECONDS = 30
 MISSED_SECONDS = 5.0  # how long a signal is waited for before a look without it
 PULSE_SECONDS = 0.5  # how soon it is seen that another process has changed something
 AWAY_SECONDS = 0.5  # from one try to the next at a database that is away
+CLOSING_SECONDS = 2.0  # how long connections that are still at work are waited for
 LAST_SECONDS = 0.5  # how long SQLite waits for another writer when there is no time left; legs are put back then
 SHRINK_PAGES = 500  # 2 MB: some milliseconds in which nobody else writes
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -159,11 +165,12 @@ def _dump(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _prepare_sqlite(engine: AsyncEngine, busy_seconds: float) -> None:
-    """Transactions are begun by us, not guessed by the driver; the settings of a connection."""
+def _prepare_sqlite(engine: AsyncEngine, busy_seconds: float, opened: WeakSet[aiosqlite.Connection]) -> None:
+    """Begin transactions ourselves, for the driver guesses; set up each connection, and add it to ``opened``."""
 
     @sa.event.listens_for(engine.sync_engine, "connect")
     def _connect(connection: Any, _record: Any) -> None:
+        opened.add(connection.driver_connection)
         connection.isolation_level = None
         cursor = connection.cursor()
         for pragma in (f"busy_timeout={round(busy_seconds * 1000)}", "foreign_keys=ON", "synchronous=NORMAL"):
@@ -192,16 +199,18 @@ class Database:
         # SQLite has one writer at a time anyway: see ``_version``.
         self._writer = self._engine(1, 0) if self.is_sqlite else self.engine
         self._busy_seconds = busy_seconds
-        if self.is_sqlite:
-            _prepare_sqlite(self.engine, busy_seconds)
-            _prepare_sqlite(self._writer, busy_seconds)
         self.patience = 0.0  # seconds for which a database that is away is waited for, instead of an error
         self._ends_at: float | None = None  # by the loop's clock: nothing waits for the database any longer
         self.away_since: datetime | None = None  # since when nothing can be begun
         self._reads_only = False  # of that time: whether only writing failed
         self._signals: defaultdict[str, Signal] = defaultdict(lambda: Signal(self._watch))
         self._watching: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()  # the pulse ends between two looks, for a look that is cut loses its connection
+        self._opened: WeakSet[aiosqlite.Connection] = WeakSet()
         self._seen: int | str | None = None  # by what the next look tells whether anything was changed
+        if self.is_sqlite:
+            for engine in self.engines:
+                _prepare_sqlite(engine, busy_seconds, self._opened)
         self.reads = self.writes = 0  # transactions that were begun
         # Writers of one process stand in line here instead of polling for SQLite's lock.
         self._writing = asyncio.Lock()
@@ -238,7 +247,7 @@ class Database:
             self._watching = asyncio.create_task(self._pulse(), name="database-pulse")
 
     async def _pulse(self) -> None:
-        while True:
+        while not self._closing.is_set():
             try:
                 before, self._seen = self._seen, await self._version()
             except Exception as error:  # noqa: BLE001 - what was changed meanwhile is seen once it can be looked at again
@@ -248,7 +257,9 @@ class Database:
                 if self._seen != before:
                     for signal in self._signals.values():
                         signal.notify()
-            await asyncio.sleep(PULSE_SECONDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PULSE_SECONDS):
+                    await self._closing.wait()
 
     async def _version(self) -> int | str:
         """Return what changes when another process has changed something.
@@ -422,13 +433,28 @@ class Database:
             return given
 
     async def close(self) -> None:
+        """Close all connections. It may be used again afterwards.
+
+        Each connection to SQLite works in a thread. If a task is cancelled in the midst of a statement, or while a
+        connection is made, the pool forgets the connection and its thread stays: the process would never end, or the
+        thread would fail because the loop is closed before it. So the threads are ended here.
+        """
+        self._closing.set()
         if self._watching is not None:
+            await asyncio.wait([self._watching], timeout=CLOSING_SECONDS)
             self._watching.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._watching
             self._watching = None
-        await self.engine.dispose()
-        await self._writer.dispose()
+        pools = [cast("QueuePool", engine.pool) for engine in self.engines]
+        for engine in self.engines:
+            await engine.dispose()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSING_SECONDS):
+                while any(pool.checkedout() for pool in pools):  # noqa: ASYNC110 - the pool tells nobody
+                    await asyncio.sleep(0.01)
+        ended = [connection.stop() for connection in self._opened if connection._running]
+        if ended:
+            await asyncio.wait(filter(None, ended), timeout=CLOSING_SECONDS)
+        self._closing.clear()
 
 
 @contextmanager

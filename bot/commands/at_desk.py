@@ -23,7 +23,7 @@ def with_desk(call: Callable[[Desk, Actor], Awaitable[T]]) -> tuple[T, Lang]:
     from bot.desk.desk import Desk
     from bot.desk.house import House
     from bot.knowledge import own_entries
-    from scheduler.runs import RunService
+    from scheduler.runs.service import RunService
 
     settings = settings_from()
 

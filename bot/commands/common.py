@@ -133,7 +133,7 @@ def log_of_terminal(settings: Settings) -> None:
 
 def _same_host(settings: Settings) -> PhonedeskError | None:
     """The error of a process that has our name, where there is one: its log file is not what is to be changed."""
-    from scheduler.dbos_queue import ProcessLock
+    from scheduler.runs.queue import ProcessLock
 
     name = settings.queue.executor_id
     path = settings.data_dir / f"{name}.lock"

@@ -72,7 +72,7 @@ async def _headless(
     from bot.demo.world import demo_world
     from bot.running import run_here
     from bot.terminal.live import LiveRuns, outcome_line
-    from scheduler.ports import StoredHuman
+    from scheduler.runs.human import StoredHuman
 
     check_task(task)
     if tree == "off":

@@ -92,7 +92,7 @@ async def _run(
     from bot.terminal.ask import TerminalHuman
     from bot.terminal.live import LiveRuns, left_open, outcome_line, timings_line
     from bot.terminal.waiting import WaitedFor, waiting_line
-    from scheduler.ports import StoredHuman
+    from scheduler.runs.human import StoredHuman
 
     words = texts(settings.lang)
     console = Console(stderr=as_json)

@@ -85,7 +85,7 @@ async def _sweep(settings: Settings, order: SweepOrder, task: str, device: str, 
     from bot.sweeping import sweep_here
     from bot.terminal.ask import TerminalHuman
     from bot.terminal.live import LiveRuns, left_open, outcome_line
-    from scheduler.ports import StoredHuman
+    from scheduler.runs.human import StoredHuman
 
     said = texts(settings.lang)
     console = Console(stderr=as_json)

@@ -14,7 +14,7 @@ from bot.desk.actors import Actor, BadRequest, ChatRef, Role, not_one_of
 from bot.desk.digest_views import Addressee, AlertView, Bar, DigestSetting, DigestView, Lang, ModelShare, Often, Period
 from bot.desk.house import TELEGRAM, DeskService, chat_data, chat_ref, telegram_chat
 from bot.desk.people import actor_of
-from scheduler.digests import DigestChat
+from scheduler.jobs.digests import DigestChat
 from storage.answers import FAILED, FORGOTTEN, SENT, SKIPPED, UNKNOWN
 from storage.digests import DigestChatRow, Digests
 from storage.figures import AskedRow, Figures, ModelUsage, Span, Usage

@@ -22,8 +22,8 @@ from bot.desk.learning_views import ShownChats
 from bot.desk.pairing import Pace
 from bot.desk.phonebook import PhoneBook
 from knowledge.embedded import EmbeddedKnowledge
-from scheduler.hosts import Fleet
-from scheduler.runs import RunService
+from scheduler.runs.host import Fleet
+from scheduler.runs.service import RunService
 from scheduler.times import parse_zone
 from storage.cards import CardRow, Cards
 from storage.engine import Database

@@ -17,7 +17,7 @@ from agent_core.screen.marks import to_jpeg
 from bot.desk.actors import Actor, BadRequest, Role
 from bot.desk.house import DeskService, no_phone
 from bot.desk.views import PhoneView
-from scheduler.hosts import ANSWER_SECONDS
+from scheduler.runs.host import ANSWER_SECONDS
 from storage.hosts import FAILED, GONE, USABLE, HostPhone, Hosts
 from storage.leases import Leases
 

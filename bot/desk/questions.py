@@ -12,7 +12,7 @@ from bot.desk.house import TELEGRAM, DeskService, card_message, chat_data, chat_
 from bot.desk.views import AnswerResult, QuestionView
 from knowledge.alike import alike
 from knowledge.entries import Entry
-from scheduler.deadlines import AT_DEADLINE
+from scheduler.jobs.deadlines import AT_DEADLINE
 from storage.cards import QUESTION, Cards
 from storage.events import Events
 from storage.people import People

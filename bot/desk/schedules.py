@@ -20,7 +20,7 @@ from bot.desk.runs import DeskRuns
 from bot.desk.schedules_views import NO_WISH, LastTick, ScheduleNews, ScheduleView, ScheduleWish, What
 from bot.desk.sweeps import check_tags
 from bot.desk.views import RunStatus, RunView
-from scheduler.priorities import PERSON
+from scheduler.runs.line import PERSON
 from scheduler.sweeps.order import read_task as read_sweep
 from scheduler.times import parse_quiet, parse_schedule, parse_zone
 from scheduler.times.natural import understand, windows_of

@@ -24,7 +24,7 @@ from bot.knowledge import build_knowledge
 from bot.settings.layers import Settings
 from bot.settings.loading import load
 from knowledge.embedded import EmbeddedKnowledge
-from scheduler.runs import RunService
+from scheduler.runs.service import RunService
 from simulator.model.server import MODEL_NAME
 from simulator.phone.apps.looks import DEFAULT_LOOKS, LOOKS
 from simulator.phone.assembly import CHECKED

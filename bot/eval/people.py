@@ -12,7 +12,7 @@ from bot.desk.actors import Actor, Role
 from bot.desk.desk import Desk
 from bot.desk.views import QuestionView
 from bot.eval.scenario import PersonPart
-from scheduler.ports import StoredHuman
+from scheduler.runs.human import StoredHuman
 from storage.engine import MISSED_SECONDS, Database
 
 HOLD_SECONDS = 30.0  # longer than any answer takes

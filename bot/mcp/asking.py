@@ -24,8 +24,8 @@ from bot.mcp.client import Client, form_of
 from bot.mcp.pictures import reply_of
 from bot.terminal.ask import TerminalHuman
 from bot.terminal.console import Console
-from scheduler.deadlines import AT_DEADLINE, NO_TIMES, QuestionTimes, answer_at_deadline
-from scheduler.ports import given_answer, store_question
+from scheduler.jobs.deadlines import AT_DEADLINE, NO_TIMES, QuestionTimes, answer_at_deadline
+from scheduler.runs.human import given_answer, store_question
 from storage.engine import MISSED_SECONDS, Database
 from storage.events import Events
 from storage.questions import OPEN, Questions

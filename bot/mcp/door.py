@@ -17,7 +17,7 @@ from bot.settings.sections import McpSettings
 
 if TYPE_CHECKING:
     from bot.app import Core
-    from scheduler.worker import Worker
+    from scheduler.runs.worker import Worker
 
 log = structlog.get_logger(__name__)
 

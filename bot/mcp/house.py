@@ -24,9 +24,10 @@ from bot.mcp.asking import Terminal
 from bot.mcp.stopping import Calls, Stopper
 from bot.settings.layers import Settings
 from bot.settings.sections import McpSettings
-from scheduler.hosts import Fleet
-from scheduler.runs import RunService
-from scheduler.worker import HeldLease, Worker, lease_of
+from scheduler.runs.host import Fleet
+from scheduler.runs.lease import HeldLease, lease_of
+from scheduler.runs.service import RunService
+from scheduler.runs.worker import Worker
 from storage.leases import Leases
 from storage.runs import Runs
 

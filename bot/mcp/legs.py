@@ -27,10 +27,10 @@ from bot.mcp.pictures import Captions
 from bot.mcp.results import Shot, StopReason, TaskResult, agent_action, info_action, stop_reason
 from bot.mcp.stopping import Stopper
 from bot.mcp.story import Story, Wanted
-from bot.running import stopped_by_row
-from scheduler.parking import park, store_end
-from scheduler.signals import Reason
-from scheduler.worker import HeldLease, said
+from scheduler.runs.lease import HeldLease
+from scheduler.runs.outcome import outcome_of, said, store_outcome
+from scheduler.runs.parking import park
+from scheduler.runs.stop import Reason, StopRequests
 from storage.runs import Runs
 
 ASKING_STEP = frozenset({"interact", "take_over", "tap"})  # a step with one of these may itself be the question
@@ -200,7 +200,7 @@ class Legs:
         settings = core.agent_settings(lang=session.lang, max_steps=session.max_steps)
         prepare = partial(_begin_clean, device, lease, session) if leg.fresh else None
         human, number = self._human(leg), leg.number
-        async with stopped_by_row(self._core.db, session.run_id, lease.stop):
+        async with StopRequests(self._core.db).heard(session.run_id, lease.stop):
             await attempt(core, device, session, settings, lease, human=human, store=story, leg=number, prepare=prepare)
 
     def _human(self, leg: Leg) -> Human:
@@ -228,7 +228,7 @@ class Legs:
 
     async def close(self, leg: Leg) -> None:
         """Store how the leg ended."""
-        await store_end(self._runs, leg.session, leg.number)
+        await store_outcome(self._runs, leg.session.run_id, leg.number, outcome_of(leg.session))
 
     def told(self, leg: Leg, size: tuple[int, int], *, cut: bool = False) -> TaskResult:
         """``cut``: the phone was lost, or something failed, while it was at work."""

@@ -15,7 +15,7 @@ from typing import TypeVar
 import anyio
 
 from agent_core.errors import PhonedeskError
-from scheduler.signals import Reason, StopSignal
+from scheduler.runs.stop import Reason, StopSignal
 
 T = TypeVar("T")
 

@@ -20,7 +20,7 @@ from bot.mcp.legs import Leg, Legs, asked_after_last_step, end_by
 from bot.mcp.results import TaskResult
 from bot.mcp.stopping import Stopper
 from bot.mcp.texts import say
-from scheduler.ports import given_answer
+from scheduler.runs.human import given_answer
 from scheduler.sweeps.order import read_task
 from storage.leases import Leases
 from storage.questions import OPEN, Questions

@@ -7,7 +7,7 @@ from agent_core.devices.adb.device import AdbDevice
 from agent_core.errors import ActionFailed
 from agent_core.run import Touches
 from bot.app import Core
-from scheduler.worker import HeldLease
+from scheduler.runs.lease import HeldLease
 from storage.ledger import StoredLedger
 
 

@@ -27,7 +27,7 @@ from bot.telegram.options import TelegramOptions
 from bot.telegram.outbox import Outbox
 from bot.telegram.parcel import Parcel, Topic
 from bot.telegram.updates import CHANNEL
-from scheduler.quiet import URGENT
+from scheduler.times.quiet import URGENT
 from storage.questions import MOST_REMINDERS
 from storage.uncut import whole
 

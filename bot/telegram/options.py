@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from agent_core.proxies import ProxySetting, Route
-from scheduler.quiet import Quiet
+from scheduler.times.quiet import Quiet
 
 TELEGRAM_PROXY = ProxySetting("PHONEDESK_TELEGRAM__PROXY")  # of whoever says nothing of proxies
 

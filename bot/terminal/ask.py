@@ -13,7 +13,7 @@ from bot.desk.views import QuestionView
 from bot.terminal.console import Console
 from bot.terminal.lines import drop_typed, read_line
 from bot.terminal.render import panel
-from scheduler.ports import given_answer, store_question
+from scheduler.runs.human import given_answer, store_question
 from storage.engine import Database
 from storage.events import Events
 from storage.questions import Questions

@@ -19,11 +19,11 @@ from agent_core.screen.compare import same_name
 from agent_core.screen.reader import ScreenReader
 from agent_core.sweep import Aside, ListMemory, LookOutcome, SetAside, UnreadLook, Waiting, look_for_unread
 from agent_core.sweep.look import SweptDevice
-from scheduler.priorities import ASKED_SWEEP, SWEEP, WATCH
-from scheduler.quiet import quiet_of
+from scheduler.runs.line import ASKED_SWEEP, SWEEP, WATCH
+from scheduler.runs.outcome import LegOutcome
 from scheduler.sweeps.order import BY_WATCH, SweepOrder, reply_to
 from scheduler.sweeps.plan import Left, Plan, Rules, owed, plan
-from scheduler.worker import LegOutcome
+from scheduler.times.quiet import quiet_of
 from storage.contacts import Contacts
 from storage.engine import Database
 from storage.questions import OPEN, QuestionRow, Questions

@@ -5,12 +5,19 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
-from datetime import datetime, time
+from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from agent_core.errors import InputRejected
+from agent_core.session import QuestionKind
+from scheduler.times.zones import parse_zone
 
 _QUIET = re.compile(r"(\d{1,2}):(\d{2})\s*[-–—~]\s*(\d{1,2}):(\d{2})")
+
+
+# A customer has half of an answer, or perhaps none: the longer it lasts the worse. Everything else can wait for the
+# morning, and what its deadline does harms nobody.
+URGENT = frozenset({QuestionKind.DELIVERY_UNKNOWN, QuestionKind.REST_UNSENT})
 
 
 @dataclass(frozen=True)
@@ -44,3 +51,29 @@ def parse_quiet(text: str) -> QuietHours | None:
     raise InputRejected(
         f"Not quiet hours: {text!r}.", advice="Write them as 22:00-07:00.", key="bad_quiet", said=text.strip()
     )
+
+
+@dataclass(slots=True)
+class Quiet:
+    """The house's quiet hours: digests wait until they are over, and what must be said then is said without a sound.
+
+    ``hours`` None: never quiet. All of a process share one: they change with its settings."""
+
+    hours: QuietHours | None
+    zone: ZoneInfo
+
+    def holds(self, moment: datetime) -> bool:
+        return self.hours is not None and self.hours.holds(moment, self.zone)
+
+    def over(self, moment: datetime) -> datetime:
+        """The end of the quiet hours that ``moment`` lies in; ``moment`` itself where it lies in none."""
+        if self.hours is None or not self.holds(moment):
+            return moment
+        local = moment.astimezone(self.zone)
+        day = local.date() if local.time() < self.hours.end else local.date() + timedelta(days=1)
+        return datetime.combine(day, self.hours.end, tzinfo=self.zone).astimezone(moment.tzinfo)
+
+
+def quiet_of(hours: str, timezone: str) -> Quiet:
+    """``22:00-08:00`` in a zone (a name of the tz database); "" for never. InputRejected."""
+    return Quiet(parse_quiet(hours), parse_zone(timezone))

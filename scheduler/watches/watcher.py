@@ -21,12 +21,12 @@ from agent_core.screen.compare import same_name
 from agent_core.sweep import LookOutcome, UnreadLook, Waiting
 from agent_core.sweep.notes import noted
 from scheduler.clock import never
-from scheduler.periodic import Periodic
-from scheduler.priorities import WATCH
-from scheduler.quiet import quiet_of
+from scheduler.jobs.periodic import Periodic
+from scheduler.runs.line import WATCH
 from scheduler.sweeps.leg import contacts_of
 from scheduler.sweeps.order import BY_WATCH, SweepOrder, reply_to
 from scheduler.sweeps.plan import Chosen, Left, Rules, plan
+from scheduler.times.quiet import quiet_of
 from scheduler.watches.looks import at_work, looks_coming, start_look, use_since_look
 from scheduler.watches.order import KIND, read_watch
 from scheduler.watches.settling import Settling

@@ -146,24 +146,18 @@ class Runs:
             return {row.id: (row.stop_requested, row.hold) for row in await connection.execute(asked)}
 
     async def begin_leg(self, run_id: str, leg: int, *, serial: str) -> RunRow | None:
-        """The leg is at work on ``serial``. None: it is not this leg's turn (another leg, over, stopped).
-
-        A leg from a queue that is taken up again after its process died may begin a second time, under the next number:
-        should the first live after all, its turn is over. See ``RunRow.leg`` of what is given.
-        """
+        """Begin a due leg on ``serial``; None if it is not its turn: begun before, another leg's, over, stopped."""
         now = self._db.now()
-        again = sa.and_(runs.c.status == RUNNING, runs.c.host_leg == leg)  # not one that was added as begun
         statement = (
             sa.update(runs)
             .where(
                 runs.c.id == run_id,
                 runs.c.leg == leg,
-                sa.or_(runs.c.leg_due_at.is_not(None), runs.c.status == RUNNING),
-                runs.c.status.in_(ACTIVE),
+                runs.c.leg_due_at.is_not(None),
+                runs.c.status.in_((QUEUED, WAITING)),
             )
             .values(
                 status=RUNNING,
-                leg=sa.case((again, leg + 1), else_=leg),
                 serial=serial,
                 leg_due_at=None,
                 started_at=sa.func.coalesce(runs.c.started_at, now),
@@ -173,7 +167,11 @@ class Runs:
         async with self._db.write() as connection:
             row = (await connection.execute(statement)).mappings().one_or_none()
             if row is not None:
-                await tell_status(connection, self._db, run_id, put_back=None if row["leg"] == leg else "")
+                await tell_status(
+                    connection,
+                    self._db,
+                    run_id,
+                )
         self._notify()
         return None if row is None else RunRow(**row)
 

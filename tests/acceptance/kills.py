@@ -32,7 +32,7 @@ from agent_core.delivery.parts import in_parts
 from agent_core.ports import LedgerRow, ReplyState
 from agent_core.session import QuestionKind
 from knowledge.embedded import EmbeddedKnowledge, Entry
-from scheduler.runs import RunService
+from scheduler.runs.service import RunService
 from simulator.phone.apps.looks import DEFAULT_LOOKS, LOOKS, Look
 from simulator.phone.report import MessageReport
 from simulator.phone.scenario import ContactPart, MessagePart, Scenario

@@ -8,7 +8,7 @@ import pytest
 
 from bot.keeping import Backup, back_up
 from bot.settings.loading import load
-from scheduler.runs import RunService
+from scheduler.runs.service import RunService
 from storage.runs import RunRow, Runs
 from tests.acceptance.stage import ANSWER, TASK, Stage, stage, until_async
 

@@ -12,7 +12,7 @@ from agent_core.errors import DeviceOffline
 from bot.desk.actors import Actor, Role
 from bot.desk.desk import Desk
 from bot.desk.house import House
-from scheduler.hosts import Fleet
+from scheduler.runs.host import Fleet
 from storage.events import Events
 from storage.runs import RunRow
 from tests.acceptance.crowd import CrowdPhone, contact

@@ -36,7 +36,7 @@ import sqlalchemy as sa
 from agent_core.session import Choice, Question, QuestionKind, Session
 from bot.telegram.adapter import SECRET_HEADER, WEBHOOK_PATH
 from knowledge.embedded import EmbeddedKnowledge
-from scheduler.ports import StoredHuman
+from scheduler.runs.human import StoredHuman
 from simulator.telegram import FakeUser
 from simulator.telegram.world import Content, command_entities
 from storage.engine import Database

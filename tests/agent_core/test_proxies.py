@@ -17,8 +17,8 @@ from agent_core.ports import Record
 from agent_core.proxies import NONE, ProxySetting, checked_proxy, environment_secrets, secrets_of
 from agent_core.texts import told
 from knowledge.choosing import ModelChooser
-from tests.agent_core.planner.test_library import Nothing, quiet
 from tests.support.model_server import ScriptedModel
+from tests.support.planner import Nothing, quiet
 from tests.support.proxies import HttpProxy, SocksProxy, free_port
 
 NAME = "PHONEDESK_MODEL__PROXY"

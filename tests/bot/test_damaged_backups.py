@@ -25,8 +25,8 @@ from bot.settings.layers import Settings
 from bot.settings.loading import load
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import sample_entries
-from scheduler.dbos_queue import ProcessLock
-from scheduler.runs import RunService
+from scheduler.runs.queue import ProcessLock
+from scheduler.runs.service import RunService
 from storage.events import Events
 from storage.questions import Questions
 from storage.runs import RunRow, Runs

@@ -71,7 +71,7 @@ OF_PARTS = {"OwnWrong", "SettingsWrong", "ScenarioInvalid", "BrokenFiles", "Extr
 HANDED_ON = {  # what another error has said already
     ("bot/eval/suite.py", "PhonedeskError"),
     ("bot/settings/loading.py", "ConfigInvalid"),
-    ("scheduler/ports.py", "LeaseLost"),
+    ("scheduler/runs/human.py", "LeaseLost"),
     ("knowledge/importing/plan.py", "InputRejected"),
 }
 

@@ -20,8 +20,9 @@ from bot.knowledge import knowledge_file
 from bot.settings.layers import Settings
 from bot.settings.loading import load
 from knowledge.embedded import EmbeddedKnowledge
-from scheduler.dbos_queue import ProcessLock
-from scheduler.runs import Reconciler, RunService
+from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.queue import ProcessLock
+from scheduler.runs.service import RunService
 from storage.events import Events
 from storage.leases import Leases
 from storage.questions import Questions
@@ -104,7 +105,7 @@ async def test_what_was_backed_up_comes_back_and_what_was_not_over_is_held(setti
 
     db = await open_database(settings)  # nothing begins by itself, not with an answer either, until a person says so
     await Questions(db).answer("q", {"text": "yes"}, by="owner")
-    due = Reconciler(db, None)
+    due = Dispatcher(db, None)
     await due._tidy()
     assert await Runs(db).due() == []
     assert await RunService(db).resume(ids[1])

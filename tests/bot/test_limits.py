@@ -24,9 +24,9 @@ from bot.settings.layers import Settings
 from bot.settings.loading import load
 from bot.working import Legs
 from knowledge.choosing import ModelChooser
-from scheduler.hosts import Host
-from scheduler.ports import StoredRuns
-from scheduler.worker import HeldLease
+from scheduler.runs.host import Host
+from scheduler.runs.lease import HeldLease
+from scheduler.runs.store import StoredRuns
 from simulator.phone.assembly import CHECKED
 from storage.engine import Database
 from storage.events import Events

@@ -16,7 +16,7 @@ from bot.desk.people import new_code
 from bot.serving import server
 from bot.settings.layers import Settings
 from bot.settings.sections import DigestSettings, TelegramSettings
-from scheduler.ports import StoredRuns
+from scheduler.runs.store import StoredRuns
 from simulator.telegram import Chat, FakeTelegram
 from storage.people import People
 from storage.runs import NewRun, Runs

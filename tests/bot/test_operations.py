@@ -15,9 +15,9 @@ from bot.serving import Server, server
 from bot.settings.files import CONFIG_FILE
 from bot.settings.layers import Settings
 from storage.runs import RunRow
-from tests.bot.web.test_metrics import Samples, key, samples
 from tests.support.lab import do
 from tests.support.model_server import ScriptedModel
+from tests.support.prometheus import Samples, key, samples
 
 TASK = "QQ回复联系人11"
 KEY = "key-of-the-other-model"

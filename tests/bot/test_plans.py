@@ -20,7 +20,7 @@ from bot.desk.history_views import HistoryAsked
 from bot.planning import ReplyState, reply_state
 from bot.settings.sections import PlannerSettings
 from bot.web.keys import actor_of_key
-from scheduler.runs import Reconciler
+from scheduler.runs.dispatcher import Dispatcher
 from storage.leases import Leases
 from storage.plans import Conversations
 from storage.questions import Questions
@@ -178,7 +178,7 @@ async def test_a_plan_that_another_host_took_for_dead_ends_here_too(
                 await connection.execute(
                     sa.update(runs_table).values(started_at=house.core.db.now() - timedelta(hours=1))
                 )
-            await Reconciler(house.core.db, None, worker=house.planning._worker).once()
+            await Dispatcher(house.core.db, None, worker=house.planning._worker).once()
             assert [row.status for row in await runs.find()] == ["running"]  # not by its own host
             monkeypatch.setattr("bot.plans.BEAT_SECONDS", 0.1)
             assert await runs.revive(older_than=timedelta(seconds=30)) == [plan.id]

@@ -21,8 +21,8 @@ from bot.plan_state import SessionBusy
 from bot.planning import PlanExecutor, PlanPlace
 from bot.plans import PlanService
 from bot.web.keys import actor_of_key
-from scheduler.runs import RunService
-from scheduler.worker import Worker
+from scheduler.runs.service import RunService
+from scheduler.runs.worker import Worker
 from storage.leases import Leases
 from storage.plans import Conversations
 from storage.questions import Questions

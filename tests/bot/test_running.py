@@ -21,9 +21,10 @@ from bot.app import Core, open_core
 from bot.demo.world import demo_world
 from bot.running import run_here, stopped_by_interrupt
 from bot.working import listing
-from scheduler.hosts import Host
-from scheduler.ports import StoredHuman, StoredRuns
-from scheduler.signals import Reason, StopSignal
+from scheduler.runs.host import Host
+from scheduler.runs.human import StoredHuman
+from scheduler.runs.stop import Reason, StopSignal
+from scheduler.runs.store import StoredRuns
 from storage.contacts import Contacts, NewContact
 from storage.events import Events
 from storage.leases import Leases

@@ -10,9 +10,11 @@ import asyncio
 import sys
 from pathlib import Path
 
-from scheduler.dbos_queue import DbosQueue
-from scheduler.runs import Reconciler
-from scheduler.worker import HeldLease, LegOutcome, Worker
+from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.lease import HeldLease
+from scheduler.runs.outcome import LegOutcome
+from scheduler.runs.queue import DbosQueue
+from scheduler.runs.worker import Worker
 from storage.engine import Database
 from storage.runs import ACTIVE, Runs
 
@@ -44,15 +46,15 @@ async def main(folder: Path, executor: str) -> None:
     queue.claim()
     await worker.take_back()
     await queue.start(worker.run_leg)
-    reconciler = Reconciler(db, queue, worker=worker, every_seconds=0.2)
-    await reconciler.start()
+    dispatcher = Dispatcher(db, queue.enqueue, worker=worker, every_seconds=0.2)
+    await dispatcher.start()
     print("started", flush=True)  # noqa: T201 - read by the test
     while True:
         waiter = db.signal("runs").waiter()
         if not await runs.find(statuses=ACTIVE):
             break
         await waiter.wait(0.5)
-    await reconciler.stop()
+    await dispatcher.stop()
     await worker.drain(5)
     await queue.stop()
     await db.close()

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from scheduler.alerts import FORGOTTEN, AlertTimes, AlertWatch, PhonesSeen, Probe
+from scheduler.jobs.alerts import FORGOTTEN, AlertTimes, AlertWatch, PhonesSeen, Probe
 from storage.engine import Database
 from storage.events import Events
 from storage.runs import NewRun, Runs

@@ -14,9 +14,12 @@ import pytest
 from dbos import DBOS
 
 from agent_core.errors import ConfigInvalid
-from scheduler.dbos_queue import DbosQueue, ProcessLock
-from scheduler.runs import Reconciler, RunService
-from scheduler.worker import HeldLease, LegOutcome, Worker
+from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.lease import HeldLease
+from scheduler.runs.outcome import LegOutcome
+from scheduler.runs.queue import DbosQueue, ProcessLock
+from scheduler.runs.service import RunService
+from scheduler.runs.worker import Worker
 from storage.engine import Database, utc_now
 from storage.leases import Leases
 from storage.runs import Runs
@@ -174,6 +177,36 @@ async def test_legs_are_handed_out_once_and_the_loop_is_left_in_order(tmp_path: 
             await queue.enqueue("run-x-leg-1")
 
 
+async def test_a_leg_that_could_not_begin_is_tried_again_until_the_queue_stops(tmp_path: Path, queue_url: str) -> None:
+    """The database was away, say. What is still tried at the end is handed out at the next start."""
+    tries: list[str] = []
+    done = asyncio.Event()
+
+    async def work(leg: str) -> None:
+        tries.append(leg)
+        if leg == "run-a-leg-2" or len(tries) == 1:
+            raise ConnectionError("away")
+        done.set()
+
+    queue = make_queue(tmp_path, queue_url)
+    await queue.start(work)
+    async with asyncio.timeout(LIMIT):
+        await queue.enqueue("run-a-leg-1")
+        await done.wait()
+        assert tries == ["run-a-leg-1"] * 2
+        await queue.enqueue("run-a-leg-2")
+        while "run-a-leg-2" not in tries:
+            await asyncio.sleep(0.01)
+        await queue.stop()
+        before = len(tries)
+        queue = make_queue(tmp_path, queue_url)
+        await queue.start(work)
+        while len(tries) == before:
+            await asyncio.sleep(0.01)
+    await queue.stop()
+    assert set(tries[2:]) == {"run-a-leg-2"}
+
+
 async def test_threads_work_while_the_queue_stops(tmp_path: Path) -> None:
     """A host still looks at its phones then."""
     queue = make_queue(tmp_path)
@@ -228,8 +261,8 @@ async def test_stop_on_the_durable_queue_and_the_next_run(tmp_path: Path) -> Non
     service = RunService(db, worker=worker)
     queue = make_queue(tmp_path)
     await queue.start(worker.run_leg)
-    reconciler = Reconciler(db, queue, worker=worker)
-    await reconciler.start()
+    dispatcher = Dispatcher(db, queue.enqueue, worker=worker)
+    await dispatcher.start()
     first, second = await service.submit("task", serial="p1"), await service.submit("task", serial="p1")
     async with asyncio.timeout(LIMIT):
         await began.wait()
@@ -246,7 +279,7 @@ async def test_stop_on_the_durable_queue_and_the_next_run(tmp_path: Path) -> Non
     other = await service.get(second)
     assert other is not None
     assert other.status == "succeeded"
-    await reconciler.stop()
+    await dispatcher.stop()
     await queue.stop()
     await db.close()
 

@@ -14,8 +14,8 @@ from agent_core.devices.base import Window
 from agent_core.gate import Situation
 from agent_core.ports import Record
 from agent_core.session import NOBODY, AskedQuestion, GateState, Planned, Question, QuestionKind, RowMark, Session
-from scheduler.deadlines import AT_DEADLINE, QuestionTimes, QuestionWatch
-from scheduler.ports import StoredHuman, given_answer, store_question
+from scheduler.jobs.deadlines import AT_DEADLINE, QuestionTimes, QuestionWatch
+from scheduler.runs.human import StoredHuman, given_answer, store_question
 from storage.engine import Database
 from storage.events import EventRow, Events
 from storage.questions import OPEN, QuestionRow, Questions

@@ -12,9 +12,9 @@ import pytest
 import sqlalchemy as sa
 
 from agent_core.errors import InputRejected
-from scheduler.digests import DigestChat, DigestWatch, digest_times
-from scheduler.quiet import Quiet, quiet_of
+from scheduler.jobs.digests import DigestChat, DigestWatch, digest_times
 from scheduler.times.digest import DigestTime, parse_digest_time
+from scheduler.times.quiet import Quiet, quiet_of
 from storage.engine import Database
 from storage.events import Events
 from storage.tables import digests

@@ -10,14 +10,15 @@ from datetime import timedelta
 import pytest
 
 from agent_core.session import Question, QuestionKind, Session
-from scheduler.parking import LEFT_ALONE, may_go_home
-from scheduler.signals import Reason, StopSignal
-from scheduler.worker import HeldLease, LegOutcome
+from scheduler.runs.lease import HeldLease
+from scheduler.runs.outcome import LegOutcome
+from scheduler.runs.parking import LEFT_ALONE, may_go_home
+from scheduler.runs.stop import Reason, StopSignal
 from storage.engine import Database
 from storage.leases import Leases
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
-from tests.scheduler.test_worker import PHONE, SOON, Desk, desk
+from tests.scheduler.one_process import PHONE, SOON, Desk, desk
 
 
 class Steps:

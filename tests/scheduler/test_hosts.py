@@ -10,18 +10,20 @@ from datetime import timedelta
 import pytest
 
 from agent_core.errors import AdbNotFound, ConfigInvalid, DeviceOffline
-from scheduler.hosts import RETELL_SECONDS, Fleet, Host
-from scheduler.line import places
-from scheduler.priorities import PERSON, SCHEDULE, SWEEP, WATCH
-from scheduler.queue import LocalQueue
-from scheduler.runs import Reconciler, RunService
-from scheduler.worker import HeldLease, LegOutcome, Worker
+from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.host import RETELL_SECONDS, Fleet, Host
+from scheduler.runs.lease import HeldLease
+from scheduler.runs.line import PERSON, SCHEDULE, SWEEP, WATCH, places
+from scheduler.runs.outcome import LegOutcome
+from scheduler.runs.service import RunService
+from scheduler.runs.worker import Worker
 from storage.engine import Database
 from storage.events import Events
 from storage.hosts import FAILED, Hosts
 from storage.leases import LEASE_SECONDS, Leases
 from storage.runs import NewRun, RunRow, Runs
 from tests.storage.conftest import Clock
+from tests.support.queue import LocalQueue
 
 SOON = 10.0
 
@@ -37,7 +39,7 @@ class Machine:
         self.fleet = Fleet(db, wait=wait)
         self.worker = Worker(db, self._work, owner=name, may_begin=self._may_begin)
         self.queue = LocalQueue()
-        self.reconciler = Reconciler(db, self.queue, worker=self.worker, phones=self._here, fleet=self.fleet)
+        self.dispatcher = Dispatcher(db, self.queue.enqueue, worker=self.worker, phones=self._here, fleet=self.fleet)
 
     async def _listing(self) -> dict[str, str]:
         return self.phones
@@ -71,7 +73,7 @@ class Machine:
     async def look(self) -> list[str]:
         """One look at phones and runs, and the end of what was begun."""
         await self.host.look()
-        legs = await self.reconciler.once()
+        legs = await self.dispatcher.once()
         async with asyncio.timeout(SOON):
             while self.queue._tasks:
                 await asyncio.sleep(0)
@@ -206,9 +208,9 @@ async def test_nothing_is_given_up_before_the_first_look_at_the_phones(db: Datab
     await made.host.claim()
     await made.queue.start(made.worker.run_leg)
     assert not await made.host.may_begin(await row(db, run_id), made.fleet)
-    reconciler = Reconciler(db, made.queue, worker=made.worker, phones=here, fleet=made.fleet)
+    dispatcher = Dispatcher(db, made.queue.enqueue, worker=made.worker, phones=here, fleet=made.fleet)
     async with asyncio.timeout(SOON), asyncio.TaskGroup() as group:
-        group.create_task(reconciler.once())
+        group.create_task(dispatcher.once())
         await asked.wait()
         await made.host.look()
     await made.look()

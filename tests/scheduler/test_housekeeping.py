@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from structlog.testing import capture_logs
 
 from agent_core.ports import MessageKey
-from scheduler.housekeeping import Housekeeping
-from scheduler.runs import RunService
+from scheduler.jobs.housekeeping import Housekeeping
+from scheduler.runs.service import RunService
 from storage.engine import Database
 from storage.events import Events
 from storage.inbox import InboxTable

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from scheduler.periodic import Periodic
+from scheduler.jobs.periodic import Periodic
 from storage.engine import Signal
 
 

@@ -12,11 +12,14 @@ from agent_core.errors import LeaseLost
 from agent_core.ports import AnswerEvent, Event, MessageKey, ReplyState
 from agent_core.session import Question, QuestionKind, Session
 from agent_core.settings import new_session
-from scheduler.ports import StoredHuman, StoredRuns
-from scheduler.queue import LocalQueue, leg_id
-from scheduler.runs import Reconciler, RunService
-from scheduler.signals import Reason
-from scheduler.worker import HeldLease, LegOutcome, Worker
+from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.human import StoredHuman
+from scheduler.runs.lease import HeldLease
+from scheduler.runs.outcome import LegOutcome
+from scheduler.runs.service import RunService
+from scheduler.runs.stop import Reason
+from scheduler.runs.store import StoredRuns
+from scheduler.runs.worker import Worker, leg_id
 from storage.answers import Answers
 from storage.engine import Database
 from storage.events import Events
@@ -29,6 +32,7 @@ from tests.agent_core.paper import Clock as PaperClock
 from tests.agent_core.paper import Flaws, PaperPhone
 from tests.agent_core.stories import SETTINGS, PaperModel
 from tests.storage.conftest import Clock
+from tests.support.queue import LocalQueue
 
 PHONE = "phone-1"
 SOON = 10.0  # seconds after which a test that waits has failed
@@ -92,18 +96,18 @@ async def test_a_second_leg_of_a_run_waits_for_the_end_of_the_first(db: Database
 async def test_the_leg_that_was_replaced_is_ended_before_the_next_is_handed_out(db: Database, clock: Clock) -> None:
     work, queue = Work(), LocalQueue()
     worker = Worker(db, work, owner="host")
-    reconciler = Reconciler(db, queue, worker=worker)
+    dispatcher = Dispatcher(db, queue.enqueue, worker=worker)
     await queue.start(worker.run_leg)
     run_id = await RunService(db).submit("task", serial=PHONE)
-    assert await reconciler.once() == [leg_id(run_id, 1)]
+    assert await dispatcher.once() == [leg_id(run_id, 1)]
     await work.has(1)
     await replaced(db, clock, run_id)
-    assert await reconciler.once() == []
+    assert await dispatcher.once() == []
     async with asyncio.timeout(SOON):
         while worker.runs_at_work:
             await asyncio.sleep(0.001)
     assert work.ended == [(1, "lease_lost")], "it had not looked at its lease yet"
-    assert await reconciler.once() == [leg_id(run_id, 2)]
+    assert await dispatcher.once() == [leg_id(run_id, 2)]
     await work.has(2)
     work.release.set()
     await worker.drain(SOON)

@@ -4,89 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
 
 import pytest
 import sqlalchemy as sa
 
 from agent_core.errors import DeviceOffline, LeaseLost
 from agent_core.session import Question, QuestionKind, Session
-from scheduler.ports import StoredHuman
-from scheduler.queue import LocalQueue, leg_id, parse_leg_id
-from scheduler.runs import Reconciler, RunService
-from scheduler.worker import HeldLease, LegOutcome, LegWork, Worker, lease_of
+from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.human import StoredHuman
+from scheduler.runs.lease import HeldLease, lease_of
+from scheduler.runs.outcome import LegOutcome
+from scheduler.runs.service import RunService
+from scheduler.runs.worker import Worker, leg_id, parse_leg_id
 from storage.engine import Database
 from storage.events import Events
-from storage.hosts import Hosts
 from storage.leases import Leases
 from storage.questions import Questions
-from storage.runs import RunRow, Runs
+from storage.runs import Runs
 from storage.tables import runs as runs_table
+from tests.scheduler.one_process import PHONE, SOON, Desk, desk
 from tests.storage.conftest import Clock
-
-PHONE = "phone-1"
-SOON = 10.0  # seconds after which a test that waits has failed
-
-
-@dataclass
-class Desk:
-    """The parts of one process."""
-
-    db: Database
-    worker: Worker
-    queue: LocalQueue
-    reconciler: Reconciler
-    service: RunService
-    legs: list[tuple[str, int]] = field(default_factory=list)
-
-    async def run(self, run_id: str) -> RunRow:
-        found = await self.service.get(run_id)
-        assert found is not None
-        return found
-
-    async def until(self, run_id: str, *statuses: str) -> RunRow:
-        async with asyncio.timeout(SOON):
-            while True:
-                waiter = self.db.signal("runs").waiter()
-                run = await self.run(run_id)
-                if run.status in statuses:
-                    return run
-                await waiter.wait(0.5)
-
-    async def worker_idle(self) -> None:
-        """Until every leg has given its phone back."""
-        async with asyncio.timeout(SOON):
-            while self.worker.runs_at_work:
-                await asyncio.sleep(0.005)
-
-
-@asynccontextmanager
-async def desk(
-    db: Database, work: LegWork, *, owner: str = "host", phones: list[str] | None = None
-) -> AsyncIterator[Desk]:
-    legs: list[tuple[str, int]] = []
-
-    async def counted(run_id: str, leg: int, lease: HeldLease) -> LegOutcome:
-        legs.append((run_id, leg))
-        return await work(run_id, leg, lease)
-
-    async def attached() -> list[str]:
-        return phones or []
-
-    await Hosts(db).register(owner, owner)
-    worker = Worker(db, counted, owner=owner, watch_seconds=0.05)
-    queue = LocalQueue()
-    reconciler = Reconciler(db, queue, worker=worker, phones=None if phones is None else attached, every_seconds=0.05)
-    await queue.start(worker.run_leg)
-    await reconciler.start()
-    try:
-        yield Desk(db, worker, queue, reconciler, RunService(db, worker=worker), legs)
-    finally:
-        await reconciler.stop()
-        await worker.drain(0)
-        await queue.stop()
+from tests.support.queue import LocalQueue
 
 
 async def succeed(run_id: str, leg: int, lease: HeldLease) -> LegOutcome:
@@ -404,7 +343,7 @@ async def test_another_host_goes_on_with_the_run_of_a_dead_one(db: Database, clo
     await runs.begin_leg(run_id, 1, serial=PHONE)
     assert dead is not None
     async with desk(db, succeed) as one:
-        assert await one.reconciler.once() == []
+        assert await one.dispatcher.once() == []
         assert (await one.run(run_id)).status == "running"
         clock.move(seconds=31)
         assert (await one.until(run_id, "succeeded")).leg == 2
@@ -467,7 +406,7 @@ async def test_a_run_on_any_phone_gets_a_free_one(db: Database) -> None:
         ids = [await one.service.submit("task") for _ in range(3)]
         rows = [await one.until(run_id, "running") for run_id in ids[:2]]
         assert sorted(run.serial for run in rows) == ["p1", "p2"]
-        await one.reconciler.once()
+        await one.dispatcher.once()
         assert (await one.run(ids[2])).status == "queued"
         await one.service.request_stop(ids[0])
         assert (await one.until(ids[2], "running")).serial == rows[0].serial
@@ -480,24 +419,10 @@ async def test_a_run_whose_phone_is_away_is_told_so_after_a_while(db: Database, 
     async with desk(db, work, phones=[]) as one:
         named = await one.service.submit("task", serial=PHONE)
         any_phone = await one.service.submit("task")
-        assert await one.reconciler.once() == []
+        assert await one.dispatcher.once() == []
         clock.move(seconds=15)
         assert (await one.until(named, "failed")).message.startswith("phone-1 is not attached")
         assert (await one.until(any_phone, "failed")).message == "没有连接手机。"
-
-
-async def test_a_leg_that_the_queue_lost_gets_a_successor(db: Database, clock: Clock) -> None:
-    class Forgetful(LocalQueue):
-        async def enqueue(self, leg_id: str) -> None:
-            pass
-
-    reconciler = Reconciler(db, Forgetful())
-    run_id = await RunService(db).submit("task", serial=PHONE)
-    assert await reconciler.once() == [leg_id(run_id, 1)]
-    assert await reconciler.once() == []
-    clock.move(seconds=61)
-    assert await reconciler.once() == []
-    assert await reconciler.once() == [leg_id(run_id, 2)]
 
 
 async def test_after_a_failing_look_the_next_one_goes_on(db: Database) -> None:
@@ -512,14 +437,14 @@ async def test_after_a_failing_look_the_next_one_goes_on(db: Database) -> None:
 
     queue = Shaky()
     worker = Worker(db, succeed, owner="host")
-    reconciler = Reconciler(db, queue, worker=worker, every_seconds=0.01)
+    dispatcher = Dispatcher(db, queue.enqueue, worker=worker, every_seconds=0.01)
     await queue.start(worker.run_leg)
-    await reconciler.start()
+    await dispatcher.start()
     service = RunService(db)
     run_id = await service.submit("task", serial=PHONE)
-    one = Desk(db, worker, queue, reconciler, service)
+    one = Desk(db, worker, queue, dispatcher, service)
     await one.until(run_id, "succeeded")
-    await reconciler.stop()
+    await dispatcher.stop()
     await queue.stop()
 
 
@@ -532,13 +457,13 @@ async def test_start_delay_is_small(db: Database) -> None:
         return LegOutcome("succeeded")
 
     worker, queue = Worker(db, work, owner="host"), LocalQueue()
-    reconciler = Reconciler(db, queue, worker=worker, every_seconds=60)
+    dispatcher = Dispatcher(db, queue.enqueue, worker=worker, every_seconds=60)
     await queue.start(worker.run_leg)
-    await reconciler.start()
+    await dispatcher.start()
     async with asyncio.timeout(SOON):
         await RunService(db).submit("task", serial=PHONE)
         await began.wait()
-    await reconciler.stop()
+    await dispatcher.stop()
     await worker.drain(SOON)
     await queue.stop()
 

@@ -24,7 +24,7 @@ from storage.engine import Database
 from storage.questions import Questions
 from storage.runs import Runs
 from storage.schedules import NewSchedule, Schedules
-from tests.scheduler.test_outages import SOON, desk, steps_once
+from tests.scheduler.steps import SOON, desk, steps_once
 from tests.storage import postgres
 
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import sys
+import threading
 from datetime import datetime
 from pathlib import Path
 
@@ -205,3 +206,21 @@ async def test_what_is_the_databases_own_doing_is_away(tmp_path: Path) -> None:
             pass
     assert is_away(away.value)
     await gone.close()
+
+
+async def test_closing_cuts_no_look_at_other_processes(tmp_path: Path) -> None:
+    failed: list[threading.ExceptHookArgs] = []
+    hook, threading.excepthook = threading.excepthook, failed.append
+
+    async def watched(path: Path, seconds: float) -> None:
+        db = Database(f"sqlite:///{path}")
+        await db.signal("runs").waiter().wait(seconds)
+        await db.close()
+
+    try:
+        for number in range(60):
+            await asyncio.to_thread(asyncio.run, watched(tmp_path / "desk.db", number / 4000))
+        await asyncio.sleep(0.1)
+    finally:
+        threading.excepthook = hook
+    assert failed == []

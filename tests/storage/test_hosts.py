@@ -10,9 +10,9 @@ import sqlalchemy as sa
 from structlog.testing import capture_logs
 
 from agent_core.errors import ConfigInvalid
-from scheduler.hosts import Host
-from scheduler.runs import Reconciler
-from scheduler.worker import lease_of
+from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.host import Host
+from scheduler.runs.lease import lease_of
 from storage.engine import Database, utc_now
 from storage.hosts import DONE, DRAINING, ENDED, GONE, HostPhone, Hosts
 from storage.leases import LEASE_SECONDS, Leases
@@ -123,7 +123,7 @@ async def test_who_has_a_wrong_clock_takes_nobody_for_dead(db: Database, other_d
     assert run_id is not None
     assert await Leases(db).acquire("S1", "a", run_id) is not None
     assert await Runs(db).begin_leg(run_id, 1, serial="S1")
-    watching = Reconciler(other_db, None, phones=_nothing_here)
+    watching = Dispatcher(other_db, None, phones=_nothing_here)
     with capture_logs() as logs:
         await watching.once()
         await watching.once()

@@ -20,10 +20,10 @@ from bot.settings.loading import load
 from bot.web import layered_agent
 from bot.web.app import make_app, serving
 from bot.working import Legs, listing
-from scheduler.hosts import Host
-from scheduler.queue import LocalQueue
-from scheduler.runs import Reconciler, RunService
-from scheduler.worker import Worker
+from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.host import Host
+from scheduler.runs.service import RunService
+from scheduler.runs.worker import Worker
 from simulator.phone.assembly import CHECKED
 from simulator.phone.phone import VirtualPhone
 from simulator.phone.scenario import ContactPart, Scenario
@@ -34,6 +34,7 @@ from tests.support.adb import adb_server
 from tests.support.database import empty_sqlite
 from tests.support.lab import on_a_small_phone
 from tests.support.model_server import Chunks, Reply, Script, ScriptedModel
+from tests.support.queue import LocalQueue
 
 ZHANG = "张三"
 MEETING = "明天下午两点开会"
@@ -162,9 +163,9 @@ async def plan_house(
         await queue.start(worker.run_leg)
         stack.push_async_callback(queue.stop)
         stack.push_async_callback(worker.drain, 1.0)
-        reconciler = Reconciler(core.db, queue, worker=worker, every_seconds=0.2)
-        await reconciler.start()
-        stack.push_async_callback(reconciler.stop)
+        dispatcher = Dispatcher(core.db, queue.enqueue, worker=worker, every_seconds=0.2)
+        await dispatcher.start()
+        stack.push_async_callback(dispatcher.stop)
         planning = PlanService(core, worker, runs)
         stack.push_async_callback(planning.close)
         house = House(

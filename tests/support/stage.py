@@ -23,9 +23,10 @@ from bot.desk.actors import Actor, Role
 from bot.desk.desk import Desk
 from bot.desk.house import House
 from bot.desk.views import QuestionView, RunView
-from scheduler.deadlines import QuestionTimes
-from scheduler.ports import StoredHuman, StoredRuns
-from scheduler.runs import RunService
+from scheduler.jobs.deadlines import QuestionTimes
+from scheduler.runs.human import StoredHuman
+from scheduler.runs.service import RunService
+from scheduler.runs.store import StoredRuns
 from storage.engine import Database
 from storage.people import People
 from storage.phones import Phones

@@ -14,7 +14,7 @@ from agent_core.actions.dialects._build import TELLING
 from agent_core.actions.write import to_json
 from tests.acceptance.replies import BEGUN_IN_THE_PROMPT
 from tests.acceptance.replies_written import DIALECTS, written
-from tests.agent_core.actions.test_roundtrip import ACTIONS
+from tests.agent_core.actions.strategies import ACTIONS
 
 TAP = {"kind": "tap", "element": (500, 300)}
 URL = "https://kb.example.com/v1/datasets/7/retrieve"

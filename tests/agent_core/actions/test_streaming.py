@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.actions import Action, CallWatch, Dialect, complete_call_end, parse_reply, to_autoglm
-from tests.agent_core.actions.test_roundtrip import ACTIONS
+from tests.agent_core.actions.strategies import ACTIONS
 
 REPLIES: list[tuple[Dialect, str, str]] = [
     ("autoglm", '<think>finish(message="x")</think>\n<answer>do(action="Type", text="a\\"b) c")', "</answer>"),

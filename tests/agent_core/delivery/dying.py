@@ -7,6 +7,19 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
+from tests.support.lab import ASK, FINISH
+
+ACTS = frozenset({"tap", "key", "clear", "type", "keyboard"})
+WRITES = frozenset({"open", "plan", "advance"})
+TELLING = frozenset({"save"})
+# What a reply does to the world, in order, from a chat that is in front; ``test_crashes`` keeps this list true.
+REPLY = [
+    *("kept_awake", "open", "plan", "save"),
+    *("keyboard", "advance", "tap", "clear", "type"),
+    *("advance", "tap", "advance"),
+    *("save", "save", "save"),
+]
+
 
 class Killed(BaseException):
     """kill -9: no handler may do anything that reaches the outside."""
@@ -66,3 +79,9 @@ class _Mortal:
         finally:
             if not self._reaper.dead:
                 await inner.__aexit__(None, None, None)
+
+
+def sensible(body: dict[str, Any]) -> str:
+    """Finishes once it is told that the answer is sent."""
+    told = str(body["messages"][-1])
+    return FINISH if any(words in told for words in ("已经发送给", "已在聊天里看到")) else ASK

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from agent_core.session import Answer, Question, QuestionKind, Session, Status
-from tests.agent_core.delivery.dying import Killed, Reaper, mortal
-from tests.support.lab import ANSWER, ASK, FINISH, Lab, People
+from tests.agent_core.delivery.dying import ACTS, REPLY, TELLING, WRITES, Killed, Reaper, mortal, sensible
+from tests.support.lab import ANSWER, Lab, People
 from tests.support.model_server import ScriptedModel
-
-ACTS = frozenset({"tap", "key", "clear", "type", "keyboard"})
-WRITES = frozenset({"open", "plan", "advance"})
-TELLING = frozenset({"save"})
-# What a reply does to the world, in order, from a chat that is in front; the test below keeps this list true.
-REPLY = [
-    *("kept_awake", "open", "plan", "save"),
-    *("keyboard", "advance", "tap", "clear", "type"),
-    *("advance", "tap", "advance"),
-    *("save", "save", "save"),
-]
 
 
 class Truthful(People):
@@ -35,12 +22,6 @@ class Truthful(People):
         if question.kind is not QuestionKind.DELIVERY_UNKNOWN:
             return None
         return Answer(choice="arrived" if self.lab.sent else "not_arrived", by="店长")
-
-
-def sensible(body: dict[str, Any]) -> str:
-    """Finishes once it is told that the answer is sent."""
-    told = str(body["messages"][-1])
-    return FINISH if any(words in told for words in ("已经发送给", "已在聊天里看到")) else ASK
 
 
 async def leg(lab: Lab, session: Session | None, reaper: Reaper | None = None) -> Session:

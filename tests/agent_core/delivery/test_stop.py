@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from scheduler.signals import Reason, StopSignal
-from tests.agent_core.delivery.dying import Reaper, mortal
-from tests.agent_core.delivery.test_crashes import ACTS, REPLY, TELLING, WRITES
+from scheduler.runs.stop import Reason, StopSignal
+from tests.agent_core.delivery.dying import ACTS, REPLY, TELLING, WRITES, Reaper, mortal
 from tests.support.lab import ANSWER, ASK, FINISH, Lab
 from tests.support.model_server import ScriptedModel
 

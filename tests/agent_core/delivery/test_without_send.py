@@ -18,8 +18,7 @@ from agent_core.session import Answer, QuestionKind, Session, Status
 from simulator.phone.apps.looks import LOOKS
 from simulator.phone.scenario import ContactPart, MessagePart, Scenario
 from simulator.phone.world import ContactKind
-from tests.agent_core.delivery.dying import Killed, Reaper, mortal
-from tests.agent_core.delivery.test_crashes import sensible
+from tests.agent_core.delivery.dying import Killed, Reaper, mortal, sensible
 from tests.support.lab import ANSWER, FINISH, Lab, People, do, lab
 from tests.support.model_server import Script, ScriptedModel
 

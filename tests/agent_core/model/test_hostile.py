@@ -17,8 +17,8 @@ from agent_core.planner.planner import Planner
 from agent_core.ports import Record
 from knowledge.choosing import ModelChooser
 from simulator.model.hostile import ATTACKS, HostileModel
-from tests.agent_core.planner.test_library import Nothing, quiet
 from tests.support.child import Child
+from tests.support.planner import Nothing, quiet
 
 TIMEOUT = 1.0  # seconds, as configured
 MOST_SECONDS = TIMEOUT + 5

@@ -6,9 +6,8 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import agent_core.planner
 from agent_core.errors import ModelError
@@ -18,6 +17,7 @@ from agent_core.planner import Executor, Order, PlanDone, phone_tools
 from agent_core.planner.base import PlanEvent, PlanFailed
 from agent_core.planner.planner import Planner
 from tests.support.model_server import Break, Chunks, Script, ScriptedModel, Status, Text
+from tests.support.planner import Nothing, quiet
 
 
 class Counting(Meter):
@@ -31,23 +31,6 @@ class Counting(Meter):
 
     async def count(self, model: str, usage: Usage) -> None:
         self.counted.append(usage)
-
-
-class Nothing:
-    """A conversation that is not kept."""
-
-    async def items(self, limit: int | None = None) -> list[dict[str, Any]]:
-        return []
-
-    async def add(self, items: Sequence[Mapping[str, Any]]) -> None: ...
-
-    async def pop(self) -> dict[str, Any] | None:
-        return None
-
-    async def clear(self) -> None: ...
-
-
-async def quiet(event: PlanEvent) -> None: ...
 
 
 async def test_an_endpoint_that_refuses_to_count_is_asked_without() -> None:

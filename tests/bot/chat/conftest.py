@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.bot.desk.conftest import shop, url
 from tests.support.stage import Stage, open_stage, still
 from tests.support.talker import Talker, talker
+
+__all__ = ["shop", "url"]
 
 
 @pytest.fixture

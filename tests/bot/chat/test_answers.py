@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from agent_core.ports import AnswerEvent, Event, Record, ReplyState
 from agent_core.session import ReplyRecord, Session, Status
 from bot.chat.answers import Asking, read_asking
-from bot.chat.cards import Button, run_card
-from bot.chat.conversation import Conversation, Incoming, Person, Said
+from bot.chat.cards import run_card
 from bot.chat.texts import texts
-from bot.desk.actors import Actor, ChatRef, MessageRef, Role
+from bot.desk.actors import MessageRef, Role
 from bot.desk.answers_views import AnswersAsked
 from bot.desk.desk import Desk
-from bot.desk.people import new_code
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import make_entry
-from scheduler.ports import StoredRuns
+from scheduler.runs.store import StoredRuns
 from storage.answers import Answers
-from storage.people import People
 from storage.runs import NewRun, Runs
-from tests.bot.desk.conftest import PHONE, Shop, make_shop, shop, url
-from tests.support.talker import shown
-
-__all__ = ["make_shop", "shop", "url"]  # fixtures
+from tests.bot.chat.member import Member, member
+from tests.bot.desk.conftest import PHONE, Shop
 
 SENT = AnswerEvent(
     1, "qq", "11", "怎么退货？", ReplyState.SENT, "退货",
@@ -37,51 +31,9 @@ SENT = AnswerEvent(
 )  # fmt: skip
 
 
-@dataclass
-class Talker:
-    """A paired person in front of a private chat. ``said`` is the last thing that came back."""
-
-    shop: Shop
-    actor: Actor
-    said: Said = field(default_factory=Said)
-    number: int = 0
-
-    @property
-    def chat(self) -> ChatRef:
-        return ChatRef("telegram", self.actor.user_id)
-
-    async def hear(self, **incoming: Any) -> str:
-        self.number += 1
-        person = Person(self.actor.user_id, self.actor.name, "zh")
-        key = incoming.pop("key", f"{self.actor.user_id}-{self.number}")
-        conversation = Conversation(self.shop.desk, clock=self.shop.clock)
-        self.said = await conversation.handle(Incoming(person=person, chat=self.chat, key=key, **incoming))
-        return shown(self.said)
-
-    async def say(self, text: str) -> str:
-        return await self.hear(kind="text", text=text, message_id="5")
-
-    async def tap(self, action: str, **more: Any) -> str:
-        assert len(action.encode()) <= 64
-        return await self.hear(kind="button", action=action, reply_to=MessageRef(self.chat, "77"), **more)
-
-    @property
-    def buttons(self) -> list[Button]:
-        return [button for message in self.said.messages for row in message.card.buttons for button in row]
-
-    def action(self, label: str) -> str:
-        return next(button.action for button in self.buttons if label in button.label)
-
-
-async def talker(shop: Shop, role: Role, name: str = "") -> Talker:
-    code = await new_code(shop.db, role, created_by="test")
-    number = str(await People(shop.db).count() + 1)
-    return Talker(shop, await shop.desk.people.pair("telegram", number, name or role.value, "zh", code))
-
-
 @pytest.fixture
-async def owner(shop: Shop) -> Talker:
-    return await talker(shop, Role.OWNER, "Desk A")
+async def owner(shop: Shop) -> Member:
+    return await member(shop, Role.OWNER, "Desk A")
 
 
 async def tell(shop: Shop, event: AnswerEvent, run_id: str = "r1", picture: bytes | None = None) -> str:
@@ -117,14 +69,14 @@ def test_what_can_be_asked_for(rest: str, read: Asking) -> None:
     assert read_asking(rest) == read
 
 
-async def test_nothing_there_yet(owner: Talker) -> None:
+async def test_nothing_there_yet(owner: Member) -> None:
     assert (await owner.say("/answers")).startswith("还没有问答记录。\n可以写：/answers 今天")
     assert "没有符合条件的问答。" in await owner.say("/answers 今天 差评")
     assert "这段时间没有知识库答不上的问题。" in await owner.say("问答记录 未答")
     assert "没看懂这个时间" in await owner.say("/answers 9999-12-31")
 
 
-async def test_pages_of_ten_with_buttons(shop: Shop, owner: Talker) -> None:
+async def test_pages_of_ten_with_buttons(shop: Shop, owner: Member) -> None:
     await many(shop, 23)
     said = await owner.say("/answers")
     assert said.startswith(
@@ -142,7 +94,7 @@ async def test_pages_of_ten_with_buttons(shop: Shop, owner: Talker) -> None:
     assert [button.label for button in owner.buttons][-1] == "更早的 »"
 
 
-async def test_the_pages_keep_what_was_asked_for(shop: Shop, owner: Talker) -> None:
+async def test_the_pages_keep_what_was_asked_for(shop: Shop, owner: Member) -> None:
     await many(shop, 12)
     for number in (2, 7):
         await tell(shop, AnswerEvent(100 + number, "qq", "11", "别的", ReplyState.SENT, sent="好"))
@@ -157,7 +109,7 @@ async def test_the_pages_keep_what_was_asked_for(shop: Shop, owner: Talker) -> N
     assert "请再发一次 /answers" in await owner.tap(older)
 
 
-async def test_one_answer_with_its_pictures(shop: Shop, owner: Talker) -> None:
+async def test_one_answer_with_its_pictures(shop: Shop, owner: Member) -> None:
     await tell(shop, replace(SENT, state=ReplyState.PLANNED, sent="", provenance=""), picture=b"before")
     await tell(shop, SENT, picture=b"after")
     await owner.say("/answers 11")
@@ -179,7 +131,7 @@ async def test_one_answer_with_its_pictures(shop: Shop, owner: Talker) -> None:
     assert await owner.tap("shot:2:after") == "(这张图片没有留下，或已按保存期限删除。)"
 
 
-async def test_thumbs_on_an_answer(shop: Shop, owner: Talker) -> None:
+async def test_thumbs_on_an_answer(shop: Shop, owner: Member) -> None:
     await tell(shop, SENT)
     await owner.say("/answers #1")
     up, down = owner.action("👍"), owner.action("👎")
@@ -195,12 +147,12 @@ async def test_thumbs_on_an_answer(shop: Shop, owner: Talker) -> None:
     assert said.endswith("/kb 添加 问：怎么退货？\n答：（在这里写答案）")
     assert (await owner.tap(down, key="a tap")).startswith("(已评价：👎)")  # handed in again
     assert "👎" in await owner.say("/answers 差评")
-    viewer = await talker(shop, Role.VIEWER)
+    viewer = await member(shop, Role.VIEWER)
     await viewer.tap(down)
     assert viewer.said.alert
 
 
-async def test_what_another_service_said_is_changed_there(shop: Shop, owner: Talker) -> None:
+async def test_what_another_service_said_is_changed_there(shop: Shop, owner: Member) -> None:
     await tell(shop, replace(SENT, record_source="dify:returns.csv"))
     said = await owner.tap("rate:1:-1:entry")
     assert "这条答案来自 dify:returns.csv，请在那里修改。" in said
@@ -222,7 +174,7 @@ async def ended_run(shop: Shop, *events: AnswerEvent) -> str:
     return run_id
 
 
-async def test_thumbs_on_the_card_of_a_run(shop: Shop, owner: Talker) -> None:
+async def test_thumbs_on_the_card_of_a_run(shop: Shop, owner: Member) -> None:
     run_id = await ended_run(shop, SENT)
     run = await shop.desk.runs.get(run_id)
     assert run is not None
@@ -240,7 +192,7 @@ async def test_thumbs_on_the_card_of_a_run(shop: Shop, owner: Talker) -> None:
     assert "评价: 👎 Desk A" in said
 
 
-async def test_thumbs_for_each_of_several_replies(shop: Shop, owner: Talker) -> None:
+async def test_thumbs_for_each_of_several_replies(shop: Shop, owner: Member) -> None:
     await ended_run(shop, SENT, replace(SENT, ledger_id=2, question="几天到", sent="三天"))
     said = await owner.tap("rate:2:1")
     assert said.endswith("评价 2: 👍 Desk A\n[1 👍]\n[1 👎]\n[2 👍 ✓]\n[2 👎]")
@@ -259,7 +211,7 @@ async def test_a_run_that_goes_on_has_no_thumbs_yet(shop: Shop) -> None:
     ]
 
 
-async def test_what_the_knowledge_base_had_no_answer_to(shop: Shop, owner: Talker) -> None:
+async def test_what_the_knowledge_base_had_no_answer_to(shop: Shop, owner: Member) -> None:
     await tell(shop, AnswerEvent(1, "qq", "11", "你好，能刻字吗", ReplyState.SKIPPED))
     await tell(
         shop,
@@ -287,7 +239,7 @@ async def store(shop: Shop, tmp_path: Path) -> AsyncIterator[EmbeddedKnowledge]:
     await base.close()
 
 
-async def test_what_has_an_entry_by_now_is_not_to_be_added(shop: Shop, store: EmbeddedKnowledge, owner: Talker) -> None:
+async def test_what_has_an_entry_by_now_is_not_to_be_added(shop: Shop, store: EmbeddedKnowledge, owner: Member) -> None:
     for number, asked in enumerate(("能刻字吗", "运费多少", "几天到"), start=1):
         await tell(shop, AnswerEvent(number, "qq", "11", asked, ReplyState.SKIPPED))
     await store.add(make_entry(id="live1", question="刻字", answer="不能", aliases=["能刻字吗？"]))
@@ -299,14 +251,14 @@ async def test_what_has_an_entry_by_now_is_not_to_be_added(shop: Shop, store: Em
     assert (await owner.tap(owner.action("看条目 3"))).startswith("#live1\n问题: 刻字")
     said = await owner.tap("kbhow:1")  # of a list from before
     assert said == "已有条目\n#live1: 刻字\n不能\n[看条目]"
-    viewer = await talker(shop, Role.VIEWER)
+    viewer = await member(shop, Role.VIEWER)
     assert "补充答案" not in await viewer.say("/answers 未答")
 
 
-async def test_advice_is_such_as_the_role_can_follow(shop: Shop, store: EmbeddedKnowledge, owner: Talker) -> None:
+async def test_advice_is_such_as_the_role_can_follow(shop: Shop, store: EmbeddedKnowledge, owner: Member) -> None:
     await store.add(make_entry(id="r7", question="退货", answer="七天内可退"))
     await tell(shop, SENT)
-    operator = await talker(shop, Role.OPERATOR)
+    operator = await member(shop, Role.OPERATOR)
     said = await operator.tap("rate:1:-1:entry")
     assert "这条答案来自条目 #r7，由管理员修改" in said
     assert "/kb 修改" not in said
@@ -320,7 +272,7 @@ async def test_advice_is_such_as_the_role_can_follow(shop: Shop, store: Embedded
     assert "/kb 修改 r7 答：" in await owner.tap("rate:1:-1:entry")
 
 
-async def test_a_button_of_nonsense(shop: Shop, owner: Talker) -> None:
+async def test_a_button_of_nonsense(shop: Shop, owner: Member) -> None:
     await tell(shop, SENT)
     for action in ("rate:1:5", "rate:", "rate:9:1", "answer:x", "shot:9:before", "kbhow:9"):
         await owner.tap(action)

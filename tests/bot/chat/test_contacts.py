@@ -7,15 +7,13 @@ import pytest
 from bot.chat.contacts import Asking, read_asking
 from bot.desk.actors import Role
 from bot.desk.views import ContactView
-from tests.bot.chat.test_answers import Talker, talker
-from tests.bot.desk.conftest import Shop, make_shop, shop, url
-
-__all__ = ["make_shop", "shop", "url"]  # fixtures
+from tests.bot.chat.member import Member, member
+from tests.bot.desk.conftest import Shop
 
 
 @pytest.fixture
-async def owner(shop: Shop) -> Talker:
-    return await talker(shop, Role.OWNER)
+async def owner(shop: Shop) -> Member:
+    return await member(shop, Role.OWNER)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +37,7 @@ def test_what_can_be_asked_for(rest: str, read: Asking | None) -> None:
     assert read_asking(rest) == read
 
 
-async def test_add_list_remove(shop: Shop, owner: Talker) -> None:
+async def test_add_list_remove(shop: Shop, owner: Member) -> None:
     assert (await owner.say("联系人")).startswith("还没有登记联系人。\n例如：/contacts 添加")
     added = await owner.say("/contacts add 11 12345678 #老客户 总问运费")
     assert added == "已添加联系人 11\n应用: qq\n号码: 12345678\n手机: 任何手机\n标签: #老客户\n备注: 总问运费"
@@ -53,15 +51,15 @@ async def test_add_list_remove(shop: Shop, owner: Talker) -> None:
     assert "例如" in await owner.say("/contacts add")
 
 
-async def test_an_operator_looks_a_viewer_does_not(shop: Shop, owner: Talker) -> None:
+async def test_an_operator_looks_a_viewer_does_not(shop: Shop, owner: Member) -> None:
     await owner.say("/contacts add 11")
-    operator, viewer = await talker(shop, Role.OPERATOR), await talker(shop, Role.VIEWER)
+    operator, viewer = await member(shop, Role.OPERATOR), await member(shop, Role.VIEWER)
     assert "11: qq" in await operator.say("/contacts")
     assert "没有权限" in await operator.say("/contacts remove 11")
     assert "没有权限" in await viewer.say("/contacts")
 
 
-async def test_a_long_list_says_what_it_leaves_out(shop: Shop, owner: Talker) -> None:
+async def test_a_long_list_says_what_it_leaves_out(shop: Shop, owner: Member) -> None:
     for number in range(33):
         await shop.desk.contacts.add(owner.actor, ContactView("qq", f"客户{number}"))
     assert (await owner.say("/contacts")).endswith("还有 3 个没有列出，用 /contacts 词 查找。")

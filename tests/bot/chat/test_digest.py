@@ -19,27 +19,27 @@ from bot.desk.desk import Desk
 from bot.desk.digest_views import AlertView, Bar, DigestSetting, DigestView, ModelShare, Often
 from bot.telegram.lengths import units
 from bot.telegram.render import MAX_CAPTION, to_html
-from tests.bot.chat.test_answers import Talker, talker
-from tests.bot.desk.conftest import Shop, make_shop, shop, url
-from tests.bot.desk.test_digest import Day, at, day
+from tests.bot.chat.member import Member, member
+from tests.bot.desk.conftest import Shop
+from tests.bot.desk.day import Day, at, day
 
-__all__ = ["day", "make_shop", "shop", "url"]  # fixtures
+__all__ = ["day"]  # a fixture
 
 ZONE = ZoneInfo("Asia/Shanghai")
 
 
 @pytest.fixture
-async def owner(shop: Shop) -> Talker:
-    return await talker(shop, Role.OWNER)
+async def owner(shop: Shop) -> Member:
+    return await member(shop, Role.OWNER)
 
 
-def picture(talker: Talker) -> Image.Image:
+def picture(talker: Member) -> Image.Image:
     data = talker.said.messages[0].card.picture
     assert data is not None
     return Image.open(io.BytesIO(data))
 
 
-async def test_the_figures_of_today(shop: Shop, day: Day, owner: Talker) -> None:
+async def test_the_figures_of_today(shop: Shop, day: Day, owner: Member) -> None:
     shop.desk = Desk(replace(shop.desk.house, prices=Prices(default=Price(2, 8), currency="CNY")))
     said = await owner.say("小结")
     assert "今天 · 11-20" in said
@@ -55,7 +55,7 @@ async def test_the_figures_of_today(shop: Shop, day: Day, owner: Talker) -> None
     assert [button.label for button in owner.buttons] == ["看没有答上的（3）", "今天", "昨天", "7 天", "30 天"]
 
 
-async def test_without_prices_nothing_is_said_of_costs(day: Day, owner: Talker) -> None:
+async def test_without_prices_nothing_is_said_of_costs(day: Day, owner: Member) -> None:
     assert "费用" not in await owner.say("/digest")
 
 
@@ -68,11 +68,11 @@ async def test_without_prices_nothing_is_said_of_costs(day: Day, owner: Talker) 
         ("/digest 本月", "最近 30 天 · 10-22 – 11-20"),
     ],
 )
-async def test_other_times(day: Day, owner: Talker, words: str, title: str) -> None:
+async def test_other_times(day: Day, owner: Member, words: str, title: str) -> None:
     assert title in await owner.say(words)
 
 
-async def test_one_time_becomes_another_in_place(day: Day, owner: Talker) -> None:
+async def test_one_time_becomes_another_in_place(day: Day, owner: Member) -> None:
     await owner.say("/digest")
     assert "昨天 · 11-19" in await owner.tap(owner.action("昨天"))
     assert owner.said.messages[0].replaces is not None
@@ -82,7 +82,7 @@ async def test_one_time_becomes_another_in_place(day: Day, owner: Talker) -> Non
     assert owner.said.messages[0].replaces is None
 
 
-async def test_nothing_happened(shop: Shop, owner: Talker) -> None:
+async def test_nothing_happened(shop: Shop, owner: Member) -> None:
     said = await owner.say("/digest")
     assert "没有客户提问" in said
     assert len(owner.buttons) == 4
@@ -92,11 +92,11 @@ async def test_nothing_happened(shop: Shop, owner: Talker) -> None:
 @pytest.mark.parametrize(
     "words", ["/digest tomorrow", "/digest on monthly", "/digest off daily weekly", "/digest week x"]
 )
-async def test_what_is_not_understood_gets_examples(owner: Talker, words: str) -> None:
+async def test_what_is_not_understood_gets_examples(owner: Member, words: str) -> None:
     assert "/digest 关 每周" in await owner.say(words)
 
 
-async def test_on_and_off_in_a_chat(shop: Shop, owner: Talker) -> None:
+async def test_on_and_off_in_a_chat(shop: Shop, owner: Member) -> None:
     shop.desk = Desk(replace(shop.desk.house, digest_at=("09:00", "mon 09:00")))
     said = await owner.say("/digest off weekly")
     assert "每日小结: 09:00" in said
@@ -104,7 +104,7 @@ async def test_on_and_off_in_a_chat(shop: Shop, owner: Talker) -> None:
     assert "每日小结: 不发送" in await owner.say("小结 关")
     assert "每周小结: 周一 09:00" in await owner.tap(owner.action("开启每周小结"))
     assert owner.said.toast == "已更改。"
-    operator, viewer = await talker(shop, Role.OPERATOR), await talker(shop, Role.VIEWER)
+    operator, viewer = await member(shop, Role.OPERATOR), await member(shop, Role.VIEWER)
     assert "每日小结: 09:00" in await operator.say("/digest on")
     assert "09:00" not in await viewer.say("/digest on")
     assert {chat.key for chat in await shop.desk.digest.chats()} == {
@@ -112,13 +112,13 @@ async def test_on_and_off_in_a_chat(shop: Shop, owner: Talker) -> None:
     }
 
 
-async def test_it_stands_in_the_settings(shop: Shop, owner: Talker) -> None:
+async def test_it_stands_in_the_settings(shop: Shop, owner: Member) -> None:
     shop.desk = Desk(replace(shop.desk.house, digest_at=("21:00", "")))
     said = await owner.say("/settings")
     assert "每日小结: 21:00" in said
     assert "每周小结: 已开启，但服务的设置里关掉了" in said
     assert "每日小结: 不发送" in await owner.tap(owner.action("关闭每日小结"))
-    viewer = await talker(shop, Role.VIEWER)
+    viewer = await member(shop, Role.VIEWER)
     assert "每日小结: 不发送" in await viewer.say("设置")
     assert not [button for button in viewer.buttons if "小结" in button.label]
 

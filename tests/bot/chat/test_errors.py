@@ -13,10 +13,8 @@ from bot.chat.texts import LANGUAGES, Lang, catalogue, texts
 from bot.desk.actors import Actor, Role, role_denied
 from knowledge.importing import limits
 from knowledge.importing.limits import Limit
-from tests.bot.chat.test_answers import Talker, talker
-from tests.bot.desk.conftest import Shop, make_shop, shop, url
-
-__all__ = ["make_shop", "shop", "url"]  # fixtures
+from tests.bot.chat.member import Member, member
+from tests.bot.desk.conftest import Shop
 
 RAISED = {"BadRequest", "NotFound", "AccessDenied", "RateLimited", "StillLimited", "DoubleEntry"}
 SENTENCE = re.compile(r"[A-Za-z']+(?:,? [A-Za-z']+){2,}")
@@ -114,8 +112,8 @@ def test_roles_are_called_by_their_names(lang: Lang) -> None:
     ],
 )
 async def test_a_chinese_chat_hears_no_english_sentence(shop: Shop, words: str, told: str) -> None:
-    owner: Talker = await talker(shop, Role.OWNER, "Chief")
-    await talker(shop, Role.OPERATOR, "Anna")
+    owner: Member = await member(shop, Role.OWNER, "Chief")
+    await member(shop, Role.OPERATOR, "Anna")
     said = await owner.say(words)
     assert said.startswith(told)
     assert not SENTENCE.search(said)

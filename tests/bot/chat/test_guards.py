@@ -15,19 +15,16 @@ from bot.desk.desk import Desk
 from bot.desk.pairing import NOTED_OF_ONE, WRONG_OF_ONE
 from storage.people import Audit, People
 from storage.runs import NewRun, Runs
-from tests.bot.chat.test_answers import talker
-from tests.bot.desk.conftest import CHAT, PHONE, Shop, make_shop, shop, url
+from tests.bot.chat.member import member
+from tests.bot.desk.conftest import CHAT, PHONE, Shop
 from tests.support.stage import Stage
-from tests.support.talker import Talker, shown
-from tests.support.talker import talker as anybody
-
-__all__ = ["make_shop", "shop", "url"]  # fixtures
+from tests.support.talker import Talker, shown, talker
 
 
 @pytest.mark.parametrize("word", ["here", "这里", "本群"])
 async def test_nobody_is_limited_to_the_owners_own_chat(shop: Shop, word: str) -> None:
-    owner = await talker(shop, Role.OWNER)
-    anna = await talker(shop, Role.OPERATOR, "Anna")
+    owner = await member(shop, Role.OWNER)
+    anna = await member(shop, Role.OPERATOR, "Anna")
     assert "请在要限制的群里发这条命令" in await owner.say(f"/people limit #{anna.actor.id} chat {word}")
     row = await People(shop.db).get(int(anna.actor.id))
     assert row is not None
@@ -92,11 +89,11 @@ async def test_a_question_is_not_shown_to_who_may_not_answer(stage: Stage, wang:
     question = await stage.ask(
         await stage.newest(), QuestionKind.NO_SURE_ANSWER, ("yes", "秘密选项"), text="客户的秘密", free_text=False
     )
-    viewer = anybody(stage.desk, "13", "Zhao")
+    viewer = talker(stage.desk, "13", "Zhao")
     await viewer.say("/start 1234")
     await stage.desk.questions.set_card(question, MessageRef(viewer.chat, "50"))
     said = await viewer.say("随便", reply_to=MessageRef(viewer.chat, "50"))
-    in_group = anybody(stage.desk, "13", "Zhao", group=True)
+    in_group = talker(stage.desk, "13", "Zhao", group=True)
     said += await in_group.tap(f"own:{question}")
     assert "秘密" not in said
     assert said.count("没有权限") == 2
@@ -118,7 +115,7 @@ async def test_a_made_up_tap_overwrites_no_card(stage: Stage, wang: Talker) -> N
     assert await stage.runs() == []
     assert [row.command for row in await Audit(stage.db).refused(5)] == ["forged", "forged"]
     assert (await tapped(wang, "no", "go", "no"))[1]
-    viewer = anybody(stage.desk, "13", "Zhao")
+    viewer = talker(stage.desk, "13", "Zhao")
     await viewer.say("/start 1234")
     said, over = await tapped(viewer, "no", "go", "no")
     assert "没有权限" in said
@@ -126,7 +123,7 @@ async def test_a_made_up_tap_overwrites_no_card(stage: Stage, wang: Talker) -> N
 
 
 async def test_cards_of_the_subjects_are_kept_from_made_up_taps(shop: Shop) -> None:
-    owner = await talker(shop, Role.OWNER)
+    owner = await member(shop, Role.OWNER)
     await owner.tap("people:list", buttons=("stop:1",), message_id="9")
     assert [message.replaces for message in owner.said.messages] == [None]
     await owner.tap("people:list", buttons=("people:list",), message_id="9")
@@ -134,7 +131,7 @@ async def test_cards_of_the_subjects_are_kept_from_made_up_taps(shop: Shop) -> N
 
 
 async def test_runs_are_stopped_and_held_by_the_number_of_the_list(shop: Shop) -> None:
-    owner = await talker(shop, Role.OWNER)
+    owner = await member(shop, Role.OWNER)
     ids = [await Runs(shop.db).create(NewRun(f"任务{n}", PHONE)) for n in (1, 2, 3)]
     assert "任务1" in await owner.say("/hold 1")
     assert "任务1" in await owner.say("/resume 1")
@@ -146,7 +143,7 @@ async def test_runs_are_stopped_and_held_by_the_number_of_the_list(shop: Shop) -
 async def test_stop_and_hold_are_never_too_much(shop: Shop) -> None:
     """However often the person asked before; and who taps anything else learns why nothing comes of it."""
     shop.desk.house.pace.per_minute = 1
-    operator = await talker(shop, Role.OPERATOR)
+    operator = await member(shop, Role.OPERATOR)
     ids = [str(await Runs(shop.db).create(NewRun(f"任务{n}", PHONE, requested_by=operator.actor.id))) for n in (1, 2)]
     said = [await operator.say("/whoami") for _ in range(3)]
     assert "太频繁了" in said[1]
@@ -165,7 +162,7 @@ async def test_stop_in_a_phones_place_asks_no_phone(shop: Shop) -> None:
     async def dead() -> list[DeviceEntry]:
         raise DeviceOffline("adb does not answer")
 
-    boss = await talker(shop, Role.OWNER)
+    boss = await member(shop, Role.OWNER)
     run_id = str(await Runs(shop.db).create(NewRun("任务", PHONE)))
     talk = Conversation(Desk(replace(shop.desk.house, entries=dead, glance=dead)))
     place = ChatRef("telegram", "-5", "9", "group")
@@ -176,7 +173,7 @@ async def test_stop_in_a_phones_place_asks_no_phone(shop: Shop) -> None:
 
 
 async def test_stop_in_answer_to_a_card_means_its_run(shop: Shop) -> None:
-    boss = await talker(shop, Role.OWNER)
+    boss = await member(shop, Role.OWNER)
     ids = [str(await Runs(shop.db).create(NewRun(f"任务{n}", PHONE, requested_by=boss.actor.id))) for n in (1, 2)]
     card = MessageRef(ChatRef("telegram", boss.actor.user_id), "40")
     await shop.desk.runs.set_card(ids[0], card)

@@ -16,10 +16,8 @@ from bot.desk.actors import Actor, ChatRef, Role
 from bot.desk.desk import Desk
 from bot.telegram.menu import listed
 from knowledge.embedded import EmbeddedKnowledge
-from tests.bot.desk.conftest import Shop, make_shop, shop, url
+from tests.bot.desk.conftest import Shop
 from tests.support.talker import shown
-
-__all__ = ["make_shop", "shop", "url"]  # fixtures
 
 ALL = [(name, role, lang) for name in commands.COMMANDS for role in Role for lang in LANGUAGES]
 

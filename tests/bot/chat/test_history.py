@@ -14,17 +14,15 @@ from bot.desk.history_views import HistoryAsked
 from storage.events import Events
 from storage.retention import Retention
 from storage.runs import NewRun, Runs
-from tests.bot.chat.test_answers import Talker, talker
-from tests.bot.desk.conftest import Shop, make_shop, shop, url
+from tests.bot.chat.member import Member, member
+from tests.bot.desk.conftest import Shop
 from tests.bot.desk.past import past_run, screen
-
-__all__ = ["make_shop", "shop", "url"]  # fixtures
 
 
 @pytest.fixture
-async def viewer(shop: Shop) -> Talker:
-    await talker(shop, Role.OWNER)
-    return await talker(shop, Role.VIEWER, "Desk A")
+async def viewer(shop: Shop) -> Member:
+    await member(shop, Role.OWNER)
+    return await member(shop, Role.VIEWER, "Desk A")
 
 
 @pytest.mark.parametrize(
@@ -65,7 +63,7 @@ def test_steps_in_few_words() -> None:
     assert ranges([]) == ""
 
 
-async def test_nothing_yet(viewer: Talker) -> None:
+async def test_nothing_yet(viewer: Member) -> None:
     for words in ("/history", "历史"):
         assert "还没有执行过任务" in await viewer.say(words)
         assert viewer.buttons == []
@@ -74,7 +72,7 @@ async def test_nothing_yet(viewer: Talker) -> None:
     assert "没有任务 7" in await viewer.say("/replay 7")
 
 
-async def test_a_list_tells_when_how_where_who_and_what_was_sent(shop: Shop, viewer: Talker) -> None:
+async def test_a_list_tells_when_how_where_who_and_what_was_sent(shop: Shop, viewer: Member) -> None:
     await past_run(shop.db, "打开设置", status="failed", message="没有网络", by=viewer.actor.id)
     await past_run(shop.db, sent={"11": "七天内可退", "12": "三天", "13": "能", "14": "好"}, schedule_id=4)
     said = await viewer.say("历史")
@@ -92,7 +90,7 @@ async def test_a_list_tells_when_how_where_who_and_what_was_sent(shop: Shop, vie
     assert [button.label for button in viewer.buttons] == ["🎬 回放"]
 
 
-async def test_pages_keep_what_was_asked_for(shop: Shop, viewer: Talker) -> None:
+async def test_pages_keep_what_was_asked_for(shop: Shop, viewer: Member) -> None:
     for number in range(1, 14):
         await Runs(shop.db).create(NewRun(f"任务 {number}"))
     await viewer.say("/history 任务 排队")
@@ -113,7 +111,7 @@ async def test_pages_keep_what_was_asked_for(shop: Shop, viewer: Talker) -> None
         assert (viewer.said.messages, viewer.said.alert) == ((), True)
 
 
-async def test_a_replay_is_ordered_not_made(shop: Shop, viewer: Talker) -> None:
+async def test_a_replay_is_ordered_not_made(shop: Shop, viewer: Member) -> None:
     """Whoever taps Stop meanwhile is heard at once: the film is the channel's to make."""
     run_id = await past_run(shop.db)
     await viewer.say("/replay 1 相册")
@@ -125,7 +123,7 @@ async def test_a_replay_is_ordered_not_made(shop: Shop, viewer: Talker) -> None:
     assert "正在制作" in viewer.said.toast
 
 
-async def test_a_run_without_pictures(shop: Shop, viewer: Talker) -> None:
+async def test_a_run_without_pictures(shop: Shop, viewer: Member) -> None:
     await past_run(shop.db, steps=0)
     assert "任务 #1 没有画面" in await viewer.say("/replay")
     run_id = await past_run(shop.db)
@@ -178,6 +176,6 @@ async def test_what_stands_below_the_pictures(shop: Shop) -> None:
     ]
 
 
-async def test_a_viewer_may_look_and_a_stranger_not(shop: Shop, viewer: Talker) -> None:
+async def test_a_viewer_may_look_and_a_stranger_not(shop: Shop, viewer: Member) -> None:
     await past_run(shop.db)
     assert "共 1 次" in await viewer.say("/history")

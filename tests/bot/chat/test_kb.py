@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from agent_core.session import Choice, Question, QuestionKind
 from bot.chat import cards
-from bot.chat.conversation import Attached, Conversation, Incoming, Outgoing, Person, Said
+from bot.chat.conversation import Conversation, Outgoing
 from bot.chat.kb import LONG_IMPORT
 from bot.chat.kb_cards import import_card
 from bot.chat.texts import LANGUAGES, Lang, texts
-from bot.desk.actors import Actor, BadRequest, ChatRef, MessageRef, Role
+from bot.desk.actors import ChatRef, MessageRef, Role
 from bot.desk.desk import Desk
 from bot.desk.knowledge_views import ImportView
 from bot.desk.views import QuestionView
@@ -25,84 +25,10 @@ from knowledge.entries import Entry
 from knowledge.importing.plan import Change, ImportPlan
 from storage.knowledge_index import KnowledgeIndex
 from storage.people import People
-from tests.bot.desk.conftest import Shop, shop, url  # noqa: F401 - fixtures
-from tests.support.talker import shown
+from tests.bot.chat.sender import Drawer, Sender
+from tests.bot.desk.conftest import Shop
 
-PRIVATE = ChatRef("telegram", "1")
 SHEET = "问题,答案\n怎么退货,十五天内可退\n几天发货,当天发货\n,没有问题\n".encode()
-
-
-class Drawer:
-    """Documents by their ids, as a channel has them."""
-
-    def __init__(self) -> None:
-        self.files: dict[str, bytes] = {}
-        self.fetched: list[str] = []
-
-    async def fetch(self, file: Attached, at_most: int) -> bytes:
-        self.fetched.append(file.id)
-        if file.id not in self.files:
-            raise BadRequest("The file is gone.")
-        return self.files[file.id]
-
-
-@dataclass
-class Talker:
-    """Somebody in front of a chat; ``last`` is what the bot said last, with its buttons."""
-
-    conversation: Conversation
-    actor: Actor
-    drawer: Drawer
-    lang: str = "zh"
-    chat: ChatRef = PRIVATE
-    last: Outgoing | None = None
-    toast: str = ""
-    answered: Incoming | None = None  # what ``last`` replies to
-    numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
-
-    async def say(self, text: str, document: Attached | None = None) -> str:
-        number = str(next(self.numbers))
-        person = Person(self.actor.user_id, self.actor.name, self.lang)
-        said = Incoming("text", person, self.chat, f"k{number}", text, message_id=number, document=document)
-        return await self.hear(said)
-
-    async def send(self, name: str, data: bytes, caption: str = "") -> str:
-        file = Attached(f"F{next(self.numbers)}", name, len(data))
-        self.drawer.files[file.id] = data
-        return await self.say(caption, file)
-
-    async def tap(self, label: str) -> str:
-        """The button whose label contains this, under what was said last."""
-        assert self.last is not None
-        buttons = [button for row in self.last.card.buttons for button in row]
-        action = next(button.action for button in buttons if label in button.label)
-        return await self.press(action)
-
-    async def press(self, action: str) -> str:
-        person = Person(self.actor.user_id, self.actor.name, self.lang)
-        asked = self.answered
-        tapped = Incoming(
-            "button",
-            person,
-            self.chat,
-            f"k{next(self.numbers)}",
-            action=action,
-            message_id="900",
-            reply_to=MessageRef(self.chat, "900"),
-            subject=asked.text if asked else "",
-            document=asked.document if asked else None,
-        )
-        return await self.hear(tapped)
-
-    async def hear(self, incoming: Incoming) -> str:
-        said: Said = await self.conversation.handle(incoming)
-        self.toast = said.toast
-        if said.messages:
-            self.last = said.messages[-1]
-            if self.last.replaces is None:
-                self.answered = incoming
-            render.parcel(self.last.card)  # within a channel's limits
-        return shown(said)
 
 
 @pytest.fixture
@@ -123,31 +49,31 @@ class KnowledgeShop:
     desk: Desk
     drawer: Drawer
 
-    async def talker(self, role: Role, name: str, lang: str = "zh") -> Talker:
+    async def sender(self, role: Role, name: str, lang: str = "zh") -> Sender:
         actor = await self.shop.person(role, name)
         await People(self.shop.db).update(int(actor.id), lang=lang)
         conversation = Conversation(self.desk, bot_name="desk_bot", files=self.drawer)
-        return Talker(conversation, actor, self.drawer, lang)
+        return Sender(conversation, actor, self.drawer, lang)
 
 
 @pytest.fixture
-def desk(shop: Shop, store: EmbeddedKnowledge, drawer: Drawer) -> KnowledgeShop:  # noqa: F811 - the fixture
+def desk(shop: Shop, store: EmbeddedKnowledge, drawer: Drawer) -> KnowledgeShop:
     return KnowledgeShop(shop, Desk(replace(shop.desk.house, store=store)), drawer)
 
 
 @pytest.fixture
-async def owner(desk: KnowledgeShop) -> Talker:
-    return await desk.talker(Role.OWNER, "Owner A")
+async def owner(desk: KnowledgeShop) -> Sender:
+    return await desk.sender(Role.OWNER, "Owner A")
 
 
 @pytest.fixture
-async def operator(desk: KnowledgeShop, owner: Talker) -> Talker:
-    return await desk.talker(Role.OPERATOR, "Operator A", "en")
+async def operator(desk: KnowledgeShop, owner: Sender) -> Sender:
+    return await desk.sender(Role.OPERATOR, "Operator A", "en")
 
 
 @pytest.fixture
-async def viewer(desk: KnowledgeShop, owner: Talker) -> Talker:
-    return await desk.talker(Role.VIEWER, "Viewer A")
+async def viewer(desk: KnowledgeShop, owner: Sender) -> Sender:
+    return await desk.sender(Role.VIEWER, "Viewer A")
 
 
 async def add(store: EmbeddedKnowledge, **fields: object) -> Entry:
@@ -156,7 +82,7 @@ async def add(store: EmbeddedKnowledge, **fields: object) -> Entry:
 
 class TestLooking:
     async def test_alone_it_tells_numbers_and_what_can_be_done(
-        self, owner: Talker, operator: Talker, viewer: Talker
+        self, owner: Sender, operator: Sender, viewer: Sender
     ) -> None:
         said = await owner.say("/kb")
         assert "0 条可用" in said
@@ -170,21 +96,21 @@ class TestLooking:
         self, desk: KnowledgeShop, store: EmbeddedKnowledge
     ) -> None:
         desk.desk = Desk(replace(desk.shop.desk.house, store=store, provider="dify"))
-        talker = await desk.talker(Role.OWNER, "Owner B")
-        assert "PHONEDESK_KNOWLEDGE__PROVIDER=embedded,dify" in await talker.say("/kb 统计")
+        sender = await desk.sender(Role.OWNER, "Owner B")
+        assert "PHONEDESK_KNOWLEDGE__PROVIDER=embedded,dify" in await sender.say("/kb 统计")
 
     @pytest.mark.parametrize("words", ["/kb search 退货", "/kb 搜索 退货", "/kb 退货", "/知识库 退货", "知识库 “退货”"])
-    async def test_search(self, store: EmbeddedKnowledge, viewer: Talker, words: str) -> None:
+    async def test_search(self, store: EmbeddedKnowledge, viewer: Sender, words: str) -> None:
         entry = await add(store)
         await add(store, question="能退货吗", live=False)
         assert await viewer.say(words) == f"“退货”找到 1 条\n#{entry.id}: 怎么退货\n七天内可退\n[#{entry.id}]"
         said = await viewer.tap(entry.id)
         assert said == f"#{entry.id}\n问题: 怎么退货\n答案: 七天内可退"
 
-    async def test_nothing_found(self, viewer: Talker) -> None:
+    async def test_nothing_found(self, viewer: Sender) -> None:
         assert "没有找到“发票”。" in await viewer.say("/kb 发票")
 
-    async def test_a_long_list_is_paged(self, store: EmbeddedKnowledge, viewer: Talker) -> None:
+    async def test_a_long_list_is_paged(self, store: EmbeddedKnowledge, viewer: Sender) -> None:
         for number in range(12):
             await add(store, question=f"退货问题{number}", id=f"e{number}")
         first = await viewer.say("/kb 退货")
@@ -198,13 +124,13 @@ class TestLooking:
         assert all(ids)
         assert "第 2 页" in await viewer.tap("上一页")
 
-    async def test_a_page_whose_question_is_gone(self, viewer: Talker) -> None:
+    async def test_a_page_whose_question_is_gone(self, viewer: Sender) -> None:
         assert "找不到原来的消息了" in await viewer.press("kb:found:1")
         assert "找不到原来的消息了" in await viewer.press("kb:nonsense:1")
 
 
 class TestKeeping:
-    async def test_an_owner_adds_edits_deletes_and_takes_it_back(self, store: EmbeddedKnowledge, owner: Talker) -> None:
+    async def test_an_owner_adds_edits_deletes_and_takes_it_back(self, store: EmbeddedKnowledge, owner: Sender) -> None:
         said = await owner.say("/kb add 怎么退货 | 七天内可退 | 能退吗")
         (entry,) = await store.list()
         assert f"已添加 #{entry.id}" in said
@@ -231,25 +157,25 @@ class TestKeeping:
         assert "已恢复" in await owner.tap("撤销")
         assert await store.list() == (entry,)
 
-    async def test_changing_ones_mind(self, store: EmbeddedKnowledge, owner: Talker) -> None:
+    async def test_changing_ones_mind(self, store: EmbeddedKnowledge, owner: Sender) -> None:
         entry = await add(store)
         await owner.say(f"/kb 删除 {entry.id}")
         assert "什么也没有改" in await owner.tap("取消")
         assert await store.list() == (entry,)
 
-    async def test_the_same_message_handed_in_again_adds_once(self, store: EmbeddedKnowledge, owner: Talker) -> None:
+    async def test_the_same_message_handed_in_again_adds_once(self, store: EmbeddedKnowledge, owner: Sender) -> None:
         await owner.say("/kb add 怎么退货 | 七天内可退")
         owner.numbers = itertools.count(1)
         await owner.say("/kb add 怎么退货 | 七天内可退")
         assert len(await store.list()) == 1
 
-    async def test_a_double_is_told_with_the_entry_to_change(self, store: EmbeddedKnowledge, owner: Talker) -> None:
+    async def test_a_double_is_told_with_the_entry_to_change(self, store: EmbeddedKnowledge, owner: Sender) -> None:
         entry = await add(store)
         said = await owner.say("/kb add 怎么退货？ | 不能退")
         assert "知识库里已经有这个问题了。" in said
         assert f"/kb 修改 {entry.id}" in said
 
-    async def test_an_operators_entry_waits(self, store: EmbeddedKnowledge, owner: Talker, operator: Talker) -> None:
+    async def test_an_operators_entry_waits(self, store: EmbeddedKnowledge, owner: Sender, operator: Sender) -> None:
         said = await operator.say("/kb add\nQ: 怎么退货\nA: 七天内可退")
         assert "waits for approval" in said
         assert "[Approve]" not in said
@@ -283,17 +209,17 @@ class TestKeeping:
             ("/kb delete nobody", "没有条目 #nobody"),
         ],
     )
-    async def test_what_is_missing_is_told_with_an_example(self, owner: Talker, written: str, said: str) -> None:
+    async def test_what_is_missing_is_told_with_an_example(self, owner: Sender, written: str, said: str) -> None:
         assert said in await owner.say(written)
 
     async def test_an_entry_with_a_long_id_is_deleted_on_the_command_line(
-        self, store: EmbeddedKnowledge, owner: Talker
+        self, store: EmbeddedKnowledge, owner: Sender
     ) -> None:
         entry = await add(store, id="x" * 64)
         assert f"phonedesk kb delete {entry.id}" in await owner.say(f"/kb delete {entry.id}")
         assert "怎么退货" in await owner.say("/kb 退货")
 
-    async def test_the_line_to_copy_is_never_cut(self, store: EmbeddedKnowledge, owner: Talker) -> None:
+    async def test_the_line_to_copy_is_never_cut(self, store: EmbeddedKnowledge, owner: Sender) -> None:
         for length in (1200, 1201, 4000):
             aliases = tuple(f"{n}" + "字" * 480 for n in range(8))
             await add(store, id=f"e{length}", question="问" * 500, answer="答" * length, aliases=aliases)
@@ -305,7 +231,7 @@ class TestKeeping:
 
 
 class TestPending:
-    async def test_what_was_learnt_says_where_it_came_from(self, store: EmbeddedKnowledge, owner: Talker) -> None:
+    async def test_what_was_learnt_says_where_it_came_from(self, store: EmbeddedKnowledge, owner: Sender) -> None:
         first = await add(store, id="e1")
         await add(store, id="p1", question="能开发票吗", answer="可以，请留下税号", live=False, origin="person:小组A")
         await add(store, id="p2", question="退回去行吗", live=False, alias_of="e1", origin="person:小组A")
@@ -323,7 +249,7 @@ class TestPending:
         await owner.say("/kb edit p1 答案：可以开")
         assert (await store.pending())[0].answer == "可以开"
 
-    async def test_a_rejection_can_be_taken_back(self, store: EmbeddedKnowledge, operator: Talker) -> None:
+    async def test_a_rejection_can_be_taken_back(self, store: EmbeddedKnowledge, operator: Sender) -> None:
         await add(store, id="p1", live=False)
         await operator.say("/kb 待审")
         assert "Nothing waits for approval." in await operator.tap("Reject 1")
@@ -331,7 +257,7 @@ class TestPending:
         assert "is back" in await operator.tap("Undo")
         assert [entry.id for entry in await store.pending()] == ["p1"]
 
-    async def test_many_are_paged(self, store: EmbeddedKnowledge, owner: Talker) -> None:
+    async def test_many_are_paged(self, store: EmbeddedKnowledge, owner: Sender) -> None:
         for number in range(7):
             await add(store, id=f"p{number}", question=f"问题{number}", live=False)
         assert "第 1 页，共 3 页" in await owner.say("/kb pending")
@@ -339,7 +265,7 @@ class TestPending:
         await owner.tap("通过 4")
         assert "第 2 页，共 2 页" in "\n".join(line.text for line in owner.last.card.lines)  # type: ignore[union-attr]  # said
 
-    async def test_personal_data_is_pointed_at(self, store: EmbeddedKnowledge, owner: Talker) -> None:
+    async def test_personal_data_is_pointed_at(self, store: EmbeddedKnowledge, owner: Sender) -> None:
         await add(store, answer="请打 13812345678", live=False)
         assert "13812345678。请先修改再通过" in await owner.say("/kb pending")
 
@@ -352,7 +278,7 @@ class TestPending:
 
 
 class TestImport:
-    async def test_a_file_is_shown_first_and_then_imported(self, store: EmbeddedKnowledge, owner: Talker) -> None:
+    async def test_a_file_is_shown_first_and_then_imported(self, store: EmbeddedKnowledge, owner: Sender) -> None:
         await add(store, id="e1")
         said = await owner.send("faq.csv", SHEET)
         assert "导入 faq.csv：预览，还没有写入" in said
@@ -367,14 +293,14 @@ class TestImport:
         assert owner.last.card.buttons == ()
 
     async def test_a_restart_between_forgets_nothing(
-        self, desk: KnowledgeShop, store: EmbeddedKnowledge, owner: Talker
+        self, desk: KnowledgeShop, store: EmbeddedKnowledge, owner: Sender
     ) -> None:
         await owner.send("faq.csv", SHEET, "/kb import")
         owner.conversation = Conversation(desk.desk, files=desk.drawer)
         assert "已导入" in await owner.tap("导入")
         assert len(await store.list()) == 2
 
-    async def test_a_base_that_changed_meanwhile_is_shown_again(self, store: EmbeddedKnowledge, owner: Talker) -> None:
+    async def test_a_base_that_changed_meanwhile_is_shown_again(self, store: EmbeddedKnowledge, owner: Sender) -> None:
         await add(store, id="e1")
         await owner.send("faq.csv", SHEET)
         await store.edit("e1", answer="十四天内可退")
@@ -384,7 +310,7 @@ class TestImport:
         assert "已导入" in await owner.tap("导入")
         assert (await store.list())[0].answer == "十五天内可退"
 
-    async def test_doubles_are_left_out_or_replaced_as_one_likes(self, store: EmbeddedKnowledge, owner: Talker) -> None:
+    async def test_doubles_are_left_out_or_replaced_as_one_likes(self, store: EmbeddedKnowledge, owner: Sender) -> None:
         await add(store, id="e1", aliases=("能退吗",))
         said = await owner.send("faq.csv", "问题,答案\n能退吗,可以\n".encode())
         assert "重复 1 处" in said
@@ -393,7 +319,7 @@ class TestImport:
         assert "可以" in [entry.answer for entry in await store.list()]
 
     async def test_rows_that_contradict_each_other_are_told_row_by_row(
-        self, store: EmbeddedKnowledge, owner: Talker
+        self, store: EmbeddedKnowledge, owner: Sender
     ) -> None:
         table = "问题,答案\n几天发货,两天\n请问几天发货,三天\n保修,一年\n".encode()
         said = await owner.send("faq.csv", table)
@@ -406,7 +332,7 @@ class TestImport:
         assert "而且回答不同" in await owner.tap("替换")
         assert {entry.answer for entry in await store.list()} == {"一年", "三天"}
 
-    async def test_more_rows_that_are_left_out_than_a_card_holds_come_as_a_file(self, owner: Talker) -> None:
+    async def test_more_rows_that_are_left_out_than_a_card_holds_come_as_a_file(self, owner: Sender) -> None:
         rows = "".join(f"问题{n},\n" for n in range(30))
         said = await owner.send("faq.csv", f"问题,答案\n{rows}保修,一年\n".encode())
         assert "…… 还有 25 个" in said
@@ -417,7 +343,7 @@ class TestImport:
         assert listed[30] == "faq.csv 第 31 行：没有答案"
 
     async def test_a_long_import_shows_how_far_it_is_in_place_of_its_buttons(
-        self, desk: KnowledgeShop, store: EmbeddedKnowledge, owner: Talker
+        self, desk: KnowledgeShop, store: EmbeddedKnowledge, owner: Sender
     ) -> None:
         told: list[Outgoing] = []
 
@@ -440,7 +366,7 @@ class TestImport:
         assert len(await store.list()) == LONG_IMPORT
 
     async def test_a_long_import_that_fails_does_not_go_on_saying_that_it_is_under_way(
-        self, desk: KnowledgeShop, store: EmbeddedKnowledge, owner: Talker
+        self, desk: KnowledgeShop, store: EmbeddedKnowledge, owner: Sender
     ) -> None:
         told: list[Outgoing] = []
 
@@ -458,30 +384,30 @@ class TestImport:
         assert told[-1].card.title == "没有导入 long.csv"
         assert await store.list() == ()
 
-    async def test_cancelled(self, store: EmbeddedKnowledge, owner: Talker) -> None:
+    async def test_cancelled(self, store: EmbeddedKnowledge, owner: Sender) -> None:
         await owner.send("faq.csv", SHEET)
         assert "什么也没有改" in await owner.tap("取消")
         assert await store.list() == ()
 
-    async def test_what_is_no_table_is_told(self, owner: Talker) -> None:
+    async def test_what_is_no_table_is_told(self, owner: Sender) -> None:
         said = await owner.send("faq.exe", b"MZ\x00\x01")
         assert said.startswith("faq.exe 这种文件不能导入。")
         assert "faq.exe" in said
 
-    async def test_the_message_with_the_file_is_gone(self, owner: Talker) -> None:
+    async def test_the_message_with_the_file_is_gone(self, owner: Sender) -> None:
         await owner.send("faq.csv", SHEET)
         owner.answered = None
         assert "找不到原来的文件了" in await owner.tap("导入")
 
     async def test_nobody_elses_file_is_opened(
-        self, drawer: Drawer, operator: Talker, viewer: Talker, store: EmbeddedKnowledge
+        self, drawer: Drawer, operator: Sender, viewer: Sender, store: EmbeddedKnowledge
     ) -> None:
-        for talker, words in ((operator, "only an owner"), (viewer, "只有管理员可以导入文件")):
-            assert words in await talker.send("faq.csv", SHEET)
-            assert talker.last is not None
-            assert talker.last.once == f"kb-document:telegram:{talker.actor.user_id}"
-            assert words in await talker.send("faq.csv", SHEET, "/kb import")
-            assert talker.last.once
+        for sender, words in ((operator, "only an owner"), (viewer, "只有管理员可以导入文件")):
+            assert words in await sender.send("faq.csv", SHEET)
+            assert sender.last is not None
+            assert sender.last.once == f"kb-document:telegram:{sender.actor.user_id}"
+            assert words in await sender.send("faq.csv", SHEET, "/kb import")
+            assert sender.last.once
         stranger = replace(viewer, actor=replace(viewer.actor, user_id="999"))
         assert "只服务于已配对的成员" in await stranger.send("faq.csv", SHEET)
         assert stranger.last is not None
@@ -490,14 +416,14 @@ class TestImport:
         await viewer.press("kb:import:skip:0")
         assert drawer.fetched == []
 
-    async def test_in_a_group_only_with_the_command(self, drawer: Drawer, owner: Talker) -> None:
+    async def test_in_a_group_only_with_the_command(self, drawer: Drawer, owner: Sender) -> None:
         owner.chat = ChatRef("telegram", "-100", "", "group")
         assert await owner.send("faq.csv", SHEET) == ""
         assert await owner.send("faq.csv", SHEET, "look at this") == ""
         assert "预览" in await owner.send("faq.csv", SHEET, "/kb import")
 
     @pytest.mark.parametrize("form", ["csv", "xlsx", "jsonl", "md"])
-    async def test_an_export_comes_back(self, store: EmbeddedKnowledge, owner: Talker, form: str) -> None:
+    async def test_an_export_comes_back(self, store: EmbeddedKnowledge, owner: Sender, form: str) -> None:
         await add(store)
         assert "知识库导出" in await owner.say(f"/kb 导出 {form}")
         assert owner.last is not None

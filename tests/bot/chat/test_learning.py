@@ -22,7 +22,7 @@ from bot.desk.house import House
 from bot.desk.people import new_code
 from bot.learning import CoreLearning
 from bot.settings.loading import load
-from scheduler.runs import RunService
+from scheduler.runs.service import RunService
 from simulator.phone.apps.looks import LOOKS
 from simulator.phone.phone import VirtualPhone
 from simulator.phone.scenario import ContactPart, MessagePart, Scenario

@@ -16,17 +16,15 @@ from bot.desk.desk import Desk
 from bot.desk.pairing import Pace
 from storage.people import Audit
 from storage.runs import NewRun, Runs
-from tests.bot.chat.test_answers import Talker, talker
-from tests.bot.desk.conftest import PHONE, Shop, make_shop, shop, url
+from tests.bot.chat.member import Member, member
+from tests.bot.desk.conftest import PHONE, Shop
 from tests.support.talker import shown
-
-__all__ = ["make_shop", "shop", "url"]  # fixtures
 
 GROUP = ChatRef("telegram", "-100", "", "group")
 
 
 @dataclass
-class InGroup(Talker):
+class InGroup(Member):
     where: ChatRef = field(default=GROUP)
 
     @property
@@ -34,18 +32,18 @@ class InGroup(Talker):
         return self.where
 
 
-def there(who: Talker, where: ChatRef = GROUP) -> InGroup:
+def there(who: Member, where: ChatRef = GROUP) -> InGroup:
     return InGroup(who.shop, who.actor, number=who.number + 1000, where=where)
 
 
 @pytest.fixture
-async def owner(shop: Shop) -> Talker:
-    return await talker(shop, Role.OWNER, "Chief")
+async def owner(shop: Shop) -> Member:
+    return await member(shop, Role.OWNER, "Chief")
 
 
 @pytest.fixture
-async def anna(shop: Shop, owner: Talker) -> Talker:
-    return await talker(shop, Role.OPERATOR, "Anna B")
+async def anna(shop: Shop, owner: Member) -> Member:
+    return await member(shop, Role.OPERATOR, "Anna B")
 
 
 @pytest.mark.parametrize(
@@ -93,7 +91,7 @@ def test_what_an_invitation_says(rest: str, read: Inviting | None) -> None:
     assert read_invite(rest) == read
 
 
-async def test_a_colleague_comes_in_by_the_link(shop: Shop, owner: Talker) -> None:
+async def test_a_colleague_comes_in_by_the_link(shop: Shop, owner: Member) -> None:
     conversation = Conversation(shop.desk, clock=shop.clock, bot_name="desk_bot")
     conversation.start_link = "https://t.me/desk_bot?start="
     chief = Person(owner.actor.user_id, "Chief", "zh")
@@ -112,7 +110,7 @@ async def test_a_colleague_comes_in_by_the_link(shop: Shop, owner: Talker) -> No
     assert "配对码不对或已失效" in shown(again)
 
 
-async def test_limits_come_with_the_invitation(owner: Talker) -> None:
+async def test_limits_come_with_the_invitation(owner: Member) -> None:
     shop = owner.shop
     said = await owner.say("/invite viewer phone S1 chat own")
     assert "只能用这些手机" in said or "S1" in said
@@ -125,7 +123,7 @@ async def test_limits_come_with_the_invitation(owner: Talker) -> None:
     assert await shop.desk.people.actor("telegram", "77") == new
 
 
-async def test_an_invitation_to_a_group_is_told_in_private(owner: Talker) -> None:
+async def test_an_invitation_to_a_group_is_told_in_private(owner: Member) -> None:
     conversation = Conversation(owner.shop.desk, clock=owner.shop.clock, bot_name="desk_bot")
     chief = Person(owner.actor.user_id, "Chief", "zh")
     said = await conversation.handle(Incoming("text", chief, GROUP, "k1", "/invite operator chat here"))
@@ -140,17 +138,17 @@ async def test_an_invitation_to_a_group_is_told_in_private(owner: Talker) -> Non
     assert "请在要限制的群里" in await owner.say("/invite chat here")  # in private it would be the owner's own
 
 
-async def test_an_owner_is_invited_without_limits(owner: Talker) -> None:
+async def test_an_owner_is_invited_without_limits(owner: Member) -> None:
     assert "管理员不能被限制" in await owner.say("/invite owner phone S1")
     assert await owner.shop.desk.team.invites(owner.actor) == []
 
 
-async def test_an_invitation_is_not_made_where_others_read_along(owner: Talker) -> None:
+async def test_an_invitation_is_not_made_where_others_read_along(owner: Member) -> None:
     assert await there(owner).say("/invite owner") == "请私聊我来邀请，免得别人看到配对码。"
     assert await owner.shop.desk.team.invites(owner.actor) == []
 
 
-async def test_a_code_is_not_used_up_by_who_is_in(owner: Talker, anna: Talker) -> None:
+async def test_a_code_is_not_used_up_by_who_is_in(owner: Member, anna: Member) -> None:
     made = await owner.shop.desk.team.invite(owner.actor, Role.OWNER)
     assert "没有被用掉" in await anna.say(f"/start {made.code}")
     assert len(await owner.shop.desk.team.invites(owner.actor)) == 1
@@ -159,7 +157,7 @@ async def test_a_code_is_not_used_up_by_who_is_in(owner: Talker, anna: Talker) -
     assert now.role is Role.OPERATOR
 
 
-async def test_the_list_and_an_invitation_taken_back(owner: Talker, anna: Talker) -> None:
+async def test_the_list_and_an_invitation_taken_back(owner: Member, anna: Member) -> None:
     await owner.say("/invite viewer 2h")
     listed = await owner.say("人员")
     assert "#1 Chief: 管理员 · zh" in listed
@@ -170,7 +168,7 @@ async def test_the_list_and_an_invitation_taken_back(owner: Talker, anna: Talker
     assert "已邀请" not in await owner.say("/people")
 
 
-async def test_roles_by_buttons_and_by_words(owner: Talker, anna: Talker) -> None:
+async def test_roles_by_buttons_and_by_words(owner: Member, anna: Member) -> None:
     await owner.say("/people")
     await owner.tap(owner.action("Anna B"))
     assert "(已修改。)" in await owner.tap(owner.action("只读"))
@@ -181,7 +179,7 @@ async def test_roles_by_buttons_and_by_words(owner: Talker, anna: Talker) -> Non
     assert "这是最后一位管理员" in await owner.say("/people role Chief viewer")
 
 
-async def test_removing_asks_and_can_be_undone(owner: Talker, anna: Talker) -> None:
+async def test_removing_asks_and_can_be_undone(owner: Member, anna: Member) -> None:
     await owner.say("/people remove Anna B")
     assert owner.said.messages[0].card.title == "移除 Anna B 吗？"
     assert "操作员" in await anna.say("/whoami")  # nothing has happened yet
@@ -191,7 +189,7 @@ async def test_removing_asks_and_can_be_undone(owner: Talker, anna: Talker) -> N
     assert "操作员" in await anna.say("/whoami")
 
 
-async def test_limited_to_this_group_and_one_phone(shop: Shop, owner: Talker, anna: Talker) -> None:
+async def test_limited_to_this_group_and_one_phone(shop: Shop, owner: Member, anna: Member) -> None:
     await Runs(shop.db).create(NewRun("别处的任务", "S9"))
     here = there(owner)
     assert "仅限聊天: -100" in await here.say(f"/people limit Anna B chat here phone {PHONE}")
@@ -211,7 +209,7 @@ async def test_limited_to_this_group_and_one_phone(shop: Shop, owner: Talker, an
 
 
 @pytest.mark.parametrize("words", ["/people", "/people remove Chief", "/people audit", "/invite owner", "人员"])
-async def test_nobody_but_an_owner(anna: Talker, words: str) -> None:
+async def test_nobody_but_an_owner(anna: Member, words: str) -> None:
     assert "你的身份是操作员，这需要管理员" in await anna.say(words)
 
 
@@ -226,7 +224,7 @@ async def test_nobody_but_an_owner(anna: Talker, words: str) -> None:
         "people:audit",
     ],
 )
-async def test_a_button_that_was_made_up_does_nothing(shop: Shop, anna: Talker, action: str) -> None:
+async def test_a_button_that_was_made_up_does_nothing(shop: Shop, anna: Member, action: str) -> None:
     before = await shop.desk.people.members("telegram")
     assert "这需要管理员" in await anna.tap(action)
     assert await shop.desk.people.members("telegram") == before
@@ -235,14 +233,14 @@ async def test_a_button_that_was_made_up_does_nothing(shop: Shop, anna: Talker, 
 
 
 @pytest.mark.parametrize("action", ["people:role:2:god", "people:", "people:what:2", "people:gone:abc", "people:role"])
-async def test_a_button_that_makes_no_sense_is_said_to(shop: Shop, owner: Talker, anna: Talker, action: str) -> None:
+async def test_a_button_that_makes_no_sense_is_said_to(shop: Shop, owner: Member, anna: Member, action: str) -> None:
     before = await shop.desk.people.members("telegram")
     await owner.tap(action)
     assert owner.said.alert
     assert await shop.desk.people.members("telegram") == before
 
 
-async def test_the_owner_sees_what_was_refused(shop: Shop, owner: Talker, anna: Talker) -> None:
+async def test_the_owner_sees_what_was_refused(shop: Shop, owner: Member, anna: Member) -> None:
     await anna.say("/people")
     stranger = Person("99", "管理员", "zh")
     conversation = Conversation(shop.desk, clock=shop.clock)
@@ -261,8 +259,8 @@ async def test_the_owner_sees_what_was_refused(shop: Shop, owner: Talker, anna: 
     assert "SECRETCODE" not in said
 
 
-async def test_help_names_what_the_person_may_use(shop: Shop, owner: Talker, anna: Talker) -> None:
-    viewer = await talker(shop, Role.VIEWER, "Vera")
+async def test_help_names_what_the_person_may_use(shop: Shop, owner: Member, anna: Member) -> None:
+    viewer = await member(shop, Role.VIEWER, "Vera")
     for who, names in (
         (owner, set(commands.COMMANDS)),
         (anna, set(commands.COMMANDS) - {"people", "invite"}),
@@ -283,7 +281,7 @@ async def test_every_limit_on_a_command_is_on_one_that_exists() -> None:
     assert commands.LEAST.keys() | commands.NOT_IN_GROUPS <= set(commands.COMMANDS)
 
 
-async def test_the_language_is_the_persons_own(owner: Talker) -> None:
+async def test_the_language_is_the_persons_own(owner: Member) -> None:
     await owner.say("设置")
     changed = await owner.tap(owner.action("English"))
     assert "(From now on I speak English with you.)" in changed
@@ -293,7 +291,7 @@ async def test_the_language_is_the_persons_own(owner: Talker) -> None:
     assert "没有“de”这个选项" in await owner.say("/settings lang de")
 
 
-async def test_thoughts_as_they_come_are_a_persons_own_choice(owner: Talker) -> None:
+async def test_thoughts_as_they_come_are_a_persons_own_choice(owner: Member) -> None:
     assert "私聊里实时显示思考: 开" in await owner.say("设置")
     changed = await owner.tap(owner.action("不显示思考"))
     assert "(以后模型的思考只写在卡片里。)" in changed
@@ -304,9 +302,9 @@ async def test_thoughts_as_they_come_are_a_persons_own_choice(owner: Talker) -> 
     assert "例如" in await owner.say("/settings thinking maybe")
 
 
-async def test_asking_too_much_is_answered_once(shop: Shop, owner: Talker) -> None:
+async def test_asking_too_much_is_answered_once(shop: Shop, owner: Member) -> None:
     shop.desk = Desk(replace(shop.desk.house, pace=Pace(2)))
-    viewer = await talker(shop, Role.VIEWER, "Vera")
+    viewer = await member(shop, Role.VIEWER, "Vera")
     said = [await viewer.say(text) for text in ("/help", "hello", "/whoami", "/status", "/help")]
     assert said[2].startswith("太频繁了：一分钟最多 2 条命令。\n")
     assert said[3:] == ["", ""]
@@ -316,9 +314,9 @@ async def test_asking_too_much_is_answered_once(shop: Shop, owner: Talker) -> No
     assert "现状" in await viewer.say("/status")
 
 
-async def test_people_who_talk_in_a_group_are_not_counted(shop: Shop, owner: Talker) -> None:
+async def test_people_who_talk_in_a_group_are_not_counted(shop: Shop, owner: Member) -> None:
     shop.desk = Desk(replace(shop.desk.house, pace=Pace(1)))
-    viewer = there(await talker(shop, Role.VIEWER, "Vera"))
+    viewer = there(await member(shop, Role.VIEWER, "Vera"))
     for _ in range(5):
         assert await viewer.say("nice weather") == ""
     assert "现状" in await viewer.say("/status")

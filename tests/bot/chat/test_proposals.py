@@ -23,12 +23,13 @@ from bot.desk.views import QuestionView
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry
 from knowledge.learning import Learning
-from scheduler.ports import StoredHuman, StoredRuns
+from scheduler.runs.human import StoredHuman
+from scheduler.runs.store import StoredRuns
 from storage.people import People
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
-from tests.bot.chat.test_kb import PRIVATE, Drawer, Talker
-from tests.bot.desk.conftest import PHONE, Shop, shop, url  # noqa: F401 - fixtures
+from tests.bot.chat.sender import PRIVATE, Drawer, Sender
+from tests.bot.desk.conftest import PHONE, Shop
 
 SHIP = Entry(id="ship", question="几天能发货", answer="两天内")
 RECORDS = (Record("ship", "两天内", "几天能发货", 0.6, source="embedded:ship"),)
@@ -41,10 +42,10 @@ class KnowledgeShop:
     store: EmbeddedKnowledge
     asked: int = 0
 
-    async def talker(self, role: Role, lang: str = "zh") -> Talker:
+    async def sender(self, role: Role, lang: str = "zh") -> Sender:
         actor = await self.shop.person(role, f"{role.value} A")
         await People(self.shop.db).update(int(actor.id), lang=lang)
-        return Talker(Conversation(self.desk, bot_name="desk_bot"), actor, Drawer(), lang)
+        return Sender(Conversation(self.desk, bot_name="desk_bot"), actor, Drawer(), lang)
 
     async def ask(
         self,
@@ -108,7 +109,7 @@ class KnowledgeShop:
 
 
 @pytest.fixture
-async def desk(shop: Shop, tmp_path: Path) -> AsyncIterator[KnowledgeShop]:  # noqa: F811 - the fixture
+async def desk(shop: Shop, tmp_path: Path) -> AsyncIterator[KnowledgeShop]:
     store = EmbeddedKnowledge(tmp_path / "knowledge.sqlite3")
     await store.add(SHIP)
     yield KnowledgeShop(shop, Desk(replace(shop.desk.house, store=store)), store)
@@ -116,13 +117,13 @@ async def desk(shop: Shop, tmp_path: Path) -> AsyncIterator[KnowledgeShop]:  # n
 
 
 @pytest.fixture
-async def owner(desk: KnowledgeShop) -> Talker:
-    return await desk.talker(Role.OWNER)
+async def owner(desk: KnowledgeShop) -> Sender:
+    return await desk.sender(Role.OWNER)
 
 
 @pytest.fixture
-async def operator(desk: KnowledgeShop, owner: Talker) -> Talker:
-    return await desk.talker(Role.OPERATOR, "en")
+async def operator(desk: KnowledgeShop, owner: Sender) -> Sender:
+    return await desk.sender(Role.OPERATOR, "en")
 
 
 def action(view: QuestionView, label: str) -> str:
@@ -132,7 +133,7 @@ def action(view: QuestionView, label: str) -> str:
 
 class TestToAnswerLikeThisAlways:
     async def test_a_picked_record_learns_the_customers_words_by_one_tap(
-        self, desk: KnowledgeShop, owner: Talker
+        self, desk: KnowledgeShop, owner: Sender
     ) -> None:
         question = await desk.ask("亲，啥时候寄？谢谢")
         await owner.press(f"q:{question.id}:0")
@@ -145,7 +146,7 @@ class TestToAnswerLikeThisAlways:
         assert (await desk.view(question)).learnt is None
         assert await owner.press(action(view, "是")) == "(这一条已经处理过了。)"
 
-    async def test_ones_own_answer_becomes_an_entry_by_one_tap(self, desk: KnowledgeShop, owner: Talker) -> None:
+    async def test_ones_own_answer_becomes_an_entry_by_one_tap(self, desk: KnowledgeShop, owner: Sender) -> None:
         question = await desk.ask("你家有彩虹绳没")
         await desk.desk.questions.answer(owner.actor, question.id, text="有的，9 元")
         view = await desk.sent(question)
@@ -153,7 +154,7 @@ class TestToAnswerLikeThisAlways:
         await owner.press(action(view, "是"))
         assert await desk.told("你家有彩虹绳没") == "有的，9 元"
 
-    async def test_no_throws_it_away_and_can_be_taken_back(self, desk: KnowledgeShop, owner: Talker) -> None:
+    async def test_no_throws_it_away_and_can_be_taken_back(self, desk: KnowledgeShop, owner: Sender) -> None:
         question = await desk.ask("啥时候寄")
         await owner.press(f"q:{question.id}:0")
         view = await desk.sent(question)
@@ -162,7 +163,7 @@ class TestToAnswerLikeThisAlways:
         await owner.tap("撤销")
         assert [entry.question for entry in await desk.store.pending()] == ["啥时候寄"]
 
-    async def test_what_nobody_approves_waits(self, desk: KnowledgeShop, owner: Talker, operator: Talker) -> None:
+    async def test_what_nobody_approves_waits(self, desk: KnowledgeShop, owner: Sender, operator: Sender) -> None:
         question = await desk.ask("啥时候寄")
         await operator.press(f"q:{question.id}:0")
         view = await desk.sent(question)
@@ -171,7 +172,7 @@ class TestToAnswerLikeThisAlways:
         assert await desk.told("啥时候寄") == ""
 
     async def test_what_was_changed_since_is_shown_before_it_is_approved(
-        self, desk: KnowledgeShop, owner: Talker
+        self, desk: KnowledgeShop, owner: Sender
     ) -> None:
         question = await desk.ask("你家有彩虹绳没")
         await desk.desk.questions.answer(owner.actor, question.id, text="有的")
@@ -184,7 +185,7 @@ class TestToAnswerLikeThisAlways:
         assert len(await desk.store.pending()) == 1
 
     async def test_a_wording_that_means_another_entry_by_now_is_refused(
-        self, desk: KnowledgeShop, owner: Talker
+        self, desk: KnowledgeShop, owner: Sender
     ) -> None:
         question = await desk.ask("啥时候寄")
         await owner.press(f"q:{question.id}:0")
@@ -194,7 +195,7 @@ class TestToAnswerLikeThisAlways:
         assert "#other" in said
         assert len(await desk.store.pending()) == 1
 
-    async def test_nothing_is_offered_if_the_entries_answer_nobody(self, desk: KnowledgeShop, owner: Talker) -> None:
+    async def test_nothing_is_offered_if_the_entries_answer_nobody(self, desk: KnowledgeShop, owner: Sender) -> None:
         question = await desk.ask("啥时候寄")
         await owner.press(f"q:{question.id}:0")
         desk.desk = Desk(replace(desk.desk.house, provider="dify"))
@@ -203,7 +204,7 @@ class TestToAnswerLikeThisAlways:
 
 class TestToAnswerOthersWhoAskAlike:
     async def test_the_others_are_told_of_and_offered_with_their_words(
-        self, desk: KnowledgeShop, owner: Talker
+        self, desk: KnowledgeShop, owner: Sender
     ) -> None:
         first, second = await desk.ask("怎么退货", "11"), await desk.ask("亲，怎么退货呀", "12")
         third, far = await desk.ask("请问怎么退货？", "13"), await desk.ask("怎么换货", "14")
@@ -221,7 +222,7 @@ class TestToAnswerOthersWhoAskAlike:
         rows = [await Questions(desk.shop.db).get(question.id) for question in (first, second, third)]
         assert len({row.run_id for row in rows if row is not None}) == 3  # each goes on by its own run
 
-    async def test_own_words_go_to_all_that_were_seen(self, desk: KnowledgeShop, owner: Talker) -> None:
+    async def test_own_words_go_to_all_that_were_seen(self, desk: KnowledgeShop, owner: Sender) -> None:
         first, others = await desk.ask("怎么退货"), [await desk.ask("怎么退货呀", name) for name in ("12", "13")]
         card = MessageRef(PRIVATE, "55")
         await desk.desk.questions.set_card(first.id, card)
@@ -232,7 +233,7 @@ class TestToAnswerOthersWhoAskAlike:
         await owner.tap("2 个都这样答")
         assert await desk.answers(*others) == [{"choice": "", "text": "今天就给您退"}] * 2
 
-    async def test_all_are_not_answered_if_there_is_one_more_by_now(self, desk: KnowledgeShop, owner: Talker) -> None:
+    async def test_all_are_not_answered_if_there_is_one_more_by_now(self, desk: KnowledgeShop, owner: Sender) -> None:
         first, others = await desk.ask("怎么退货"), [await desk.ask("怎么退货呀", name) for name in ("12", "13")]
         await owner.press(f"q:{first.id}:0")
         new = await desk.ask("请问怎么退货", "15")
@@ -243,26 +244,26 @@ class TestToAnswerOthersWhoAskAlike:
         assert None not in await desk.answers(*others, new)
 
     async def test_a_record_that_the_other_was_not_offered_goes_as_words(
-        self, desk: KnowledgeShop, owner: Talker
+        self, desk: KnowledgeShop, owner: Sender
     ) -> None:
         first, other = await desk.ask("怎么退货"), await desk.ask("怎么退货呀", "12", records=())
         await owner.press(f"q:{first.id}:0")
         await owner.tap("答第 1 个")
         assert await desk.answers(other) == [{"choice": "", "text": "两天内"}]
 
-    async def test_skipping_says_nothing_for_others(self, desk: KnowledgeShop, owner: Talker) -> None:
+    async def test_skipping_says_nothing_for_others(self, desk: KnowledgeShop, owner: Sender) -> None:
         first, other = await desk.ask("怎么退货"), await desk.ask("怎么退货呀", "12")
         skip = len(first.choices) - 1
         assert await owner.press(f"q:{first.id}:{skip}") == "(已跳过，这一条不再发送。)"
         assert "找不到这个问题" in await owner.press(f"same:{first.id}:{other.id}")
         assert await desk.answers(other) == [None]
 
-    async def test_the_same_contact_is_not_told_twice(self, desk: KnowledgeShop, owner: Talker) -> None:
+    async def test_the_same_contact_is_not_told_twice(self, desk: KnowledgeShop, owner: Sender) -> None:
         first = await desk.ask("怎么退货")
         await desk.ask("怎么退货呀")
         assert "也这样答" not in await owner.press(f"q:{first.id}:0")
 
-    async def test_only_what_one_may_see(self, desk: KnowledgeShop, owner: Talker, operator: Talker) -> None:
+    async def test_only_what_one_may_see(self, desk: KnowledgeShop, owner: Sender, operator: Sender) -> None:
         first, other = await desk.ask("怎么退货"), await desk.ask("怎么退货呀", "12", serial="S2")
         await People(desk.shop.db).update(int(operator.actor.id), serials=[PHONE])
         assert "ask nearly the same" not in await operator.press(f"q:{first.id}:0")

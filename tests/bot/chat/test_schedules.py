@@ -16,11 +16,9 @@ from bot.desk.schedules_views import ScheduleWish
 from scheduler.clock import Clock
 from storage.events import Events
 from storage.runs import Runs
-from tests.bot.chat.test_answers import talker
-from tests.bot.desk.conftest import PHONE, Shop, make_shop, shop, url
+from tests.bot.chat.member import member
+from tests.bot.desk.conftest import PHONE, Shop
 from tests.support.talker import shown
-
-__all__ = ["make_shop", "shop", "url"]  # fixtures
 
 
 def added(expression: str, task: str, **wish: object) -> ScheduleRequest:
@@ -119,7 +117,7 @@ def test_where_time_and_task_are_not_told_apart(rest: str, key: str) -> None:
 
 
 async def test_from_add_to_undo(shop: Shop) -> None:
-    owner = await talker(shop, Role.OWNER, "Chief")
+    owner = await member(shop, Role.OWNER, "Chief")
     said = await owner.say("定时 工作日 9:00-18:00 每5分钟 QQ回复联系人11")
     assert said.startswith("已添加定时任务 1\n时间: 工作日 9:00-18:00 每5分钟\n记为: every 5m 09:00-18:00 * * 1-5\n")
     assert "时段: 09:00 开始，18:00 之前；最后一次 17:55" in said
@@ -144,7 +142,7 @@ async def test_from_add_to_undo(shop: Shop) -> None:
 
 
 async def test_the_last_outcome_and_the_counts(shop: Shop) -> None:
-    owner = await talker(shop, Role.OWNER, "Chief")
+    owner = await member(shop, Role.OWNER, "Chief")
     await owner.say("/schedule add 每5分钟 打开设置")
     clock = Clock(shop.db)
     for _ in range(2):
@@ -160,10 +158,10 @@ async def test_the_last_outcome_and_the_counts(shop: Shop) -> None:
 
 
 async def test_who_sees_which_buttons(shop: Shop) -> None:
-    owner = await talker(shop, Role.OWNER, "Chief")
+    owner = await member(shop, Role.OWNER, "Chief")
     await owner.say("/schedule add 每5分钟 打开设置")
-    operator = await talker(shop, Role.OPERATOR, "Anna")
-    viewer = await talker(shop, Role.VIEWER, "Li")
+    operator = await member(shop, Role.OPERATOR, "Anna")
+    viewer = await member(shop, Role.VIEWER, "Li")
     labels = []
     for who in (operator, viewer):
         await who.say("/schedule 1")
@@ -192,12 +190,12 @@ async def test_who_sees_which_buttons(shop: Shop) -> None:
     ],
 )
 async def test_what_is_wrong_is_said(shop: Shop, written: str, told: str) -> None:
-    owner = await talker(shop, Role.OWNER, "Chief")
+    owner = await member(shop, Role.OWNER, "Chief")
     assert told in await owner.say(f"/schedule {written}")
 
 
 async def test_what_was_missed_is_told(shop: Shop) -> None:
-    owner = await talker(shop, Role.OWNER, "Chief")
+    owner = await member(shop, Role.OWNER, "Chief")
     await owner.say(f"/schedule add --phone {PHONE} 每小时 打开设置")
     shop.clock.move(hours=8)
     shop.clock.time -= timedelta(minutes=30)
@@ -209,7 +207,7 @@ async def test_what_was_missed_is_told(shop: Shop) -> None:
     card = news_card(news, texts("zh"))
     assert card.title == "⏰ 定时任务 #1 错过了执行时间"
     assert "错过 7 次：03-01 18:00 – 03-02 00:00" in card.lines[1].text
-    boss = await talker(shop, Role.OWNER, "Boss")
+    boss = await member(shop, Role.OWNER, "Boss")
     await shop.desk.team.remove(boss.actor, f"#{owner.actor.id}")
     news = await shop.desk.schedules.news(event.data)
     assert news is not None
@@ -219,7 +217,7 @@ async def test_what_was_missed_is_told(shop: Shop) -> None:
 
 
 async def test_a_watch_by_command_and_in_words(shop: Shop) -> None:
-    owner = await talker(shop, Role.OWNER, "Chief")
+    owner = await member(shop, Role.OWNER, "Chief")
     assert "现在没有盯着谁" in await owner.say("/watch")
     assert "没有联系人带标签 #vip" in await owner.say("/watch 11 #vip")
     await owner.say("/contacts add 11 #vip")

@@ -16,9 +16,9 @@ from agent_core.ports import AnswerEvent, Event, Record, ReplyState
 from bot.cli import app
 from bot.commands.answers import COLUMNS, PAGE
 from bot.commands.common import Exit
-from scheduler.ports import StoredRuns
+from scheduler.runs.store import StoredRuns
 from storage.engine import Database
-from tests.bot.commands.test_commands import call, empty_place
+from tests.support.command_line import call, empty_place
 
 __all__ = ["empty_place"]  # a fixture
 

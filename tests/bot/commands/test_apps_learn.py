@@ -18,7 +18,7 @@ from agent_core.apps.learnt import LearntApp
 from bot.app import open_core
 from bot.cli import app
 from bot.settings.loading import load
-from scheduler.worker import lease_of
+from scheduler.runs.lease import lease_of
 from simulator.phone.apps.looks import LOOKS
 from simulator.phone.phone import VirtualPhone
 from simulator.phone.scenario import ContactPart, MessagePart, Scenario

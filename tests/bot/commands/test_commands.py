@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 import typer
 from filelock import FileLock
-from typer.testing import CliRunner
 
 from agent_core.errors import (
     ConfigInvalid,
@@ -27,29 +26,17 @@ from agent_core.errors import (
 )
 from agent_core.session import Question, QuestionKind, ReplyRecord, Session, Status
 from bot.chat.texts import Lang, catalogue
-from bot.cli import app
 from bot.commands.common import BY_STATUS, Exit, fail, result_of, run_async, settings_from
 from bot.desk.actors import AccessDenied, BadRequest, NotFound
 from bot.release import release
-from scheduler.dbos_queue import ProcessLock
-from tests.support.environment import in_a_checkout, without_settings
+from scheduler.runs.queue import ProcessLock
+from tests.support.command_line import call, empty_place
+from tests.support.environment import in_a_checkout
+
+__all__ = ["empty_place"]  # a fixture
 
 TASK = "QQ回复联系人11"
 SECRET = "123456789:" + "A" * 35
-
-
-@pytest.fixture(autouse=True)
-def empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    without_settings(monkeypatch, tmp_path)
-    monkeypatch.setenv("PHONEDESK_TIMEZONE", "Asia/Shanghai")
-    monkeypatch.setenv("PHONEDESK_LANG", "en")
-
-
-def call(*args: str, typed: str | None = None) -> tuple[int, str, str]:
-    done = CliRunner().invoke(app, args, input=typed)
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    return done.exit_code, done.stdout, done.stderr
 
 
 def test_schedules_from_add_to_remove() -> None:
@@ -301,7 +288,7 @@ def test_the_choices_of_an_option_are_listed_as_the_language_does_it(
     monkeypatch: pytest.MonkeyPatch, lang: str, said: str
 ) -> None:
     monkeypatch.setenv("PHONEDESK_LANG", lang)
-    assert said in " ".join(CliRunner().invoke(app, ["run", "打开设置", "--policy", "foo"]).output.split())
+    assert said in " ".join(call("run", "打开设置", "--policy", "foo")[2].split())
 
 
 @pytest.mark.parametrize("lang", ["zh", "en"])
@@ -311,7 +298,7 @@ def test_help_names_the_commands_as_they_can_be_typed(
     called = in_a_checkout(tmp_path, monkeypatch)
     monkeypatch.setenv("PHONEDESK_LANG", lang)
     for arguments in (["kb", "edit", "--help"], ["--help"], ["run"], ["kb", "add", "--nothing"]):
-        said = CliRunner().invoke(app, arguments).output
+        said = "".join(call(*arguments)[1:])
         assert said.count(called) >= 2, said
         assert not re.search(r"(?<!/)\bphonedesk (run|kb|--help|\[)", said), said
 
@@ -331,6 +318,6 @@ def test_a_wrong_word_is_answered_with_the_right_ones(
 ) -> None:
     for lang, said in (("zh", zh), ("en", en)):
         monkeypatch.setenv("PHONEDESK_LANG", lang)
-        done = CliRunner().invoke(app, typed)
-        assert done.exit_code == Exit.USAGE
-        assert said in done.output
+        code, _, err = call(*typed)
+        assert code == Exit.USAGE
+        assert said in err

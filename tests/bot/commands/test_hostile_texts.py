@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 
 from agent_core.ports import AnswerEvent, Event, Record, ReplyState
 from bot.commands.common import Exit
-from scheduler.ports import StoredRuns
+from scheduler.runs.store import StoredRuns
 from simulator.phone.scenario_file import default_scenario
 from simulator.phone.server import serve
 from storage.api_keys import ApiKeys
@@ -25,10 +25,10 @@ from storage.questions import Questions
 from storage.runs import Runs
 from storage.schedules import NewSchedule, Schedules
 from storage.tables import runs
-from tests.bot.commands.test_commands import call, empty_place
 from tests.bot.desk.past import past_run
 from tests.bot.hostile_texts import CONTROLS, DANGEROUS, MARKUP, ORDERS, TURNS, hostile
 from tests.support.adb import adb_server
+from tests.support.command_line import call, empty_place
 
 __all__ = ["empty_place"]  # an autouse fixture
 

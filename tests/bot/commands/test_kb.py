@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from bot.commands.common import Exit
-from tests.bot.commands.test_commands import call, empty_place  # noqa: F401 - empty_place is a fixture
+from tests.support.command_line import call, empty_place
+
+__all__ = ["empty_place"]  # a fixture
 
 FAQ = "question,answer,aliases\nCan I return it?,Within seven days.,How do returns work\nWhen does it ship?,Today.,\n"
 

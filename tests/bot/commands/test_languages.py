@@ -26,7 +26,7 @@ from bot.terminal.console import Console
 from bot.terminal.language import spoken_language, texts
 from bot.terminal.live import LiveRuns, outcome_line, timings_line
 from bot.terminal.texts import catalogue
-from scheduler.ports import StoredHuman
+from scheduler.runs.human import StoredHuman
 from tests.support.environment import without_settings
 
 TASK = "QQ回复联系人11"

@@ -12,7 +12,7 @@ from bot.desk.people import actor_of
 from simulator.telegram import FakeTelegram
 from storage.engine import Database
 from storage.people import People
-from tests.bot.commands.test_commands import call, empty_place
+from tests.support.command_line import call, empty_place
 
 __all__ = ["empty_place"]  # an autouse fixture
 

@@ -13,8 +13,8 @@ from bot.chat.texts import texts
 from bot.commands.common import Exit
 from storage.engine import Database
 from storage.runs import PLAN, PLAN_PART, NewRun, Runs
-from tests.bot.commands.test_commands import call, empty_place
 from tests.bot.desk.past import past_run
+from tests.support.command_line import call, empty_place
 
 __all__ = ["empty_place"]  # a fixture
 

@@ -16,8 +16,8 @@ from bot.commands.common import Exit
 from bot.settings.loading import load
 from storage.engine import Database
 from storage.tables import trajectories, trajectory_pictures
-from tests.bot.commands.test_commands import call, empty_place
 from tests.bot.desk.past import past_run
+from tests.support.command_line import call, empty_place
 from tests.support.model_server import ScriptedModel, Status
 
 __all__ = ["empty_place"]  # a fixture

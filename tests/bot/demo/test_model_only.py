@@ -8,7 +8,8 @@ from agent_core.session import Session, Status
 from bot.app import open_core
 from bot.demo.world import World, demo_world
 from bot.running import run_here
-from scheduler.ports import StoredHuman, StoredRuns
+from scheduler.runs.human import StoredHuman
+from scheduler.runs.store import StoredRuns
 from tests.support.ocr import needs_ocr
 
 pytestmark = [needs_ocr, pytest.mark.rotating(parts=2)]

@@ -9,11 +9,12 @@ import pytest
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.server import DeviceEntry
 from agent_core.errors import DeviceOffline
+from agent_core.session import Choice, Question, QuestionKind
 from bot.desk.actors import Actor, ChatRef, Role
 from bot.desk.desk import Desk
 from bot.desk.house import House
 from bot.desk.people import new_code
-from scheduler.runs import RunService
+from scheduler.runs.service import RunService
 from storage.engine import Database
 from storage.phones import Phones
 from storage.topics import TopicTable
@@ -24,6 +25,13 @@ CHAT = ChatRef("telegram", "77", "5", "group")
 PHONE = "127.0.0.1:16001"
 SEEN = ("S1", "S2", "127.0.0.1:16002")  # phones that were here once
 USED = ("1", "77", "-5")  # chats in which something was said
+QUESTION = Question(
+    id="q1",
+    kind=QuestionKind.NO_SURE_ANSWER,
+    text="能定制刻字吗",
+    choices=[Choice(value="record:0", label="刻字"), Choice(value="skip", label="跳过")],
+    free_text=True,
+)
 
 
 @dataclass

@@ -14,7 +14,7 @@ from agent_core.ports import AnswerEvent, Event, ReplyState
 from agent_core.screen.readings import Reading, Source
 from agent_core.session import Session, Status, StepRecord
 from agent_core.trajectory import Asked
-from scheduler.ports import StoredRuns
+from scheduler.runs.store import StoredRuns
 from storage.engine import Database
 from storage.runs import NewRun, Runs
 from storage.trajectories import Trajectories

@@ -4,22 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core.session import Choice, Question, QuestionKind, Session
+from agent_core.session import Question, Session
 from bot.desk.actors import AccessDenied, BadRequest, ChatRef, MessageRef, NotFound, Role
 from bot.desk.desk import Desk
-from scheduler.deadlines import QuestionTimes
-from scheduler.ports import StoredHuman
+from scheduler.jobs.deadlines import QuestionTimes
+from scheduler.runs.human import StoredHuman
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
-from tests.bot.desk.conftest import CHAT, PHONE, Shop
+from tests.bot.desk.conftest import CHAT, PHONE, QUESTION, Shop
 
-QUESTION = Question(
-    id="q1",
-    kind=QuestionKind.NO_SURE_ANSWER,
-    text="能定制刻字吗",
-    choices=[Choice(value="record:0", label="刻字"), Choice(value="skip", label="跳过")],
-    free_text=True,
-)
 CLOSED = QUESTION.model_copy(update={"id": "q2", "free_text": False})
 
 

@@ -23,13 +23,13 @@ from bot.desk.knowledge_views import EntryText, KnowledgeFile
 from bot.desk.pairing import NOTED_OF_ONE, OWNER_TIMES, Pace
 from bot.desk.views import ContactView
 from knowledge.embedded import EmbeddedKnowledge
-from scheduler.ports import StoredHuman, StoredRuns
+from scheduler.runs.human import StoredHuman
+from scheduler.runs.store import StoredRuns
 from storage.ids import new_id
 from storage.people import Audit
 from storage.runs import NewRun, Runs
 from storage.schedules import NewSchedule, Schedules
-from tests.bot.desk.conftest import CHAT, PHONE, Shop
-from tests.bot.desk.test_questions import QUESTION
+from tests.bot.desk.conftest import CHAT, PHONE, QUESTION, Shop
 
 OTHER = "127.0.0.1:16002"
 ELSEWHERE = ChatRef("telegram", "78", "5", "group")

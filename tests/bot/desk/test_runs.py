@@ -13,8 +13,8 @@ from bot.desk.actors import AccessDenied, ChatRef, MessageRef, NotFound, Role
 from bot.desk.desk import Desk
 from bot.desk.history_views import HistoryAsked
 from bot.desk.views import RunStatus, RunView
-from scheduler.hosts import Fleet
-from scheduler.ports import StoredHuman
+from scheduler.runs.host import Fleet
+from scheduler.runs.human import StoredHuman
 from storage.leases import Leases
 from storage.phones import Phones
 from storage.runs import NewRun, Runs

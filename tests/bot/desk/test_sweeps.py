@@ -12,7 +12,7 @@ from bot.chat.sweeps import sweep_card
 from bot.chat.texts import texts
 from bot.desk.actors import AccessDenied, Actor, BadRequest, Role
 from bot.desk.views import RunStatus, RunView
-from scheduler.ports import StoredHuman
+from scheduler.runs.human import StoredHuman
 from scheduler.sweeps.leg import QUIET_HOURS
 from scheduler.sweeps.order import SweepOrder
 from storage.contacts import Contacts, NewContact
@@ -20,8 +20,7 @@ from storage.events import Events
 from storage.ledger import StoredLedger
 from storage.runs import NewRun, Runs
 from storage.sweeps import NewSweep, NewSwept, Place, Sweeps
-from tests.bot.desk.conftest import CHAT, PHONE, Shop
-from tests.bot.desk.test_questions import QUESTION
+from tests.bot.desk.conftest import CHAT, PHONE, QUESTION, Shop
 
 PLACE = Place(PHONE, "qq")
 

@@ -35,6 +35,13 @@ from tests.support.model_server import Script, ScriptedModel
 MODERN = "2026-07-28"
 LEGACY = "legacy"
 PROMPT = 8.0  # seconds; it takes some hundredths, but for a machine that is busy
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}},
+}
+ACCEPT = {"Accept": "application/json, text/event-stream"}
 
 
 @dataclass

@@ -13,25 +13,17 @@ from mcp.shared.exceptions import MCPError
 from agent_core.ports import MessageKey, Provenance, ReplyState
 from bot.mcp.http import MAX_BODY
 from bot.mcp.tools import HIGH_LEVEL, LOW_LEVEL
-from scheduler.worker import lease_of
+from scheduler.runs.lease import lease_of
 from storage.api_keys import ApiKeys
 from storage.hosts import Hosts
 from storage.leases import Leases
 from storage.ledger import StoredLedger
 from storage.people import Audit
 from storage.runs import Runs
-from tests.bot.mcp.conftest import LEGACY, MODERN, World, words
+from tests.bot.mcp.conftest import ACCEPT, HELLO, LEGACY, MODERN, World, words
 from tests.support.lab import do
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-HELLO = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}},
-}
-ACCEPT = {"Accept": "application/json, text/event-stream"}
 
 
 async def post(world: World, *, key: str | None = None, body: str = "", **headers: str) -> httpx2.Response:

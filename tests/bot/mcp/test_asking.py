@@ -17,7 +17,7 @@ from agent_core.texts import load_texts
 from bot.desk.actors import BadRequest
 from bot.mcp.asking import MODEL_MAY, PROGRAM_MAY, AskingHuman, by_form, may_answer, no_reply, read_reply, who_may
 from bot.mcp.client import Asks, Client, Elicited, form_of, words_of
-from scheduler.deadlines import AT_DEADLINE
+from scheduler.jobs.deadlines import AT_DEADLINE
 from storage.engine import Database
 from storage.runs import NewRun, Runs
 

@@ -15,8 +15,10 @@ from structlog.testing import capture_logs
 
 from agent_core.errors import ConfigInvalid
 from bot.mcp.door import address_of, listening, mcp_door
-from scheduler.runs import Reconciler
-from scheduler.worker import HeldLease, LegOutcome, Worker
+from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.lease import HeldLease
+from scheduler.runs.outcome import LegOutcome
+from scheduler.runs.worker import Worker
 from storage.leases import Leases
 from storage.runs import Runs
 from storage.tables import leases, runs
@@ -66,7 +68,7 @@ async def test_a_call_is_at_work_for_the_worker_beside_and_stops_with_the_server
                 old = db.now() - timedelta(hours=1)
                 await connection.execute(sa.update(runs).where(runs.c.id == lease.run_id).values(started_at=old))
                 await connection.execute(sa.update(leases).values(heartbeat_at=old))
-            await Reconciler(db, None, worker=worker).once()
+            await Dispatcher(db, None, worker=worker).once()
             row = await Runs(db).get(lease.run_id)
             assert row is not None
             assert (row.status, row.leg) == ("running", 1)

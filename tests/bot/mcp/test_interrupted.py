@@ -23,15 +23,15 @@ from bot.mcp.client import Client
 from bot.mcp.house import ToolHouse
 from bot.mcp.stopping import Stopper
 from bot.mcp.tasks import CHANNEL, Tasks
-from scheduler.ports import StoredRuns
-from scheduler.runs import Reconciler
+from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.store import StoredRuns
 from storage.leases import Leases
 from storage.people import Audit
 from storage.questions import Questions
 from storage.runs import NewRun, RunRow, Runs
 from storage.tables import runs as runs_table
 from tests.bot.mcp.conftest import World
-from tests.bot.mcp.test_sessions import ASK, DONE, HOME, OPEN, PAY, TASK
+from tests.bot.mcp.replies import ASK, DONE, HOME, OPEN, PAY, TASK
 from tests.support.model_server import Hang
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -183,7 +183,7 @@ async def test_what_a_killed_server_had_under_way_is_not_done_without_its_client
     async with db.write() as connection:
         died = {"started_at": db.now() - timedelta(hours=1), "status": "running"}
         await connection.execute(sa.update(runs_table).where(runs_table.c.id.in_(killed)).values(died))
-    await Reconciler(db, None, lang="en").once()
+    await Dispatcher(db, None, lang="en").once()
     lost, answer, waits = [await row_of(world, run_id) for run_id in killed]
     assert (lost.status, lost.leg_due_at) == ("failed", None)
     assert "先看看手机" in lost.message

@@ -26,19 +26,14 @@ from storage.people import Audit
 from storage.questions import Questions
 from storage.runs import Runs
 from tests.bot.mcp.conftest import LEGACY, MODERN, PROMPT, World, until, words
+from tests.bot.mcp.replies import ASK, DONE, HOME, OPEN, PAY, TASK
 from tests.support.lab import do
 from tests.support.model_server import Hang, Status, Text, Whole
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-TASK = "看看设置里有什么"
-OPEN = do('do(action="Launch", app="设置")', "先打开设置")
-HOME = do('do(action="Home")')
-DONE = do('finish(message="看完了")')
 GIVE_UP = do('do(action="Abort", message="找不到")')
-ASK = do('do(action="Interact", question="看哪一项？")', "不知道看哪一项")
 TAKE_OVER = do('do(action="Take_over", message="请输入验证码")')
-PAY = do('do(action="Tap", element=[500, 500], message="付款 10 元")')
 BOTH = pytest.mark.parametrize("mode", [LEGACY, MODERN])
 
 

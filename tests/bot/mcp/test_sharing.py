@@ -27,8 +27,7 @@ from starlette.routing import Route
 from bot.mcp.http import _Server
 from bot.mcp.sessions import AGAIN_SECONDS, MOST_SESSIONS, SHARE, SharedSessions
 from bot.mcp.stopping import Calls
-from tests.bot.mcp.conftest import LEGACY, MODERN, World, until
-from tests.bot.mcp.test_access import ACCEPT, HELLO
+from tests.bot.mcp.conftest import ACCEPT, HELLO, LEGACY, MODERN, World, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -14,7 +14,7 @@ from bot.desk.history_views import RecordingView
 from bot.desk.recordings import recorded_steps
 from bot.desk.views import RunStatus, RunView
 from bot.replay.dry_run import messages_for, try_again
-from scheduler.ports import StoredRuns
+from scheduler.runs.store import StoredRuns
 from storage.engine import Database
 from storage.runs import NewRun, Runs
 from storage.trajectories import Trajectories

@@ -3,117 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager
+from collections.abc import Collection
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
-from agent_core.errors import DeviceOffline
 from bot.chat.commands import usable
-from bot.desk.actors import Actor, Role
-from bot.desk.desk import Desk
-from bot.desk.house import House
+from bot.desk.actors import Role
 from bot.telegram.adapter import TelegramAdapter
 from bot.telegram.options import TelegramOptions
-from scheduler.runs import RunService
-from simulator.telegram import FakeTelegram, FakeUser
+from simulator.telegram import FakeTelegram
 from storage.engine import Database
 from storage.inbox import InboxRow, InboxTable
 from storage.outbox import OutboxTable
 from storage.people import Audit
 from storage.runs import Runs
 from storage.tables import inbox
-from tests.bot.telegram.test_adapter import FAST, db, empty_database, until  # noqa: F401 - fixtures
+from tests.bot.telegram.door import OPERATOR, STRANGER, Door, message, private, user
+from tests.bot.telegram.house import FAST, until
 
-OPERATOR, STRANGER = 11, 99
 BOT = {"id": 4242, "is_bot": True, "first_name": "Helper", "username": "helper_bot"}
 PRIVATE = '{"type":"all_private_chats"}'
 GROUPS = '{"type":"all_group_chats"}'
 
 
-class Door:
-    """A desk with an owner (10), an operator (11) and a viewer (12), and the adapter in front of it."""
-
-    def __init__(self, tg: FakeTelegram, db: Database) -> None:  # noqa: F811 - no fixture here
-        self.tg = tg
-        self.db = db
-        self.owner: Actor
-
-        async def no_phones() -> list[Any]:
-            return []
-
-        async def no_phone(serial: str) -> Any:
-            raise DeviceOffline("no phone")
-
-        self.desk = Desk(House(db, RunService(db), no_phones, no_phone, "Asia/Shanghai"))
-
-    async def open(self) -> Actor:
-        code = await self.desk.people.first_code()
-        assert code is not None
-        owner = self.owner = await self.desk.people.pair("telegram", "10", "Chief", "zh", code)
-        for user, role in ((OPERATOR, Role.OPERATOR), (12, Role.VIEWER)):
-            made = await self.desk.team.invite(owner, role)
-            await self.desk.people.pair("telegram", str(user), f"Person {user}", "zh", made.code)
-        return owner
-
-    async def user(self, number: int, lang: str = "zh") -> FakeUser:
-        """Somebody who has written to the bot before."""
-        user = self.tg.user(number, f"Person {number}", lang)
-        await user.send("hello")
-        self.tg.world.updates.clear()
-        return user
-
-    @asynccontextmanager
-    async def adapter(self) -> AsyncIterator[TelegramAdapter]:
-        options = TelegramOptions(self.tg.token, base_url=self.tg.url, base_file_url=self.tg.file_url, **FAST)
-        async with TelegramAdapter(self.desk, InboxTable(self.db), OutboxTable(self.db), options) as adapter:
-            await asyncio.wait_for(adapter.ready.wait(), 10)
-            yield adapter
-
-    async def comes_in(self, *raw: dict[str, Any]) -> None:
-        """These updates are in the inbox as Telegram brought them, and dealt with."""
-        await self.comes_in_as(1000, *raw)
-
-    async def comes_in_as(self, first: int, *raw: dict[str, Any]) -> None:
-        """The same, numbered from ``first``."""
-        for number, update in enumerate(raw, start=first):
-            assert await InboxTable(self.db).store(number, json.dumps({"update_id": number, **update}))
-        async with self.adapter():
-            async with asyncio.timeout(10):
-                while await InboxTable(self.db).waiting():
-                    await asyncio.sleep(0.01)
-
-    async def refused(self) -> list[tuple[str, str, str]]:
-        return [(row.actor, row.command, str(row.detail.get("why", ""))) for row in await Audit(self.db).refused(50)]
-
-    def commands(self, scope: str) -> list[str]:
-        return [command["command"] for command in self.tg.world.commands.get(scope, [])]
-
-
-@pytest.fixture
-async def door(tg: FakeTelegram, db: Database) -> Door:  # noqa: F811 - the fixture
-    door = Door(tg, db)
-    await door.open()
-    return door
-
-
-def user(number: int, **more: Any) -> dict[str, Any]:
-    return {"id": number, "is_bot": False, "first_name": f"Person {number}", "language_code": "zh", **more}
-
-
-def private(number: int) -> dict[str, Any]:
-    return {"id": number, "type": "private", "first_name": f"Person {number}"}
-
-
 GROUP = {"id": -1001, "type": "supergroup", "title": "shop"}
-
-
-def message(number: int, text: Any = "/run 打开设置", **more: Any) -> dict[str, Any]:
-    there = {"message_id": 5, "date": 1_700_000_000, "from": user(number), "chat": private(number), "text": text}
-    return {key: value for key, value in {**there, **more}.items() if value is not None}
 
 
 def forwarded(**origin: Any) -> dict[str, Any]:
@@ -271,7 +186,7 @@ async def test_what_was_dealt_with_while_the_store_was_read_is_not_handled_again
     assert len(rows) == 5
 
 
-async def test_an_expired_invitation_lets_nobody_in(tg: FakeTelegram, db: Database) -> None:  # noqa: F811 - fixture
+async def test_an_expired_invitation_lets_nobody_in(tg: FakeTelegram, db: Database) -> None:
     door = Door(tg, db)
     owner = await door.open()
     made = await door.desk.team.invite(owner, Role.OPERATOR, 1e-6)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from agent_core.ports import AnswerEvent, Event, ReplyState
 from agent_core.session import ReplyRecord, Session, Status
 from bot.desk.actors import Role
-from scheduler.ports import StoredRuns
+from scheduler.runs.store import StoredRuns
 from storage.runs import NewRun, Runs
-from tests.bot.telegram.test_adapter import db, empty_database  # noqa: F401 - fixtures
-from tests.bot.telegram.test_kb import Shop, shop  # noqa: F401 - the fixture
+from tests.bot.telegram.shop import Shop
 from tests.support.telegram import picture
 
 CHAT = {"channel": "telegram", "chat_id": "11", "thread_id": "", "kind": "private"}
@@ -30,7 +29,7 @@ async def run_that_replies(at: Shop) -> None:
     await Runs(at.db).end_leg(run_id, 1, status="succeeded", message="已回复")
 
 
-async def test_thumbs_on_the_outcome(shop: Shop) -> None:  # noqa: F811 - the fixture
+async def test_thumbs_on_the_outcome(shop: Shop) -> None:
     owner = await shop.person(11, Role.OWNER)
     async with shop.adapter():
         await owner.send("/answers 未答")
@@ -49,7 +48,7 @@ async def test_thumbs_on_the_outcome(shop: Shop) -> None:  # noqa: F811 - the fi
         assert len(owner.chat.saying("已完成")) == 1
 
 
-async def test_pages_are_turned_in_place(shop: Shop) -> None:  # noqa: F811 - the fixture
+async def test_pages_are_turned_in_place(shop: Shop) -> None:
     owner = await shop.person(11, Role.OWNER)
     store = StoredRuns(shop.db)
     for number in range(1, 13):

@@ -19,19 +19,8 @@ from bot.telegram.drafts import MARK, Drafts, draft_id, draft_text
 from bot.telegram.lengths import units
 from bot.telegram.options import TelegramOptions
 from simulator.telegram import Chat, FakeTelegram, FakeUser, Message
-from tests.bot.telegram.test_adapter import (
-    House,
-    WithARun,
-    card_of,
-    db,
-    empty_database,
-    house,
-    operator,
-    until,
-)
+from tests.bot.telegram.house import House, WithARun, card_of, until
 from tests.support.telegram import picture
-
-__all__ = ["db", "empty_database", "house", "operator"]
 
 
 def drafts(chat: Chat) -> list[str]:

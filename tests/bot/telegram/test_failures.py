@@ -14,21 +14,7 @@ from bot.chat.texts import texts
 from bot.telegram import films, render
 from simulator.telegram import FakeUser
 from storage.events import Events
-from tests.bot.telegram.test_adapter import (
-    CHOICES,
-    House,
-    WithARun,
-    card_of,
-    db,
-    empty_database,
-    house,
-    operator,
-    refused,
-    until,
-)
-from tests.bot.telegram.test_outbox import until_out
-
-__all__ = ["db", "empty_database", "house", "operator"]
+from tests.bot.telegram.house import CHOICES, House, WithARun, card_of, refused, until, until_out
 
 LOCKED = OperationalError("", {}, Exception("database is locked"))
 FILM = Card("回放", (Line(texts("zh").get("replay.making")),), film=FilmOrder("r1", "gif", "zh"))

@@ -9,21 +9,8 @@ import pytest
 from agent_core.session import QuestionKind
 from bot.desk.actors import Role
 from simulator.telegram import Chat, FakeUser, Message
-from tests.bot.telegram.test_adapter import (
-    CHOICES,
-    House,
-    WithARun,
-    card_of,
-    db,
-    empty_database,
-    house,
-    operator,
-    refused,
-    until,
-)
+from tests.bot.telegram.house import CHOICES, House, WithARun, card_of, refused, until
 from tests.support.telegram import picture
-
-__all__ = ["db", "empty_database", "house", "operator"]
 
 
 @pytest.fixture

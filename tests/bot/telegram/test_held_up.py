@@ -13,11 +13,8 @@ from bot.telegram import render
 from bot.telegram.options import TelegramOptions
 from simulator.telegram import FakeUser
 from storage.inbox import InboxTable
-from tests.bot.telegram.test_adapter import House, WithARun, card_of, db, empty_database, house, operator, refused
-from tests.bot.telegram.test_outbox import until_out
+from tests.bot.telegram.house import House, WithARun, card_of, refused, until_out
 from tests.support.telegram import picture
-
-__all__ = ["db", "empty_database", "house", "operator"]
 
 
 class TestLate:

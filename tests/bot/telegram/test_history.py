@@ -13,8 +13,7 @@ from bot.telegram.parcel import Film, Parcel
 from storage.outbox import OutboxTable
 from storage.tables import outbox
 from tests.bot.desk.past import past_run
-from tests.bot.telegram.test_adapter import db, empty_database  # noqa: F401 - fixtures
-from tests.bot.telegram.test_kb import Shop, shop  # noqa: F401 - the fixture
+from tests.bot.telegram.shop import Shop
 
 
 def frames(gif: bytes | None) -> int:
@@ -24,7 +23,7 @@ def frames(gif: bytes | None) -> int:
         return int(getattr(image, "n_frames", 1))
 
 
-async def test_from_the_list_to_the_card_to_the_film(shop: Shop) -> None:  # noqa: F811 - the fixture
+async def test_from_the_list_to_the_card_to_the_film(shop: Shop) -> None:
     viewer = await shop.person(11, Role.VIEWER)
     await past_run(shop.db, "打开设置", status="failed")
     await past_run(shop.db, steps=4, sent={"11": "七天内可退"})
@@ -55,7 +54,7 @@ async def test_from_the_list_to_the_card_to_the_film(shop: Shop) -> None:  # noq
         assert len(viewer.chat.saying("回放 #2")) == 1
 
 
-async def test_the_store_holds_no_film(shop: Shop) -> None:  # noqa: F811 - the fixture
+async def test_the_store_holds_no_film(shop: Shop) -> None:
     viewer = await shop.person(11, Role.VIEWER)
     await past_run(shop.db, steps=3)
     async with shop.adapter():
@@ -67,7 +66,7 @@ async def test_the_store_holds_no_film(shop: Shop) -> None:  # noqa: F811 - the 
     assert len(json.dumps(payload)) < 1000
 
 
-async def test_a_film_that_telegram_did_not_take_at_once_is_sent_once(shop: Shop) -> None:  # noqa: F811 - the fixture
+async def test_a_film_that_telegram_did_not_take_at_once_is_sent_once(shop: Shop) -> None:
     viewer = await shop.person(11, Role.VIEWER)
     await past_run(shop.db, steps=3)
     shop.tg.world.break_next("sendAnimation", times=2)
@@ -81,7 +80,7 @@ async def test_a_film_that_telegram_did_not_take_at_once_is_sent_once(shop: Shop
         assert len(viewer.chat.saying("回放 #1")) == 1
 
 
-async def test_a_group_that_takes_no_pictures_gets_words(shop: Shop) -> None:  # noqa: F811 - the fixture
+async def test_a_group_that_takes_no_pictures_gets_words(shop: Shop) -> None:
     viewer = await shop.person(11, Role.VIEWER)
     group = shop.tg.group(-100, "Shop")
     group.no_media = True
@@ -93,7 +92,7 @@ async def test_a_group_that_takes_no_pictures_gets_words(shop: Shop) -> None:  #
         assert [(message.content.media, "回放 #1" in message.words) for message in said] == [("", True)] * 2
 
 
-async def test_a_film_that_cannot_be_made_holds_nothing_up(shop: Shop) -> None:  # noqa: F811 - the fixture
+async def test_a_film_that_cannot_be_made_holds_nothing_up(shop: Shop) -> None:
     viewer = await shop.person(11, Role.VIEWER)
     await viewer.send("/start")
     order = Parcel(text="t", caption="t", film=Film(run_id="of another database"))

@@ -22,10 +22,8 @@ from simulator.telegram.hostile import NONSENSE, ODD_PARAMETERS, TOKEN, HostileT
 from storage.inbox import InboxTable
 from storage.outbox import OutboxTable
 from tests.bot.telegram.asking import SECONDS, ask, ask_all, ask_together, fetch, poll
-from tests.bot.telegram.test_adapter import FAST, House, db, empty_database, house, until
+from tests.bot.telegram.house import FAST, House, until
 from tests.support.child import Child
-
-__all__ = ["db", "empty_database", "house"]  # fixtures
 
 LATE = 3.0  # what a machine that is busy adds
 AT_ONCE = ["endless_body", "large_body", "gzip_bomb", "many_values", "many_names", "deep", "one_byte_pieces"]

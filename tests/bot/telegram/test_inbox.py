@@ -19,9 +19,7 @@ from bot.telegram.options import TelegramOptions
 from simulator.telegram import FakeUser
 from storage.engine import Database
 from storage.inbox import InboxTable
-from tests.bot.telegram.test_adapter import House, db, empty_database, house, operator, until, until_handled
-
-__all__ = ["db", "empty_database", "house", "operator"]
+from tests.bot.telegram.house import House, until, until_handled
 
 DEEP = '{"update_id": 7001, "message": ' + '{"reply_to_message": ' * 50_000 + "1" + "}" * 50_001
 BROKEN = ['{"update_id": 7002, "message": {"text": "half', '{"update_id": 7003, "message": {"date": 00}}', DEEP]

@@ -19,21 +19,10 @@ from storage.inbox import InboxTable
 from storage.outbox import OutboxTable
 from storage.questions import Questions
 from tests.bot.desk.conftest import PHONE, Shop, shop, url
-from tests.bot.telegram.test_adapter import (
-    FAST,
-    House,
-    WithARun,
-    card_of,
-    db,
-    empty_database,
-    house,
-    operator,
-    until,
-    until_handled,
-)
+from tests.bot.telegram.house import FAST, House, WithARun, card_of, until, until_handled
 from tests.support.telegram import picture
 
-__all__ = ["db", "empty_database", "house", "operator", "shop", "url"]
+__all__ = ["shop", "url"]
 
 OURS = {"from": {"id": 5, "is_bot": True}}
 

@@ -8,18 +8,16 @@ from collections import Counter
 from functools import partial
 from itertools import pairwise
 
-import pytest
-
 from agent_core.ports import Event
 from agent_core.session import Session, Status, StepRecord
-from scheduler.ports import StoredRuns
+from scheduler.runs.store import StoredRuns
 from simulator.telegram import Chat, FakeTelegram, FakeUser, Message
 from simulator.telegram.world import CallRecord
 from storage.engine import Database
 from storage.runs import Runs
 from tests.bot.desk.past import screen
-from tests.bot.telegram.test_access import OPERATOR, Door
-from tests.bot.telegram.test_adapter import db, empty_database, until  # noqa: F401 - fixtures
+from tests.bot.telegram.door import OPERATOR, Door
+from tests.bot.telegram.house import until
 
 RUNS = 20
 STEPS = 6
@@ -30,7 +28,7 @@ ENDS = ("succeeded", "failed", "stopped")
 SENDS = {"sendMessage", "sendPhoto", "sendDocument"}
 
 
-async def carried_out(db: Database, run_id: str, number: int) -> None:  # noqa: F811 - no fixture here
+async def carried_out(db: Database, run_id: str, number: int) -> None:
     """A run as its worker leaves it behind: thoughts, steps with pictures, the outcome, and then its row."""
     store, serial = StoredRuns(db), f"S{number}"
     await Runs(db).begin_leg(run_id, 1, serial=serial)
@@ -103,13 +101,6 @@ async def answered_within(user: FakeUser) -> float:
     asked = await user.send("/whoami")
     await user.sees(lambda chat: [message for message in chat.from_bot if message.reply_to is asked])
     return asyncio.get_running_loop().time() - begun
-
-
-@pytest.fixture
-async def door(tg: FakeTelegram, db: Database) -> Door:  # noqa: F811 - the fixture
-    door = Door(tg, db)
-    await door.open()
-    return door
 
 
 async def test_twenty_cards_in_one_group_under_429(door: Door) -> None:

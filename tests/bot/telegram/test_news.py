@@ -20,9 +20,9 @@ from bot.desk.actors import ChatRef, Role
 from bot.desk.house import chat_data
 from bot.telegram.adapter import TelegramAdapter
 from bot.telegram.options import TelegramOptions
-from scheduler.digests import DigestWatch, digest_times
-from scheduler.ports import StoredRuns
-from scheduler.quiet import quiet_of
+from scheduler.jobs.digests import DigestWatch, digest_times
+from scheduler.runs.store import StoredRuns
+from scheduler.times.quiet import quiet_of
 from simulator.telegram import Chat, Message
 from storage.engine import Database
 from storage.events import Events
@@ -32,8 +32,8 @@ from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from storage.tables import answers, people
 from storage.watched import Watched
-from tests.bot.telegram.test_adapter import FAST, db, empty_database  # noqa: F401 - fixtures
-from tests.bot.telegram.test_kb import Shop, shop  # noqa: F401 - the fixture
+from tests.bot.telegram.house import FAST
+from tests.bot.telegram.shop import Shop
 
 ZONE = ZoneInfo("Asia/Shanghai")
 NIGHT = datetime(2026, 11, 20, 23, 0, tzinfo=ZONE)
@@ -41,7 +41,7 @@ NOON = datetime(2026, 11, 20, 12, 0, tzinfo=ZONE)
 
 
 @asynccontextmanager
-async def adapter(shop: Shop, now: datetime = NOON) -> AsyncIterator[None]:  # noqa: F811 - no fixture here
+async def adapter(shop: Shop, now: datetime = NOON) -> AsyncIterator[None]:
     quiet = quiet_of("22:00-08:00", "Asia/Shanghai")
     options = TelegramOptions(shop.tg.token, base_url=shop.tg.url, base_file_url=shop.tg.file_url, quiet=quiet, **FAST)
     async with TelegramAdapter(shop.desk, InboxTable(shop.db), OutboxTable(shop.db), options, clock=lambda: now) as at:
@@ -49,7 +49,7 @@ async def adapter(shop: Shop, now: datetime = NOON) -> AsyncIterator[None]:  # n
         yield
 
 
-async def one_answer(db: Database) -> str:  # noqa: F811 - no fixture here
+async def one_answer(db: Database) -> str:
     run_id = await Runs(db).create(NewRun("QQ回复联系人11", "S1", chat=chat_data(ChatRef("telegram", "11"))))
     assert run_id is not None
     event = AnswerEvent(1, "qq", "11", "几天发货", ReplyState.SENT, sent="三天", provenance="knowledge")
@@ -57,7 +57,7 @@ async def one_answer(db: Database) -> str:  # noqa: F811 - no fixture here
     return run_id
 
 
-def watch(shop: Shop, database: Database) -> DigestWatch:  # noqa: F811 - no fixture here
+def watch(shop: Shop, database: Database) -> DigestWatch:
     quiet = quiet_of("", "Asia/Shanghai")
     return DigestWatch(
         database,
@@ -73,7 +73,7 @@ def says(message: Message, *words: str) -> bool:
     return all(word in message.words for word in words)
 
 
-async def test_a_digest_goes_out_once_with_its_chart(shop: Shop) -> None:  # noqa: F811 - the fixture
+async def test_a_digest_goes_out_once_with_its_chart(shop: Shop) -> None:
     owner = await shop.person(11, Role.OWNER)
     other = await shop.person(12, Role.OWNER, "en")
     await owner.send("/start")
@@ -102,7 +102,7 @@ async def test_a_digest_goes_out_once_with_its_chart(shop: Shop) -> None:  # noq
     assert (len(owner.chat.saying("每日小结")), len(other.chat.saying("Daily digest"))) == (1, 1)
 
 
-async def test_asked_for_and_changed_in_place(shop: Shop) -> None:  # noqa: F811 - the fixture
+async def test_asked_for_and_changed_in_place(shop: Shop) -> None:
     viewer = await shop.person(11, Role.VIEWER)
     await one_answer(shop.db)
     async with adapter(shop):
@@ -119,7 +119,7 @@ def _told_of_themselves(chat: Chat, times: int) -> bool:
     return len(chat.saying("语言：")) == times
 
 
-async def test_the_outbox_tells_a_digest_handed_in_twice_once(shop: Shop) -> None:  # noqa: F811 - the fixture
+async def test_the_outbox_tells_a_digest_handed_in_twice_once(shop: Shop) -> None:
     """The event is dealt with again where a kill came before it was confirmed."""
     owner = await shop.person(11, Role.OWNER)
     await owner.send("/start")
@@ -139,7 +139,7 @@ async def test_the_outbox_tells_a_digest_handed_in_twice_once(shop: Shop) -> Non
     assert len(owner.chat.saying("连不上了")) == 1
 
 
-async def test_alerts_are_for_owners(shop: Shop) -> None:  # noqa: F811 - the fixture
+async def test_alerts_are_for_owners(shop: Shop) -> None:
     owner = await shop.person(11, Role.OWNER)
     operator = await shop.person(12, Role.OPERATOR)
     await owner.send("/start")
@@ -153,7 +153,7 @@ async def test_alerts_are_for_owners(shop: Shop) -> None:  # noqa: F811 - the fi
 
 
 @pytest.mark.parametrize(("now", "quiet"), [(NIGHT, True), (NOON, False)])
-async def test_in_quiet_hours_only_what_is_urgent_makes_a_sound(shop: Shop, now: datetime, quiet: bool) -> None:  # noqa: F811
+async def test_in_quiet_hours_only_what_is_urgent_makes_a_sound(shop: Shop, now: datetime, quiet: bool) -> None:
     owner = await shop.person(11, Role.OWNER)
     await owner.send("/start")
     await Watched(shop.db).down("model", "", after=timedelta(0), gap=timedelta(hours=1))
@@ -173,7 +173,7 @@ async def test_in_quiet_hours_only_what_is_urgent_makes_a_sound(shop: Shop, now:
     assert sounds == [quiet, quiet, False, False]
 
 
-async def _all_sent(shop: Shop) -> None:  # noqa: F811 - the fixture
+async def _all_sent(shop: Shop) -> None:
     async with asyncio.timeout(10):
         while True:
             async with shop.db.read() as connection:

@@ -6,45 +6,16 @@ import asyncio
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 
 from agent_core.session import QuestionKind, ReplyRecord
 from bot.chat.cards import Card
 from bot.telegram import render
 from simulator.telegram import FakeUser
-from storage.inbox import InboxTable
 from storage.outbox import OutboxTable
-from storage.tables import outbox
-from tests.bot.telegram.test_adapter import (
-    CHOICES,
-    House,
-    WithARun,
-    card_of,
-    db,
-    empty_database,
-    house,
-    operator,
-    refused,
-    until,
-)
+from tests.bot.telegram.house import CHOICES, House, WithARun, card_of, refused, until, until_out
 from tests.support.telegram import picture
 
-__all__ = ["db", "empty_database", "house", "operator"]
-
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466"
-
-
-async def rows(house: House, state: str) -> list[str]:
-    async with house.db.read() as connection:
-        found = await connection.execute(sa.select(outbox.c.ref).where(outbox.c.state == state).order_by(outbox.c.id))
-        return list(found.scalars())
-
-
-async def until_out(house: House) -> None:
-    """Nothing waits any more."""
-    async with asyncio.timeout(10):
-        while await rows(house, "pending") or await InboxTable(house.db).waiting():
-            await asyncio.sleep(0.005)
 
 
 class TestLongTexts(WithARun):

@@ -10,11 +10,11 @@ from agent_core.session import GateState, Planned, Session
 from bot.desk.actors import Role
 from knowledge.entries import Entry
 from knowledge.learning import Learning
-from scheduler.ports import StoredHuman, StoredRuns
+from scheduler.runs.human import StoredHuman
+from scheduler.runs.store import StoredRuns
 from simulator.telegram import FakeUser
 from storage.runs import NewRun, Runs
-from tests.bot.telegram.test_adapter import db, empty_database  # noqa: F401 - fixtures
-from tests.bot.telegram.test_kb import Shop, shop  # noqa: F401 - the fixture
+from tests.bot.telegram.shop import Shop
 from tests.support.telegram import picture
 
 LONG = "两天内发货，节假日顺延。" * 300  # the longest answer that an entry may have, nearly
@@ -56,7 +56,7 @@ async def sent(at: Shop, session: Session, person: str) -> None:
 
 
 @pytest.mark.parametrize("role", [Role.OWNER, Role.OPERATOR])
-async def test_it_is_offered_on_the_card_that_was_answered(shop: Shop, role: Role) -> None:  # noqa: F811 - the fixture
+async def test_it_is_offered_on_the_card_that_was_answered(shop: Shop, role: Role) -> None:
     for record in RECORDS:
         await shop.store.add(Entry(id=record.id, question=record.question, answer=record.text))
     if role is not Role.OWNER:

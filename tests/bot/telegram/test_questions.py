@@ -16,23 +16,8 @@ from bot.telegram import render
 from simulator.telegram import FakeUser
 from storage.questions import Questions
 from storage.tables import questions
-from tests.bot.telegram.test_adapter import (
-    CHOICES,
-    House,
-    WithARun,
-    card_of,
-    db,
-    empty_database,
-    house,
-    is_green,
-    operator,
-    refused,
-    until,
-)
-from tests.bot.telegram.test_outbox import until_out
+from tests.bot.telegram.house import CHOICES, House, WithARun, card_of, is_green, refused, until, until_out
 from tests.support.telegram import picture
-
-__all__ = ["db", "empty_database", "house", "operator"]
 
 
 class TestAnsweredMeanwhile(WithARun):

@@ -29,9 +29,9 @@ from storage.outbox import OutboxTable
 from storage.people import Audit
 from storage.runs import Runs
 from storage.tables import inbox
+from tests.bot.telegram.door import OPERATOR, Door, message
+from tests.bot.telegram.house import FAST, until
 from tests.bot.telegram.raw import COMMAND, KINDS, Maker, Raw, broken, places
-from tests.bot.telegram.test_access import OPERATOR, Door, message
-from tests.bot.telegram.test_adapter import FAST, db, empty_database, until  # noqa: F401 - fixtures
 
 SECRET = "s-e-c"
 OF_EACH = 8
@@ -86,7 +86,7 @@ class House(Door):
 
 
 @pytest.fixture
-async def house(tg: FakeTelegram, db: Database) -> House:  # noqa: F811 - the fixture
+async def house(tg: FakeTelegram, db: Database) -> House:
     house = House(tg, db)
     await house.open()
     return house

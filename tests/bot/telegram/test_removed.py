@@ -18,7 +18,7 @@ from storage.outbox import OutboxTable
 from storage.questions import Questions
 from storage.runs import Runs
 from tests.bot.desk.conftest import PHONE, Shop, shop, url
-from tests.bot.telegram.test_adapter import FAST, card_of
+from tests.bot.telegram.house import FAST, card_of
 from tests.support.telegram import picture
 
 __all__ = ["shop", "url"]

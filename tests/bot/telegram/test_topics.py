@@ -11,21 +11,8 @@ from bot.desk.house import chat_data
 from simulator.telegram import Chat, FakeUser, Message
 from storage.runs import NewRun, Runs
 from storage.topics import TopicTable
-from tests.bot.telegram.test_adapter import (
-    CHOICES,
-    House,
-    WithARun,
-    card_of,
-    db,
-    empty_database,
-    house,
-    operator,
-    refused,
-    until,
-)
+from tests.bot.telegram.house import CHOICES, House, WithARun, card_of, refused, until
 from tests.support.telegram import picture
-
-__all__ = ["db", "empty_database", "house", "operator"]
 
 
 @pytest.fixture

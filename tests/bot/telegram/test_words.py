@@ -8,21 +8,7 @@ from agent_core.session import QuestionKind
 from simulator.telegram import Chat, FakeUser
 from simulator.telegram.people import MEDIA
 from storage.people import Audit
-from tests.bot.telegram.test_adapter import (
-    CHOICES,
-    House,
-    WithARun,
-    card_of,
-    db,
-    empty_database,
-    house,
-    operator,
-    refused,
-    until,
-    until_handled,
-)
-
-__all__ = ["db", "empty_database", "house", "operator"]
+from tests.bot.telegram.house import CHOICES, House, WithARun, card_of, refused, until, until_handled
 
 
 class TestAnswers(WithARun):

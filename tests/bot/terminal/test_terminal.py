@@ -40,7 +40,7 @@ from bot.terminal.lines import drop_typed, read_line
 from bot.terminal.live import LiveRuns, left_open, outcome_line, timings_line
 from bot.terminal.render import panel
 from bot.terminal.waiting import WaitedFor, waiting_line
-from scheduler.ports import StoredRuns
+from scheduler.runs.store import StoredRuns
 from storage.engine import Database
 from storage.events import Events
 from storage.questions import Questions

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession
-from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import text
 
 from agent_core.errors import ModelTimeout
@@ -21,8 +20,7 @@ from storage.api_keys import ApiKeys
 from storage.engine import Database
 from storage.runs import NewRun, Runs
 from tests.support.database import empty_sqlite
-
-Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
+from tests.support.prometheus import key, samples
 
 
 @pytest.fixture
@@ -30,20 +28,6 @@ async def db(tmp_path: Path) -> AsyncIterator[Database]:
     made = Database(await empty_sqlite(tmp_path / "desk.db"))
     yield made
     await made.close()
-
-
-def samples(page: bytes) -> Samples:
-    """As Prometheus reads it."""
-    families = text_string_to_metric_families(page.decode())
-    return {
-        (sample.name, frozenset(sample.labels.items())): sample.value
-        for family in families
-        for sample in family.samples
-    }
-
-
-def key(name: str, **labels: str) -> tuple[str, frozenset[tuple[str, str]]]:
-    return name, frozenset(labels.items())
 
 
 def step(ok: bool = True, **timings: float) -> Event:

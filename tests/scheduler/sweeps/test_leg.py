@@ -8,7 +8,7 @@ from agent_core.defaults import FreeLease
 from agent_core.errors import CommandFailed, InputRejected
 from agent_core.observer import TreeUse
 from agent_core.screen.reader import ScreenReader
-from scheduler.priorities import ASKED_SWEEP, SCHEDULE, SWEEP
+from scheduler.runs.line import ASKED_SWEEP, SCHEDULE, SWEEP
 from scheduler.sweeps.leg import QUIET_HOURS, SweepEyes, in_quiet_hours, prepare, sweep_leg
 from scheduler.sweeps.order import read_order
 from storage.contacts import Contacts, NewContact

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from scheduler.periodic import Periodic
+from scheduler.jobs.periodic import Periodic
 from storage.engine import Database
 from storage.events import Events
 from storage.watched import Watched, WatchedRow

@@ -14,9 +14,9 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from scheduler.periodic import Periodic
-from scheduler.quiet import Quiet
+from scheduler.jobs.periodic import Periodic
 from scheduler.times.digest import DigestTime, parse_digest_time
+from scheduler.times.quiet import Quiet
 from storage.digests import EMPTY, MISSED, SENT, Digests
 from storage.engine import Database
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta, tzinfo
 
 import structlog
 
-from scheduler.periodic import Periodic
+from scheduler.jobs.periodic import Periodic
 from storage.engine import Database
 from storage.retention import Retention
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -22,11 +22,12 @@ from filelock import FileLock, Timeout
 from sqlalchemy.engine.url import make_url
 
 from agent_core.errors import ConfigInvalid
-from scheduler.periodic import Periodic
-from scheduler.queue import Work
+from scheduler.jobs.periodic import Periodic
 from storage.engine import utc_now
 
 APPLICATION = "phonedesk"
+AGAIN_SECONDS = 2.0  # after a leg could not be begun because the database was away, or its phone was not free
+MANY = 1_000_000_000  # times: a leg that is given up would keep its run from going on
 THREADS_SECONDS = 2.0  # what others gave to DBOS's threads begins within this, or is cancelled with them
 # Never changes with a release: DBOS leaves legs of another version alone for ever.
 APPLICATION_VERSION = "1"
@@ -40,11 +41,17 @@ OVER = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
 
 log = structlog.get_logger(__name__)
 
+Work = Callable[[str], Awaitable[None]]
+"""Does one leg, given its id, and returns when the leg is over or somebody else's. Called again if it raises."""
+
+
 # DBOS is one to a process, and finds its functions by name at the start: so they are here, and so is who they work for.
 _working: list[Work] = []
 
 
-@DBOS.step(name="work_on_leg")
+@DBOS.step(
+    name="work_on_leg", retries_allowed=True, interval_seconds=AGAIN_SECONDS, backoff_rate=1.0, max_attempts=MANY
+)
 async def _work_on_leg(leg: str) -> str:
     for work in _working:
         await work(leg)

@@ -11,7 +11,7 @@ import structlog
 
 from agent_core.questions import NONE, SKIP
 from agent_core.session import NOBODY, Answer, QuestionKind
-from scheduler.periodic import Periodic
+from scheduler.jobs.periodic import Periodic
 from storage.engine import Database
 from storage.questions import Questions
 

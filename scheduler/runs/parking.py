@@ -6,15 +6,13 @@ from collections.abc import Sequence
 
 import structlog
 
-from agent_core.delivery.put_off import pause
 from agent_core.devices.base import Device, Key
 from agent_core.errors import LeaseLost, PhonedeskError
 from agent_core.model.base import Completion, Message, Model, OnThinking
 from agent_core.model.wrapper import ModelWrapper
 from agent_core.ports import Lease
-from agent_core.session import FINAL, QuestionKind, Session
-from scheduler.signals import StopSignal
-from storage.runs import Runs
+from agent_core.session import QuestionKind, Session
+from scheduler.runs.stop import StopSignal
 
 log = structlog.get_logger(__name__)
 
@@ -54,17 +52,6 @@ async def go_home(device: Device, lease: Lease, run_id: str) -> bool:
         log.warning("phone_not_parked", serial=device.serial, run=run_id, error=str(error))
         return False
     return True
-
-
-async def store_end(runs: Runs, session: Session, leg: int) -> None:
-    """Store how a leg ended that no worker does: a call of a client, a run in a terminal."""
-    if session.status in FINAL:
-        await runs.end_leg(session.run_id, leg, status=session.status.value, message=session.message)
-    elif session.is_put_off:
-        seconds, kind = pause(session), session.error_kind
-        await runs.put_off_leg(session.run_id, leg, seconds=seconds, message=session.message, error_kind=kind)
-    else:
-        await runs.wait_leg(session.run_id, leg, message=session.message)
 
 
 class ParkingModel(ModelWrapper):

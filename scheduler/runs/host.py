@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from agent_core.errors import ConfigInvalid, PhonedeskError
-from scheduler.periodic import Periodic
+from scheduler.jobs.periodic import Periodic
 from storage.engine import MISSED_SECONDS, Database
 from storage.hosts import DRAINING, ENDED, USABLE, HostPhone, Hosts
 from storage.ids import new_id

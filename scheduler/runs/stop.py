@@ -7,6 +7,13 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from enum import StrEnum
 
+import structlog
+
+from storage.engine import MISSED_SECONDS, Database
+from storage.runs import Runs
+
+log = structlog.get_logger(__name__)
+
 
 class Reason(StrEnum):
     STOP = "stop"  # a person asked for it: the run ends as stopped
@@ -97,3 +104,53 @@ class StopSignal:
                 self.cancel()
         if self.requested and not self._shields:
             await asyncio.sleep(0)  # the cancellation arrives here, not in the middle of what comes next
+
+
+class StopRequests:
+    """Hears Stop and Hold, which whoever asks for them writes into the row of the run.
+
+    One look serves all runs at work here: at each change of the runs, and every ``seconds`` for one that was missed.
+    """
+
+    def __init__(self, db: Database, *, seconds: float = MISSED_SECONDS) -> None:
+        self._db = db
+        self._runs = Runs(db)
+        self._seconds = seconds
+        self._stops: dict[str, StopSignal] = {}  # by run
+        self._watching: asyncio.Task[None] | None = None
+
+    @asynccontextmanager
+    async def heard(self, run_id: str, stop: StopSignal) -> AsyncIterator[None]:
+        """Pass on to ``stop`` what is asked of the run, while inside; what was asked before counts, too."""
+        self._stops[run_id] = stop
+        if self._watching is None:
+            self._watching = asyncio.create_task(self._watch(), name="stop-requests")
+        else:
+            await self._look()
+        try:
+            yield
+        finally:
+            del self._stops[run_id]
+            if not self._stops and self._watching is not None:
+                watching, self._watching = self._watching, None
+                watching.cancel()
+                await asyncio.gather(watching, return_exceptions=True)
+
+    async def _watch(self) -> None:
+        while True:
+            waiter = self._db.signal("runs").waiter()
+            await self._look()
+            await waiter.wait(self._seconds)
+
+    async def _look(self) -> None:
+        try:
+            asked = await self._runs.asked(list(self._stops))
+        except Exception as error:  # noqa: BLE001 - a database that is away for a moment ends no run
+            log.warning("stop_requests_not_seen", runs=list(self._stops), error=repr(error))
+            return
+        for run_id, (stop, hold) in asked.items():
+            signal = self._stops.get(run_id)
+            if signal is not None and stop:
+                signal.request(Reason.STOP)
+            elif signal is not None and hold:
+                signal.request_hold()

@@ -1,4 +1,4 @@
-"""Runs as the rest of the product asks for them, and the reconciler that has due legs started."""
+"""The dispatcher: has the queue start legs that are due, on phones that are free."""
 
 from __future__ import annotations
 
@@ -6,104 +6,31 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any
 
 import structlog
 
 from agent_core.texts import Lang
-from scheduler.giving_up import gave_up, left_alone
-from scheduler.hosts import ClockCheck, Fleet
-from scheduler.line import places
-from scheduler.periodic import Periodic
-from scheduler.priorities import BEGUN, PERSON
-from scheduler.queue import Queue, leg_id
-from scheduler.worker import Worker
+from scheduler.jobs.periodic import Periodic
+from scheduler.runs.host import ClockCheck, Fleet
+from scheduler.runs.line import BEGUN
+from scheduler.runs.outcome import gave_up, left_alone
+from scheduler.runs.worker import Worker, leg_id
 from storage.engine import Database
 from storage.events import Events
 from storage.hosts import USABLE, HostPhone, Hosts
 from storage.leases import LEASE_SECONDS, Leases
-from storage.questions import AnswerResult, Questions
-from storage.runs import NewRun, RunRow, Runs
+from storage.questions import Questions
+from storage.runs import RunRow, Runs
 
-RECONCILE_SECONDS = 1.0  # between two looks, while a run waits for its turn
+LOOK_SECONDS = 1.0  # between two looks, while a run waits for its turn
 IDLE = 5  # times as long, while none does: what begins is told by a signal
-LOST_LEG_SECONDS = 60.0
 
 log = structlog.get_logger(__name__)
 
 Phones = Callable[[], Awaitable[Sequence[str]]]
 """The serials of the phones that this process reaches now."""
-
-
-class RunService:
-    """What can be done with runs. Every call takes effect in the database; the reconciler is woken in this process."""
-
-    def __init__(self, db: Database, *, worker: Worker | None = None) -> None:
-        self._runs = Runs(db)
-        self._questions = Questions(db)
-        self._worker = worker
-
-    async def submit(
-        self,
-        task: str,
-        *,
-        serial: str = "",
-        options: Mapping[str, Any] | None = None,
-        requested_by: str = "",
-        chat: Mapping[str, Any] | None = None,
-        priority: int = PERSON,
-        key: str = "",
-    ) -> str:
-        """Have a task done; the run's id. ``serial`` empty: on any phone that is free.
-
-        ``key`` names the request: asked again, it gives the run that it started the first time.
-        """
-        run_id = await self._runs.create(
-            NewRun(
-                task=task,
-                serial=serial,
-                options=options or {},
-                requested_by=requested_by,
-                chat=chat,
-                priority=priority,
-            ),
-            key=key,
-        )
-        if run_id is None:  # only a schedule's tick can have its run already
-            raise RuntimeError("The run was not stored.")
-        return run_id
-
-    async def request_stop(self, run_id: str, *, by: str = "") -> str | None:
-        """Stop a run: the status afterwards (``running`` until the leg has tidied up), None for an unknown run."""
-        status = await self._runs.request_stop(run_id, by=by)
-        if status is not None and self._worker is not None:
-            self._worker.stop_now(run_id)
-        return status
-
-    async def hold(self, run_id: str) -> bool:
-        """Park a run until ``resume``: it gives its phone back, or does not begin. False: held already, or over."""
-        held = await self._runs.request_hold(run_id)
-        if held and self._worker is not None:
-            self._worker.hold_now(run_id)
-        return held
-
-    async def resume(self, run_id: str) -> bool:
-        """Bring a held run back. False where it is not held."""
-        return await self._runs.resume(run_id)
-
-    async def answer(
-        self, question_id: str, answer: Mapping[str, Any], *, by: str, at: datetime | None = None
-    ) -> AnswerResult:
-        """Answer a question; the first answer wins. KeyError for an unknown question. ``at``: when it was given."""
-        return await self._questions.answer(question_id, answer, by=by, at=at)
-
-    async def get(self, run_id: str) -> RunRow | None:
-        return await self._runs.get(run_id)
-
-    async def place(self, run_id: str, phones: Sequence[str]) -> int:
-        """The place of a run in the line of its phone, from 1; 0 where it is in none. ``phones``: the usable ones."""
-        return places(await self._runs.due(begun=BEGUN), phones).get(run_id, 0)
+Enqueue = Callable[[str], Awaitable[None]]
+"""Has a leg started, given its id; the same id twice is started once."""
 
 
 @dataclass(slots=True)
@@ -112,16 +39,15 @@ class _Started:
 
     leg: int
     serial: str
-    at: datetime
 
 
-class Reconciler(Periodic):
+class Dispatcher(Periodic):
     """Starts due legs: at once if something changes in this process, within ``storage.engine.PULSE_SECONDS`` if another
     process changes it.
 
     For each phone one leg is under way at a time, the first in line. ``phones``: the phones that this process reaches;
     without it every phone is its own. A run whose phone nobody reaches waits, as ``fleet`` says how long; after that it
-    is started nevertheless, so that it ends with the phone's own error. ``queue``: None where this process starts none.
+    is started nevertheless, so that it ends with the phone's own error. ``enqueue``: None if this process starts none.
 
     ``tells``: that the phone of a run in the line went away, or is back, is told in the event log, as an event
     ``phone`` with ``missing``, for those who show the run. ``lang``: as for ``Worker``.
@@ -132,24 +58,23 @@ class Reconciler(Periodic):
     def __init__(
         self,
         db: Database,
-        queue: Queue | None,
+        enqueue: Enqueue | None,
         *,
         worker: Worker | None = None,
         phones: Phones | None = None,
         fleet: Fleet | None = None,
         tells: bool = True,
         lease_seconds: float = LEASE_SECONDS,
-        every_seconds: float = RECONCILE_SECONDS,
-        lost_leg_seconds: float = LOST_LEG_SECONDS,
+        every_seconds: float = LOOK_SECONDS,
         lang: Lang = "zh",
     ) -> None:
-        super().__init__("reconciler", self._turn, every_seconds, waiter=lambda: db.signal("runs").waiter())
+        super().__init__("dispatcher", self._turn, every_seconds, waiter=lambda: db.signal("runs").waiter())
         self._db = db
         self._gave_up = gave_up(lang)
         self._left = left_alone(lang)
         self._clock = ClockCheck(db, lease_seconds)
         self._clock_wrong = False
-        self._queue = queue
+        self._enqueue = enqueue
         self._worker = worker
         self._host = worker.owner if worker is not None else ""
         self._phones = phones
@@ -161,7 +86,6 @@ class Reconciler(Periodic):
         self._leases = Leases(db, seconds=lease_seconds)
         self._hosts = Hosts(db, seconds=lease_seconds)
         self._every_seconds = every_seconds
-        self._lost_leg = timedelta(seconds=lost_leg_seconds)
         self._started: dict[str, _Started] = {}
         self._waited_for = False  # whether a run waited for its turn at the last look
         self._tidied_at = -math.inf  # in the loop's time
@@ -202,7 +126,7 @@ class Reconciler(Periodic):
         fleet = await self._seen(due, here)
         if here is not None and self._tells:
             await self._tell_of_phones(due, fleet)
-        if self._queue is None or self._clock_wrong:
+        if self._enqueue is None or self._clock_wrong:
             return []
         elsewhere = await self._taken_elsewhere(due)
         ending = self._ending(due)
@@ -212,13 +136,10 @@ class Reconciler(Periodic):
         free = await self._free(due, here, busy)
         handed = []
         for run in due:
-            if run.id in elsewhere or run.id in ending:
-                continue
-            if run.id in self._started:
-                await self._look_after(run)
+            if run.id in elsewhere or run.id in ending or run.id in self._started:
                 continue
             serial = self._phone_for(run, here, fleet, free, busy)
-            if serial is not None and (leg := await self._start(self._queue, run, serial)) is not None:
+            if serial is not None and (leg := await self._start(self._enqueue, run, serial)) is not None:
                 busy.add(serial)
                 handed.append(leg)
         return handed
@@ -233,15 +154,15 @@ class Reconciler(Periodic):
             self._worker.end_replaced(run.id, run.leg)
         return {run.id: run.serial for run in ending.values()}
 
-    async def _start(self, queue: Queue, run: RunRow, serial: str) -> str | None:
+    async def _start(self, enqueue: Enqueue, run: RunRow, serial: str) -> str | None:
         """Hand a leg to the queue; its id, None where another host has it."""
         alive_after = self._db.now() - self._hosts.ttl
         leg = await self._runs.take(run, serial, self._host, alive_after=alive_after)
         if leg is None:
             return None
-        self._started[run.id] = _Started(leg, serial, self._db.now())
+        self._started[run.id] = _Started(leg, serial)
         try:
-            await queue.enqueue(leg_id(run.id, leg))
+            await enqueue(leg_id(run.id, leg))
         except BaseException:
             del self._started[run.id]
             raise
@@ -285,12 +206,6 @@ class Reconciler(Periodic):
         self._started = {
             run_id: started for run_id, started in self._started.items() if still.get(run_id) == started.leg
         }
-
-    async def _look_after(self, run: RunRow) -> None:
-        """A leg the queue has had for long without beginning it is lost there: its successor is due."""
-        if self._db.now() - self._started[run.id].at > self._lost_leg:
-            log.warning("leg.lost", run_id=run.id, leg=run.leg)
-            await self._runs.requeue_leg(run.id, run.leg)
 
     def _phone_for(
         self,

@@ -1,4 +1,4 @@
-"""The line in front of each phone."""
+"""The line in front of each phone: who goes first, and at which place a run stands."""
 
 from __future__ import annotations
 
@@ -6,6 +6,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from storage.runs import RunRow
+
+# The higher number goes first; of equals the older run.
+PERSON = 10  # somebody asked for it and looks on
+BEGUN = 8  # what has begun (its answer is there, its host died) goes on before anything but a person's own
+WATCH = 6  # a customer has just written
+SCHEDULE = 0
+ASKED_SWEEP = 3  # one contact of many; somebody asked for them all
+SWEEP = -10  # one contact of many, by the clock
 
 
 def places(due: Sequence[RunRow], phones: Sequence[str]) -> Mapping[str, int]:

@@ -3,78 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import structlog
 
 from agent_core.errors import DeviceOffline, LeaseLost, PhonedeskError
-from agent_core.texts import Lang, kept_language, told
-from scheduler.giving_up import gave_up, left_alone
-from scheduler.hosts import ClockCheck
-from scheduler.queue import parse_leg_id
-from scheduler.signals import Reason, StopSignal
+from agent_core.texts import Lang
+from scheduler.runs.lease import HeldLease, finish
+from scheduler.runs.outcome import LegOutcome, gave_up, language_of, left_alone, said, store_outcome
+from scheduler.runs.stop import Reason, StopRequests, StopSignal
 from storage.engine import MISSED_SECONDS, Database, is_away
-from storage.leases import LEASE_SECONDS, LeaseRow, Leases
-from storage.runs import RUNNING, RunRow, Runs
+from storage.leases import LEASE_SECONDS, Leases
+from storage.runs import RunRow, Runs
 
 CLEANUP_SECONDS = 20.0  # a cancelled leg may take so long to tidy up before it is cancelled once more
 
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class LegOutcome:
-    """How a leg ended. ``waiting``: for a person's answer. ``held``: parked by Hold. ``put_back``: it is to be taken up
-    again, by whoever reaches the phone; ``message`` is the error that it ended by, "" where that is not the run's.
-    ``put_off``: by an error of ``error_kind``, to be taken up again in ``seconds``. Otherwise the run is over.
-    """
-
-    status: Literal["waiting", "held", "put_back", "put_off", "succeeded", "failed", "stopped"]
-    message: str = ""
-    seconds: float = 0.0
-    error_kind: str = ""
+def leg_id(run_id: str, leg: int) -> str:
+    """Return the id under which the queue has a leg, and starts it once."""
+    return f"run-{run_id}-leg-{leg}"
 
 
-class HeldLease:
-    """The phone, as long as it is ours. Fits ``agent_core.ports.Lease``.
-
-    ``serial`` is the phone's, ``fencing`` grows with each holder, ``stop`` tells that the leg is to end.
-    """
-
-    def __init__(self, row: LeaseRow, leases: Leases) -> None:
-        self._row = row
-        self._leases = leases
-        self.stop = StopSignal()
-
-    @property
-    def serial(self) -> str:
-        return self._row.serial
-
-    @property
-    def fencing(self) -> int:
-        return self._row.fencing
-
-    async def check(self) -> None:
-        """Before every act. LeaseLost where the phone is no longer ours; a run that is to be held parks here."""
-        if self.stop.reason is None and self.stop.hold_requested:
-            self.stop.park_here()
-            await asyncio.sleep(0)  # the cancellation arrives here
-        # A heartbeat that is late for once is made up for: nobody has the phone, and then nobody takes it.
-        if not (await self._leases.check(self._row) or await self._leases.renew_in_time(self._row)):
-            self.stop.request(Reason.LEASE_LOST)
-            raise self.lost()
-
-    def lost(self) -> LeaseLost:
-        return LeaseLost(f"The phone {self.serial} was taken by another owner.", key="phone_taken", phone=self.serial)
-
-    async def renew(self) -> bool:
-        return await self._leases.renew(self._row)
-
-    async def release(self) -> None:
-        await self._leases.release(self._row)
+def parse_leg_id(text: str) -> tuple[str, int]:
+    """Return the run's id and the leg's number. Raises ValueError for anything else."""
+    head, _, number = text.rpartition("-leg-")
+    if not head.startswith("run-") or not number.isdecimal():
+        raise ValueError(f"Not the id of a leg: {text!r}")
+    return head.removeprefix("run-"), int(number)
 
 
 @dataclass(slots=True)
@@ -121,15 +79,13 @@ class Worker:
         self._leases = Leases(db, seconds=lease_seconds)
         self._work = work
         self._owner = owner
-        self._heartbeat_seconds = lease_seconds / 3
-        self._watch_seconds = watch_seconds
+        self._requests = StopRequests(db, seconds=watch_seconds)
         self.at_work_beside: set[str] = set()  # runs that this process makes without a leg: plans, calls of MCP
         self.takers: dict[str, Taker] = {}  # by run
         self._live: dict[str, _LiveLeg] = {}  # by run; a second leg of one is refused
         self._idle = asyncio.Event()
         self._idle.set()
         self._closing = False
-        self._watching: asyncio.Task[None] | None = None
 
     @property
     def owner(self) -> str:
@@ -189,9 +145,6 @@ class Worker:
             for run_id in self.runs_at_work:
                 self.stop_now(run_id, Reason.SHUTDOWN)
             await self._idle.wait()
-        if self._watching is not None:
-            self._watching.cancel()
-            await asyncio.gather(self._watching, return_exceptions=True)
 
     async def run_leg(self, leg_id: str) -> None:
         """Do a leg to its end. Gives it back to the line where the phone is not free. Never leaks a cancellation."""
@@ -220,7 +173,7 @@ class Worker:
     async def _run_leg(self, run_id: str, live: _LiveLeg) -> None:
         leg = live.leg
         run = await self._runs.get(run_id)
-        if run is None or run.final or run.leg != leg or (run.leg_due_at is None and run.status != RUNNING):
+        if run is None or run.final or run.leg != leg or run.leg_due_at is None:
             return
         if run.stop_requested:
             await self._runs.end_leg(run_id, leg, status="stopped")
@@ -248,13 +201,16 @@ class Worker:
             else:
                 await self._make_way(run_id)
         finally:
-            await _finish(lease.release())
+            await lease.release()
 
     async def _stand_back(self, run: RunRow) -> None:
-        """The phone is not free: back into the line. Where a leg of this very run has it, that one goes on alone."""
+        """The phone is not free: back into the line. Raises LeaseLost if it is this very run that has it, so that the
+        queue tries again: whoever does the run there ends it, or begins this leg.
+        """
         holder = await self._leases.get(run.serial)
-        if holder is None or holder.run_id != run.id:
-            await self._runs.requeue_leg(run.id, run.leg)
+        if holder is not None and holder.run_id == run.id:
+            raise LeaseLost(f"The phone {run.serial} is in use.", key="phone_in_use", phone=run.serial)
+        await self._runs.requeue_leg(run.id, run.leg)
 
     async def _make_way(self, run_id: str) -> None:
         """We had the phone for a leg whose turn is over; the leg whose turn it is may have stood back for us."""
@@ -267,27 +223,10 @@ class Worker:
         lease.stop.attach(task)
         if lease.stop.requested:  # while the leg began
             lease.stop.cancel()
-        heart = asyncio.create_task(self._keep(run_id, lease))
-        if self._watching is None or self._watching.done():
-            self._watching = asyncio.create_task(self._watch(), name="worker-watch")
-        try:
+        async with lease.kept(), self._requests.heard(run_id, lease.stop):
             await _until_done(task, lease.stop)
-        finally:
-            heart.cancel()
-            await asyncio.gather(heart, return_exceptions=True)
-        await _finish(self._store(run_id, leg, self._outcome(run_id, lease, task, lang)))
-
-    async def _store(self, run_id: str, leg: int, outcome: LegOutcome) -> None:
-        if outcome.status == "put_back":
-            await self._runs.interrupt_leg(run_id, leg, error=outcome.message or None, gave_up=self._gave_up)
-        elif outcome.status == "put_off":
-            await self._runs.put_off_leg(
-                run_id, leg, seconds=outcome.seconds, message=outcome.message, error_kind=outcome.error_kind
-            )
-        elif outcome.status in ("waiting", "held"):  # whether it is held stands in its row
-            await self._runs.wait_leg(run_id, leg, message=outcome.message)
-        else:
-            await self._runs.end_leg(run_id, leg, status=outcome.status, message=outcome.message)
+        outcome = self._outcome(run_id, lease, task, lang)
+        await finish(store_outcome(self._runs, run_id, leg, outcome, gave_up=self._gave_up))
 
     @staticmethod
     def _outcome(run_id: str, lease: HeldLease, task: asyncio.Future[LegOutcome], lang: Lang) -> LegOutcome:
@@ -316,45 +255,6 @@ class Worker:
             log.error("leg.crashed", run_id=run_id, exc_info=error)
         return LegOutcome("failed", said(error, lang))
 
-    async def _keep(self, run_id: str, lease: HeldLease) -> None:
-        """The heartbeat."""
-        while lease.stop.reason is not Reason.LEASE_LOST:  # through a stop too: tidying up needs the phone
-            await asyncio.sleep(self._heartbeat_seconds)
-            try:
-                if not await lease.renew():
-                    lease.stop.request(Reason.LEASE_LOST)
-            except Exception as error:  # noqa: BLE001 - a database that is away for a moment ends no run
-                log.warning("lease.not_renewed", run_id=run_id, error=repr(error))
-
-    async def _watch(self) -> None:
-        """See what other processes ask of the runs at work here; one look for all of them."""
-        while self._live:
-            waiter = self._db.signal("runs").waiter()
-            try:
-                asked = await self._runs.asked(list(self._live))
-            except Exception as error:  # noqa: BLE001 - as above
-                log.warning("worker.watch_failed", error=repr(error))
-                asked = {}
-            for run_id, (stop, hold) in asked.items():
-                lease = self._lease_of(run_id)
-                if lease is not None and stop:
-                    lease.stop.request(Reason.STOP)
-                elif lease is not None and hold:
-                    lease.stop.request_hold()
-            await waiter.wait(self._watch_seconds)
-
-
-def language_of(run: RunRow) -> Lang:
-    return kept_language(run.options.get("lang"))
-
-
-def said(error: BaseException, lang: Lang) -> str:
-    """What people are told of an error: no statement of a database, no trace."""
-    if isinstance(error, PhonedeskError):
-        return told(error, lang)
-    first, _, _ = str(error).partition("\n")  # a database's error goes on with its statement
-    return f"{type(error).__name__}: {first}" if first else type(error).__name__
-
 
 async def _until_done(task: asyncio.Future[LegOutcome], stop: StopSignal) -> None:
     """Wait for the work. A cancellation of ours becomes a stop of it; if it does not end it is cancelled again."""
@@ -370,62 +270,3 @@ async def _until_done(task: asyncio.Future[LegOutcome], stop: StopSignal) -> Non
             if loop.time() - asked_at > CLEANUP_SECONDS:
                 stop.cancel()
                 asked_at = loop.time()
-
-
-async def _finish(work: Awaitable[None]) -> None:
-    """Do it to its end though we are cancelled meanwhile: what is stored here must not be lost."""
-    task = asyncio.ensure_future(work)
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError:
-            if task.cancelled():
-                break
-    if not task.cancelled():
-        task.result()
-
-
-@asynccontextmanager
-async def lease_of(
-    db: Database, serial: str, *, owner: str, why: str, seconds: float = LEASE_SECONDS
-) -> AsyncIterator[HeldLease]:
-    """The phone for something that is no run (the planner, MCP). LeaseLost where another has it; ConfigInvalid where
-    this machine's clock is wrong: by it a living holder may look dead.
-
-    ``why`` stands in the lease's row, where a run's id would. Losing the phone cancels the body.
-    """
-    if (wrong := await ClockCheck(db, seconds).wrong()) is not None:
-        raise wrong
-    leases = Leases(db, seconds=seconds)
-    row = await leases.acquire(serial, owner, why)
-    if row is None:
-        raise LeaseLost(f"The phone {serial} is in use.", key="phone_in_use", phone=serial)
-    lease = HeldLease(row, leases)
-    task = asyncio.current_task()
-    if task is not None:
-        lease.stop.attach(task)
-
-    async def beat() -> None:
-        held = True
-        while held:
-            await asyncio.sleep(seconds / 3)
-            try:
-                held = await lease.renew()
-            except Exception as error:  # noqa: BLE001 - the next beat may succeed; the lease runs out by itself
-                log.warning("lease_not_renewed", serial=serial, error=str(error))
-        lease.stop.request(Reason.LEASE_LOST)
-
-    heart = asyncio.create_task(beat())
-    try:
-        yield lease
-    except asyncio.CancelledError:
-        if lease.stop.reason is Reason.LEASE_LOST and task is not None:
-            task.uncancel()
-            raise LeaseLost(
-                f"The phone {serial} was taken by another owner.", key="phone_taken", phone=serial
-            ) from None
-        raise
-    finally:
-        heart.cancel()
-        await asyncio.gather(heart, return_exceptions=True)
-        await _finish(lease.release())

@@ -1,0 +1,120 @@
+"""A phone's lease in hand: checked before every act, kept by heartbeats, given back in the end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+
+import structlog
+
+from agent_core.errors import LeaseLost
+from scheduler.runs.host import ClockCheck
+from scheduler.runs.stop import Reason, StopSignal
+from storage.engine import Database
+from storage.leases import LEASE_SECONDS, LeaseRow, Leases
+
+log = structlog.get_logger(__name__)
+
+
+class HeldLease:
+    """The phone, as long as it is ours. Fits ``agent_core.ports.Lease``.
+
+    ``serial`` is the phone's, ``fencing`` grows with each holder, ``stop`` tells that the leg is to end.
+    """
+
+    def __init__(self, row: LeaseRow, leases: Leases) -> None:
+        self._row = row
+        self._leases = leases
+        self.stop = StopSignal()
+
+    @property
+    def serial(self) -> str:
+        return self._row.serial
+
+    @property
+    def fencing(self) -> int:
+        return self._row.fencing
+
+    async def check(self) -> None:
+        """Before every act. LeaseLost where the phone is no longer ours; a run that is to be held parks here."""
+        if self.stop.reason is None and self.stop.hold_requested:
+            self.stop.park_here()
+            await asyncio.sleep(0)  # the cancellation arrives here
+        # A heartbeat that is late for once is made up for: nobody has the phone, and then nobody takes it.
+        if not (await self._leases.check(self._row) or await self._leases.renew_in_time(self._row)):
+            self.stop.request(Reason.LEASE_LOST)
+            raise self.lost()
+
+    def lost(self) -> LeaseLost:
+        return LeaseLost(f"The phone {self.serial} was taken by another owner.", key="phone_taken", phone=self.serial)
+
+    @asynccontextmanager
+    async def kept(self) -> AsyncIterator[None]:
+        """Send heartbeats inside, at a third of the time that a lease lives without one. A lost phone means a stop."""
+        heart = asyncio.create_task(self._beat(), name="lease-heart")
+        try:
+            yield
+        finally:
+            heart.cancel()
+            await asyncio.gather(heart, return_exceptions=True)
+
+    async def _beat(self) -> None:
+        while self.stop.reason is not Reason.LEASE_LOST:  # through a stop, too: tidying up needs the phone
+            await asyncio.sleep(self._leases.ttl.total_seconds() / 3)
+            try:
+                if not await self._leases.renew(self._row):
+                    self.stop.request(Reason.LEASE_LOST)
+            except Exception as error:  # noqa: BLE001 - the next beat may succeed; the lease runs out by itself
+                log.warning("lease_not_renewed", serial=self.serial, error=repr(error))
+
+    async def release(self) -> None:
+        """Give the phone back, to the end even if we are cancelled meanwhile."""
+        await finish(self._leases.release(self._row))
+
+
+@asynccontextmanager
+async def lease_of(
+    db: Database, serial: str, *, owner: str, why: str, seconds: float = LEASE_SECONDS
+) -> AsyncIterator[HeldLease]:
+    """The phone for something that is no run (the planner, MCP). LeaseLost where another has it; ConfigInvalid where
+    this machine's clock is wrong: by it a living holder may look dead.
+
+    ``why`` stands in the lease's row, where a run's id would. Losing the phone cancels the body.
+    """
+    if (wrong := await ClockCheck(db, seconds).wrong()) is not None:
+        raise wrong
+    leases = Leases(db, seconds=seconds)
+    row = await leases.acquire(serial, owner, why)
+    if row is None:
+        raise LeaseLost(f"The phone {serial} is in use.", key="phone_in_use", phone=serial)
+    lease = HeldLease(row, leases)
+    task = asyncio.current_task()
+    if task is not None:
+        lease.stop.attach(task)
+
+    try:
+        async with lease.kept():
+            yield lease
+    except asyncio.CancelledError:
+        if lease.stop.reason is Reason.LEASE_LOST and task is not None:
+            task.uncancel()
+            raise LeaseLost(
+                f"The phone {serial} was taken by another owner.", key="phone_taken", phone=serial
+            ) from None
+        raise
+    finally:
+        await lease.release()
+
+
+async def finish(work: Awaitable[object]) -> None:
+    """Do it to its end though we are cancelled meanwhile: what is stored here must not be lost."""
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():
+                break
+    if not task.cancelled():
+        task.result()
