@@ -75,7 +75,8 @@ async def say_up(running: Server, console: Console) -> None:
     """What a person needs to know once it runs: the address, whether the bot is there, and the first pairing code."""
     words = texts(running.settings.lang)
     # Beside what is told here a program, or whoever looks into the file later, gets the log.
-    console.print(Text(words.get("serve.up_logged" if watched().quiet else "serve.up", url=running.url)))
+    up = "serve.up_logged" if watched().quiet else "serve.up"
+    console.print(Text(words.get(up, url=running.url)), soft_wrap=True)  # one line, which programs read
     if running.mcp_url:
         console.print(Text(words.get("mcp.up", url=running.mcp_url)))
     if running.telegram is None:
