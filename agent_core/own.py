@@ -31,6 +31,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from agent_core.errors import ConfigInvalid
+from agent_core.texts import Listed
 
 FOLDER = "phonedesk.d"
 LONGEST_FILE = 256 * 1024  # bytes
@@ -233,7 +234,7 @@ def template(read: Source, known: frozenset[str]) -> str:
         found = string.Template(line)
         unknown = set(found.get_identifiers()) - known if found.is_valid() else {line[line.find("$") :][:20]}
         if unknown:
-            names = ", ".join(f"${name}" for name in sorted(known))
+            names = Listed(f"${name}" for name in sorted(known))
             message = f"{min(unknown)} is no placeholder; there are {names}, and $$ is a dollar sign"
             raise read.wrong("own_placeholder", message, line=number, said=min(unknown), known=names)
     return read.text.strip()
@@ -253,7 +254,7 @@ def strays() -> Iterator[Fault]:
     parts = {str(part): part for part in Part}
     for item in _entries(own):
         if item.name not in parts or not item.is_dir():
-            known = ", ".join(f"{part}/" for part in Part)
+            known = Listed(f"{part}/" for part in Part)
             yield Fault(item, "own_stray", f"nothing reads it; there are the folders {known}", values={"known": known})
             continue
         suffix = parts[item.name].suffix

@@ -34,12 +34,12 @@ NONE = "none"
 def _question(
     session: Session, kind: QuestionKind, text: str, choices: dict[str, str], *, free_text: bool = False, **data: object
 ) -> Question:
-    labels = {value: say(session.lang, f"card.{key}") for value, key in choices.items()}
+    keys = {value: f"card.{key}" for value, key in choices.items()}
     return Question(
         id=uuid4().hex[:12],
         kind=kind,
         text=text,
-        choices=[Choice(value=value, label=label) for value, label in labels.items()],
+        choices=[Choice(value=value, label=say(session.lang, key), key=key) for value, key in keys.items()],
         free_text=free_text,
         data={"contact": session.gate.contact, **data},
     )

@@ -136,6 +136,7 @@ class Recorder:
             asked=thought.action.model_dump() if thought.action else None,
             action=judgement.action.model_dump() if judgement.action else None,
             ok=result.ok,
+            asks=result.question is not None,
             result=" ".join(filter(None, (*judgement.messages, result.message))),
             verdicts=[
                 StepVerdict(policy=verdict.policy, decision=verdict.decision.value, message=verdict.message)
@@ -167,6 +168,7 @@ class Recorder:
             index=len(session.steps) + 1,
             action=self.last_action.model_dump() if self.last_action else None,
             ok=result.ok,
+            asks=result.question is not None,
             result=result.message,
             package=taken.seen.window.package,
             cost=session.new_cost,

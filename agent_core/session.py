@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, field_validator
 
 from agent_core.clean_text import clean_text
+from agent_core.texts import LANGUAGES, Lang, say
 
 
 class Status(StrEnum):
@@ -84,10 +85,22 @@ class Answer(BaseModel):
 
 
 class Choice(BaseModel):
-    """``value`` is stored and compared; ``label`` is shown (the customer's or a record's words, or a text key)."""
+    """``value`` is stored and compared, ``label`` is shown. One in our own words has a text ``key``, too, so that each
+    person reads it in their language.
+    """
 
     value: str
     label: str = ""
+    key: str = ""
+
+    def in_words(self, lang: Lang) -> str:
+        """Return what is shown to a person who reads ``lang``."""
+        return say(lang, self.key) if self.key else self.label or self.value
+
+    def means(self, said: str) -> bool:
+        """Tell whether ``said``, case-folded, are its words in any language, or its value."""
+        own = {say(lang, self.key) for lang in LANGUAGES} if self.key else set()
+        return bool(said) and said in {words.casefold() for words in (self.label, self.value, *own)}
 
 
 class Question(BaseModel):
@@ -125,11 +138,13 @@ class Elsewhere(BaseModel):
     """Another run has the customer's question and waits for a person: with ``question``, or parked by one (None).
 
     ``goes_on``: or it waits for nobody but the phone, and goes on by itself. ``name``: what people call the run.
+    ``asked_at``: when the person was asked.
     """
 
     run_id: str = ""
     name: str = ""
     question: Question | None = None
+    asked_at: datetime | None = None
     goes_on: bool = False
 
 
@@ -343,6 +358,7 @@ class StepRecord(BaseModel):
     action: dict[str, Any] | None = None
     ok: bool = True
     result: str = ""
+    asks: bool = False  # a person is asked by it, who decides what comes of it
     followed: str = ""  # what a person answered to a question of this step, as the model was told
     verdicts: list[StepVerdict] = Field(default_factory=list)
     package: str | None = None
@@ -454,9 +470,13 @@ class Session(BaseModel):
 
     @property
     def comes_to(self) -> Status:
-        """The status for whoever waits for the run: WAITING, too, where a person has to answer another run first."""
-        theirs = self.elsewhere is not None and not self.elsewhere.goes_on
-        return Status.WAITING if self.status in FINAL and theirs else self.status
+        """The status for whoever waits for the run: WAITING, too, if a person has to answer another run first, or if
+        nothing was sent because another run is yet to answer the customer.
+        """
+        if self.status not in FINAL or self.elsewhere is None:
+            return self.status
+        sent = any(reply.delivered for reply in self.replies)
+        return self.status if self.elsewhere.goes_on and sent else Status.WAITING
 
     def end(self, status: Status, message: str) -> None:
         self.status, self.message = status, message

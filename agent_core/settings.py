@@ -16,7 +16,7 @@ from agent_core.model.profile import ModelProfile
 from agent_core.model.prompt import USUAL
 from agent_core.observer import TreeUse
 from agent_core.session import GateState, Session, Status
-from agent_core.texts import Lang
+from agent_core.texts import Lang, Listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def gate_for(task: str, policy: PolicyName | None) -> GateState:
         return GateState(enabled=True, app=reply.profile.key, contact=reply.contact)
     if policy is None:
         return GateState()
-    names = ", ".join(profile.name for profile in profiles())
+    names = Listed(profile.name for profile in profiles())
     raise ConfigInvalid(
         "The task names no app in which customers are answered.",
         advice=f"Name one of {names}, or choose another policy.",

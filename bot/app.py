@@ -134,7 +134,8 @@ class Core:
 
     def _addresses(self) -> list[str]:
         device = self.settings.device
-        return [*device.connect, *([device.serial] if ":" in device.serial else [])]
+        # Each once: of two connections to one phone that are made at the same time, one fails.
+        return list(dict.fromkeys([*device.connect, *([device.serial] if ":" in device.serial else [])]))
 
     async def device(self, serial: str = "") -> AdbDevice:
         """The phone with this serial, else the one of the settings, else the only one that is attached."""

@@ -15,8 +15,9 @@ from typer.core import TyperGroup
 from typer.main import get_command_from_info, get_group_from_info
 from typer.models import CommandInfo, TyperInfo
 
+from bot.release import NAME
 from bot.terminal.console import Console
-from bot.terminal.help import ROOT, Command, Group, Root
+from bot.terminal.help import Command, Group, Root
 from bot.terminal.language import spoken_language
 from bot.terminal.texts import catalogue
 
@@ -110,7 +111,7 @@ def phonedesk(version: Annotated[bool, typer.Option("--version", callback=say_re
 
 
 app = typer.Typer(
-    name=ROOT,
+    name=NAME,
     cls=Phonedesk,
     callback=phonedesk,
     no_args_is_help=True,

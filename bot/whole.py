@@ -10,6 +10,7 @@ from typing import Protocol
 from agent_core import own
 from agent_core.errors import ConfigError
 from agent_core.planner.own_tools import own_tools
+from agent_core.texts import Listed
 from bot.knowledge import knowledge_config
 from bot.models import build_chooser, build_model
 from bot.settings.layers import Settings
@@ -60,7 +61,7 @@ async def _unbuilt(settings: Settings) -> list[Problem]:
 
 
 def _problem(path: Path, error: ConfigError) -> Problem:
-    names = ", ".join(_NAMES.findall(error.advice))
+    names = Listed(_NAMES.findall(error.advice))
     return Problem(path, error.kind, error.message, error.advice, {"names": names, "why": error.message})
 
 

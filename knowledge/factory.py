@@ -9,6 +9,7 @@ from agent_core import retry
 from agent_core.errors import ConfigInvalid, ConfigMissing
 from agent_core.ports import KnowledgeBase
 from agent_core.proxies import Route
+from agent_core.texts import Listed
 from knowledge.chain import ChainKnowledge
 from knowledge.config import PREFIX, KnowledgeConfig, OwnConfig, Remote, providers_of
 from knowledge.dify import DifyKnowledge
@@ -60,7 +61,7 @@ def _one(provider: Remote, config: KnowledgeConfig, sleep: retry.Sleep) -> Knowl
             f"The knowledge provider {provider} needs {', '.join(missing)}.",
             advice=f"Set {', '.join(getattr(names, name) for name in missing)}.",
             key="knowledge_missing",
-            names=", ".join(getattr(names, name) for name in missing),
+            names=Listed(getattr(names, name) for name in missing),
         )
     timeout = config.timeout if remote.timeout is None else remote.timeout
     min_score = config.min_score if remote.min_score is None else remote.min_score

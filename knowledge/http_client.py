@@ -35,6 +35,7 @@ from agent_core.errors import (
     KnowledgeUnreachable,
 )
 from agent_core.proxies import ProxySetting
+from agent_core.texts import Listed
 from knowledge.config import KNOWLEDGE_PROXY
 
 MAX_BODY = 4 * 1024 * 1024  # bytes
@@ -233,7 +234,7 @@ class Endpoint:
             advice=f"Check {' and '.join(to_check)}." if to_check else None,
             key=KEYS[kind],
             said=said,
-            names=", ".join(to_check),
+            names=Listed(to_check),
         )
 
     def _to_check(self, kind: type[KnowledgeError], *, page: bool) -> list[str]:

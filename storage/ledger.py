@@ -171,9 +171,11 @@ class StoredLedger:
         if run is None or run.status != WAITING:
             return None
         found = await Questions(self._db).find(run_id=run_id, state=OPEN, limit=1)
-        question = Question.model_validate(found[0].payload) if found else None
         name = f"#{await History(self._db).number_of(run_id)}"
-        return Elsewhere(run_id=run_id, name=name, question=question, goes_on=question is None and not run.hold)
+        if not found:
+            return Elsewhere(run_id=run_id, name=name, goes_on=not run.hold)
+        question = Question.model_validate(found[0].payload)
+        return Elsewhere(run_id=run_id, name=name, question=question, asked_at=found[0].created_at)
 
     async def unfinished(self, serial: str) -> list[LedgerRow]:
         return await self._all(

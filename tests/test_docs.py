@@ -369,6 +369,12 @@ def test_first_page_begins_with_a_sentence_and_keeps_its_order(page: Path) -> No
     assert len(re.findall(r"[.。](?=\s|$)", first)) == 1, first
 
 
+@pytest.mark.parametrize("page", [README, README_ZH, *sorted(ROOT.glob("docs/tutorial/first-run*.md"))], ids=str)
+def test_who_has_no_phone_finds_the_virtual_one(page: Path) -> None:
+    chinese = page.name.endswith(CHINESE)
+    assert f"how-to/run-without-a-phone{CHINESE if chinese else '.md'})" in read(page)
+
+
 @pytest.mark.parametrize(
     "index", [ROOT / "docs" / "README.md", ROOT / "docs" / "README.zh-CN.md"], ids=lambda page: page.name
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agent_core.devices.base import Frame
 from agent_core.result import ActResult, Ending
 from agent_core.session import OF_THE_RUN, WAITS_ELSEWHERE, Elsewhere, Question, Session, Status
-from agent_core.texts import say
+from agent_core.texts import Listed, say
 
 
 def ask(session: Session, question: Question, key: str, frame: Frame | None = None) -> ActResult:
@@ -36,8 +36,14 @@ def _why_elsewhere(session: Session, other: Elsewhere) -> str:
     run, asked = other.name or other.run_id, other.question
     if asked is not None:
         key = "run.stuck_elsewhere" if asked.kind in OF_THE_RUN else "run.asked_elsewhere"
-        return say(session.lang, key, run=run, id=asked.id)
+        return say(session.lang, key, run=run, id=asked.id, since=_since(session, other))
     return say(session.lang, "run.goes_on_elsewhere" if other.goes_on else "run.held_elsewhere", run=run)
+
+
+def _since(session: Session, other: Elsewhere) -> str:
+    """Return when the person was asked, in the owner's time zone, in which the run began."""
+    zone = session.started_at.tzinfo if session.started_at else None
+    return f"{other.asked_at.astimezone(zone):%m-%d %H:%M}" if other.asked_at else "?"
 
 
 def told_reply(session: Session, said: str, *, ok: bool) -> str:
@@ -58,7 +64,7 @@ def nothing_left(session: Session, key: str, **values: object) -> ActResult:
 
 
 def _replied(session: Session) -> str:
-    contacts = ", ".join(dict.fromkeys(reply.contact for reply in session.replies))
+    contacts = Listed(dict.fromkeys(reply.contact for reply in session.replies))
     return say(session.lang, "run.replied", contact=contacts, count=len(session.replies))
 
 

@@ -138,6 +138,8 @@ _ON_THE_WAY = re.compile(
 )
 # Without an app: verbs that are not said of customers alone, and words that name another place or no customer.
 _ANSWERS_ANYTHING = re.compile(r"回|回答|解答|应答|answer", re.IGNORECASE)
+# What such a verb is said of if it is a customer all the same: who is called by a number, not how many there are.
+_A_NUMBER = re.compile(r"\s*\d+(?!\s*(?:\d|[道个条题页封通]|[a-z]+s\b))", re.IGNORECASE)
 _NO_CUSTOMER = re.compile(
     r"邮件|邮箱|短信|评论|帖子?|弹幕|动态|电话|来电|通知|公告|工单|微博|朋友圈|问卷|^\s*[我你]|在.|上的|里的"
     r"|\b(?:e-?mails?|mails?|sms|texts?|comments?|posts?|tweets?|threads?|reviews?|tickets?|calls?|phone|notifications?"
@@ -229,7 +231,9 @@ def _ordered(clause: str) -> _Ordered | None:
 
 def _can_be_customers(order: _Ordered) -> bool:
     """Tell whether ``order`` names people, or nobody: an e-mail is answered too, and a question of the task's own."""
-    if order.before.strip(" 给把对向将跟为") or _ANSWERS_ANYTHING.fullmatch(order.verb):
+    if order.before.strip(" 给把对向将跟为"):
+        return False
+    if _ANSWERS_ANYTHING.fullmatch(order.verb) and not _A_NUMBER.match(order.after):
         return False
     return bool(_EVERYBODY.fullmatch(order.after)) or not _NO_CUSTOMER.search(order.after)
 

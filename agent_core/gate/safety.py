@@ -29,6 +29,7 @@ from agent_core.screen.kinds import call_line
 from agent_core.screen.popups import popup_in
 from agent_core.screen.readings import Bubble, BubbleKind, BubbleState, ChatScreen, Source
 from agent_core.screen.tree_rows import mark_state
+from agent_core.texts import Listed
 
 _LINK = re.compile(r"[a-z][a-z0-9+.-]*://|\bwww\.|\.(?:com|cn|net|org|cc|top|xyz)\b|\d{7,}", re.IGNORECASE)
 # A tap on these opens something: a packet, a card, a place, a file, a call.
@@ -84,7 +85,7 @@ class AllowedApps:
     def review(self, proposal: Action, situation: Situation) -> Verdict:
         if not situation.apps:
             return allow(proposal)
-        listed = "、".join(situation.apps)
+        listed = Listed(situation.apps)
         packages = {package for app in situation.apps for package in packages_named(app)}
         names = {bare(app) for app in situation.apps}
         if isinstance(proposal, Launch):

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agent_core import own
 from agent_core.actions.parse import Dialect
 from agent_core.errors import ConfigInvalid
+from agent_core.texts import Listed
 
 Form = Literal["autoglm", "json", "gelab"]
 OTHERS = "general"  # for a model that no other profile knows
@@ -75,7 +76,7 @@ def model_profile(name: str) -> ModelProfile:
     for profile in model_profiles():
         if profile.name == name:
             return profile
-    known = ", ".join([BY_NAME, *(profile.name for profile in model_profiles())])
+    known = Listed([BY_NAME, *(profile.name for profile in model_profiles())])
     raise ConfigInvalid(
         f"There is no model profile {name!r}.",
         advice=f"Choose one of {known}.",

@@ -17,6 +17,7 @@ from typing import Any
 from agent_core import own
 from agent_core.model.profile import Form, ModelProfile, model_profiles
 from agent_core.model.tokens import text_tokens
+from agent_core.texts import Listed
 
 LANGUAGES = ("zh", "en")
 _FILLED_IN = frozenset({"date", "weekday"})
@@ -85,7 +86,7 @@ def prompt_in(read: own.Source) -> str:
     name, _, lang = read.name.rpartition(".")
     known = {profile.name: profile for profile in model_profiles()}
     if lang not in LANGUAGES or name not in known:
-        names = ", ".join(sorted(known))
+        names = Listed(sorted(known))
         message = f"it is named PROFILE.zh.txt or PROFILE.en.txt, PROFILE being one of {names}"
         raise read.wrong("own_prompt_name", message, known=names)
     text = own.template(read, _FILLED_IN)

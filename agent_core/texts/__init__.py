@@ -7,7 +7,7 @@ import os
 import string
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import date as Date  # noqa: N812 - a value here is called date
 from functools import cache
@@ -17,6 +17,7 @@ from typing import Any, Literal
 from agent_core.errors import MODEL_NAMES, PhonedeskError
 
 Lang = Literal["zh", "en"]
+LANGUAGES: tuple[Lang, ...] = ("zh", "en")
 
 
 def language_of(code: str) -> Lang:
@@ -64,7 +65,7 @@ def fault(error: PhonedeskError, lang: Lang) -> str:
     text = catalogue(lang).get(f"errors.{error.key}")
     if text is None:
         return error.message
-    return filled(text, {name: _word(value, lang) for name, value in error.values.items()}).partition("\n")[0]
+    return filled(text, {name: _word(value, lang) for name, value in error.values.items()}, lang).partition("\n")[0]
 
 
 def told(error: PhonedeskError, lang: Lang) -> str:
@@ -78,15 +79,15 @@ def told(error: PhonedeskError, lang: Lang) -> str:
     if f"errors.{error.key}" not in texts and text == "{error}":
         return str(error)
     values = asdict(MODEL_NAMES) | {name: _word(value, lang) for name, value in error.values.items()}
-    head, *advice = filled(text, {**values, "error": fault(error, lang)}).split("\n")
+    head, *advice = filled(text, {**values, "error": fault(error, lang)}, lang).split("\n")
     more = texts.get(f"errors.{error.key}", "").split("\n")[1:]
     others = error.values.get("others")
     if isinstance(others, tuple):
         said = " ".join(fault(one, lang) for one in others)
         head = f"{head} {say(lang, 'model.others_failed', errors=said)}"
     if "proxy" in error.values and error.key != "proxy_form":
-        advice.insert(0, filled(texts["model.by_proxy"], values))
-    return "\n".join([head, *advice, *(filled(line, values) for line in more)])
+        advice.insert(0, filled(texts["model.by_proxy"], values, lang))
+    return "\n".join([head, *advice, *(filled(line, values, lang) for line in more)])
 
 
 def _word(value: object, lang: Lang) -> object:
@@ -114,7 +115,25 @@ def weekday(lang: Lang, date: str) -> str:
 
 def say(lang: Lang, key: str, **values: Any) -> str:
     """The text of ``key`` with ``values`` filled in. KeyError for an unknown key: a text must not be missing."""
-    return filled(catalogue(lang)[key], values)
+    return filled(catalogue(lang)[key], values, lang)
+
+
+class Listed(str):
+    """Several words as one value of a text: separated as the text's language does it, by commas anywhere else."""
+
+    __slots__ = ("items",)
+
+    items: tuple[str, ...]
+
+    def __new__(cls, items: Iterable[object]) -> Listed:
+        words = tuple(map(str, items))
+        made = super().__new__(cls, ", ".join(words))
+        made.items = words
+        return made
+
+    def joined(self, lang: Lang) -> str:
+        """Return the words as a text of this language lists them."""
+        return "、".join(self.items) if lang == "zh" else str(self)
 
 
 class _Filling(string.Formatter):
@@ -130,6 +149,7 @@ class _Filling(string.Formatter):
 _filling = _Filling()
 
 
-def filled(text: str, values: Mapping[str, Any]) -> str:
-    """Return ``text`` with ``values`` in its placeholders. KeyError for one without a value."""
-    return _filling.vformat(text, (), values)
+def filled(text: str, values: Mapping[str, Any], lang: Lang) -> str:
+    """Return ``text``, which is in ``lang``, with ``values`` in its placeholders. KeyError for one without a value."""
+    words = {name: value.joined(lang) if isinstance(value, Listed) else value for name, value in values.items()}
+    return _filling.vformat(text, (), words)

@@ -36,10 +36,10 @@ def read_answer(question: Question, said: str, *, by: str = "", own: bool = Fals
     for number, choice in enumerate(question.choices, start=1):
         if own and choice.value.startswith(RECORD):
             continue
-        meant = {choice.label.casefold(), choice.value.casefold(), *(() if own else (str(number),))}
+        meant = set() if own else {str(number)}
         if not question.free_text:
             meant |= _CONFIRMED.get(choice.value, frozenset())
-        if wanted and wanted in meant:
+        if choice.means(wanted) or wanted in meant:
             return Answer(choice=choice.value, by=by)
     to_customer = question.kind in TO_CUSTOMER and _MISTYPED.fullmatch(text)
     if not own and (to_customer or (question.choices and _A_NUMBER.fullmatch(text))):
@@ -50,7 +50,7 @@ def read_answer(question: Question, said: str, *, by: str = "", own: bool = Fals
 
 def no_answer(words: Texts, view: QuestionView, said: str) -> str:
     """Say why ``read_answer`` found no answer in ``said``, and what would be one."""
-    labels = " / ".join(choice_label(view, number) for number in range(len(view.question.choices)))
+    labels = " / ".join(choice_label(view, number, words) for number in range(len(view.question.choices)))
     key = "not_a_choice"
     if view.question.free_text:
         key = "own_or_choice" if len(view.question.choices) > 1 else "own_or_only"
@@ -80,7 +80,7 @@ def verdict(words: Texts, view: QuestionView | None, result: AnswerResult, *, he
         return words.get("question.unknown")
     if not result.by:
         return words.get("question.late_nobody")
-    return words.get("question.late", by=result.by, answer=answer_label(view, result.answer))
+    return words.get("question.late", by=result.by, answer=answer_label(view, result.answer, words))
 
 
 async def told(turn: Turn, view: QuestionView, result: AnswerResult) -> str:

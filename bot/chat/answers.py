@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from agent_core.texts import Listed
 from bot.chat.cards import THUMBS, Button, Card, Line, cut, rating_buttons, rating_lines, run_card, source_lines
 from bot.chat.kb_cards import row
 from bot.chat.pages import ELSEWHERE, PAGE, numbers, times_of, turning
@@ -226,7 +227,7 @@ def _groups_card(words: Texts, groups: Sequence[UnansweredView], role: Role) -> 
     buttons: list[Button] = []
     for number, group in enumerate(groups[:GROUPS], start=1):
         times = words.get("answers.asked_times", count=group.count, time=f"{group.newest:%m-%d %H:%M}")
-        people = words.get("answers.asked_by", contacts=cut("、".join(group.contacts), 40))
+        people = words.get("answers.asked_by", contacts=cut(Listed(group.contacts).joined(words.lang), 40))
         lines += [Line(f"{times} · {people}", f"#{number}"), Line(cut(group.example, 120), "", "quote")]
         if group.answer:
             lines.append(Line(cut(group.answer, 120), words.get("answers.answered_so")))

@@ -10,7 +10,15 @@ from typing import Any, Literal
 
 from agent_core.actions.words import in_words
 from agent_core.model.prices import money
-from agent_core.session import TO_CUSTOMER, KeptNote, QuestionKind, ReplyRecord, StepRecord, StepVerdict
+from agent_core.session import (
+    TO_CUSTOMER,
+    WAITS_ELSEWHERE,
+    KeptNote,
+    QuestionKind,
+    ReplyRecord,
+    StepRecord,
+    StepVerdict,
+)
 from agent_core.texts import rule_words, say
 from bot.chat.texts import Texts
 from bot.desk.answers_views import AnswerView
@@ -112,19 +120,18 @@ def elapsed(texts: Texts, since: datetime, until: datetime) -> str:
     return texts.get("common.minutes", minutes=seconds // 60, seconds=seconds % 60)
 
 
-ASKING = {"interact", "take_over"}  # what comes of them a person decides: they have not failed
+ASKING = {"interact", "take_over"}  # their words say that a person is asked
 
 
-def describe_action(texts: Texts, step: StepRecord, *, asks: bool = False) -> str:
-    """What the step did, in words; empty where it did nothing. ``asks``: a person decides yet what comes of it, as of
-    those that ask by themselves.
-    """
+def describe_action(texts: Texts, step: StepRecord) -> str:
+    """Say what the step did; empty if it did nothing. One that asks a person has not failed."""
     action = step.action or step.asked
     if not action:
         return say(texts.lang, "action.unreadable") if step.unread else ""
     said = in_words(texts.lang, action)
-    fine = step.ok or asks or action.get("kind") in ASKING
-    return said if fine else say(texts.lang, "action.failed", action=said)
+    if step.ok or action.get("kind") in ASKING:
+        return said
+    return say(texts.lang, "action.asks" if step.asks else "action.failed", action=said)
 
 
 def model_said(last: StepRecord | None, message: str) -> bool:
@@ -185,8 +192,13 @@ def away_lines(run: RunView, texts: Texts) -> list[Line]:
     return [*lines, Line(texts.get(do))]
 
 
-def state_of(status: RunStatus, *, held: bool = False, away: bool = False) -> str:
-    """The text key of what a run is at."""
+def state_of(status: RunStatus, *, held: bool = False, away: bool = False, error: str = "") -> str:
+    """Return the text key of what a run is at. ``error``: the kind of the error that ended it.
+
+    A run that left its customer to an older run, which is yet to answer, has neither failed nor done what was asked.
+    """
+    if error == WAITS_ELSEWHERE and status.final:
+        return "card.waiting" if status is RunStatus.FAILED else "card.elsewhere"
     if held and not status.final:
         return "card.holding" if status is RunStatus.RUNNING else "card.held"
     return "card.away" if away and status is RunStatus.QUEUED else f"card.{status.value}"
@@ -196,7 +208,8 @@ def _state(run: RunView, texts: Texts) -> str:
     """What a run is at, in words."""
     if run.again_at is not None:
         return texts.get("card.put_off", time=run.again_at.strftime("%H:%M:%S"))
-    return texts.get(state_of(run.status, held=run.held, away=bool(run.away)))
+    error = "" if run.replies else run.error_kind
+    return texts.get(state_of(run.status, held=run.held, away=bool(run.away), error=error))
 
 
 def _live_buttons(run: RunView, texts: Texts) -> tuple[tuple[Button, ...], ...]:
@@ -228,8 +241,7 @@ def _doing(run: RunView, texts: Texts, thinking: str) -> list[Line]:
     thought = thinking or (run.last_step.thinking if run.last_step else "")
     if thought.strip():
         lines.append(Line(thought.strip(), texts.get("card.thinking"), "quote"))
-    asks = run.status is RunStatus.WAITING
-    if run.last_step and (action := describe_action(texts, run.last_step, asks=asks)):
+    if run.last_step and (action := describe_action(texts, run.last_step)):
         lines.append(Line(action, texts.get("card.action")))
     if run.last_step and run.last_step.instead_of:
         why = texts.find(f"error.{run.last_step.instead_of}", texts.get("error.model"))
@@ -497,7 +509,7 @@ def _candidate_line(candidate: Mapping[str, Any], number: int, texts: Texts) -> 
 def _outcome(view: QuestionView, texts: Texts) -> str:
     if not view.by and not view.answer:
         return texts.get("question.closed")
-    return texts.get("question.answered", by=view.by, answer=answer_label(view, view.answer))
+    return texts.get("question.answered", by=view.by, answer=answer_label(view, view.answer, texts))
 
 
 def _own_words(view: QuestionView) -> bool:
@@ -512,21 +524,20 @@ def _hint(view: QuestionView, texts: Texts) -> str:
     return texts.get("question.hint_reply" if question.free_text else "question.hint_buttons")
 
 
-def choice_label(view: QuestionView, number: int) -> str:
+def choice_label(view: QuestionView, number: int, texts: Texts) -> str:
     """The words on the button of the choice with this number, from 0."""
-    choice = view.question.choices[number]
-    label = choice.label or choice.value
+    label = view.question.choices[number].in_words(texts.lang)
     candidates = view.question.data.get("candidates")
     if view.question.kind is QuestionKind.NO_SURE_ANSWER and isinstance(candidates, list) and number < len(candidates):
         return f"{number + 1}. {label}"
     return label
 
 
-def answer_label(view: QuestionView, answer: str) -> str:
+def answer_label(view: QuestionView, answer: str, texts: Texts) -> str:
     """An answer as a person reads it: the words of the choice with this value, else the answer itself."""
     for number, choice in enumerate(view.question.choices):
         if choice.value == answer:
-            return choice_label(view, number)
+            return choice_label(view, number, texts)
     return answer
 
 
@@ -535,7 +546,7 @@ def question_buttons(view: QuestionView, texts: Texts) -> tuple[tuple[Button, ..
     question = view.question
     rows: list[tuple[Button, ...]] = []
     for number, choice in enumerate(question.choices):
-        button = Button(f"q:{view.id}:{number}", choice_label(view, number), _STYLES.get(choice.value, ""))
+        button = Button(f"q:{view.id}:{number}", choice_label(view, number, texts), _STYLES.get(choice.value, ""))
         beside = rows and len(rows[-1]) < 2 and all(len(b.label) <= 12 for b in (*rows[-1], button))
         if beside:
             rows[-1] = (*rows[-1], button)

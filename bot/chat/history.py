@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from agent_core.texts import Listed
 from bot.chat.cards import Button, Card, Document, FilmOrder, Line, cut, describe_action, state_of
 from bot.chat.commands import Command, parse
 from bot.chat.pages import ELSEWHERE, PAGE, numbers, times_of, turning
@@ -233,4 +234,4 @@ def ranges(numbers: Sequence[int]) -> str:
             runs[-1].append(number)
         else:
             runs.append([number])
-    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)
+    return Listed(str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)

@@ -71,9 +71,9 @@ async def _shown(turn: Turn, entry_id: str) -> Said:
     return turn.say(await _card_of(turn, await turn.desk.kb.entry(turn.actor, entry_id)))
 
 
-async def _card_of(turn: Turn, entry: Entry, title: str = "") -> Card:
+async def _card_of(turn: Turn, entry: Entry, title: str = "", before: Entry | None = None) -> Card:
     of = await turn.desk.kb.entry(turn.actor, entry.alias_of) if entry.alias_of else None
-    return kb_cards.entry_card(entry, turn.texts, turn.actor, title=title, of=of)
+    return kb_cards.entry_card(entry, turn.texts, turn.actor, title=title, of=of, before=before)
 
 
 # Keeping --------------------------------------------------------------------------------------------------------------
@@ -97,8 +97,9 @@ async def _edit(turn: Turn) -> Said:
     text = kb_reading.read_fields(rest)
     if text is None:
         return turn.tell(turn.texts.get("kb.how_edit"))
+    before = await turn.desk.kb.entry(turn.actor, entry_id)
     entry = await turn.desk.kb.edit(turn.actor, entry_id, text)
-    card = await _card_of(turn, entry, turn.texts.get("kb.edited", id=entry.id))
+    card = await _card_of(turn, entry, turn.texts.get("kb.edited", id=entry.id), before)
     return turn.say(replace(card, buttons=(*card.buttons, *kb_cards.undo_button(entry.id, turn.texts))))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from agent_core.texts import Listed
 from bot.chat.cards import Button, Card, Document, Line, cut
 from bot.chat.texts import Texts
 from bot.desk.actors import Actor, Role
@@ -43,17 +44,23 @@ def page_count(items: int, size: int) -> int:
 # Entries --------------------------------------------------------------------------------------------------------------
 
 
-def entry_lines(entry: Entry, texts: Texts, *, of: Entry | None = None) -> tuple[Line, ...]:
-    """``of``: the entry that this one is only another wording for."""
+def entry_lines(
+    entry: Entry, texts: Texts, *, of: Entry | None = None, before: Entry | None = None
+) -> tuple[Line, ...]:
+    """``of``: the entry that this one is only another wording for. ``before``: what it was, if it was changed."""
     lines = [Line(entry.question, texts.get("kb.question"), "quote")]
     if entry.alias_of:
         meant = f"#{entry.alias_of}" + (f" {of.question}" if of else "")
         lines.append(Line(meant, texts.get("kb.alias_of")))
     lines.append(Line(entry.answer, texts.get("kb.answer"), "quote"))
-    if entry.aliases:
-        lines.append(Line(" | ".join(entry.aliases), texts.get("kb.aliases")))
-    if entry.tags:
-        lines.append(Line(" ".join(entry.tags), texts.get("kb.tags")))
+    for key, had, has, between in (
+        ("aliases", before.aliases if before else entry.aliases, entry.aliases, " | "),
+        ("tags", before.tags if before else entry.tags, entry.tags, " "),
+    ):
+        if has or had:
+            lines.append(Line(between.join(has) or "—", texts.get(f"kb.{key}")))
+        if had != has:
+            lines.append(Line(between.join(had) or "—", texts.get(f"kb.{key}_before")))
     if entry.origin:
         lines.append(Line(origin(entry, texts), texts.get("kb.origin")))
     if not entry.live:
@@ -70,9 +77,17 @@ def origin(entry: Entry, texts: Texts) -> str:
     return pattern.format(name=name or kind, time=entry.created_at.strftime("%Y-%m-%d")) if pattern else entry.origin
 
 
-def entry_card(entry: Entry, texts: Texts, actor: Actor, *, title: str = "", of: Entry | None = None) -> Card:
+def entry_card(
+    entry: Entry,
+    texts: Texts,
+    actor: Actor,
+    *,
+    title: str = "",
+    of: Entry | None = None,
+    before: Entry | None = None,
+) -> Card:
     """One entry, with what this person may do with it. The text to copy is the command that changes it."""
-    lines = entry_lines(entry, texts, of=of)
+    lines = entry_lines(entry, texts, of=of, before=before)
     owner = actor.role is Role.OWNER
     buttons: tuple[Row, ...] = ()
     if owner or (not entry.live and actor.role is Role.OPERATOR):
@@ -234,7 +249,7 @@ def _left_out(plan: ImportPlan, texts: Texts, most: int | None) -> list[tuple[st
             place=in_language(one.place, texts.lang),
             question=cut(one.question, SHOWN_OF_A_TEXT),
             answer=cut(one.answer, SHOWN_OF_A_TEXT),
-            others=", ".join(in_language(place, texts.lang) for place in one.other_places[:SHOWN_OF_A_GROUP]),
+            others=Listed(in_language(place, texts.lang) for place in one.other_places[:SHOWN_OF_A_GROUP]),
         )
         for one in plan.unclear[:most]
     ]

@@ -24,6 +24,8 @@ _FIELDS = {
     "question": ("question", "问题", "问"),
     "answer": ("answer", "答案", "回答", "答"),
     "aliases": ("aliases", "alias", "相似问", "相似问题", "别名", "也问"),
+    "added": ("add alias", "add aliases", "加相似问", "添加相似问"),
+    "removed": ("remove alias", "remove aliases", "删相似问", "删除相似问", "去掉相似问"),
     "tags": ("tags", "tag", "标签"),
 }
 _SHORT = {"q": "question", "a": "answer"}  # at the beginning of a line only
@@ -81,6 +83,8 @@ def read_fields(text: str) -> EntryText | None:
         question=_one(values.get("question")),
         answer=_one(values.get("answer")),
         aliases=_several(values.get("aliases"), r"[|｜;；\n]"),
+        added=_several(values.get("added"), r"[|｜;；\n]") or (),
+        removed=_several(values.get("removed"), r"[|｜;；\n]") or (),
         tags=_several(values.get("tags"), r"[|｜;；,，、\s]"),
     )
 

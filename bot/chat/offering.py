@@ -113,7 +113,7 @@ def _meaning(view: QuestionView, said: str, words: Texts) -> str:
     given = read_answer(view.question, said)
     for number, choice in enumerate(view.question.choices):
         if given is not None and choice.value == given.choice:
-            return words.get("offer.choose", choice=choice_label(view, number))
+            return words.get("offer.choose", choice=choice_label(view, number, words))
     return words.get("offer.to_customer" if view.question.kind in TO_CUSTOMER else "offer.to_agent")
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from agent_core.texts import Listed
 from bot.chat import commands
 from bot.chat.cards import Button, Card, Line
 from bot.chat.personal import limit_lines
@@ -265,7 +266,7 @@ async def _list_card(turn: Turn) -> Card:
 
 def in_short(words: Texts, person: PersonView) -> str:
     parts = [words.get(f"role.{person.role.value}"), person.lang]
-    parts += [words.get("people.only_phones", phones=", ".join(person.phone_names))] if person.phones else []
+    parts += [words.get("people.only_phones", phones=Listed(person.phone_names))] if person.phones else []
     parts += [words.get("people.only_chats", count=len(person.chats))] if person.chats else []
     if person.seen:
         parts.append(words.get("people.seen_at", time=f"{person.seen:%m-%d %H:%M}"))
@@ -334,7 +335,7 @@ def _placed(words: Texts, chats: tuple[str, ...]) -> tuple[str, ...]:
 
 def _invite_words(words: Texts, invite: InviteView) -> str:
     role = words.get(f"role.{invite.role.value}")
-    role += f" · {words.get('people.only_phones', phones=', '.join(invite.phone_names))}" if invite.phones else ""
+    role += f" · {words.get('people.only_phones', phones=Listed(invite.phone_names))}" if invite.phones else ""
     role += f" · {words.get('people.only_chats', count=len(invite.chats))}" if invite.chats else ""
     return words.get(
         "people.invite_line", id=invite.id, role=role, by=invite.by, time=f"{invite.expires_at:%m-%d %H:%M}"

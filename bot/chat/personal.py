@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from agent_core.texts import Listed
 from bot.chat import digest
 from bot.chat.cards import Button, Card, Line
 from bot.chat.texts import LANGUAGES, Texts, texts
@@ -40,8 +41,8 @@ async def whoami(turn: Turn) -> Said:
 def limit_lines(words: Texts, phones: tuple[str, ...], chats: tuple[str, ...]) -> tuple[Line, ...]:
     """What a person is limited to, phones by their names; nothing where they are not."""
     lines = (
-        Line(", ".join(phones), words.get("people.phones")),
-        Line(", ".join(chat.partition(":")[2] for chat in chats), words.get("people.chats"), "code"),
+        Line(Listed(phones).joined(words.lang), words.get("people.phones")),
+        Line(Listed(chat.partition(":")[2] for chat in chats).joined(words.lang), words.get("people.chats"), "code"),
     )
     return tuple(line for line in lines if line.text)
 

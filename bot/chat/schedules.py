@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agent_core.tasks import NO_RULES
+from agent_core.texts import Listed
 from bot.chat.cards import Button, Card, Line, state_of
 from bot.chat.runs import card_of
 from bot.chat.schedule_reading import ScheduleRequest, read_schedule, verb_of, what_is_missing
@@ -193,16 +194,17 @@ def schedule_lines(view: ScheduleView, words: Texts) -> list[Line]:
         when = Line(words.get("schedule.watch") + state, words.get("schedule.expression"))
     else:
         when = Line(view.expression + state, words.get("schedule.expression"), "code")
+    apps = Listed(view.rules.apps).joined(words.lang)
     lines = [
         when,
         Line(view.means if view.means != view.expression else "", words.get("schedule.means"), "code"),
         Line(view.task, words.get("card.task")),
-        Line(" · ".join(filter(None, (view.rules.policy, "、".join(view.rules.apps)))), words.get("schedule.rules")),
+        Line(" · ".join(filter(None, (view.rules.policy, apps))), words.get("schedule.rules")),
         *(_window_line(window, last, words) for window, last in view.windows),
     ]
     if view.next_times and not view.paused:
-        times = ", ".join(time.strftime("%m-%d %H:%M") for time in view.next_times)
-        lines.append(Line(times, words.get("schedule.next")))
+        times = Listed(time.strftime("%m-%d %H:%M") for time in view.next_times)
+        lines.append(Line(times.joined(words.lang), words.get("schedule.next")))
     lines += [
         Line(view.timezone if view.elsewhere else "", words.get("schedule.timezone")),
         Line(view.phone, words.get("schedule.phone")),

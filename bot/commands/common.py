@@ -17,6 +17,7 @@ import typer
 from agent_core import own
 from agent_core.errors import ConfigError, ConfigInvalid, InputRejected, PhonedeskError
 from agent_core.session import Session, Status
+from agent_core.texts import Listed
 from bot import logs
 from bot.chat.texts import Texts
 from bot.desk.actors import BadRequest, NotFound
@@ -35,6 +36,7 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 
+TERMINAL_LOG = "terminal.log"  # in the data directory
 _PASSED_OVER = {"unknown": "setting_unknown", "seconds": "setting_is_no_number", "line": "line_unreadable"}
 
 
@@ -111,6 +113,24 @@ def log_to_file(settings: Settings) -> Path | None:
     return path
 
 
+def log_of_terminal(settings: Settings) -> None:
+    """Keep log lines out of the terminal in which a person follows a task: what matters is told in words there, and the
+    log is in the data directory.
+
+    If another terminal has that file, or it cannot be written, the lines stay on standard error; so they do for a
+    program.
+    """
+    console = watched()
+    if console.quiet:
+        return
+    path = settings.data_dir / TERMINAL_LOG
+    file = logs.LogFile(path, settings.log_file_mb, settings.log_files_kept)
+    notice = Notices(console, texts(settings.lang), ZoneInfo(settings.timezone), path)
+    with suppress(OSError, ConfigInvalid):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        logs.configure(settings.log_level, secrets=settings.secrets(), file=file, notice=notice)
+
+
 def _same_host(settings: Settings) -> PhonedeskError | None:
     """The error of a process that has our name, where there is one: its log file is not what is to be changed."""
     from scheduler.runs.queue import ProcessLock
@@ -179,7 +199,7 @@ def app_profile(key: str) -> AppProfile:
     known = profiles()
     found = next((profile for profile in known if profile.key == key.strip().lower()), None)
     if found is None:
-        names = ", ".join(profile.key for profile in known)
+        names = Listed(profile.key for profile in known)
         said = f"There is no profile for the app {key!r}." if key else "It is not said which app this is of."
         raise BadRequest(
             said,

@@ -12,6 +12,7 @@ import typer
 from rich.cells import cell_len
 
 from agent_core.errors import ConfigError, ConfigInvalid
+from agent_core.texts import Listed
 from bot import logs
 from bot.chat.texts import Texts
 from bot.commands.common import Exit, fail, run_async, settings_from
@@ -233,9 +234,9 @@ def _own_files(settings: Settings, words: Texts) -> str:
     with own.looking_at(folder):
         counts = [f"{part} {len(files)}" for part in own.Part if (files := own.files(part))]
         unused = [tool.name for tool in declared() if tool.name not in settings.planner.tools]
-    lines = [words.get("config.own", folder=folder, files=", ".join(counts))] if counts else []
+    lines = [words.get("config.own", folder=folder, files=Listed(counts))] if counts else []
     if unused:
-        lines.append(words.get("config.own_unused", tools=", ".join(unused)))
+        lines.append(words.get("config.own_unused", tools=Listed(unused)))
     return "\n".join(lines)
 
 

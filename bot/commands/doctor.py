@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -12,11 +13,13 @@ from rich.table import Table
 
 from agent_core import own
 from agent_core.errors import ConfigError
+from agent_core.texts import Listed
 from bot import logs
 from bot.chat.texts import Lang
 from bot.commands.common import Exit, run_async
 from bot.doctor.report import Result, Status
 from bot.doctor.texts import Texts
+from bot.settings.files import ENV_FILE
 from bot.settings.layers import Settings
 from bot.settings.loading import load
 from bot.settings.own import own_folder
@@ -112,7 +115,7 @@ class _Shown:
     def fold(self) -> None:
         """Show what is held back."""
         if self._folded:
-            titles = ", ".join(result.title for result in self._folded)
+            titles = Listed(result.title for result in self._folded)
             cause = self._titles[self._folded[0].after]
             said = self._words.get("output.not_made", {"title": cause, "titles": titles})
             self._console.print(Text(f"{MARKS[Status.SKIPPED][0]} {said}", "dim"))
@@ -138,4 +141,6 @@ def _summary(console: Console, results: list[Result], words: Texts) -> None:
     values = {"total": len(results), **{status.value: counts[status] for status in Status}}
     console.print()
     console.print(Text(words.get("output.summary", values)))
+    if any("PHONEDESK_" in f"{result.seen} {result.advice}" for result in results if not result.after):
+        console.print(Text(words.get("output.where", {"file": Path.cwd() / ENV_FILE})), soft_wrap=True)
     console.print(Text(words.get("output.mend_first" if counts[Status.FAILED] else "output.all_well")))

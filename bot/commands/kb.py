@@ -68,20 +68,30 @@ def edit(
     answer: str | None = None,
     alias: Aliases = None,
     tag: Tags = None,
+    add_alias: Annotated[list[str] | None, typer.Option("--add-alias")] = None,
+    remove_alias: Annotated[list[str] | None, typer.Option("--remove-alias")] = None,
     no_aliases: Annotated[bool, typer.Option("--no-aliases")] = False,
     no_tags: Annotated[bool, typer.Option("--no-tags")] = False,
     as_json: Json = False,
 ) -> None:
-    """Change what is given; --alias and --tag take the place of all that were there."""
+    """Change what is given, and show what was there before."""
     text = EntryText(
         question,
         answer,
         () if no_aliases else tuple(alias) if alias else None,
         () if no_tags else tuple(tag) if tag else None,
+        tuple(add_alias or ()),
+        tuple(remove_alias or ()),
     )
     if text == EntryText():
         fail(InputRejected("It is not said what to change.", advice="Give --answer, for example.", key="entry_what"))
-    _one(lambda desk, me: desk.kb.edit(me, entry_id, text), "kb.edited", as_json)
+    old: list[Entry] = []
+
+    async def changed(desk: Desk, me: Actor) -> Entry:
+        old.append(await desk.kb.entry(me, entry_id))
+        return await desk.kb.edit(me, entry_id, text)
+
+    _one(changed, "kb.edited", as_json, old)
 
 
 @kb.command()
@@ -234,7 +244,10 @@ def _read(file: Path) -> bytes:
         return opened.read(BYTES.most + 1)
 
 
-def _one(call: Callable[[Desk, Actor], Awaitable[Entry]], key: str, as_json: bool) -> None:
+def _one(
+    call: Callable[[Desk, Actor], Awaitable[Entry]], key: str, as_json: bool, before: Sequence[Entry] = ()
+) -> None:
+    """Do what is asked with an entry, and show it. ``before``: filled by ``call`` with what it was."""
     from bot.chat.kb_cards import entry_lines
 
     entry, lang = with_desk(call)
@@ -242,7 +255,7 @@ def _one(call: Callable[[Desk, Actor], Awaitable[Entry]], key: str, as_json: boo
         print_json(_plain(entry))
         return
     words = texts(lang)
-    _print(Card(words.get(key, id=entry.id), entry_lines(entry, words)))
+    _print(Card(words.get(key, id=entry.id), entry_lines(entry, words, before=next(iter(before), None))))
 
 
 def _print(card: Card) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
+from agent_core.texts import Listed
 from bot.commands.at_desk import with_desk
 from bot.desk.actors import Actor, Role
 from bot.terminal.console import Console, Text, print_json
@@ -61,7 +62,7 @@ def list_(as_json: Json = False) -> None:
     table = Table(show_header=False, box=None, padding=(0, 1))
     for row in rows:
         used = f"{row.last_used_at:%Y-%m-%d %H:%M} UTC" if row.last_used_at else words.get("keys.never_used")
-        limits = ", ".join(row.serials or ())
+        limits = Listed(row.serials or ()).joined(lang)
         table.add_row(*(Text(cell) for cell in (row.name, words.get(f"role.{row.role}"), limits, used)))
     Console().print(table if rows else Text(words.get("keys.none")))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent_core.texts import say
 from bot.chat.answering import no_answer, read_answer, to_confirm, verdict
 from bot.chat.cards import Line, answer_label, choice_label, question_card
 from bot.chat.texts import Texts
@@ -34,7 +35,12 @@ def list_(as_json: Json = False) -> None:
     """List the open questions, the oldest first."""
     found, lang = with_desk(_open)
     if as_json:
-        print_json([{**_plain(view), "run": number, "task": run.task if run else ""} for view, run, number in found])
+        print_json(
+            [
+                {**_plain(view, texts(lang)), "run": number, "task": run.task if run else ""}
+                for view, run, number in found
+            ]
+        )
         return
     words = texts(lang)
     for view, run, number in found:
@@ -63,7 +69,10 @@ def answer(
         console = Console(stderr=True)
         console.print(panel(question_card(view, words, hint=_hint(view, words))))  # with the choices and their numbers
         console.print(no_answer(words, view, said))
-    elif result is not None:
+    elif result is None:
+        said_so = f"{say(lang, 'run.nothing_sent')} {words.get('question.left_open', id=view.id)}"
+        Console(stderr=True).print(said_so, soft_wrap=True)
+    else:
         goes_on = [words.get("question.goes_on")] if result.state == "accepted" else []
         Console().print(_verdict(words, view, result), *goes_on)
     if result is None:
@@ -84,7 +93,7 @@ def _verdict(words: Texts, view: QuestionView, result: AnswerResult) -> str:
         "question.late_at",
         by=words.get("card.terminal") if view.by == PERSON else view.by,
         time=f"{view.answered_at:%Y-%m-%d %H:%M}",
-        answer=answer_label(view, view.answer),
+        answer=answer_label(view, view.answer, words),
     )
 
 
@@ -127,7 +136,7 @@ def _hint(view: QuestionView, words: Texts) -> str:
     return words.get("question.hint_command", id=view.id)
 
 
-def _plain(view: QuestionView) -> dict[str, Any]:
+def _plain(view: QuestionView, words: Texts) -> dict[str, Any]:
     question = view.question
     return {
         "id": view.id,
@@ -136,7 +145,7 @@ def _plain(view: QuestionView) -> dict[str, Any]:
         "kind": question.kind.value,
         "contact": question.data.get("contact", ""),
         "text": question.text,
-        "choices": [choice_label(view, number) for number in range(len(question.choices))],
+        "choices": [choice_label(view, number, words) for number in range(len(question.choices))],
         "free_text": question.free_text,
         "asked_at": view.asked_at.isoformat() if view.asked_at else None,
         "deadline": view.deadline.isoformat() if view.deadline else None,

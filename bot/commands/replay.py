@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from agent_core.texts import Listed
 from bot.commands.common import fail
 from bot.desk.actors import BadRequest
 
@@ -104,7 +105,7 @@ def _check(wanted: Wanted) -> None:
     modes |= {"--step": wanted.step is not None}
     one = [name for name, on in modes.items() if on]
     if len(one) > 1:
-        _refuse("replay_one", f"{one[0]} and {one[1]} cannot be used together.", options=", ".join(one))
+        _refuse("replay_one", f"{one[0]} and {one[1]} cannot be used together.", options=Listed(one))
     several = wanted.timings or bool(wanted.jsonl)
     only = {
         "--last": (wanted.last is not None, several, "--timings, --jsonl"),

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from agent_core.errors import ModelError
 from agent_core.model.profile import BY_NAME, profile_of_model
+from agent_core.texts import Listed
 from bot.chat.texts import Texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import Exit, fail, settings_from
@@ -164,7 +165,7 @@ def _ruled(one: Tried, words: Texts) -> str:
     """What the gate would have made of it, where that is something else."""
     if one.new is None or one.allowed == one.new:
         return ""
-    rules = ", ".join(one.rules)
+    rules = Listed(one.rules)
     if one.allowed is None:
         return words.get("compare.blocked", rules=rules)
     return words.get("compare.changed", rules=rules, action=_short(one.allowed, words))

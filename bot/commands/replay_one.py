@@ -187,7 +187,7 @@ def _told(step: StepRecord, words: Texts, currency: str = "") -> Text:
     said = describe_action(words, step)
     if step.asked is not None and proposed != done:
         said = f"{proposed} → {said if done else words.get('replay.nothing_done')}"
-    told = Text(said, style="" if step.ok else "red")
+    told = Text(said, style="" if step.ok else "yellow" if step.asks else "red")
     if step.thinking.strip():
         told.append(f"\n{step.thinking.strip()}", style="dim")
     for verdict in step.verdicts:
@@ -196,7 +196,7 @@ def _told(step: StepRecord, words: Texts, currency: str = "") -> Text:
     told_before = {verdict.message for verdict in step.verdicts}
     if (result := result_of(step)) and result not in told_before:
         label = f"{words.get('replay.told_model')}: " if step.unread else ""
-        told.append(f"\n{label}{result}", style="dim" if step.ok or label else "red")
+        told.append(f"\n{label}{result}", style="dim" if step.ok or step.asks or label else "red")
     if costs := _costs(step, words, currency):
         told.append(f"\n{costs}", style="cyan")
     return told

@@ -12,8 +12,9 @@ import typer
 from agent_core.errors import PhonedeskError
 from agent_core.session import Session
 from agent_core.tasks import TaskRules
-from bot.commands.common import BY_STATUS, fail, result_of, run_async, settings_from
+from bot.commands.common import BY_STATUS, fail, log_of_terminal, result_of, run_async, settings_from
 from bot.commands.sweep import sweep_for
+from bot.logs import mask
 from bot.replay.timings import timings_of
 from bot.settings.layers import Settings
 from bot.terminal.console import Console, print_json
@@ -43,13 +44,15 @@ def run(
     settings = settings_from(
         quiet=log_level is None, lang=lang, log_level=log_level, model=_given(name=model, base_url=endpoint)
     )
+    if log_level is None:
+        log_of_terminal(settings)
     if policy in (None, "reply") and not dry_run and (order := _sweep_in(task)) is not None:
         sweep_for(settings, order, task, device, as_json=as_json)
     rules = TaskRules(policy or "", tuple(app or ()))
     started = time.monotonic()
-    # An error of the model names what was given here, not what is set elsewhere.
-    options = {"base_url": "--endpoint"} if endpoint else {}
-    options |= {"name": "--model"} if model else {}
+    # An error of the model names what was given here, with its value, not what is set elsewhere.
+    options = {"base_url": f"--endpoint {mask(endpoint)}"} if endpoint else {}
+    options |= {"name": f"--model {mask(model)}"} if model else {}
     session = run_async(lambda: _run(settings, task, device, max_steps, rules, dry_run, as_json, options))
     if as_json:
         timings = {phase.name: asdict(phase) for phase in timings_of([session.steps]).phases}

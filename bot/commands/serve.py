@@ -74,7 +74,8 @@ async def _follow(running: Server, console: Console) -> None:
 async def say_up(running: Server, console: Console) -> None:
     """What a person needs to know once it runs: the address, whether the bot is there, and the first pairing code."""
     words = texts(running.settings.lang)
-    console.print(Text(words.get("serve.up", url=running.url)))
+    # Beside what is told here a program, or whoever looks into the file later, gets the log.
+    console.print(Text(words.get("serve.up_logged" if watched().quiet else "serve.up", url=running.url)))
     if running.mcp_url:
         console.print(Text(words.get("mcp.up", url=running.mcp_url)))
     if running.telegram is None:

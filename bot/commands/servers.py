@@ -12,6 +12,7 @@ from rich.table import Table
 
 from agent_core.devices.base import DeviceInfo
 from agent_core.errors import ConfigInvalid, DeviceError, InputRejected
+from agent_core.texts import Listed
 from bot.commands.common import fail, run_async, settings_from
 from bot.settings.layers import Settings
 from bot.terminal.console import Console, Text, err, print_json
@@ -128,8 +129,8 @@ def _world(file: Path | None, looks: Sequence[str]) -> Scenario:
     try:
         chosen = world.looks | looks_by_app(looks)
     except ValueError as error:
-        known = ", ".join(LOOKS)
-        said, advice = ", ".join(looks), f"The looks: {known}."
+        known = Listed(LOOKS)
+        said, advice = Listed(looks), f"The looks: {known}."
         fail(InputRejected(f"{error}.", advice=advice, key="bad_looks", said=said, known=known, why=str(error)))
     return world.model_copy(update={"look": list(chosen.values())})
 

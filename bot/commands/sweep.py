@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from agent_core.errors import InputRejected
-from bot.commands.common import Exit, fail, result_of, run_async, settings_from, words_of_contacts
+from agent_core.texts import Listed
+from bot.commands.common import Exit, fail, log_of_terminal, result_of, run_async, settings_from, words_of_contacts
 from bot.desk.actors import NotFound
 from bot.settings.layers import Settings
 from bot.terminal.console import Console, Text, print_json
@@ -30,6 +31,7 @@ def sweep(
 ) -> None:
     """Look who has written something new, and answer them, one after the other. Without news no model is asked."""
     settings = settings_from()
+    log_of_terminal(settings)
 
     async def named() -> tuple[SweepOrder, str]:
         from scheduler.sweeps.order import read_order
@@ -48,7 +50,7 @@ def sweep_for(settings: Settings, order: SweepOrder, task: str, device: str, *, 
     if as_json:
         print_json({**done, "seconds": round(time.monotonic() - started, 3)})
     if _nobody_known(done):
-        names = ", ".join(done["unknown"])
+        names = Listed(done["unknown"])
         fail(NotFound(f"Not found: {names}.", advice="Check the name.", key="no_such_contact", names=names))
     raise typer.Exit(BY_STATUS[done["status"]])
 

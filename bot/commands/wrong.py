@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agent_core.texts import Listed
 from bot import logs
 from bot.chat.texts import Texts
 from bot.settings.loading import UNKNOWN, SettingsWrong
@@ -36,9 +37,16 @@ def reason(words: Texts, problem: Problem) -> str:
     key = f"wrong.{problem.kind}"
     if (problem.path or problem.place) and words.find(key, ""):
         # Our own words show what an address with a password looks like.
-        values = {name: logs.mask(value.replace(" or ", ", ")) for name, value in problem.values.items()}
-        return words.get(key, **values)
+        return words.get(key, **{name: _masked(value) for name, value in problem.values.items()})
     return logs.mask(words.advice(f"{problem.message} {problem.advice}".strip()))
+
+
+def _masked(value: str) -> str:
+    """Return a value without secrets; several, which pydantic writes as ``'a', 'b' or 'c'``, as a list."""
+    if isinstance(value, Listed):
+        return Listed(map(logs.mask, value.items))
+    *parts, last = value.split(" or ")
+    return Listed(map(logs.mask, [*", ".join(parts).split(", "), last])) if parts else logs.mask(value)
 
 
 def refusal(words: Texts, error: SettingsWrong) -> str:

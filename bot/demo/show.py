@@ -194,7 +194,7 @@ async def _second(on: Stage) -> None:
     for number, choice in enumerate(view.question.choices, start=1):
         found = candidate(view.question, choice.value)
         answer = f" → {found['text']}" if found else ""
-        on.say(f"    [{number}] {choice.label or choice.value}{answer}", "yellow")
+        on.say(f"    [{number}] {choice.in_words(on.words.lang)}{answer}", "yellow")
     on.say(on.words.get("demo.ask"), "yellow")
     await _answer(on, card, view)
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Literal
 
 from agent_core.errors import PhonedeskError, RateLimited, SecurityError
+from agent_core.texts import Listed
 
 
 class AccessDenied(SecurityError):
@@ -76,7 +77,7 @@ class Actor:
 
 def not_one_of(message: str, said: str, known: Iterable[str]) -> BadRequest:
     """``said`` is none of ``known``; ``message`` tells that in English, the texts by the error's key."""
-    listed = ", ".join(known)
+    listed = Listed(known)
     return BadRequest(message, advice=f"One of {listed}.", key="not_one_of", said=said, known=listed)
 
 

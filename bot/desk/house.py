@@ -16,6 +16,7 @@ from agent_core.devices.base import Device
 from agent_core.errors import RateLimited
 from agent_core.model.prices import Prices
 from agent_core.observer import SeenPage, look_for_people, read_for_people
+from agent_core.texts import Listed
 from bot.desk.actors import AccessDenied, Actor, ChatRef, MessageRef, NotFound, Role, StillLimited, role_denied
 from bot.desk.learning_views import ShownChats
 from bot.desk.pairing import Pace
@@ -209,7 +210,7 @@ def _refusal(
 
 def _other_phone(phone: str, book: PhoneBook, actor: Actor) -> AccessDenied:
     said = "This is on a phone that is not yours to use." if phone else "Which phone is meant?"
-    phones = ", ".join(book.list(actor.phones))
+    phones = Listed(book.list(actor.phones))
     key = "not_your_phone" if phone else "which_phone"
     return AccessDenied(said, advice=f"Yours: {phones}.", key=key, phones=phones)
 

@@ -90,7 +90,7 @@ class DeskKnowledge(DeskService):
             **fields,
             question=text.question or "",
             answer=text.answer or "",
-            aliases=text.aliases or (),
+            aliases=(*(text.aliases or ()), *text.added),
             tags=text.tags or (),
             live=actor.role is Role.OWNER,
             origin=f"{actor.channel}:{actor.name}" if actor.channel != actor.name else actor.channel,
@@ -108,11 +108,13 @@ class DeskKnowledge(DeskService):
         return found[0].id if found else _id(written)
 
     async def edit(self, actor: Actor, entry_id: str, text: EntryText) -> Entry:
-        """Change what is not None."""
+        """Change what is not None. Raises BadRequest if an alias is to be removed that the entry has not."""
         entry_id = await self._meant(entry_id)
         old = await self._store.get(_id(entry_id))
-        fields = {name: getattr(text, name) for name in ("question", "answer", "aliases", "tags")}
+        fields = {name: getattr(text, name) for name in ("question", "answer", "tags")}
         changes = {name: value for name, value in fields.items() if value is not None}
+        if text.aliases is not None or text.added or text.removed:
+            changes["aliases"] = _aliases(_there(old, entry_id), text)
         least = Role.OPERATOR if old is not None and not old.live else Role.OWNER
         new = _changed(old, changes) if old is not None else None
         if new is not None and RANK[actor.role] >= RANK[least]:
@@ -291,6 +293,23 @@ def _there(entry: Entry | None, entry_id: str) -> Entry:
         advice = "Search for it: it may have been deleted."
         raise NotFound(f"There is no entry {_id(entry_id)}.", advice=advice, key="no_entry", id=_id(entry_id))
     return entry
+
+
+def _aliases(old: Entry, text: EntryText) -> tuple[str, ...]:
+    """Return the aliases that ``text`` leaves the entry with."""
+    aliases = old.aliases if text.aliases is None else text.aliases
+    for alias in text.removed:
+        if alias.strip() not in aliases:
+            raise BadRequest(
+                f"The entry #{old.id} has no alias “{alias}”.",
+                advice=f"See what it has: /kb search {old.question}",
+                key="no_such_alias",
+                id=old.id,
+                alias=alias,
+                question=old.question,
+            )
+    gone = {alias.strip() for alias in text.removed}
+    return tuple(dict.fromkeys((*(alias for alias in aliases if alias not in gone), *text.added)))
 
 
 def _changed(old: Entry, changes: Mapping[str, Any]) -> Entry:

@@ -12,12 +12,17 @@ from knowledge.importing.plan import ImportPlan
 
 @dataclass(frozen=True, slots=True)
 class EntryText:
-    """What a person writes of a knowledge entry; None is what they left alone."""
+    """What a person writes of a knowledge entry; None is what they left alone.
+
+    ``aliases`` and ``tags`` take the place of all that there were; ``added`` and ``removed`` are single aliases.
+    """
 
     question: str | None = None
     answer: str | None = None
     aliases: tuple[str, ...] | None = None
     tags: tuple[str, ...] | None = None
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

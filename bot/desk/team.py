@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from agent_core.texts import Listed
 from bot.desk.actors import Actor, BadRequest, NotFound, Role, not_one_of
 from bot.desk.house import TELEGRAM, DeskService, chat_ref
 from bot.desk.people import actor_of, add_code
@@ -257,7 +258,7 @@ class DeskTeam(DeskService):
             known = book.known
         for name in written:
             if book.serial(name) not in known:
-                shown = ", ".join(book.list(known)[:MOST_NAMED]) or "-"
+                shown = Listed(book.list(known)[:MOST_NAMED]) or "-"
                 said, advice = f"No phone {name} was ever here.", f"Known: {shown}."
                 raise NotFound(said, advice=advice, key="unknown_phone", name=name, known=shown)
         return _listed([book.serial(name) for name in written], "phone")
@@ -271,7 +272,7 @@ class DeskTeam(DeskService):
         for place in places or ():
             if place not in known:
                 groups = sorted(chat.partition(":")[2] for chat in known - own - {OWN_CHAT})
-                shown = ", ".join(groups[:MOST_NAMED]) or "-"
+                shown = Listed(groups[:MOST_NAMED]) or "-"
                 name = place.partition(":")[2]
                 said, advice = f"The bot is in no chat {name}.", f"Known: {shown}."
                 raise NotFound(said, advice=advice, key="unknown_chat", name=name, known=shown)

@@ -16,6 +16,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from agent_core import extras
 from agent_core.screen.ocr import OcrEngine
+from agent_core.texts import Listed
 from bot.doctor.exam import Exam
 from bot.doctor.report import Verdict, failed, ok, skipped, warning
 from bot.limits import limits_a_day
@@ -45,10 +46,10 @@ def _settings() -> Verdict:
     unknown = unknown_names()
     if unknown:
         name, meant = next(iter(unknown.items()))
-        names = ", ".join(unknown)
+        names = Listed(unknown)
         return warning("unknown", names=names, name=name, meant=meant) if meant else warning("unlike", names=names)
     if readable := open_secrets():
-        return warning("readable", files=", ".join(map(str, readable)))
+        return warning("readable", files=Listed(map(str, readable)))
     file = config_file()
     if file.is_file():
         return ok("file", file=file)

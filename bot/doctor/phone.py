@@ -14,6 +14,7 @@ from agent_core.devices.adb.server import AdbServer, DeviceEntry, find_adb, open
 from agent_core.devices.adb.transport import PIPE, Raw, Transport, command_line, query
 from agent_core.errors import AdbNotFound, DeviceError, ScreenOff, ScreenshotFailed, TreeUnavailable
 from agent_core.screen.tree import TreeHealth, health
+from agent_core.texts import Listed
 from bot.doctor.exam import Exam, found, soon
 from bot.doctor.report import Verdict, failed, note, ok, skipped, warning
 
@@ -66,7 +67,7 @@ async def phone(exam: Exam) -> Verdict:
     values = {"serial": verdict.serial, "connection": verdict.connection}
     if problems:
         return warning("not_all_connected", problems=" ".join(problems), **values)
-    return ok("one_of_several", others=", ".join(others), **values) if others else ok("only", **values)
+    return ok("one_of_several", others=Listed(others), **values) if others else ok("only", **values)
 
 
 def _addresses(exam: Exam) -> tuple[str, ...]:
@@ -122,7 +123,7 @@ async def _settled(server: AdbServer, wanted: str) -> list[DeviceEntry]:
 
 def _choose(exam: Exam, entries: list[DeviceEntry], problems: list[str]) -> DeviceEntry | Verdict:
     """The phone that a run would take, or why there is none."""
-    names = ", ".join(entry.serial for entry in entries)
+    names = Listed(entry.serial for entry in entries)
     if exam.wanted:
         entry = next((entry for entry in entries if entry.serial == exam.wanted), None)
         if entry is None and problems:
@@ -132,7 +133,7 @@ def _choose(exam: Exam, entries: list[DeviceEntry], problems: list[str]) -> Devi
     else:
         usable = [entry for entry in entries if entry.state == "device"]
         if len(usable) > 1:
-            return failed("several", serials=", ".join(entry.serial for entry in usable), first=usable[0].serial)
+            return failed("several", serials=Listed(entry.serial for entry in usable), first=usable[0].serial)
         asking = [entry for entry in entries if entry.state in UNAUTHORIZED]
         entry = next(iter((*usable, *asking, *entries)), None)
         if entry is None:
@@ -239,7 +240,7 @@ async def app(exam: Exam) -> Verdict:
     if package is None:
         alike = [name for name in installed if name.startswith(wanted.packages) or name in _RELATIVES]
         return (
-            failed("other", app=wanted.name, package=wanted.packages[0], others=", ".join(alike))
+            failed("other", app=wanted.name, package=wanted.packages[0], others=Listed(alike))
             if alike
             else (failed("missing", app=wanted.name, package=wanted.packages[0]))
         )
@@ -262,8 +263,8 @@ async def learnt(exam: Exam) -> Verdict:
             unknown.append(f"{one.name} {version}")
             first = first or one.key
     if unknown:
-        return note("offered", apps=", ".join(unknown), app=first)
-    return ok("known", apps=", ".join(known)) if known else skipped("no_app")
+        return note("offered", apps=Listed(unknown), app=first)
+    return ok("known", apps=Listed(known)) if known else skipped("no_app")
 
 
 _RELATIVES = frozenset({"com.tencent.tim", "com.tencent.qqlite", "com.tencent.minihd.qq", "com.tencent.eim"})

@@ -14,6 +14,7 @@ from agent_core import extras
 from agent_core.errors import ConfigMissing, ModelError
 from agent_core.model.client import ChatModel, ModelCheck
 from agent_core.planner.planner import NAMES as PLANNER_NAMES
+from agent_core.texts import Listed
 from bot.doctor.exam import Exam, found
 from bot.doctor.report import Verdict, failed, ok, skipped, warning
 from bot.knowledge import knowledge_config, knowledge_file
@@ -62,7 +63,7 @@ async def model_name(exam: Exam) -> Verdict:
         return ok("listed", name=name)
     if not check.models:
         return ok("answers", name=name)
-    values = {"name": name, "listed": ", ".join(check.models[:NAMES_SHOWN]), "first": check.models[0]}
+    values = {"name": name, "listed": Listed(check.models[:NAMES_SHOWN]), "first": check.models[0]}
     answers = check.can_see is not None or not await _text_problem(exam)
     return warning("not_listed", **values) if answers else failed("unknown", **values)
 
@@ -111,8 +112,8 @@ async def fallbacks(exam: Exam) -> Verdict:
         return warning("silent", message=silent)
     blind = [one.name for one in wanted if not endpoint_profile(one).vision]
     if blind and not exam.settings.observe.elements:
-        return warning("blind_alone", names=", ".join(blind))
-    return ok("answer", names=", ".join(one.name for one in wanted))
+        return warning("blind_alone", names=Listed(blind))
+    return ok("answer", names=Listed(one.name for one in wanted))
 
 
 async def planner(exam: Exam) -> Verdict:
@@ -135,7 +136,7 @@ async def prices(exam: Exam) -> Verdict:
     """A limit by cost holds back no model whose calls cost nothing that is known."""
     names = unpriced(exam.settings)
     if names:
-        return warning("missing", names=", ".join(names))
+        return warning("missing", names=Listed(names))
     limits = exam.settings.limits
     if limits.day_cost or limits.minute_cost or exam.settings.run.max_cost:
         return ok("known")
@@ -175,7 +176,7 @@ async def knowledge(exam: Exam) -> Verdict:
             count += len(await base.retrieve(QUERY))  # a KnowledgeError says by its kind what is wrong
         finally:
             await base.close()
-    return ok("answers", names=", ".join(remote), count=count).by(*routes(config))
+    return ok("answers", names=Listed(remote), count=count).by(*routes(config))
 
 
 async def _embedded(settings: Settings) -> Verdict:

@@ -15,6 +15,7 @@ from pathlib import Path
 from agent_core.devices.adb.server import open_adb
 from agent_core.errors import ConfigInvalid, ConfigMissing, PhonedeskError
 from agent_core.screen.ocr import use_threads
+from agent_core.texts import Listed
 from bot.eval.bench import RealModel, open_bench
 from bot.eval.case import Interrupted, run_case
 from bot.eval.result import Case, CaseResult
@@ -98,7 +99,7 @@ def known_looks(looks: Sequence[str]) -> None:
             advice=f"There are {', '.join(LOOKS)}.",
             key="no_look",
             name=unknown[0],
-            known=", ".join(LOOKS),
+            known=Listed(LOOKS),
         )
 
 

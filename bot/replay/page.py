@@ -108,7 +108,7 @@ def _links(view: RecordingView, words: Texts) -> Iterator[str]:
     last = view.steps[-1].record.index
     for step in view.steps:
         record = step.record
-        mood = "bad" if not record.ok else "turn" if record.verdicts else ""
+        mood = "turn" if record.asks or (record.ok and record.verdicts) else "" if record.ok else "bad"
         said = " · ".join((*(decided(verdict, words) for verdict in record.verdicts[-1:]), _did(record, words)))
         place = f'href="#s{record.index}" data-place="{record.index} / {last}"'
         yield f'<a {place} class="{mood}">{record.index} {_text(said)}</a>'

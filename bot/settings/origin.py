@@ -28,7 +28,9 @@ SHOWS_END = 16  # letters: of a secret that has as many, the last two are shown
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """``where``: the option; the name in the environment or in ``.env``; ``FILE:LINE`` of the TOML file; else ""."""
+    """``where``: the option and its value; the name in the environment or in ``.env``; ``FILE:LINE`` of the TOML file;
+    else "".
+    """
 
     layer: Layer
     where: str = ""
@@ -89,8 +91,9 @@ class Places:
 
     def __init__(self, overrides: Mapping[str, Any] | None = None) -> None:
         env_file, environment = written(), dict(os.environ)
+        given = {key: value for key, value in (overrides or {}).items() if value is not None}
         self._layers: list[tuple[Layer, Mapping[str, Any], Callable[[Path], str]]] = [
-            ("command_line", {key: value for key, value in (overrides or {}).items() if value is not None}, _option),
+            ("command_line", given, _option_in(given)),
             ("environment", _read(EnvSettingsSource), _named_in(environment)),
             ("env_file", _read(DotEnvSettingsSource), _named_in(env_file)),
             ("environment", _of_aliases(environment), _alias_in(environment)),
@@ -156,9 +159,17 @@ def _nowhere(_: Path) -> str:
     return ""
 
 
-def _option(path: Path) -> str:
-    """The option that gives a setting: its own name, unless it has another there."""
-    return OPTIONS.get(".".join(path), f"--{path[-1].replace('_', '-')}")
+def _option_in(given: Mapping[str, Any]) -> Callable[[Path], str]:
+    """The option that gives a setting, with the value as it was typed: its own name, unless it has another there."""
+
+    def where(path: Path) -> str:
+        value: Any = given
+        for part in path:
+            value = value.get(part) if isinstance(value, Mapping) else None
+        option = OPTIONS.get(".".join(path), f"--{path[-1].replace('_', '-')}")
+        return option if value is None else f"{option} {mask(str(value))}"
+
+    return where
 
 
 def _named_in(given: Mapping[str, str]) -> Callable[[Path], str]:

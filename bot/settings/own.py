@@ -11,6 +11,7 @@ from agent_core.model.profile import BY_NAME, model_profiles
 from agent_core.own_faults import faults
 from agent_core.planner.own_tools import declared
 from agent_core.planner.tools import EXTRA
+from agent_core.texts import Listed
 from bot.settings.files import config_file
 from bot.settings.problem import Problem
 from bot.settings.sources import lines_of_file
@@ -62,12 +63,12 @@ def _unknown_names(settings: Settings) -> Iterator[Problem]:
         wanted.append((("model", "fallbacks", str(number), "profile"), fallback.profile))
     for path, name in wanted:
         if name not in profiles:
-            known = ", ".join(sorted(profiles))
+            known = Listed(sorted(profiles))
             message = f"there is no model profile {name!r}; there are {known}"
             yield Problem(path, "no_profile", message, values={"said": repr(name), "known": known})
     tools = (*EXTRA, *(tool.name for tool in declared()))
     for name in settings.planner.tools:
         if name not in tools:
-            known = ", ".join(tools)
+            known = Listed(tools)
             message = f"there is no tool {name!r}; there are {known}"
             yield Problem(("planner", "tools"), "no_tool", message, values={"said": repr(name), "known": known})

@@ -102,7 +102,23 @@ class Interview:
                 "PHONEDESK_PRICE__CURRENCY": preset.currency,
             }
         if not preset.local:
-            self._secret("PHONEDESK_MODEL__API_KEY", "model.key", at=preset.key_at)
+            self._key(preset)
+
+    def _key(self, preset: ModelPreset) -> None:
+        """Ask for the key of a hosted model. Without one nothing works there, so that Enter alone is asked about once;
+        a second one goes on without.
+        """
+        name = "PHONEDESK_MODEL__API_KEY"
+        warned = bool(self._present(name))
+
+        def problem(typed: str) -> str:
+            nonlocal warned
+            if typed or warned:
+                return self._problem(name, typed)
+            warned = True
+            return self.words.get("model.no_key", name=name)
+
+        self._secret(name, "model.key", check=problem, at=preset.key_at)
 
     def _offer(self, preset: ModelPreset) -> str:
         name = self.words.get(f"model.{preset.key}")

@@ -15,13 +15,14 @@ from rich.cells import cell_len
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
-from agent_core.texts import Lang
+from agent_core.texts import Lang, Listed, filled
+from bot.release import NAME, program
+from bot.terminal.commands import typed
 from bot.terminal.console import Console, Text, err
 from bot.terminal.language import spoken_language
-from bot.terminal.misuse import said
+from bot.terminal.misuse import is_like_none, said
 from bot.terminal.texts import catalogue
 
-ROOT = "phonedesk"
 USAGE = 2  # exit code
 WIDEST = 100  # columns: longer lines are hard to read
 LEFT_MOST = 26  # columns of an option's name; a longer one has its text below it
@@ -61,7 +62,7 @@ class Group(_Spoken, TyperGroup):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         for command in self.commands.values():
-            command.parent_name = "" if self.name == ROOT else self.name  # type: ignore[attr-defined]
+            command.parent_name = "" if self.name == NAME else self.name  # type: ignore[attr-defined]
 
     def headings(self, ctx: Any) -> dict[str, list[str]]:
         """Return the names of the commands that the help lists, by the keys of their headings."""
@@ -124,11 +125,21 @@ def _tell(error: TyperException) -> None:
     words, ctx = catalogue(lang), getattr(error, "ctx", None)
     if ctx is not None:
         err.print(Text(ctx.get_usage()))
-        err.print(Text(words["usage.try_help"].format(command=ctx.command_path) + "\n"))
+        err.print(Text(words["usage.try_help"].format(command=_called(ctx)) + "\n"))
     param = getattr(error, "param", None)
     if param is not None and param.param_type_name == "argument":
         error.param_hint = f"'{_value(param, ctx, words)}'"  # type: ignore[attr-defined]
-    err.print(Text(words["usage.error"].format(message=said(error.format_message(), lang))))
+    message = error.format_message()
+    err.print(Text(words["usage.error"].format(message=said(message, lang))))
+    if ctx is not None and is_like_none(message):
+        err.print(Text(filled(words["usage.there_are"], {"names": _takes(ctx)}, lang)))
+
+
+def _takes(ctx: Any) -> Listed:
+    """Return what may stand next: the commands of a group, the options of a command."""
+    if isinstance(ctx.command, Group):
+        return Listed(ctx.command.list_commands(ctx))
+    return Listed(name for param in ctx.command.get_params(ctx) for name in param.opts if name.startswith("--"))
 
 
 def usage_line(command: Any, ctx: Any, lang: Lang) -> str:
@@ -140,7 +151,13 @@ def usage_line(command: Any, ctx: Any, lang: Lang) -> str:
             pieces = pieces.replace(param.get_usage_pieces(ctx)[0], _written(param, ctx, words), 1)
     for key, theirs in (("options_metavar", "[OPTIONS]"), ("command_metavar", "COMMAND [ARGS]...")):
         pieces = pieces.replace(theirs, words[f"usage.{key}"])
-    return words["usage.usage"].format(command=f"{ctx.command_path} {pieces}")
+    return words["usage.usage"].format(command=f"{_called(ctx)} {pieces}")
+
+
+def _called(ctx: Any) -> str:
+    """Return the command's words as they are typed here: ``.venv/bin/phonedesk kb import`` in a checkout."""
+    path, name = str(ctx.command_path), str(ctx.find_root().info_name)
+    return program() + path.removeprefix(name) if name == NAME else path
 
 
 def help_text(command: Any, ctx: Any, lang: Lang) -> str:
@@ -150,21 +167,21 @@ def help_text(command: Any, ctx: Any, lang: Lang) -> str:
     blocks = [usage_line(command, ctx, lang), *_wrapped(words.get(f"{command.key}.summary", ""), width)]
     blocks += _wrapped(words.get(f"{command.key}.more", ""), width)
     if example := words.get(f"{command.key}.example", ""):
-        blocks.append(f"{words['usage.example']}\n{INDENT}{example}")
+        blocks.append(f"{words['usage.example']}\n{INDENT}{typed(example)}")
     for kind in ("argument", "option"):
         rows = [_row(command, one, ctx, lang) for one in command.get_params(ctx) if one.param_type_name == kind]
         blocks += _block(words[f"usage.{kind}s"], rows, width)
     for heading, rows in _listed(command, ctx, lang):
         blocks += _block(heading, rows, width)
-    if command.key == ROOT:
-        blocks.append(words["usage.other_language"])
+    if command.key == NAME:
+        blocks.append(typed(words["usage.other_language"]))
     return "\n\n".join(blocks)
 
 
 def _listed(command: Any, ctx: Any, lang: Lang) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """The commands of a group with their summaries, under the headings of their groups."""
     words = catalogue(lang)
-    above = "" if command.key == ROOT else command.key
+    above = "" if command.key == NAME else command.key
     for name, commands in (command.headings(ctx) if isinstance(command, Group) else {}).items():
         heading = words.get(f"groups.{name}", words["usage.commands"]).rstrip(":：") + words["usage.commands"][-1]
         yield heading, [(one, words.get(f"{above} {one}.summary".strip(), "")) for one in commands]
@@ -230,6 +247,5 @@ def _block(heading: str, rows: Sequence[tuple[str, str]], width: int) -> list[st
 def _wrapped(text: str, width: int) -> list[str]:
     """Paragraphs folded to ``width`` columns; a Chinese letter takes two."""
     console = Console(width=width)
-    return [
-        "\n".join(str(line).rstrip() for line in Text(part).wrap(console, width)) for part in text.split("\n\n") if part
-    ]
+    parts = [Text(part) for part in typed(text).split("\n\n") if part]
+    return ["\n".join(str(line).rstrip() for line in part.wrap(console, width)) for part in parts]

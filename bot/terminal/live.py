@@ -77,7 +77,8 @@ class LiveRuns:
     def _answered(self, question: str, by: str, text: str) -> None:
         asked = self._question
         if asked is not None and asked.id == question:
-            text = next((choice.label for choice in asked.choices if choice.value == text and choice.label), text)
+            texts = self._texts
+            text = next((one.in_words(texts.lang) for one in asked.choices if one.value == text), text)
         who = self._texts.get("card.terminal") if by == PERSON else by
         self._line(f"    {before(who, self._texts)}{text}", "yellow")
 
@@ -105,7 +106,10 @@ def outcome_line(session: Session, words: Texts) -> Text:
     if session.elsewhere is not None or session.comes_to is Status.FAILED:
         message = typed(message)  # it advises; of what was sent nothing is changed
     message = message.replace("\n", "\n    ")
-    line = Text(ended(status, message, words), style=styles.get(status, ""))
+    style = styles.get(status, "")
+    if session.elsewhere is not None and session.elsewhere.goes_on and session.comes_to is Status.WAITING:
+        status = "elsewhere"  # no person is waited for
+    line = Text(ended(status, message, words), style=style)
     if session.error_kind and session.comes_to is Status.FAILED:
         for said in error_lines(session.error_kind, words, session.message):
             line.append(f"\n    {said}")

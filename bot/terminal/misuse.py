@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from agent_core.texts import Listed, filled
 from bot.chat.texts import Lang
 from bot.terminal.texts import catalogue
 
@@ -40,13 +41,25 @@ _FORMS = {key: re.compile(_HOLE.sub(r"(?P<\1>.*?)", re.escape(text)), re.DOTALL)
 
 def said(message: str, lang: Lang) -> str:
     """Return the library's ``message`` in the person's language; one that is not known as it is."""
-    words = catalogue(lang)
+    key, values = _recognised(message)
+    return filled(catalogue(lang)[f"wrong.{key}"], _values(values, lang), lang) if key else message
+
+
+def is_like_none(message: str) -> bool:
+    """Tell whether it is about a command or an option that there is not, and that no other is nearly called."""
+    return _recognised(message)[0] in {"no_command", "no_option"}
+
+
+def _recognised(message: str) -> tuple[str, dict[str, str]]:
+    """Return the key of the wording and what stands in its holes; "" for none."""
     for key, form in _FORMS.items():
         if found := form.fullmatch(message):
-            return words[f"wrong.{key}"].format(**_values(found.groupdict(), lang))
-    return message
+            return key, found.groupdict()
+    return "", {}
 
 
 def _values(found: Mapping[str, str], lang: Lang) -> dict[str, str]:
     values = {name: " ".join(value.split()) for name, value in found.items()}
+    if "names" in values:
+        values["names"] = Listed(re.split(r", *(?:or )?", values["names"]))
     return values | ({"why": said(found["why"], lang)} if "why" in found else {})

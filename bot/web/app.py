@@ -11,7 +11,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from agent_core.errors import ConfigInvalid
 from bot.chat.texts import Lang, texts
-from bot.release import NAME
+from bot.release import NAME, program
 from bot.server_names import LOOPBACK, ServerNames
 
 log = structlog.get_logger(__name__)
@@ -34,7 +34,8 @@ def make_app(ready: Probe, names: ServerNames = LOOPBACK, lang: Lang = "zh") -> 
         )
         if _wants_json(request):
             return web.json_response({"name": NAME, "paths": paths})
-        return web.Response(text=texts(lang).get("web.root", paths="\n".join(f"  {path}" for path in paths)) + "\n")
+        listed = "\n".join(f"  {path}" for path in paths)
+        return web.Response(text=texts(lang).get("web.root", command=program(), paths=listed) + "\n")
 
     async def healthz(_: web.Request) -> web.Response:
         return web.json_response({"status": "ok"})

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from agent_core.errors import InputRejected
+from agent_core.texts import Listed
 from knowledge.importing.drafts import Draft
 from knowledge.importing.json_lines import read_json
 from knowledge.importing.limits import BYTES
@@ -50,5 +51,5 @@ def _read(name: str, suffix: str, data: bytes) -> Sequence[Draft]:
         return read_json(name, data)
     if suffix in (".md", ".markdown"):
         return read_markdown(name, data)
-    said, known = f"{name} is of no kind that can be imported.", ", ".join(SUFFIXES)
+    said, known = f"{name} is of no kind that can be imported.", Listed(SUFFIXES)
     raise InputRejected(said, advice=f"Use {known}.", key="no_such_kind", name=name, known=known)

@@ -130,6 +130,10 @@ async def test_run_leaves_a_question_open_and_says_so(tmp_path: Path) -> None:
         on.at_rest()
         [run] = await on.runs()
         assert run.status == "waiting"
+        for lang, asks, failed in (("zh", "（问人）", "未成功"), ("en", "(a person is asked)", "no success")):
+            for told in (done.err, (await on.command("replay", "1", PHONEDESK_LANG=lang)).out):
+                assert failed not in told
+                assert asks in told or (lang, told) == ("en", done.err), told
 
 
 async def test_ctrl_c_while_typing_leaves_the_phone_clean(on: Stage) -> None:

@@ -13,8 +13,9 @@ import pytest
 from aiohttp import web
 
 from simulator.phone.server import serve
-from tests.acceptance.stage import TASK, Done, Stage, stage, until
+from tests.acceptance.stage import PHONEDESK, QUICK_TASK, TASK, Done, Stage, stage, until
 from tests.support.model_server import Hang, Raw, Reply, Status, Text
+from tests.support.terminal import Terminal
 
 TOKEN = "dataset-abcdefgh12345678"
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -51,6 +52,32 @@ MODEL_FAULTS: dict[str, tuple[Reply, Expected]] = {
     "HTTP 500": (Status(500, "out of memory"), Expected(1, ("HTTP 500", "out of memory", "MODEL__BASE_URL"))),
     "silence": (Hang(headers_too=True), Expected(1, ("没有及时回答", "MODEL__TIMEOUT_SECONDS"))),
 }
+
+
+@pytest.mark.parametrize(
+    ("lang", "said", "asked"),
+    [("zh", "连不上模型服务", False), ("en", "The model server cannot be reached", True)],
+    ids=["words", "log"],
+)
+async def test_a_person_at_a_terminal_reads_words_and_finds_the_log_in_its_file(
+    on: Stage, lang: str, said: str, asked: bool
+) -> None:
+    """Unless they ask for the log."""
+    environment = {**on.environment, "PHONEDESK_LANG": lang, "PHONEDESK_MODEL__BASE_URL": "http://127.0.0.1:1/v1"}
+    options = ["--log-level", "warning"] if asked else []
+    terminal = Terminal([PHONEDESK, "run", QUICK_TASK, *options], on.folder, environment)
+    try:
+        assert await asyncio.to_thread(terminal.ended) == 1
+    finally:
+        terminal.close()
+    assert said in terminal.seen
+    assert ("run_cut_short" in terminal.seen) == asked
+    file = on.folder / "data" / "terminal.log"
+    assert file.exists() != asked
+    if not asked:
+        events = [json.loads(line)["event"] for line in file.read_text().splitlines()]
+        assert events.count("run_cut_short") == 1
+        assert "phone_not_connected" not in events, "a phone that the settings name twice is connected to once"
 
 
 async def test_a_model_that_fails(tmp_path: Path) -> None:

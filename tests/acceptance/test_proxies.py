@@ -67,6 +67,11 @@ async def test_a_proxy_that_is_off_or_none_is_told_in_both_languages(
         assert words in told, told
     assert "geheim" not in told
 
+    done = await on.command("run", QUICK_TASK, "--endpoint", f"http://me:geheim-77@{proxy}/v1", PHONEDESK_LANG=lang)
+    told = " ".join((done.out + done.err).split())
+    assert f"--endpoint http://<login>@{proxy}/v1" in told
+    assert "geheim" not in told
+
     done = await on.command("run", QUICK_TASK, **settings, all_proxy="socks4://me:geheim-77@127.0.0.1:1")
     assert done.code == 2, done.err
     told = done.err.replace("\n", "")

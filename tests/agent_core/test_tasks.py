@@ -81,6 +81,12 @@ def test_an_app_to_open_that_is_none_of_the_allowed(task: str) -> None:
         "please write back to Anna",
         "reply to everyone",
         "auto-reply",
+        "回答11",
+        "请回答11的问题",
+        "回11",
+        "answer 11",
+        "please answer 11's question",
+        "answer 11 and 12",
     ],
 )
 def test_an_answer_in_no_app_is_asked_about(task: str) -> None:
@@ -101,6 +107,9 @@ def test_an_answer_in_no_app_is_asked_about(task: str) -> None:
         "打开闲鱼，回复买家",
         "回复我现在的电量",
         "回答问题",
+        "回答3道题",
+        "answer 12 questions",
+        "answer 11 by mail",
         "respond to the email",
         "reply to 11 in the shop app",
         "reply with the battery's level",

@@ -11,7 +11,7 @@ import pytest
 import agent_core
 from agent_core.actions.types import Action
 from agent_core.actions.words import in_words
-from agent_core.texts import Lang, catalogue, filled, load_texts, say
+from agent_core.texts import Lang, Listed, catalogue, filled, load_texts, say
 
 ROOT = Path(agent_core.__file__).parent
 
@@ -58,7 +58,26 @@ def test_values_are_filled_in_as_they_are() -> None:
     [(1, "1 call, done"), ("1", "1 call, done"), (0, "0 calls, done"), ("1,001", "1,001 calls, done")],
 )
 def test_one_is_not_many(count: object, said: str) -> None:
-    assert filled("{count} {count:call|calls}, {what}", {"count": count, "what": "done"}) == said
+    assert filled("{count} {count:call|calls}, {what}", {"count": count, "what": "done"}, "en") == said
+
+
+@pytest.mark.parametrize(("lang", "said"), [("zh", "可选：qq、wechat"), ("en", "可选：qq, wechat")])
+def test_several_words_are_listed_as_the_language_does_it(lang: Lang, said: str) -> None:
+    known = Listed(["qq", "wechat"])
+    assert filled("可选：{known}", {"known": known}, lang) == said
+    assert f"known: {known}" == "known: qq, wechat", "in English of our own"
+
+
+def test_no_list_gets_into_a_text_as_one_word_with_commas() -> None:
+    """``Listed`` knows how a language lists words; what is joined beforehand reads wrongly in Chinese."""
+    found = []
+    for package in ("agent_core", "bot", "knowledge", "scheduler", "storage"):
+        for file in (ROOT.parent / package).rglob("*.py"):
+            for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                values = call.keywords if isinstance(call, ast.Call) else []
+                joined = [ast.unparse(value.value) for value in values if value.arg not in {None, "advice"}]
+                found += [f"{file.name}: {value}" for value in joined if value.startswith("', '.join(")]
+    assert found == []
 
 
 COUNTED = (

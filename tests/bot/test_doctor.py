@@ -743,5 +743,9 @@ async def test_the_command_when_settings_are_wrong() -> None:
     assert code == 1
     assert "✗ Settings" in out
     assert "PHONEDESK_MODEL__TIMEOUT_SECONDS" in out
+    assert f"stand in {Path.cwd() / '.env'}, one a line" in out
+    assert (
+        f"写在 {Path.cwd() / '.env'} 里" in (await command("--lang", "zh", PHONEDESK_MODEL__TIMEOUT_SECONDS="soon"))[1]
+    )
     [folded] = [line for line in out.splitlines() if line.startswith("–")]  # one line, not one for each of 23
     assert folded.startswith("– not checked, because of “Settings”: Database, adb")

@@ -76,7 +76,10 @@ async def test_a_question_that_a_run_which_is_over_left_open(db: Database) -> No
     third = await leg()
     assert (third.status, third.questions) == (Status.FAILED, [])
     assert second.question is not None
-    assert "已经在等人工回答" in third.message
+    [row] = await Questions(db).find(state="open")
+    assert third.started_at is not None
+    since = row.created_at.astimezone(third.started_at.tzinfo)
+    assert f"从 {since:%m-%d %H:%M} 起已经在等人工回答" in third.message
     assert "任务 #2" in third.message
     assert f"phonedesk questions answer {second.question.id}" in third.message
     # Whoever waits for it is told that a person is to answer, and what.
@@ -116,7 +119,7 @@ async def test_an_older_run_that_goes_on_by_itself(db: Database) -> None:
     assert first.question is not None
     await Questions(db).answer(first.question.id, {"text": "48小时内"}, by="Wang")
     second = await leg()
-    assert (second.status, second.comes_to, desk.sent()) == (Status.SUCCEEDED, Status.SUCCEEDED, [])
+    assert (second.status, second.comes_to, desk.sent()) == (Status.SUCCEEDED, Status.WAITING, [])
     assert "任务 #1" in second.message
     assert "自己继续" in second.message
     assert second.error_kind == WAITS_ELSEWHERE  # a sweep looks again, should the first one fail

@@ -16,3 +16,14 @@ def without_settings(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     for name in list(os.environ):
         if name.startswith(OURS):
             monkeypatch.delenv(name)
+
+
+def in_a_checkout(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Let this process be one that was called by its path, as a shell does not find it; return that path."""
+    file = folder / ".venv" / "bin" / "phonedesk"
+    file.parent.mkdir(parents=True)
+    file.touch(mode=0o755)
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("sys.argv", [str(file), "demo"])
+    monkeypatch.setenv("PATH", "/nowhere")
+    return ".venv/bin/phonedesk"

@@ -8,6 +8,7 @@ from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.server import AdbServer, DeviceEntry, unusable
 from agent_core.devices.base import DeviceInfo
 from agent_core.errors import ConfigInvalid, DeviceError, DeviceOffline
+from agent_core.texts import Listed
 
 
 async def list_devices(server: AdbServer) -> list[DeviceInfo]:
@@ -46,7 +47,7 @@ def _only(entries: list[DeviceEntry]) -> str:
             f"Several phones are attached ({', '.join(usable)}).",
             advice="Say which one: PHONEDESK_DEVICE__SERIAL or --device.",
             key="several_phones",
-            known=", ".join(usable),
+            known=Listed(usable),
         )
     if entries:
         raise unusable(entries[0].serial, entries[0].state)

@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from errno import errorcode
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 from agent_core.errors import PhonedeskError
+from agent_core.texts import LANGUAGES, Lang, filled, load_texts, told
 from agent_core.texts import catalogue as agent_catalogue
-from agent_core.texts import filled, load_texts, told
 from bot.desk.actors import Role
 
-Lang = Literal["zh", "en"]
-LANGUAGES: tuple[Lang, ...] = ("zh", "en")
+__all__ = ["LANGUAGES", "Lang", "Texts", "catalogue", "texts"]
 
 
 def catalogue(lang: Lang) -> Mapping[str, str]:
@@ -34,7 +33,7 @@ class Texts:
 
     def get(self, key: str, **values: Any) -> str:
         """The text with ``values`` filled in. KeyError for an unknown key or a placeholder without a value."""
-        return filled(self._found(key), values)
+        return filled(self._found(key), values, self.lang)
 
     def find(self, key: str, default: str) -> str:
         """The text of a key that may not be there, as it stands."""

@@ -29,7 +29,7 @@ class Texts:
     def get(self, key: str, values: Mapping[str, Any] | None = None) -> str:
         """The text with ``values`` filled in. KeyError for an unknown key or a placeholder without a value."""
         words = {name: self._word(value) for name, value in (values or {}).items()}
-        return filled(typed(self._texts[key]), words)
+        return filled(typed(self._texts[key]), words, self.lang)
 
     def _word(self, value: object) -> object:
         """Of an error what went wrong, in this language; of several, by the names of what they are of."""

@@ -12,8 +12,9 @@ class Texts:
     """The texts of one language."""
 
     def __init__(self, lang: Lang) -> None:
+        self._lang: Lang = lang
         self._texts = load_texts(__name__, lang)
 
     def get(self, key: str, **values: Any) -> str:
         """Return the text with ``values`` filled in. Raises KeyError for an unknown key or a missing value."""
-        return filled(typed(self._texts[key]), values)
+        return filled(typed(self._texts[key]), values, self._lang)

@@ -7,7 +7,17 @@ from datetime import timedelta
 
 import pytest
 
-from agent_core.session import Choice, KeptNote, Question, QuestionKind, ReplyRecord, Spent, StepRecord, StepVerdict
+from agent_core.session import (
+    WAITS_ELSEWHERE,
+    Choice,
+    KeptNote,
+    Question,
+    QuestionKind,
+    ReplyRecord,
+    Spent,
+    StepRecord,
+    StepVerdict,
+)
 from bot.chat.cards import (
     SOMEWHAT_ALIKE,
     VERY_ALIKE,
@@ -53,6 +63,12 @@ def test_a_running_run() -> None:
     assert "思考: 正在看" in lines(run_card(replace(RUN, last_step=step), ZH, now=LATER, thinking="正在看"))
 
 
+def test_a_customer_left_to_an_older_run_is_neither_done_nor_failed() -> None:
+    left = replace(RUN, error_kind=WAITS_ELSEWHERE)
+    assert run_card(replace(left, status=RunStatus.FAILED), ZH, now=LATER).title == "✋ 等待人工"
+    assert run_card(replace(left, status=RunStatus.SUCCEEDED), ZH, now=LATER).title == "⏳ 留给较早的任务"
+
+
 def test_a_run_whose_phone_is_away_says_what_it_waits_for_how_long_and_what_to_do() -> None:
     until = NOW + timedelta(minutes=5)
     queued = replace(RUN, status=RunStatus.QUEUED, position=1, away="offline", away_until=until, started_at=None)
@@ -86,7 +102,8 @@ def test_what_waits_for_a_person_has_not_failed() -> None:
     waiting = replace(RUN, status=RunStatus.WAITING)
     running = replace(waiting, status=RunStatus.RUNNING)
     back = StepRecord(index=1, action={"kind": "back"}, ok=False)
-    assert "操作: 返回" in lines(run_card(replace(waiting, last_step=back), ZH, now=NOW))
+    asks = back.model_copy(update={"asks": True})
+    assert "操作: 返回（问人）" in lines(run_card(replace(waiting, last_step=asks), ZH, now=NOW))
     assert "操作: 返回（未成功）" in lines(run_card(replace(running, last_step=back), ZH, now=NOW))
     for action, said in (({"kind": "take_over", "message": "登录"}, "请人接手：登录"), ({"kind": "interact"}, "询问")):
         step = StepRecord(index=1, action=action, ok=False)  # and neither has what asks by itself
@@ -168,6 +185,8 @@ def test_actions_in_words(action: dict[str, object] | None, said: str) -> None:
     assert describe_action(EN, StepRecord(index=1, action=action)) == said
     if said:
         assert describe_action(EN, StepRecord(index=1, action=action, ok=False)) == f"{said} (no success)"
+        asks = StepRecord(index=1, action=action, ok=False, asks=True)
+        assert describe_action(EN, asks) == f"{said} (a person is asked)"
 
 
 def test_a_reply_that_could_not_be_read_has_words_for_people() -> None:

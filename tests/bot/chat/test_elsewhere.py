@@ -12,9 +12,10 @@ import pytest
 from typer.main import get_command
 
 from agent_core.errors import ConfigInvalid
+from agent_core.texts import catalogue as agent_texts
 from bot.chat import elsewhere
 from bot.chat.elsewhere import for_programs, in_terminal
-from bot.chat.texts import LANGUAGES, catalogue, texts
+from bot.chat.texts import LANGUAGES, Lang, catalogue, texts
 from bot.cli import app
 
 CHAT_ONLY = {"old_button", "old_schedule_button"}  # of buttons
@@ -49,6 +50,14 @@ def _commands(group: Any, before: str = "") -> Iterator[str]:
     for name, command in group.commands.items():
         yield before + name
         yield from _commands(command, f"{before}{name} ") if hasattr(command, "commands") else ()
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+@pytest.mark.parametrize("key", ["run.asked_elsewhere", "run.stuck_elsewhere"])
+def test_who_has_no_bot_reads_first_what_they_can_type(lang: Lang, key: str) -> None:
+    """The outcome of a run is kept as one text for the terminal and the chat."""
+    said = agent_texts(lang)[key]
+    assert -1 < said.find("phonedesk questions answer {id}") < said.find("/ask")
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)

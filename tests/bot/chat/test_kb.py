@@ -142,6 +142,14 @@ class TestKeeping:
         assert (changed.answer, changed.tags) == ("十五天内可退", ("售后",))
         assert "已恢复" in await owner.tap("撤销")
         assert await store.get(entry.id) == entry
+        said = await owner.say(f"/kb 修改 {entry.id} 加相似问：退货流程 | 好退吗\n删相似问：能退吗")
+        assert "相似问: 退货流程 | 好退吗" in said
+        assert "原来的相似问: 能退吗" in said
+        changed = await store.get(entry.id)
+        assert changed is not None
+        assert changed.aliases == ("退货流程", "好退吗")
+        assert "已恢复" in await owner.tap("撤销")
+        assert "没有“x”这个相似问" in await owner.say(f"/kb 修改 {entry.id} remove alias: x")
         assert f"要删除 #{entry.id} 吗？" in await owner.say(f"/kb delete {entry.id}")
         assert await store.get(entry.id) == entry
         assert "已删除" in await owner.tap("删除")

@@ -31,6 +31,7 @@ from bot.desk.actors import AccessDenied, BadRequest, NotFound
 from bot.release import release
 from scheduler.runs.queue import ProcessLock
 from tests.support.command_line import call, empty_place
+from tests.support.environment import in_a_checkout
 
 __all__ = ["empty_place"]  # a fixture
 
@@ -278,3 +279,45 @@ def test_the_result_of_a_run() -> None:
     assert (result["status"], result["run_id"], result["steps"], result["seconds"]) == ("waiting", "r", 0, 1.235)
     assert {"contact", "question", "text", "provenance", "delivered"} <= result["replies"][0].keys()
     assert result["questions"][0]["kind"] == "interact"
+
+
+@pytest.mark.parametrize(
+    ("lang", "said"), [("zh", "可选的值里：'reply'、'careful'、'open'。"), ("en", "'reply', 'careful', 'open'.")]
+)
+def test_the_choices_of_an_option_are_listed_as_the_language_does_it(
+    monkeypatch: pytest.MonkeyPatch, lang: str, said: str
+) -> None:
+    monkeypatch.setenv("PHONEDESK_LANG", lang)
+    assert said in " ".join(call("run", "打开设置", "--policy", "foo")[2].split())
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_help_names_the_commands_as_they_can_be_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lang: str
+) -> None:
+    called = in_a_checkout(tmp_path, monkeypatch)
+    monkeypatch.setenv("PHONEDESK_LANG", lang)
+    for arguments in (["kb", "edit", "--help"], ["--help"], ["run"], ["kb", "add", "--nothing"]):
+        said = "".join(call(*arguments)[1:])
+        assert said.count(called) >= 2, said
+        assert not re.search(r"(?<!/)\bphonedesk (run|kb|--help|\[)", said), said
+
+
+@pytest.mark.parametrize(
+    ("typed", "zh", "en"),
+    [
+        (["kb", "list"], "可用的：search、add、", "There are: search, add, "),
+        (["zzz"], "可用的：demo、init、", "There are: demo, init, "),
+        (["kb", "delete", "a", "--zzz"], "可用的：--json、--help", "There are: --json, --help"),
+        (["kb", "serch"], "是不是 'search'？", "Did you mean 'search'?"),
+        (["kb", "delete", "a", "--jsn"], "是不是 --json？", "Did you mean --json?"),
+    ],
+)
+def test_a_wrong_word_is_answered_with_the_right_ones(
+    monkeypatch: pytest.MonkeyPatch, typed: list[str], zh: str, en: str
+) -> None:
+    for lang, said in (("zh", zh), ("en", en)):
+        monkeypatch.setenv("PHONEDESK_LANG", lang)
+        code, _, err = call(*typed)
+        assert code == Exit.USAGE
+        assert said in err

@@ -268,7 +268,7 @@ def test_a_wrong_value_of_the_command_line_blames_its_option_and_no_file() -> No
     Path(".env").write_text("PHONEDESK_MODEL__BASE_URL=http://127.0.0.1:9/v1\n")
     done = CliRunner().invoke(app, ["run", "打开设置", "--endpoint", "127.0.0.1:8000"])
     assert done.exit_code == 2
-    assert "--endpoint" in done.output
+    assert "--endpoint 127.0.0.1:8000" in done.output
     assert ".env" not in done.output
 
 

@@ -32,6 +32,16 @@ def test_an_entry_from_add_to_delete() -> None:
     assert (found["id"], found["score"]) == (added["id"], 1.0)
     edited = json.loads(call("kb", "edit", added["id"], "--answer", "十五天", "--no-tags", "--json")[1])
     assert (edited["answer"], edited["aliases"], edited["tags"]) == ("十五天", ["能退吗"], [])
+    edit = ("kb", "edit", added["id"])
+    edited = json.loads(call(*edit, "--add-alias", "退货流程", "--remove-alias", "能退吗", "--json")[1])
+    assert edited["aliases"] == ["退货流程"]
+    shown = call(*edit, "--alias", "退不退", "--add-alias", "好退吗")[1]
+    assert "Also asked: 退不退 | 好退吗" in shown
+    assert "Also asked, before: 退货流程" in shown
+    code, out, err = call(*edit, "--remove-alias", "没有的")
+    assert (code, out) == (Exit.USAGE, "")
+    assert f"The entry #{added['id']} has no alias “没有的”" in err
+    assert "phonedesk kb search 怎么退货" in err
     assert json.loads(call("kb", "stats", "--json")[1])["live"] == 1
     assert json.loads(call("kb", "delete", f"#{added['id']}", "--json")[1])["answer"] == "十五天"
     assert json.loads(call("kb", "search", "能退吗", "--json")[1]) == []

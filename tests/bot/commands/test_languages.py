@@ -19,10 +19,10 @@ from bot.app import open_core
 from bot.chat.texts import LANGUAGES, Lang
 from bot.cli import COMMANDS, app
 from bot.demo.world import demo_world
+from bot.release import NAME
 from bot.running import run_here
 from bot.settings.layers import Settings
 from bot.terminal.console import Console
-from bot.terminal.help import ROOT
 from bot.terminal.language import spoken_language, texts
 from bot.terminal.live import LiveRuns, outcome_line, timings_line
 from bot.terminal.texts import catalogue
@@ -54,7 +54,7 @@ def empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def every(command: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """Each command by the name of its texts."""
-    yield path or ROOT, command
+    yield path or NAME, command
     for name, below in getattr(command, "commands", {}).items():
         yield from every(below, f"{path} {name}".strip())
 
@@ -101,7 +101,7 @@ def test_every_command_and_option_is_told(lang: Lang) -> None:
 def test_help_is_in_one_language(lang: Lang, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PHONEDESK_LANG", lang)
     for key, _ in every(get_command(app)):
-        done = CliRunner().invoke(app, [*key.removeprefix(ROOT).split(), "--help"])
+        done = CliRunner().invoke(app, [*key.removeprefix(NAME).split(), "--help"])
         assert done.exit_code == 0, key
         assert mixed(done.stdout, lang) == [], key
         assert not re.search(r"[<>{}]|\[\[|range|list\[|x(?:<=|>=)", done.stdout), key

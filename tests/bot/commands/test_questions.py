@@ -21,7 +21,7 @@ PAYLOAD = {
     "id": "q1",
     "kind": "no_sure_answer",
     "text": "你们收旧茶叶罐不",
-    "choices": [{"value": "record:0", "label": "回收"}, {"value": "skip", "label": "跳过"}],
+    "choices": [{"value": "record:0", "label": "回收"}, {"value": "skip", "label": "跳过", "key": "card.skip"}],
     "free_text": True,
     "data": {"contact": "11"},
 }
@@ -123,6 +123,18 @@ def test_a_mere_number_goes_to_nobody(shop: Path, kind: str) -> None:
     assert "q1" in told("list")[1]
 
 
+def test_our_own_choices_are_in_the_language_of_who_reads(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The question was asked in Chinese; what the customer and the base say stays."""
+    assert "[2] 跳过" in told("list")[1]
+    monkeypatch.setenv("PHONEDESK_LANG", "en")
+    said = told("list")[1]
+    assert "[2] Skip" in said
+    assert "[1] 回收" in said
+    assert json.loads(told("list", "--json")[1])[0]["choices"] == ["回收", "Skip"]
+    assert told("answer", "q1", "Skip")[0] == 0, "it is understood, too"
+    assert "Skip" in told("answer", "q1", "no")[1]
+
+
 def test_a_question_that_is_none(shop: Path) -> None:
     code, _ = told("answer", "ghost", "1")
     assert code == 2
@@ -133,6 +145,7 @@ def test_what_looks_like_a_command_is_confirmed_before_it_goes_to_a_customer(sho
     for typed in ("n\n", "\n", ""):
         result = CliRunner().invoke(app, ["questions", "answer", "q1", said], input=typed)
         assert (result.exit_code, "原样发给客户" in result.output) == (2, True)
+        assert "没有发送任何内容。 问题 q1 还在等回答。要回答：phonedesk questions answer q1 " in result.output
         assert "q1" in told("list")[1]
     assert told("answer", "q1", said, "--json") == (2, '{\n  "id": "q1",\n  "state": "refused"\n}\n')
     assert CliRunner().invoke(app, ["questions", "answer", "q1", said], input="y\n").exit_code == 0

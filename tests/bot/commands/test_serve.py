@@ -67,8 +67,8 @@ async def test_without_a_token_it_says_what_works_and_then_what_happens() -> Non
     words = texts("zh")
     async with desk("zh") as (running, phone):
         for lang, parts in (
-            ("zh", ("init，它会问这个令牌", "没有令牌也能用")),
-            ("en", ("init, which asks", "Without it work")),
+            ("zh", ("init，它会问这个令牌", "没有令牌也能用", "英文日志写到标准错误")),
+            ("en", ("init, which asks", "Without it work", "the log, in English, goes to standard error")),
         ):
             up = printed()
             await say_up(replace(running, settings=running.settings.model_copy(update={"lang": lang})), up)
@@ -152,5 +152,6 @@ def test_the_server_of_the_settings_is_named_if_it_cannot_be_reached(tmp_path: P
     said = shown.decode()
     assert "[warning" not in said
     assert "telegram_not_reached" not in said
+    assert "标准错误" not in said, "no log is written there"
     assert "7890" not in said, "a server of one's own needs no advice on proxies"
     assert "telegram_not_reached" in (tmp_path / "data" / "phonedesk-1.log").read_text()

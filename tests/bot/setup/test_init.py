@@ -124,6 +124,31 @@ def test_a_second_time_enter_keeps_everything_and_the_language_changes(
     assert stat.S_IMODE((tmp_path / ".env.old").stat().st_mode) == 0o600
 
 
+@pytest.mark.parametrize("lang", ["zh", "en"])
+@pytest.mark.parametrize("typed", ["sk-a-key-of-mine", ""], ids=["key", "none"])
+def test_a_hosted_model_without_a_key_is_asked_about_once(
+    tmp_path: Path, environment: dict[str, str], lang: str, typed: str
+) -> None:
+    terminal = Terminal([sys.executable, "-m", "bot", "init", "--lang", lang], tmp_path, environment)
+    try:
+        for asked, said in (
+            ("Language", ""),
+            ({"zh": "时区", "en": "Time zone"}[lang], "UTC"),
+            ({"zh": "哪个模型", "en": "Which model"}[lang], "4"),
+            ({"zh": "API 密钥", "en": "API key"}[lang], ""),
+            ({"zh": "没有密钥", "en": "Without a key"}[lang], typed),
+            ("BotFather", ""),
+            ({"zh": "答案从哪里来", "en": "Where do the answers"}[lang], ""),
+        ):
+            terminal.answers(asked, said)
+        summary = terminal.waits({"zh": "写入吗", "en": "Write it"}[lang])
+        assert ("PHONEDESK_MODEL__API_KEY=***" in summary) == bool(typed)
+        terminal.interrupt()
+        assert terminal.ended() == 130
+    finally:
+        terminal.close()
+
+
 @pytest.mark.parametrize("leave", ["ctrl-c", "no"])
 def test_who_leaves_changes_nothing(terminal: Terminal, tmp_path: Path, leave: str) -> None:
     if leave == "ctrl-c":

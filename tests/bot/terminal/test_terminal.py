@@ -18,10 +18,21 @@ import pytest
 from agent_core.errors import ModelTimeout
 from agent_core.model.client import ChatModel
 from agent_core.ports import Event, RunStore
-from agent_core.session import Answer, Choice, Question, QuestionKind, ReplyRecord, Session, Status, StepRecord
+from agent_core.session import (
+    Answer,
+    Choice,
+    Elsewhere,
+    Question,
+    QuestionKind,
+    ReplyRecord,
+    Session,
+    Status,
+    StepRecord,
+)
 from bot.chat.answering import read_answer
 from bot.chat.cards import Button, Card, Line
 from bot.chat.texts import Lang, texts
+from bot.commands.common import BY_STATUS, Exit
 from bot.settings.layers import Settings
 from bot.terminal.ask import PERSON, TerminalHuman
 from bot.terminal.console import Console
@@ -343,6 +354,23 @@ async def test_a_run_line_by_line(db: Database) -> None:
 def test_each_outcome_has_its_line(status: Status) -> None:
     line = outcome_line(Session(run_id="r", task="t", status=status, message="why\x1b"), texts("zh"))
     assert line.plain.endswith("  why\\x1b")
+
+
+@pytest.mark.parametrize(
+    ("lang", "goes_on", "said"),
+    [
+        ("zh", True, "⏳ 留给较早的任务"),
+        ("en", True, "⏳ Left to an older run"),
+        ("zh", False, "✋ 等待人工"),
+        ("en", False, "✋ Waiting for a person"),
+    ],
+)
+def test_a_customer_left_to_an_older_run_is_not_called_done(lang: Lang, goes_on: bool, said: str) -> None:
+    status = Status.SUCCEEDED if goes_on else Status.FAILED
+    other = Elsewhere(run_id="older", goes_on=goes_on)
+    session = Session(run_id="r", task="t", status=status, message="why", elsewhere=other)
+    assert outcome_line(session, texts(lang)).plain == f"{said}  why"
+    assert BY_STATUS[session.comes_to] is Exit.WAITING
 
 
 @pytest.mark.parametrize(("lang", "message"), [("zh", "已停止。"), ("en", "Stopped.")])

@@ -4,15 +4,18 @@ import asyncio
 import gzip
 import socket
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession, web
 
 from agent_core.errors import ConfigInvalid
+from agent_core.texts import LANGUAGES
 from bot.bodies import body_of
 from bot.server_names import web_names
 from bot.settings.sections import WebSettings
 from bot.web.app import MAX_BODY, make_app, serving
+from tests.support.environment import in_a_checkout
 
 
 async def test_health_and_readiness() -> None:
@@ -46,6 +49,16 @@ async def test_the_root_says_what_this_is_and_which_paths_there_are() -> None:
             assert await root.json() == {"name": "phonedesk", "paths": ["GET /", "GET /healthz", "GET /readyz"]}
     async with serving(make_app(ready, lang="zh"), "127.0.0.1", 0) as url, ClientSession(url) as client:
         assert "这里没有网页" in await (await client.get("/")).text()
+
+
+async def test_the_root_names_the_command_as_it_can_be_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def ready() -> dict[str, bool]:
+        return {}
+
+    called = in_a_checkout(tmp_path, monkeypatch)
+    for lang in LANGUAGES:
+        async with serving(make_app(ready, lang=lang), "127.0.0.1", 0) as url, ClientSession(url) as client:
+            assert called in await (await client.get("/")).text()
 
 
 def measuring() -> web.Application:
