@@ -22,7 +22,7 @@ from agent_core.errors import MODEL_NAMES, ModelLimit, ModelNames, PhonedeskErro
 from agent_core.gate import PolicyName, reply_task
 from agent_core.model.base import Model
 from agent_core.observer import Observer, SeenPage
-from agent_core.ports import Human, KnowledgeBase, Lease, RunStore, StopGuard
+from agent_core.ports import Human, KnowledgeBase, RunStore
 from agent_core.run import Touches
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.reader import ScreenReader
@@ -44,7 +44,8 @@ from knowledge.choosing import ModelChooser
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.learning import Learning
 from scheduler.jobs.deadlines import QuestionTimes
-from scheduler.runs.lease import lease_of
+from scheduler.runs.lease import HeldLease, lease_of
+from scheduler.runs.parking import ParkingModel
 from scheduler.runs.store import StoredRuns
 from scheduler.sweeps.leg import SweepEyes
 from storage.contacts import Contacts
@@ -243,27 +244,22 @@ class Core:
         settings: AgentSettings,
         *,
         human: Human,
-        lease: Lease,
-        guard: StopGuard,
-        store: RunStore | None = None,
-        model: Model | None = None,
-        leg: int | None = None,
-        run_id: str = "",
+        lease: HeldLease,
+        store: RunStore,
+        leg: int,
+        run_id: str,
     ) -> PhoneAgent:
-        """An agent for one run on one phone, over the stored ledger and event log. ``model``: instead of ours.
-
-        ``leg``: of ``run_id``, for what is written beside ``store``.
-        """
+        """Return an agent for leg ``leg`` of a run, on one phone, over the stored ledger and event log."""
         return PhoneAgent(
-            model=model or self.model,
+            model=ParkingModel(self.model, lease.stop),
             device=device,
             knowledge=self.knowledge,
             chooser=self.chooser,
             human=human,
             ledger=StoredLedger(self.db, run_id=run_id, leg=leg),
-            store=CountedRuns(store or self.runs(), self.counts),
+            store=CountedRuns(store, self.counts),
             lease=lease,
-            guard=guard,
+            guard=lease.stop,
             reader=self.reader,
             settings=settings,
             trajectory=self._trajectory(leg),

@@ -21,10 +21,10 @@ from agent_core.texts import kept_language, told
 from bot.app import Core, question_times
 from bot.counting import CountedRuns
 from bot.ending import wait_no_longer
-from bot.executor import attempt
 from bot.release import release
 from bot.settings.layers import Settings
 from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.executor import attempt
 from scheduler.runs.host import Fleet, Host
 from scheduler.runs.human import StoredHuman, given_answer
 from scheduler.runs.lease import HeldLease
@@ -223,7 +223,8 @@ class Legs:
             else:
                 session = await self._taken_up(row.session)
             steps = len(session.steps)
-            await attempt(core, device, session, settings, lease, human=human, store=store, leg=row.leg)
+            agent = core.agent(device, settings, human=human, lease=lease, store=store, leg=row.leg, run_id=row.id)
+            await attempt(agent, session, lease.stop)
             if not (session.is_put_off and len(session.steps) == steps):  # then nothing was touched
                 await self._rest(row, device, lease, session)
         finally:

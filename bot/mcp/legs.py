@@ -17,7 +17,6 @@ from agent_core.ports import Human
 from agent_core.session import FINAL, Session, Status
 from bot.app import question_times
 from bot.desk.actors import Actor
-from bot.executor import attempt
 from bot.logs import mask
 from bot.mcp.arguments import ReplyMode, TaskCall
 from bot.mcp.asking import PROGRAM_MAY, Answerer, AskingHuman, by_form, by_model, no_reply, nobody, who_may
@@ -27,6 +26,7 @@ from bot.mcp.pictures import Captions
 from bot.mcp.results import Shot, StopReason, TaskResult, agent_action, info_action, stop_reason
 from bot.mcp.stopping import Stopper
 from bot.mcp.story import Story, Wanted
+from scheduler.runs.executor import attempt
 from scheduler.runs.lease import HeldLease
 from scheduler.runs.outcome import outcome_of, said, store_outcome
 from scheduler.runs.parking import park
@@ -201,7 +201,10 @@ class Legs:
         prepare = partial(_begin_clean, device, lease, session) if leg.fresh else None
         human, number = self._human(leg), leg.number
         async with StopRequests(self._core.db).heard(session.run_id, lease.stop):
-            await attempt(core, device, session, settings, lease, human=human, store=story, leg=number, prepare=prepare)
+            agent = core.agent(
+                device, settings, human=human, lease=lease, store=story, leg=number, run_id=session.run_id
+            )
+            await attempt(agent, session, lease.stop, prepare=prepare)
 
     def _human(self, leg: Leg) -> Human:
         house, settings = self._house, self._core.settings

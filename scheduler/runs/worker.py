@@ -173,7 +173,7 @@ class Worker:
     async def _run_leg(self, run_id: str, live: _LiveLeg) -> None:
         leg = live.leg
         run = await self._runs.get(run_id)
-        if run is None or run.final or run.leg != leg or run.leg_due_at is None:
+        if run is None or run.final or run.leg != leg or (run.leg_due_at is None and not run.was_added_begun):
             return
         if run.stop_requested:
             await self._runs.end_leg(run_id, leg, status="stopped")
@@ -195,9 +195,8 @@ class Worker:
                 await self._runs.requeue_leg(run_id, leg)
             elif (taker := self.takers.get(run_id)) is not None and not taker(lease.fencing):
                 log.info("leg.not_taken", run_id=run_id)
-            elif (begun := await self._runs.begin_leg(run_id, leg, serial=run.serial)) is not None:
-                live.leg = begun.leg
-                await self._do(run_id, begun.leg, lease, language_of(begun))
+            elif run.was_added_begun or await self._runs.begin_leg(run_id, leg, serial=run.serial):
+                await self._do(run_id, leg, lease, language_of(run))
             else:
                 await self._make_way(run_id)
         finally:

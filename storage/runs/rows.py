@@ -62,6 +62,11 @@ class RunRow:
         return self.status in FINAL
 
     @property
+    def was_added_begun(self) -> bool:
+        """Whether it is at work as ``NewRun.begun`` says: no host has taken it from the line."""
+        return self.status == RUNNING and self.host_leg == 0
+
+    @property
     def again_at(self) -> datetime | None:
         """When a run that was put off goes on; None for any other."""
         return self.leg_due_at if self.status == QUEUED and self.started_at is not None else None

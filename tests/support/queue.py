@@ -44,5 +44,6 @@ class LocalQueue:
         """Call the work again if it raises, as the durable queue does, but sooner."""
         while self._work is not None:
             with suppress(Exception):
-                return await self._work(leg_id)
+                await self._work(leg_id)
+                break
             await asyncio.sleep(AGAIN_SECONDS)
