@@ -16,6 +16,7 @@ import pytest
 
 from agent_core.screen.ocr import use_threads
 from bot.start import COLLECT_AFTER
+from tests.support import tiers
 from tests.support.days import day, due
 
 use_threads(1)  # the workers share few cores: a screen takes a third less of them
@@ -40,6 +41,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "rotating(parts): each day another part of the cases; all come round in so many days"
     )
+    for name, needs in tiers.MARKS.items():
+        config.addinivalue_line("markers", f"{name}: {needs}")
+    config.pluginmanager.register(tiers.Guard())
     if not hasattr(config, "workerinput"):
         os.environ.setdefault("TEST_DAY", str(datetime.now(UTC).timetuple().tm_yday))  # the same for every worker
         os.environ.setdefault("MALLOC_ARENA_MAX", "1")
@@ -57,8 +61,12 @@ def pytest_collection_finish() -> None:
     atexit.register(gc.freeze)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the cases of a test that are not today's turn, as its mark ``rotating(parts)`` says."""
+    """Mark each test by what it needs, and leave out the cases that are not today's turn (``rotating(parts)``)."""
+    for item in items:
+        for tier in tiers.tiers_of(item) - {mark.name for mark in item.iter_markers()}:
+            item.add_marker(tier)
     today = day()
     if today is None or any("[" in name for name in config.args):
         return
@@ -72,8 +80,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=[item for item, now in turns if not now])
 
 
-def pytest_xdist_auto_num_workers() -> int | None:
-    """One more than cores: tests wait for adb, for pictures and for other processes. None: its own variable says."""
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """One more than cores: tests wait for adb, for pictures and for other processes. None: its own variable says.
+
+    Units wait for nothing, and each worker loads all tests for itself.
+    """
     if os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS"):
         return None
-    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores if config.option.markexpr == tiers.UNIT else cores + 1

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -24,6 +25,9 @@ esac
 """
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+
+
+FILES = ("pyproject.toml", "constraints.txt", "constraints-build.txt", "constraints-dev.txt")
 
 
 def make(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -58,7 +62,7 @@ def test_it_speaks_the_language_that_phonedesk_speaks(
     said = make("help", **environment).stdout
     assert bool(re.search("[\u4e00-\u9fff]", said)) is (system_language() == "zh")
     assert [line.split()[1] for line in said.splitlines()] == [
-        "setup", "lock", "wheel", "demo", "test", "check", "eval",
+        "setup", "lock", "wheel", "demo", "unit", "test", "check", "eval",
     ]  # fmt: skip
     chosen = make("help", **environment, PHONEDESK_LANG="en").stdout
     assert chosen.startswith("make setup   install")
@@ -66,7 +70,7 @@ def test_it_speaks_the_language_that_phonedesk_speaks(
 
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_a_download_that_fails_says_what_to_look_at(tmp_path: Path, lang: str) -> None:
-    for name in ("pyproject.toml", "constraints.txt", "constraints-dev.txt"):
+    for name in FILES:
         (tmp_path / name).touch()
     python = tmp_path / "python"
     python.write_text(PYTHON)
@@ -81,6 +85,15 @@ def test_a_download_that_fails_says_what_to_look_at(tmp_path: Path, lang: str) -
     without = make("-C", str(tmp_path), "setup", f"PYTHON={python}", PHONEDESK_LANG=lang).stderr
     assert ("no proxy is set" if lang == "en" else "没有设置代理") in without
     assert not (tmp_path / ".venv/.installed").exists()
+
+
+@pytest.mark.parametrize("target", ["setup", "demo", "eval", "wheel", "unit", "test", "check"])
+def test_tools_for_tests_are_installed_by_what_needs_them(tmp_path: Path, target: str) -> None:
+    for name in FILES:
+        (tmp_path / name).touch()
+    planned = make("-C", str(tmp_path), "--dry-run", target, f"PYTHON={sys.executable}").stdout
+    assert "-r constraints.txt -r constraints-build.txt" in planned
+    assert ("-r constraints-dev.txt" in planned) is (target in {"unit", "test", "check"})
 
 
 def test_git_leaves_alone_what_the_docs_have_people_make(tmp_path: Path) -> None:

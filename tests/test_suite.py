@@ -3,10 +3,28 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
+# What takes long to load, or opens what a pure test has no use for.
+HEAVY = {
+    *("numpy", "cv2", "onnxruntime", "rapidocr"),
+    *("aiogram", "aiohttp", "telegram", "httpx", "httpx2", "mcp", "openai", "agents"),
+    *("adbutils", "aiosqlite", "asyncpg", "dbos", "openpyxl", "typer"),
+    *("simulator.phone.phone", "simulator.telegram", "bot.app", "bot.desk.desk"),
+    *("tests.support.adb", "tests.support.lab", "tests.support.stage"),
+}
+COLLECT = """
+import sys, pytest
+code = pytest.main(["--collect-only", "-q", "-q", "-n", "0", "-p", "no:cacheprovider", sys.argv[1]])
+print(*sorted(sys.modules), file=sys.stderr)
+sys.exit(code)
+"""
 
 
 def imported(path: Path) -> set[str]:
@@ -33,3 +51,23 @@ def test_no_file_imports_a_test_module() -> None:
     }
     assert len(modules) > 300
     assert sorted(wrong) == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "tests/agent_core/gate/test_safety.py",
+        "tests/agent_core/test_tasks.py",
+        "tests/bot/chat/test_texts.py",
+        "tests/knowledge/test_grounding.py",
+        "tests/scheduler/test_times.py",
+    ],
+)
+def test_a_pure_test_begins_without_loading_the_lab(path: str) -> None:
+    """One test of a rule begins within a second or so; a conftest that imports the lab makes it five."""
+    command = [sys.executable, "-c", COLLECT, path]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    loaded = set(done.stderr.split())
+    assert "agent_core" in loaded
+    assert sorted(loaded & HEAVY) == []

@@ -35,6 +35,8 @@ from tests.agent_core.stories import (
     topic_of,
 )
 
+pytestmark = pytest.mark.slow
+
 FINISHED = "我觉得可以了"  # the model's own word
 REPLIES = (
     'do(action="Launch", app="QQ")',

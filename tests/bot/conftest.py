@@ -1,13 +1,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import structlog
 
 from bot import logs
 from bot.terminal.language import speak
+
+if TYPE_CHECKING:
+    from tests.support.shop import Shop
 
 
 @pytest.fixture(autouse=True)
@@ -23,3 +28,22 @@ def process_as_it_was() -> Iterator[None]:
     logs._known.clear()
     logs._known.update(known)
     structlog.reset_defaults()
+
+
+@pytest.fixture
+async def url(tmp_path: Path) -> str:
+    """The URL of an empty, migrated database."""
+    from tests.support.database import empty_sqlite
+
+    return await empty_sqlite(tmp_path / "desk.db")
+
+
+@pytest.fixture
+async def shop(url: str) -> AsyncIterator[Shop]:
+    """A desk over a real database."""
+    from tests.support.clock import Clock
+    from tests.support.shop import make_shop
+
+    made = await make_shop(url, Clock())
+    yield made
+    await made.db.close()

@@ -97,6 +97,7 @@ def name_of(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
+@pytest.mark.slow
 def test_whatever_people_are_told_of_has_a_text_in_each_language_and_its_values() -> None:
     """No error that a person sees is told in another language, as one without a key would be."""
     without, unknown, unfilled = [], [], []

@@ -81,6 +81,7 @@ async def test_the_embedded_one_is_a_file(tmp_path: Path) -> None:
         assert await at.knowledge(False) == ""
 
 
+@pytest.mark.device
 async def test_phones_by_the_list_of_adb() -> None:
     async with demo_world() as world, open_core(world.settings) as core:
         at = Health(core)

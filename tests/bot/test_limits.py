@@ -33,7 +33,7 @@ from storage.events import Events
 from storage.leases import Leases
 from storage.runs import NewRun, Runs
 from storage.spending import Spending, Used
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 from tests.support.database import empty_sqlite
 from tests.support.lab import People
 from tests.support.model_server import ScriptedModel
@@ -147,6 +147,7 @@ async def test_a_chooser_that_may_not_be_asked_leaves_it_to_a_person(dbs: tuple[
         await chooser.close()
 
 
+@pytest.mark.device
 async def test_a_run_with_a_budget_on_a_fallback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first model refuses the key, so the demo's answers; at its limit the run asks; the day's ends the next."""
     monkeypatch.chdir(tmp_path)

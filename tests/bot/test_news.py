@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from zoneinfo import ZoneInfo
 
+import pytest
 import sqlalchemy as sa
 
 from agent_core.ports import AnswerEvent, Event, ReplyState
@@ -49,6 +50,7 @@ def _told_of_themselves(chat: Chat, times: int) -> bool:
     return len(chat.saying("语言：")) == times
 
 
+@pytest.mark.device
 async def test_a_digest_that_was_missed_goes_out_once() -> None:
     due = datetime.now(ZoneInfo(ZONE)) - timedelta(hours=1)
     async with FakeTelegram() as tg, demo_world() as world:

@@ -41,6 +41,7 @@ async def scraped(running: Server) -> Samples:
         return samples(await answer.read())
 
 
+@pytest.mark.device
 async def test_a_run_in_figures_and_lines_and_the_next_one_with_another_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,6 +31,8 @@ from storage.leases import Leases
 from storage.runs import Runs
 from tests.support.adb import adb_server
 
+pytestmark = pytest.mark.device
+
 TASK = "QQ回复联系人11"
 
 

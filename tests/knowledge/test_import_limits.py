@@ -240,6 +240,7 @@ def test_each_sheet_is_read_to_its_end() -> None:
 # What is planned is bounded, too
 
 
+@pytest.mark.slow
 def test_a_chain_of_renamed_entries_is_not_followed_without_end() -> None:
     def renamed(count: int) -> tuple[list[Entry], list[Draft]]:
         entries = [Entry(id=f"e{n}", question=f"第{n}个问题", answer="x") for n in range(count + 1)]

@@ -22,7 +22,7 @@ from tests.near_misses.turned import by_hand, made, passages
 
 LEAST_SENT = 0.5  # of the fair paraphrases, with a chooser that knows all
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 
 class TakesTheFirst:

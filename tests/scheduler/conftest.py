@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from storage.engine import Database
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 from tests.support.database import empty_sqlite
 
 

@@ -13,7 +13,7 @@ from storage.engine import Database
 from storage.events import Events
 from storage.runs import NewRun, Runs
 from storage.watched import Watched
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 
 TIMES = AlertTimes(after=timedelta(minutes=5), poll=timedelta(minutes=10))
 

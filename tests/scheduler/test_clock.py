@@ -14,7 +14,7 @@ from storage.engine import Database
 from storage.events import Events
 from storage.runs import RunRow, Runs
 from storage.schedules import NewSchedule, ScheduleRow, Schedules
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from storage.engine import Database
 from storage.events import EventRow, Events
 from storage.questions import OPEN, QuestionRow, Questions
 from storage.runs import NewRun, Runs
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 
 NOWHERE = Situation(None, Window(None), (1080, 2400), GateState())
 TIMES = QuestionTimes(deadline=240, remind=30, escalate=60)
@@ -187,6 +187,7 @@ async def test_answer_and_deadline_at_once_end_it_once(db: Database, other_db: D
     assert len(await told(db, "closed")) == 1
 
 
+@pytest.mark.slow
 async def test_three_reminders_each_after_twice_the_time(db: Database, clock: Clock) -> None:
     question_id = await waiting(db, times=QuestionTimes(deadline=0, remind=30))
     numbers: dict[int, int] = {}

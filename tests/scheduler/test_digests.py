@@ -18,7 +18,7 @@ from scheduler.times.quiet import Quiet, quiet_of
 from storage.engine import Database
 from storage.events import Events
 from storage.tables import digests
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 
 SHANGHAI, BERLIN = ZoneInfo("Asia/Shanghai"), ZoneInfo("Europe/Berlin")
 CHAT = {"channel": "telegram", "chat_id": "7", "thread_id": "", "kind": "private"}

@@ -22,7 +22,7 @@ from storage.events import Events
 from storage.hosts import FAILED, Hosts
 from storage.leases import LEASE_SECONDS, Leases
 from storage.runs import NewRun, RunRow, Runs
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 from tests.support.queue import LocalQueue
 
 SOON = 10.0
@@ -296,6 +296,7 @@ async def test_without_adb_a_host_has_no_phones_and_does_not_end(db: Database) -
     assert await host.look() == []
 
 
+@pytest.mark.slow
 async def test_pictures_of_phones_for_other_processes(db: Database) -> None:
     made = Machine(db, "a", ("S1", "dark", "broken", "slow"))
     made.host._look_seconds = made.host._answer_seconds = 0.01

@@ -26,7 +26,7 @@ from storage.retention import KEPT, PRUNED
 from storage.runs import NewRun, Runs
 from storage.tables import audit, events, metadata, outbox, pictures, requests, runs
 from storage.trajectories import Trajectories
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 
 KEEP = timedelta(days=30)
 
@@ -108,6 +108,7 @@ async def test_what_is_still_needed_stays(db: Database, clock: Clock) -> None:
     assert len(await Audit(db).seen(["telegram:1"])) == 1
 
 
+@pytest.mark.slow
 async def test_a_year_of_rows_shrinks(tmp_path: Path, clock: Clock) -> None:
     """Everything that grows, a year of it: rows and file."""
     file = tmp_path / "desk.sqlite3"

@@ -27,7 +27,7 @@ from storage.runs import Runs
 from storage.schedules import NewSchedule, Schedules
 from tests.scheduler.steps import SOON, desk, steps_once
 from tests.storage import postgres
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 from tests.support.database import empty_sqlite
 
 
@@ -171,6 +171,7 @@ class Disk:
         self._most = None
 
 
+@pytest.mark.slow
 async def test_a_full_disk(tmp_path: Path) -> None:
     """Nothing half is written; what was in the midst goes on when there is room again."""
     db = Database(await empty_sqlite(tmp_path / "desk.db"))
@@ -206,6 +207,7 @@ async def test_a_full_disk(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("jump", [timedelta(days=1), timedelta(hours=-1)], ids=["a day on", "an hour back"])
+@pytest.mark.slow
 async def test_a_run_goes_on_through_a_jump_of_the_clock(db: Database, clock: Clock, jump: timedelta) -> None:
     async with desk(db, lease_seconds=LEASE_SECONDS) as at:
         first = await at.service.submit("task", serial="S1")
@@ -255,6 +257,7 @@ async def test_ticks_are_neither_doubled_nor_lost_by_a_clock_that_was_put_back(d
     assert len(planned) == len(set(planned)) == 2
 
 
+@pytest.mark.slow
 async def test_a_night_of_downtime(tmp_path: Path, clock: Clock) -> None:
     """Ended in the evening, started in the morning: the run that was cut, the line, a question, a message, a tick."""
     url = await empty_sqlite(tmp_path / "desk.db")

@@ -33,7 +33,7 @@ from storage.ledger import StoredLedger
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from storage.sweeps import Place, Sweeps
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 
 KEY = MessageKey("a", "qq", "11", "f1")
 QUESTION = Question(id="q1", kind=QuestionKind.INTERACT, choices=[Choice(value="x")], free_text=True)

@@ -31,7 +31,7 @@ from tests.agent_core.delivery.paper_desk import Store
 from tests.agent_core.paper import Clock as PaperClock
 from tests.agent_core.paper import Flaws, PaperPhone
 from tests.agent_core.stories import SETTINGS, PaperModel
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 from tests.support.queue import LocalQueue
 
 PHONE = "phone-1"

@@ -24,7 +24,7 @@ from storage.questions import Questions
 from storage.runs import Runs
 from storage.tables import runs as runs_table
 from tests.scheduler.one_process import PHONE, SOON, Desk, desk
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 from tests.support.queue import LocalQueue
 
 

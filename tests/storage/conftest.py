@@ -5,31 +5,20 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import asyncpg  # type: ignore[import-untyped]  # has no types
 import pytest
 
 from storage.engine import Database
 from tests.storage import postgres
+from tests.support.clock import Clock
 from tests.support.database import empty_sqlite
-
-
-class Clock:
-    """A time that stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.time = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.time
-
-    def move(self, **delta: float) -> None:
-        self.time += timedelta(**delta)
+from tests.support.tiers import POSTGRES
 
 
 async def _command(folder: Path, statement: str) -> None:
+    import asyncpg  # type: ignore[import-untyped]  # has no types
+
     connection = await asyncpg.connect(host=str(folder), user="postgres", database="postgres")
     try:
         await connection.execute(statement)
@@ -59,7 +48,7 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", POSTGRES])
 def socket_folder(request: pytest.FixtureRequest) -> Path | None:
     """Where PostgreSQL listens; None for a test over SQLite."""
     if request.param == "sqlite":

@@ -13,7 +13,7 @@ from storage.answers import AnswerFilter, Answers
 from storage.engine import Database
 from storage.events import Events
 from storage.runs import NewRun, Runs
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 
 RECORDS = [Record("k1", "七天内可退。", score=0.91)]
 KEPT = [{**asdict(record), "aliases": []} for record in RECORDS]  # as JSON has them

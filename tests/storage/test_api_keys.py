@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from storage.api_keys import ApiKeys, NameTaken, hash_of
 from storage.engine import Database
 from storage.tables import api_keys
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 
 
 async def test_a_key_is_known_by_its_hash_alone_until_it_is_removed(db: Database, clock: Clock) -> None:

@@ -13,7 +13,7 @@ from storage.outbox import OutboxTable
 from storage.runs import NewRun, Runs
 from storage.spending import Spending, Used
 from storage.tables import answers, inbox, schedules
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 
 
 async def test_an_empty_database_is_all_zeros(db: Database) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from storage.contacts import Contacts, ContactThere, NewContact
 from storage.engine import Database
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 
 
 async def test_add_edit_remove(db: Database, clock: Clock) -> None:

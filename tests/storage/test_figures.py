@@ -16,7 +16,7 @@ from storage.figures import Figures, ModelUsage, Span, Usage
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from storage.watched import Watched
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 
 AFTER, GAP = timedelta(minutes=5), timedelta(minutes=30)
 

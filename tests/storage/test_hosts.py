@@ -18,7 +18,7 @@ from storage.hosts import DONE, DRAINING, ENDED, GONE, HostPhone, Hosts
 from storage.leases import LEASE_SECONDS, Leases
 from storage.runs import NewRun, RunRow, Runs
 from storage.tables import runs as runs_table
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 
 TTL = timedelta(seconds=LEASE_SECONDS)
 

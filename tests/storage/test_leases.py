@@ -4,7 +4,7 @@ import asyncio
 
 from storage.engine import Database
 from storage.leases import Leases
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 
 
 async def test_one_of_many_gets_the_phone(db: Database, other_db: Database) -> None:

@@ -17,7 +17,7 @@ from storage.legs import hold_turn
 from storage.questions import Questions
 from storage.runs import NewRun, RunRow, Runs
 from storage.tries import MOST_TRIES
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 
 PHONE = "phone-1"
 TTL = timedelta(seconds=30)

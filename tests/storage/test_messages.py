@@ -13,7 +13,7 @@ from storage.inbox import InboxTable
 from storage.outbox import OutboxTable
 from storage.people import Audit, People
 from storage.retention import Retention
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 
 
 async def test_consumers_read_on_from_where_they_were(db: Database, other_db: Database) -> None:

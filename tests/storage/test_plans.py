@@ -10,7 +10,7 @@ from storage.plans import Conversations, Plans, PlanUnderWay
 from storage.questions import Questions
 from storage.retention import Retention
 from storage.runs import FAILED, PLAN, PLAN_PART, RUNNING, NewRun, Runs
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 
 LEASE = timedelta(seconds=30)
 

@@ -14,7 +14,7 @@ from storage.runs import NewRun, RunRow, Runs
 from storage.schedules import NewSchedule, Schedules, Tick
 from storage.tables import questions as questions_table
 from storage.tables import runs as runs_table
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 
 PHONE = "phone-1"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 import sqlalchemy as sa
 
 from storage import engine
@@ -14,6 +15,7 @@ from storage.tables import consumers
 SOON = 4.0  # seconds: less than a look without a signal takes (``MISSED_SECONDS``)
 
 
+@pytest.mark.slow
 async def test_a_change_of_another_process_gives_every_signal(db: Database, other_db: Database) -> None:
     first = db.signal("runs").waiter()
     await first.wait(engine.PULSE_SECONDS / 10)  # from now on it is looked at; the first look gives every signal
@@ -23,6 +25,7 @@ async def test_a_change_of_another_process_gives_every_signal(db: Database, othe
     assert await asyncio.gather(*(waiter.wait(SOON) for waiter in waiters)) == [True, True]
 
 
+@pytest.mark.slow
 async def test_a_change_of_another_process_is_seen_though_we_write_ourselves(db: Database, other_db: Database) -> None:
     """Ours waits for the other one to commit, and commits at once behind it."""
     await db.signal("runs").waiter().wait(0.01)
@@ -36,6 +39,7 @@ async def test_a_change_of_another_process_is_seen_though_we_write_ourselves(db:
     assert await waiter.wait(SOON)
 
 
+@pytest.mark.slow
 async def test_our_own_changes_in_a_file_wake_nobody_else(db: Database) -> None:
     if not db.is_sqlite:
         return  # a server's transactions are not told apart

@@ -19,7 +19,7 @@ from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from storage.schedules import NewSchedule, Schedules, Tick
 from storage.sweeps import NewSweep, NewSwept, Place, Sweeps
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 
 PLACE = Place("P1", "qq")
 LOOKED = NewSweep(PLACE, "read", contacts=3, calls=2, memory={"picture": "x"}, waiting=("a", "b"), seen=("c",))

@@ -11,7 +11,7 @@ from storage.engine import Database
 from storage.retention import Retention
 from storage.runs import NewRun, Runs
 from storage.trajectories import Trajectories
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 
 PICTURE = b"\xff\xd8 a screen"
 

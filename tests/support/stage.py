@@ -31,7 +31,7 @@ from storage.engine import Database
 from storage.people import People
 from storage.phones import Phones
 from storage.runs import ACTIVE, RUNNING, Runs
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 from tests.support.database import empty_sqlite
 
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)

@@ -1,15 +1,19 @@
+"""A stand-in server of Telegram, a bot that speaks to it, and a person there."""
+
 from __future__ import annotations
 
 import io
 from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 import structlog
 from PIL import Image
-from telegram import Bot
-from telegram.request import HTTPXRequest
 
-from simulator.telegram import FakeTelegram, FakeUser
+if TYPE_CHECKING:
+    from telegram import Bot
+
+    from simulator.telegram import FakeTelegram, FakeUser
 
 
 def picture(width: int = 60, height: int = 120, colour: str = "white", kind: str = "JPEG") -> bytes:
@@ -28,12 +32,17 @@ def plain_logs() -> Iterator[None]:
 
 @pytest.fixture
 async def tg() -> AsyncIterator[FakeTelegram]:
+    from simulator.telegram import FakeTelegram
+
     async with FakeTelegram() as server:
         yield server
 
 
 @pytest.fixture
 async def bot(tg: FakeTelegram) -> AsyncIterator[Bot]:
+    from telegram import Bot
+    from telegram.request import HTTPXRequest
+
     client = Bot(
         tg.token,
         base_url=tg.url,

@@ -239,6 +239,7 @@ SITUATIONS = st.builds(
 
 @settings(max_examples=1500, deadline=None)
 @given(ACTIONS, SITUATIONS)
+@pytest.mark.slow
 def test_what_must_hold_for_every_proposal(action: Action, where: Situation) -> None:
     done = judge(action, where).action
     if not where.gate.knowledge_done:
@@ -344,6 +345,7 @@ def test_a_swipe_that_stands_on_the_ai_or_on_a_link_opens_it() -> None:
     ),
     st.sampled_from([(), at("发送", 1900), at("转账"), at("问AI"), at("表情")]),
 )
+@pytest.mark.slow
 def test_a_swipe_that_stands_still_may_do_what_a_tap_there_may(
     start: tuple[int, int],
     way: tuple[int, int],

@@ -17,7 +17,7 @@ from bot.cli import app
 from simulator.phone.phone import VirtualPhone
 from simulator.phone.server import RunningPhone
 
-pytestmark = pytest.mark.rotating(parts=2)
+pytestmark = [pytest.mark.rotating(parts=2), pytest.mark.device]
 
 
 @pytest.mark.parametrize(

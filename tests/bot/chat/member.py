@@ -10,7 +10,7 @@ from bot.chat.conversation import Conversation, Incoming, Person, Said
 from bot.desk.actors import Actor, ChatRef, MessageRef, Role
 from bot.desk.people import new_code
 from storage.people import People
-from tests.bot.desk.conftest import Shop
+from tests.support.shop import Shop
 from tests.support.talker import shown
 
 

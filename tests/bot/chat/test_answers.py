@@ -22,7 +22,7 @@ from scheduler.runs.store import StoredRuns
 from storage.answers import Answers
 from storage.runs import NewRun, Runs
 from tests.bot.chat.member import Member, member
-from tests.bot.desk.conftest import PHONE, Shop
+from tests.support.shop import PHONE, Shop
 
 SENT = AnswerEvent(
     1, "qq", "11", "怎么退货？", ReplyState.SENT, "退货",

@@ -8,7 +8,7 @@ from bot.chat.contacts import Asking, read_asking
 from bot.desk.actors import Role
 from bot.desk.views import ContactView
 from tests.bot.chat.member import Member, member
-from tests.bot.desk.conftest import Shop
+from tests.support.shop import Shop
 
 
 @pytest.fixture

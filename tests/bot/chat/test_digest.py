@@ -20,8 +20,8 @@ from bot.desk.digest_views import AlertView, Bar, DigestSetting, DigestView, Mod
 from bot.telegram.lengths import units
 from bot.telegram.render import MAX_CAPTION, to_html
 from tests.bot.chat.member import Member, member
-from tests.bot.desk.conftest import Shop
 from tests.bot.desk.day import Day, at, day
+from tests.support.shop import Shop
 
 __all__ = ["day"]  # a fixture
 

@@ -14,7 +14,7 @@ from bot.desk.actors import Actor, Role, role_denied
 from knowledge.importing import limits
 from knowledge.importing.limits import Limit
 from tests.bot.chat.member import Member, member
-from tests.bot.desk.conftest import Shop
+from tests.support.shop import Shop
 
 RAISED = {"BadRequest", "NotFound", "AccessDenied", "RateLimited", "StillLimited", "DoubleEntry"}
 SENTENCE = re.compile(r"[A-Za-z']+(?:,? [A-Za-z']+){2,}")

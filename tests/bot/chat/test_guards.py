@@ -16,7 +16,7 @@ from bot.desk.pairing import NOTED_OF_ONE, WRONG_OF_ONE
 from storage.people import Audit, People
 from storage.runs import NewRun, Runs
 from tests.bot.chat.member import member
-from tests.bot.desk.conftest import CHAT, PHONE, Shop
+from tests.support.shop import CHAT, PHONE, Shop
 from tests.support.stage import Stage
 from tests.support.talker import Talker, shown, talker
 

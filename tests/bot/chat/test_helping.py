@@ -16,7 +16,7 @@ from bot.desk.actors import Actor, ChatRef, Role
 from bot.desk.desk import Desk
 from bot.telegram.menu import listed
 from knowledge.embedded import EmbeddedKnowledge
-from tests.bot.desk.conftest import Shop
+from tests.support.shop import Shop
 from tests.support.talker import shown
 
 ALL = [(name, role, lang) for name in commands.COMMANDS for role in Role for lang in LANGUAGES]
@@ -87,6 +87,7 @@ async def test_each_command_is_told_with_what_this_role_may_do(shop: Shop, desk:
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 @pytest.mark.parametrize("role", Role)
+@pytest.mark.slow
 async def test_no_example_is_refused_and_each_is_understood(shop: Shop, desk: Desk, role: Role, lang: Lang) -> None:
     who, words = await asker(shop, desk, role, lang), texts(lang)
     denied = words.find("errors.role_denied", "").split("\n")[0]

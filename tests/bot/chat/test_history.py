@@ -15,8 +15,8 @@ from storage.events import Events
 from storage.retention import Retention
 from storage.runs import NewRun, Runs
 from tests.bot.chat.member import Member, member
-from tests.bot.desk.conftest import Shop
 from tests.bot.desk.past import past_run, screen
+from tests.support.shop import Shop
 
 
 @pytest.fixture
@@ -139,6 +139,7 @@ async def test_a_run_without_pictures(shop: Shop, viewer: Member) -> None:
     assert card.animation is None
 
 
+@pytest.mark.slow
 async def test_the_film_and_what_is_not_in_it(shop: Shop) -> None:
     run_id = await past_run(shop.db, steps=70, size=(27, 60))
     card = await film_card(shop.desk.history, FilmOrder(run_id, "gif", "en"))

@@ -26,7 +26,7 @@ from knowledge.importing.plan import Change, ImportPlan
 from storage.knowledge_index import KnowledgeIndex
 from storage.people import People
 from tests.bot.chat.sender import Drawer, Sender
-from tests.bot.desk.conftest import Shop
+from tests.support.shop import Shop
 
 SHEET = "问题,答案\n怎么退货,十五天内可退\n几天发货,当天发货\n,没有问题\n".encode()
 

@@ -17,7 +17,7 @@ from bot.desk.pairing import Pace
 from storage.people import Audit
 from storage.runs import NewRun, Runs
 from tests.bot.chat.member import Member, member
-from tests.bot.desk.conftest import PHONE, Shop
+from tests.support.shop import PHONE, Shop
 from tests.support.talker import shown
 
 GROUP = ChatRef("telegram", "-100", "", "group")

@@ -29,7 +29,7 @@ from storage.people import People
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from tests.bot.chat.sender import PRIVATE, Drawer, Sender
-from tests.bot.desk.conftest import PHONE, Shop
+from tests.support.shop import PHONE, Shop
 
 SHIP = Entry(id="ship", question="几天能发货", answer="两天内")
 RECORDS = (Record("ship", "两天内", "几天能发货", 0.6, source="embedded:ship"),)

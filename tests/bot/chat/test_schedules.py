@@ -17,7 +17,7 @@ from scheduler.clock import Clock
 from storage.events import Events
 from storage.runs import Runs
 from tests.bot.chat.member import member
-from tests.bot.desk.conftest import PHONE, Shop
+from tests.support.shop import PHONE, Shop
 from tests.support.talker import shown
 
 

@@ -159,6 +159,7 @@ OUTPUTS = [
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
+@pytest.mark.slow
 def test_what_commands_say_is_in_one_language(lang: Lang, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PHONEDESK_LANG", lang)
     found = []
@@ -172,6 +173,7 @@ def test_what_commands_say_is_in_one_language(lang: Lang, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 @pytest.mark.parametrize("dry_run", [False, True], ids=["run", "dry run"])
+@pytest.mark.device
 async def test_a_run_is_told_in_one_language(lang: Lang, dry_run: bool) -> None:
     console, words = Console(file=io.StringIO(), width=160, color_system=None), texts(lang)
     async with demo_world(lang=lang, observe={"ocr": "off"}) as world, open_core(world.settings) as core:

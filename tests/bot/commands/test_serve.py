@@ -63,6 +63,7 @@ async def until(console: Console, *words: str) -> str:
     return text_of(console)
 
 
+@pytest.mark.device
 async def test_without_a_token_it_says_what_works_and_then_what_happens() -> None:
     words = texts("zh")
     async with desk("zh") as (running, phone):

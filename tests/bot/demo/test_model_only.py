@@ -31,6 +31,7 @@ async def test_the_answer_is_delivered_and_seen() -> None:
     assert [reply.text for reply in session.replies] == sent["11"]
 
 
+@pytest.mark.device
 async def test_a_red_mark_is_seen_though_a_model_only_writes_down_words() -> None:
     async with demo_world(observe=PICTURES_ONLY) as world:
         world.phone.set_fault("send_fails", True)

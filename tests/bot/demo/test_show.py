@@ -53,6 +53,7 @@ def says(*lines: str | None) -> Callable[[], Awaitable[str | None]]:
     ],
     ids=["own words", "enter"],
 )
+@pytest.mark.device
 async def test_both_acts_without_a_schedule(tmp_path: Path, lines: list[str], seen: str) -> None:
     console, folder = printed(), tmp_path / "out"
     assert await show(console, folder, lang="en", read=says(*lines), tick="")
@@ -70,6 +71,7 @@ async def test_both_acts_without_a_schedule(tmp_path: Path, lines: list[str], se
     assert len(list(folder.glob("demo-*.jpg"))) > 5
 
 
+@pytest.mark.device
 async def test_the_third_act_is_a_tick_that_starts_one_run() -> None:
     """The test is the clock: it takes the tick that the minute would bring."""
     async with stage(printed(), None, "zh", says()) as on:
@@ -103,6 +105,7 @@ async def test_what_does_not_come_is_told() -> None:
 
 
 @pytest.mark.parametrize("lang", ["zh", "en"])
+@pytest.mark.device
 async def test_the_whole_demo_fits_a_screen_and_says_what_to_type_next(lang: Lang, tmp_path: Path) -> None:
     """24 rows of 80 columns, with the line of the start, the typed answer and the third act's five rows."""
     console = Console(file=io.StringIO(), width=80, color_system=None)

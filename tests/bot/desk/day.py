@@ -12,7 +12,7 @@ from agent_core.ports import AnswerEvent, Event, ReplyState
 from scheduler.runs.store import StoredRuns
 from storage.events import Events
 from storage.runs import NewRun, Runs
-from tests.bot.desk.conftest import Shop
+from tests.support.shop import Shop
 
 ZONE = ZoneInfo("Asia/Shanghai")
 

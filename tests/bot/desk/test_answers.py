@@ -18,7 +18,7 @@ from scheduler.runs.store import StoredRuns
 from storage.answers import Answers
 from storage.people import Audit
 from storage.runs import NewRun, Runs
-from tests.bot.desk.conftest import PHONE, Shop
+from tests.support.shop import PHONE, Shop
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 RECORD = Record("r7", "七天内可退", "退货", 0.91, sure=True, source="embedded:r7")

@@ -9,7 +9,7 @@ import pytest
 
 from bot.desk.actors import AccessDenied, BadRequest, NotFound, Role
 from bot.desk.views import ContactView
-from tests.bot.desk.conftest import Shop
+from tests.support.shop import Shop
 
 ELEVEN = ContactView("qq", "11", "", "12345678", ("老客户",), "n")
 

@@ -10,8 +10,8 @@ from PIL import Image
 from bot.desk.actors import NotFound, Role
 from bot.desk.views import EventView
 from storage.events import Events
-from tests.bot.desk.conftest import CHAT, PHONE, Shop, make_shop
 from tests.support.lab import lab
+from tests.support.shop import CHAT, PHONE, Shop, make_shop
 
 
 async def read(shop: Shop, consumer: str, count: int) -> list[EventView]:

@@ -17,8 +17,8 @@ from scheduler.jobs.digests import DigestWatch, digest_times
 from scheduler.times.quiet import quiet_of
 from storage.events import Events
 from storage.watched import Watched
-from tests.bot.desk.conftest import CHAT, Shop
 from tests.bot.desk.day import ZONE, Day, at, day
+from tests.support.shop import CHAT, Shop
 
 __all__ = ["day"]  # a fixture
 

@@ -11,8 +11,8 @@ from bot.desk.views import RunStatus
 from storage.events import Events
 from storage.retention import Retention
 from storage.runs import NewRun, Runs
-from tests.bot.desk.conftest import Shop
 from tests.bot.desk.past import past_run, screen
+from tests.support.shop import Shop
 
 
 async def test_the_newest_first_with_all_that_a_list_shows(shop: Shop) -> None:

@@ -15,7 +15,7 @@ from bot.chat.texts import texts
 from bot.desk.actors import BadRequest, Role
 from storage.hosts import Hosts
 from storage.leases import LEASE_SECONDS
-from tests.bot.desk.conftest import CHAT, PHONE, Shop
+from tests.support.shop import CHAT, PHONE, Shop
 
 
 async def a_host(shop: Shop, **states: str) -> Hosts:

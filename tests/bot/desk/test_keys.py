@@ -10,7 +10,7 @@ from bot.desk.keys import DeskKeys
 from bot.web.keys import actor_of_key
 from storage.api_keys import ApiKeys
 from storage.people import Audit
-from tests.bot.desk.conftest import Shop
+from tests.support.shop import Shop
 
 
 async def test_a_key_is_an_actor_with_its_role_and_its_phones(shop: Shop) -> None:

@@ -17,7 +17,7 @@ from bot.desk.knowledge_views import EntryText, KnowledgeFile
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry
 from storage.people import Audit
-from tests.bot.desk.conftest import Shop
+from tests.support.shop import Shop
 
 RETURN = EntryText("怎么退货", "七天内可退", ("能退吗",), ("售后",))
 SHEET = KnowledgeFile("faq.csv", "问题,答案\n怎么退货,十五天内可退\n几天发货,当天发货\n".encode())

@@ -11,7 +11,7 @@ from bot.desk.actors import AccessDenied, Actor, ChatRef, Role
 from bot.desk.pairing import WRONG_OF_ALL, WRONG_OF_ONE
 from bot.desk.people import CODE_ALPHABET, CODE_LENGTH, new_code
 from storage.people import Audit
-from tests.bot.desk.conftest import CHAT, Shop, make_shop
+from tests.support.shop import CHAT, Shop, make_shop
 
 PRIVATE = ChatRef("telegram", "9")
 

@@ -11,7 +11,7 @@ from scheduler.jobs.deadlines import QuestionTimes
 from scheduler.runs.human import StoredHuman
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
-from tests.bot.desk.conftest import CHAT, PHONE, QUESTION, Shop
+from tests.support.shop import CHAT, PHONE, QUESTION, Shop
 
 CLOSED = QUESTION.model_copy(update={"id": "q2", "free_text": False})
 

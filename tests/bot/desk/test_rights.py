@@ -29,7 +29,7 @@ from storage.ids import new_id
 from storage.people import Audit
 from storage.runs import NewRun, Runs
 from storage.schedules import NewSchedule, Schedules
-from tests.bot.desk.conftest import CHAT, PHONE, QUESTION, Shop
+from tests.support.shop import CHAT, PHONE, QUESTION, Shop
 
 OTHER = "127.0.0.1:16002"
 ELSEWHERE = ChatRef("telegram", "78", "5", "group")

@@ -18,7 +18,7 @@ from scheduler.runs.human import StoredHuman
 from storage.leases import Leases
 from storage.phones import Phones
 from storage.runs import NewRun, Runs
-from tests.bot.desk.conftest import CHAT, PHONE, Shop
+from tests.support.shop import CHAT, PHONE, Shop
 
 
 async def test_a_run_is_queued_with_all_that_was_asked(shop: Shop) -> None:

@@ -13,7 +13,7 @@ from bot.desk.schedules_views import ScheduleWish
 from bot.desk.views import RunStatus
 from scheduler.clock import Clock
 from storage.runs import Runs
-from tests.bot.desk.conftest import CHAT, PHONE, Shop
+from tests.support.shop import CHAT, PHONE, Shop
 
 TASK = "QQ回复联系人11"
 

@@ -20,7 +20,7 @@ from storage.events import Events
 from storage.ledger import StoredLedger
 from storage.runs import NewRun, Runs
 from storage.sweeps import NewSweep, NewSwept, Place, Sweeps
-from tests.bot.desk.conftest import CHAT, PHONE, QUESTION, Shop
+from tests.support.shop import CHAT, PHONE, QUESTION, Shop
 
 PLACE = Place(PHONE, "qq")
 

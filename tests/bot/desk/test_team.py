@@ -13,7 +13,7 @@ from bot.desk.desk import Desk
 from bot.desk.pairing import WRONG_OF_ONE
 from bot.desk.people import new_code, plain_name
 from storage.people import Audit, People
-from tests.bot.desk.conftest import CHAT, PHONE, Shop
+from tests.support.shop import CHAT, PHONE, Shop
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from scheduler.watches.order import sweep_of
 from storage.contacts import Contacts, NewContact
 from storage.runs import Runs
 from storage.schedules import Schedules
-from tests.bot.desk.conftest import CHAT, PHONE, Shop
+from tests.support.shop import CHAT, PHONE, Shop
 
 TASK = "盯着 11 #vip"
 QUIET = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -129,6 +129,7 @@ def test_nothing_to_run_is_bad_use(args: list[str], words: str) -> None:
     assert words in told
 
 
+@pytest.mark.device
 def test_the_demo_takes_the_same_files() -> None:
     write("good")
     args = ["demo", "--headless", "--json", "--task", "QQ回复联系人11", "--scenario", "cases/good.toml"]

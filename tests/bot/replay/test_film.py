@@ -99,6 +99,7 @@ def test_too_many_pictures_are_thinned_out() -> None:
     assert not {"1", "25"} & set(film.left_out)
 
 
+@pytest.mark.slow
 def test_a_film_that_is_too_large_shrinks_then_loses_pictures() -> None:
     whole = made(shots(12, noise))
     smaller = made(shots(12, noise), most_bytes=int(whole.total * 0.7))

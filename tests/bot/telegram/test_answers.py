@@ -29,12 +29,12 @@ async def run_that_replies(at: Shop) -> None:
     await Runs(at.db).end_leg(run_id, 1, status="succeeded", message="已回复")
 
 
-async def test_thumbs_on_the_outcome(shop: Shop) -> None:
-    owner = await shop.person(11, Role.OWNER)
-    async with shop.adapter():
+async def test_thumbs_on_the_outcome(tg_shop: Shop) -> None:
+    owner = await tg_shop.person(11, Role.OWNER)
+    async with tg_shop.adapter():
         await owner.send("/answers 未答")
         await owner.sees(lambda chat: chat.saying("没有知识库答不上的问题"))
-        await run_that_replies(shop)
+        await run_that_replies(tg_shop)
         card = await owner.sees(lambda chat: chat.saying("已完成")[-1])
         await owner.sees(lambda chat: card.buttons == [["👍", "👎"]])
         assert (await owner.tap(card, "👎")).text == "已评价：👎"
@@ -48,13 +48,13 @@ async def test_thumbs_on_the_outcome(shop: Shop) -> None:
         assert len(owner.chat.saying("已完成")) == 1
 
 
-async def test_pages_are_turned_in_place(shop: Shop) -> None:
-    owner = await shop.person(11, Role.OWNER)
-    store = StoredRuns(shop.db)
+async def test_pages_are_turned_in_place(tg_shop: Shop) -> None:
+    owner = await tg_shop.person(11, Role.OWNER)
+    store = StoredRuns(tg_shop.db)
     for number in range(1, 13):
         event = AnswerEvent(number, "qq", "12", f"能不能在手机壳上面刻字 {number}", ReplyState.SKIPPED)
         await store.event("r", Event("answer", event.data()), picture=picture())
-    async with shop.adapter():
+    async with tg_shop.adapter():
         await owner.send("/answers 未完成 能不能在手机壳上面刻字")  # too long for a button
         page = await owner.sees(lambda chat: chat.saying("共 12 条")[0])
         assert page.buttons == [["#12", "#11", "#10", "#9", "#8"], ["#7", "#6", "#5", "#4", "#3"], ["更早的 »"]]

@@ -23,11 +23,11 @@ def frames(gif: bytes | None) -> int:
         return int(getattr(image, "n_frames", 1))
 
 
-async def test_from_the_list_to_the_card_to_the_film(shop: Shop) -> None:
-    viewer = await shop.person(11, Role.VIEWER)
-    await past_run(shop.db, "打开设置", status="failed")
-    await past_run(shop.db, steps=4, sent={"11": "七天内可退"})
-    async with shop.adapter():
+async def test_from_the_list_to_the_card_to_the_film(tg_shop: Shop) -> None:
+    viewer = await tg_shop.person(11, Role.VIEWER)
+    await past_run(tg_shop.db, "打开设置", status="failed")
+    await past_run(tg_shop.db, steps=4, sent={"11": "七天内可退"})
+    async with tg_shop.adapter():
         await viewer.send("历史")
         listed = await viewer.sees(lambda chat: chat.saying("任务历史")[0])
         assert listed.buttons == [["#2", "#1"]]
@@ -54,24 +54,24 @@ async def test_from_the_list_to_the_card_to_the_film(shop: Shop) -> None:
         assert len(viewer.chat.saying("回放 #2")) == 1
 
 
-async def test_the_store_holds_no_film(shop: Shop) -> None:
-    viewer = await shop.person(11, Role.VIEWER)
-    await past_run(shop.db, steps=3)
-    async with shop.adapter():
+async def test_the_store_holds_no_film(tg_shop: Shop) -> None:
+    viewer = await tg_shop.person(11, Role.VIEWER)
+    await past_run(tg_shop.db, steps=3)
+    async with tg_shop.adapter():
         await viewer.send("/replay")
         await viewer.sees(lambda chat: chat.saying("回放 #1")[0])
-    async with shop.db.read() as connection:
+    async with tg_shop.db.read() as connection:
         payloads = list((await connection.execute(sa.select(outbox.c.payload))).scalars())
     (payload,) = [payload for payload in payloads if "film" in payload]
     assert len(json.dumps(payload)) < 1000
 
 
-async def test_a_film_that_telegram_did_not_take_at_once_is_sent_once(shop: Shop) -> None:
-    viewer = await shop.person(11, Role.VIEWER)
-    await past_run(shop.db, steps=3)
-    shop.tg.world.break_next("sendAnimation", times=2)
-    shop.tg.world.limit_next(11, times=1, retry_after=1)
-    async with shop.adapter():
+async def test_a_film_that_telegram_did_not_take_at_once_is_sent_once(tg_shop: Shop) -> None:
+    viewer = await tg_shop.person(11, Role.VIEWER)
+    await past_run(tg_shop.db, steps=3)
+    tg_shop.tg.world.break_next("sendAnimation", times=2)
+    tg_shop.tg.world.limit_next(11, times=1, retry_after=1)
+    async with tg_shop.adapter():
         await viewer.send("/replay 1")
         film = await viewer.sees(lambda chat: chat.saying("回放 #1")[0])
         assert frames(film.file) == 3
@@ -80,24 +80,24 @@ async def test_a_film_that_telegram_did_not_take_at_once_is_sent_once(shop: Shop
         assert len(viewer.chat.saying("回放 #1")) == 1
 
 
-async def test_a_group_that_takes_no_pictures_gets_words(shop: Shop) -> None:
-    viewer = await shop.person(11, Role.VIEWER)
-    group = shop.tg.group(-100, "Shop")
+async def test_a_group_that_takes_no_pictures_gets_words(tg_shop: Shop) -> None:
+    viewer = await tg_shop.person(11, Role.VIEWER)
+    group = tg_shop.tg.group(-100, "Shop")
     group.no_media = True
-    await past_run(shop.db, steps=3)
-    async with shop.adapter():
+    await past_run(tg_shop.db, steps=3)
+    async with tg_shop.adapter():
         for kind in ("gif", "album"):
             await viewer.send(f"/replay 1 {kind}", chat=group)
         said = await viewer.sees(lambda chat: chat.saying("回放 #1")[:2] * (len(chat.from_bot) == 2), chat=group)
         assert [(message.content.media, "回放 #1" in message.words) for message in said] == [("", True)] * 2
 
 
-async def test_a_film_that_cannot_be_made_holds_nothing_up(shop: Shop) -> None:
-    viewer = await shop.person(11, Role.VIEWER)
+async def test_a_film_that_cannot_be_made_holds_nothing_up(tg_shop: Shop) -> None:
+    viewer = await tg_shop.person(11, Role.VIEWER)
     await viewer.send("/start")
     order = Parcel(text="t", caption="t", film=Film(run_id="of another database"))
-    await OutboxTable(shop.db).put("11", order.payload())
-    async with shop.adapter():
+    await OutboxTable(tg_shop.db).put("11", order.payload())
+    async with tg_shop.adapter():
         await viewer.sees(lambda chat: chat.saying("回放没有做成")[0])
         await viewer.send("/whoami")
         await viewer.sees(lambda chat: chat.saying("身份")[0])

@@ -18,11 +18,9 @@ from storage.events import Events
 from storage.inbox import InboxTable
 from storage.outbox import OutboxTable
 from storage.questions import Questions
-from tests.bot.desk.conftest import PHONE, Shop, shop, url
 from tests.bot.telegram.house import FAST, House, WithARun, card_of, until, until_handled
+from tests.support.shop import PHONE, Shop
 from tests.support.telegram import picture
-
-__all__ = ["shop", "url"]
 
 OURS = {"from": {"id": 5, "is_bot": True}}
 

@@ -41,10 +41,14 @@ NOON = datetime(2026, 11, 20, 12, 0, tzinfo=ZONE)
 
 
 @asynccontextmanager
-async def adapter(shop: Shop, now: datetime = NOON) -> AsyncIterator[None]:
+async def adapter(tg_shop: Shop, now: datetime = NOON) -> AsyncIterator[None]:
     quiet = quiet_of("22:00-08:00", "Asia/Shanghai")
-    options = TelegramOptions(shop.tg.token, base_url=shop.tg.url, base_file_url=shop.tg.file_url, quiet=quiet, **FAST)
-    async with TelegramAdapter(shop.desk, InboxTable(shop.db), OutboxTable(shop.db), options, clock=lambda: now) as at:
+    options = TelegramOptions(
+        tg_shop.tg.token, base_url=tg_shop.tg.url, base_file_url=tg_shop.tg.file_url, quiet=quiet, **FAST
+    )
+    async with TelegramAdapter(
+        tg_shop.desk, InboxTable(tg_shop.db), OutboxTable(tg_shop.db), options, clock=lambda: now
+    ) as at:
         await asyncio.wait_for(at.ready.wait(), 10)
         yield
 
@@ -57,15 +61,15 @@ async def one_answer(db: Database) -> str:
     return run_id
 
 
-def watch(shop: Shop, database: Database) -> DigestWatch:
+def watch(tg_shop: Shop, database: Database) -> DigestWatch:
     quiet = quiet_of("", "Asia/Shanghai")
     return DigestWatch(
         database,
         digest_times("23:59", ""),
         ZONE,
         quiet,
-        chats=shop.desk.digest.chats,
-        is_empty=shop.desk.digest.is_empty,
+        chats=tg_shop.desk.digest.chats,
+        is_empty=tg_shop.desk.digest.is_empty,
     )
 
 
@@ -73,25 +77,25 @@ def says(message: Message, *words: str) -> bool:
     return all(word in message.words for word in words)
 
 
-async def test_a_digest_goes_out_once_with_its_chart(shop: Shop) -> None:
-    owner = await shop.person(11, Role.OWNER)
-    other = await shop.person(12, Role.OWNER, "en")
+async def test_a_digest_goes_out_once_with_its_chart(tg_shop: Shop) -> None:
+    owner = await tg_shop.person(11, Role.OWNER)
+    other = await tg_shop.person(12, Role.OWNER, "en")
     await owner.send("/start")
     await other.send("/start")
-    await one_answer(shop.db)
-    async with shop.db.write() as connection:
+    await one_answer(tg_shop.db)
+    async with tg_shop.db.write() as connection:
         await connection.execute(sa.update(people).values(paired_at=NOON))
         await connection.execute(sa.update(answers).values(created_at=NOON))
-    tonight = Database(shop.db.url, clock=lambda: NOON.replace(hour=23, minute=59, second=30))
+    tonight = Database(tg_shop.db.url, clock=lambda: NOON.replace(hour=23, minute=59, second=30))
     try:
         for _ in range(2):
-            await watch(shop, tonight).once()
+            await watch(tg_shop, tonight).once()
     finally:
         await tonight.close()
-    async with adapter(shop):
+    async with adapter(tg_shop):
         seen = await owner.sees(lambda chat: chat.saying("每日小结")[0])
         theirs = await other.sees(lambda chat: chat.saying("Daily digest")[0])
-    async with adapter(shop):  # again after a restart
+    async with adapter(tg_shop):  # again after a restart
         await owner.send("/whoami")
         await owner.sees(lambda chat: chat.saying("身份")[0])
     assert says(seen, "客户提问 1 个，已回答 1 个（100%）")
@@ -102,10 +106,10 @@ async def test_a_digest_goes_out_once_with_its_chart(shop: Shop) -> None:
     assert (len(owner.chat.saying("每日小结")), len(other.chat.saying("Daily digest"))) == (1, 1)
 
 
-async def test_asked_for_and_changed_in_place(shop: Shop) -> None:
-    viewer = await shop.person(11, Role.VIEWER)
-    await one_answer(shop.db)
-    async with adapter(shop):
+async def test_asked_for_and_changed_in_place(tg_shop: Shop) -> None:
+    viewer = await tg_shop.person(11, Role.VIEWER)
+    await one_answer(tg_shop.db)
+    async with adapter(tg_shop):
         await viewer.send("/digest")
         card = await viewer.sees(lambda chat: chat.saying("今天")[0])
         first = card.photo
@@ -119,33 +123,33 @@ def _told_of_themselves(chat: Chat, times: int) -> bool:
     return len(chat.saying("语言：")) == times
 
 
-async def test_the_outbox_tells_a_digest_handed_in_twice_once(shop: Shop) -> None:
+async def test_the_outbox_tells_a_digest_handed_in_twice_once(tg_shop: Shop) -> None:
     """The event is dealt with again where a kill came before it was confirmed."""
-    owner = await shop.person(11, Role.OWNER)
+    owner = await tg_shop.person(11, Role.OWNER)
     await owner.send("/start")
-    watched = Watched(shop.db)
+    watched = Watched(tg_shop.db)
     await watched.down("model", "no answer", after=timedelta(0), gap=timedelta(hours=1))
     for times in (1, 2):
-        async with adapter(shop):
+        async with adapter(tg_shop):
             await owner.sees(lambda chat: chat.saying("模型 连不上了")[0])
             await owner.send("/whoami")  # when that is answered, what came before is written down as sent
             await owner.sees(partial(_told_of_themselves, times=times))
-            await _all_sent(shop)
-        async with shop.db.write() as connection:  # as if nothing had been confirmed
+            await _all_sent(tg_shop)
+        async with tg_shop.db.write() as connection:  # as if nothing had been confirmed
             await connection.exec_driver_sql("DELETE FROM consumers")
     await watched.up("model")
-    async with adapter(shop):
+    async with adapter(tg_shop):
         await owner.sees(lambda chat: chat.saying("模型 恢复了")[0])
     assert len(owner.chat.saying("连不上了")) == 1
 
 
-async def test_alerts_are_for_owners(shop: Shop) -> None:
-    owner = await shop.person(11, Role.OWNER)
-    operator = await shop.person(12, Role.OPERATOR)
+async def test_alerts_are_for_owners(tg_shop: Shop) -> None:
+    owner = await tg_shop.person(11, Role.OWNER)
+    operator = await tg_shop.person(12, Role.OPERATOR)
     await owner.send("/start")
     await operator.send("/start")
-    await Watched(shop.db).down("phone:S1", "offline", after=timedelta(0), gap=timedelta(hours=1))
-    async with adapter(shop):
+    await Watched(tg_shop.db).down("phone:S1", "offline", after=timedelta(0), gap=timedelta(hours=1))
+    async with adapter(tg_shop):
         await owner.sees(lambda chat: chat.saying("手机 S1 连不上了")[0])
         await operator.send("/whoami")
         await operator.sees(lambda chat: chat.saying("身份")[0])
@@ -153,17 +157,17 @@ async def test_alerts_are_for_owners(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize(("now", "quiet"), [(NIGHT, True), (NOON, False)])
-async def test_in_quiet_hours_only_what_is_urgent_makes_a_sound(shop: Shop, now: datetime, quiet: bool) -> None:
-    owner = await shop.person(11, Role.OWNER)
+async def test_in_quiet_hours_only_what_is_urgent_makes_a_sound(tg_shop: Shop, now: datetime, quiet: bool) -> None:
+    owner = await tg_shop.person(11, Role.OWNER)
     await owner.send("/start")
-    await Watched(shop.db).down("model", "", after=timedelta(0), gap=timedelta(hours=1))
-    run_id = await one_answer(shop.db)
+    await Watched(tg_shop.db).down("model", "", after=timedelta(0), gap=timedelta(hours=1))
+    run_id = await one_answer(tg_shop.db)
     for question_id, kind in (("q1", QuestionKind.NO_SURE_ANSWER), ("q2", QuestionKind.DELIVERY_UNKNOWN)):
         asked = Question(id=question_id, kind=kind, text=f"问题 {question_id}")
         payload = asked.model_dump(mode="json")
-        await Questions(shop.db).ask(question_id, run_id=run_id, kind=kind.value, payload=payload)
-        await Events(shop.db).append(run_id, "question", payload)
-    async with adapter(shop, now):
+        await Questions(tg_shop.db).ask(question_id, run_id=run_id, kind=kind.value, payload=payload)
+        await Events(tg_shop.db).append(run_id, "question", payload)
+    async with adapter(tg_shop, now):
         alert = await owner.sees(lambda chat: chat.saying("连不上了")[0])
         plain = await owner.sees(lambda chat: chat.saying("问题 q1")[0])
         urgent = await owner.sees(lambda chat: chat.saying("问题 q2")[0])
@@ -173,10 +177,10 @@ async def test_in_quiet_hours_only_what_is_urgent_makes_a_sound(shop: Shop, now:
     assert sounds == [quiet, quiet, False, False]
 
 
-async def _all_sent(shop: Shop) -> None:
+async def _all_sent(tg_shop: Shop) -> None:
     async with asyncio.timeout(10):
         while True:
-            async with shop.db.read() as connection:
+            async with tg_shop.db.read() as connection:
                 waiting = "SELECT count(*) FROM outbox WHERE state = 'pending'"
                 if (await connection.exec_driver_sql(waiting)).scalar_one() == 0:
                     return

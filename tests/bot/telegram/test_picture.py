@@ -43,6 +43,7 @@ def share(picture: Image.Image, colour: str) -> int:
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
+@pytest.mark.slow
 def test_every_character_of_our_texts_can_be_drawn(lang: Lang) -> None:
     nothing = bytes(font(40).getmask("\uffff"))
     missing = {

@@ -56,16 +56,16 @@ async def sent(at: Shop, session: Session, person: str) -> None:
 
 
 @pytest.mark.parametrize("role", [Role.OWNER, Role.OPERATOR])
-async def test_it_is_offered_on_the_card_that_was_answered(shop: Shop, role: Role) -> None:
+async def test_it_is_offered_on_the_card_that_was_answered(tg_shop: Shop, role: Role) -> None:
     for record in RECORDS:
-        await shop.store.add(Entry(id=record.id, question=record.question, answer=record.text))
+        await tg_shop.store.add(Entry(id=record.id, question=record.question, answer=record.text))
     if role is not Role.OWNER:
-        await shop.person(10, Role.OWNER)
-    person = await shop.person(11, role)
-    async with shop.adapter():
+        await tg_shop.person(10, Role.OWNER)
+    person = await tg_shop.person(11, role)
+    async with tg_shop.adapter():
         await person.send("/whoami")
         await person.sees(lambda chat: chat.saying("账号")[0])
-        session = await asked(shop, person)
+        session = await asked(tg_shop, person)
         card = await person.sees(lambda chat: next((m for m in chat.from_bot if "自己写" in str(m.buttons)), None))
         assert card is not None
         told = "".join(message.words for message in person.chat.from_bot)
@@ -73,7 +73,7 @@ async def test_it_is_offered_on_the_card_that_was_answered(shop: Shop, role: Rol
         await person.tap(card, "1. 几天能发货 0")
         await person.sees(lambda chat: "已回答" in card.words)
         assert card.buttons == []
-        await sent(shop, session, "Person 11")
+        await sent(tg_shop, session, "Person 11")
         await person.sees(lambda chat: "客户已收到" in card.words)
         assert "啥时候寄" in card.words
         if role is Role.OPERATOR:
@@ -84,6 +84,6 @@ async def test_it_is_offered_on_the_card_that_was_answered(shop: Shop, role: Rol
         await person.tap(card, "是")
         await person.sees(lambda chat: "以后这样问也这样答（#e0）" in card.words)
         assert card.buttons == []
-    entry = await shop.store.get("e0")
+    entry = await tg_shop.store.get("e0")
     assert entry is not None
     assert entry.aliases == ("啥时候寄",)

@@ -17,11 +17,9 @@ from storage.inbox import InboxTable
 from storage.outbox import OutboxTable
 from storage.questions import Questions
 from storage.runs import Runs
-from tests.bot.desk.conftest import PHONE, Shop, shop, url
 from tests.bot.telegram.house import FAST, card_of
+from tests.support.shop import PHONE, Shop
 from tests.support.telegram import picture
-
-__all__ = ["shop", "url"]
 
 ASKED = Question(
     id="q1",

@@ -17,7 +17,7 @@ from storage.questions import Questions
 from storage.runs import NewRun, RunRow, Runs
 from storage.schedules import NewSchedule, Schedules
 from storage.sweeps import Sweeps
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 from tests.support.lab import OCR, QQ, Lab, lab
 
 BY_TREE = SweepEyes(ScreenReader(ocr=None, model=None))

@@ -23,7 +23,7 @@ from storage.questions import Questions
 from storage.runs import NewRun, RunRow, Runs
 from storage.schedules import NewSchedule, ScheduleRow, Schedules
 from storage.sweeps import Place, Sweeps
-from tests.storage.conftest import Clock
+from tests.support.clock import Clock
 from tests.support.lab import QQ, Lab, lab
 
 TIMES = WatchTimes()

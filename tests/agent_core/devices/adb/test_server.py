@@ -35,6 +35,7 @@ async def test_the_port_of_the_environment_is_the_default(monkeypatch: pytest.Mo
         assert (await open_adb()).port == adb.port
 
 
+@pytest.mark.device
 async def test_a_server_of_our_own_ends_with_us(tmp_path: Path) -> None:
     async with await open_adb(port=0, usb=False, home=tmp_path) as server, serve() as running:
         assert server.owned
@@ -99,6 +100,7 @@ async def test_no_program() -> None:
         await open_adb("/no/such/adb", port=0)
 
 
+@pytest.mark.device
 async def test_a_program_that_is_no_adb(tmp_path: Path) -> None:
     program = tmp_path / "adb"
     program.write_text("#!/bin/sh\necho cannot bind >&2\nexit 1\n")
@@ -112,6 +114,7 @@ async def test_no_server_on_another_host() -> None:
         await open_adb(host="127.0.0.2", port=1)
 
 
+@pytest.mark.device
 async def test_phones_on_a_cable_are_found_unless_told_not_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = tmp_path / "seen"
     program = tmp_path / "adb"

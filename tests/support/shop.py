@@ -1,10 +1,8 @@
+"""A desk over a real database, and the people at it."""
+
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from pathlib import Path
-
-import pytest
 
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.server import DeviceEntry
@@ -18,8 +16,7 @@ from scheduler.runs.service import RunService
 from storage.engine import Database
 from storage.phones import Phones
 from storage.topics import TopicTable
-from tests.storage.conftest import Clock
-from tests.support.database import empty_sqlite
+from tests.support.clock import Clock
 
 CHAT = ChatRef("telegram", "77", "5", "group")
 PHONE = "127.0.0.1:16001"
@@ -71,15 +68,3 @@ async def make_shop(url: str, clock: Clock) -> Shop:
         await TopicTable(db).put(chat_id, "S1", thread_id="9", name="S1")
     desk = Desk(House(db, service, entries, device, "Asia/Shanghai"))
     return Shop(db, clock, desk, service, attached, devices)
-
-
-@pytest.fixture
-async def url(tmp_path: Path) -> str:
-    return await empty_sqlite(tmp_path / "desk.db")
-
-
-@pytest.fixture
-async def shop(url: str) -> AsyncIterator[Shop]:
-    made = await make_shop(url, Clock())
-    yield made
-    await made.db.close()
