@@ -285,7 +285,7 @@ class TestSchedules:
         added = await wang.say("/schedule add “*/5 9-18 * * 1-5” QQ回复联系人11")
         assert added == (
             "已添加定时任务 1\n时间: */5 9-18 * * 1-5\n任务: QQ回复联系人11\n"
-            "接下来: 11-20 09:35, 11-20 09:40, 11-20 09:45\n手机: Pixel\n[暂停]\n[立即执行]\n[删除]\n[全部]"
+            "接下来: 11-20 09:35、11-20 09:40、11-20 09:45\n手机: Pixel\n[暂停]\n[立即执行]\n[删除]\n[全部]"
         )
         assert "#1: */5 9-18 * * 1-5" in await wang.say("/schedule list")
         assert "时间: */5 9-18 * * 1-5 · 已暂停" in await wang.say("/schedule pause 1")

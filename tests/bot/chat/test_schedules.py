@@ -121,7 +121,7 @@ async def test_from_add_to_undo(shop: Shop) -> None:
     said = await owner.say("定时 工作日 9:00-18:00 每5分钟 QQ回复联系人11")
     assert said.startswith("已添加定时任务 1\n时间: 工作日 9:00-18:00 每5分钟\n记为: every 5m 09:00-18:00 * * 1-5\n")
     assert "时段: 09:00 开始，18:00 之前；最后一次 17:55" in said
-    assert "接下来: 03-02 09:00, 03-02 09:05, 03-02 09:10" in said
+    assert "接下来: 03-02 09:00、03-02 09:05、03-02 09:10" in said
     assert "已暂停" in await owner.tap(owner.action("暂停"))
     assert "已暂停" not in await owner.tap(owner.action("恢复"))
     said = await owner.say("/schedule 修改 1 时间：明天9点 错过：补做 重叠：排队 安静时段：22:00-07:00")
