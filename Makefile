@@ -13,7 +13,7 @@ UV ?= uv
 LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
   --no-annotate --no-emit-index-url --custom-compile-command 'make lock' $(UPGRADE)
 
-# As bot.terminal decides it: PHONEDESK_LANG, else the locale; without one Chinese.
+# As bot.channels.cli.terminal decides it: PHONEDESK_LANG, else the locale; without one Chinese.
 LOCALE := $(firstword $(subst ., ,$(subst @, ,$(or $(PHONEDESK_LANG),$(LC_ALL),$(LC_MESSAGES),$(LANG)))))
 ifneq ($(or $(filter zh% ZH% C POSIX,$(LOCALE)),$(if $(LOCALE),,none)),)
 define HELP

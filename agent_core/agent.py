@@ -8,24 +8,24 @@ from contextlib import suppress
 
 import structlog
 
-from agent_core import answers, defaults, questions
-from agent_core.cut_short import end_by
-from agent_core.delivery.leftovers import clear_in_front
-from agent_core.delivery.put_off import still_away
 from agent_core.devices.base import Device, Frame
 from agent_core.errors import DeviceError, LeaseLost, PhonedeskError, ScreenOff
-from agent_core.gate import Policy
+from agent_core.loop import answers, defaults, questions
+from agent_core.loop.cut_short import end_by
+from agent_core.loop.result import ActResult
+from agent_core.loop.run import Outside, Run, take_up
+from agent_core.loop.thinking import Thinker
+from agent_core.loop.trajectory import Trajectory
 from agent_core.model.base import Model
-from agent_core.observer import Observation, Observer
+from agent_core.perception.observer import Observation, Observer
+from agent_core.perception.reader import ScreenReader
+from agent_core.policies import Policy
 from agent_core.ports import Chooser, Human, KnowledgeBase, Lease, Ledger, LedgerConflict, RunStore, StopGuard
-from agent_core.result import ActResult
-from agent_core.run import Outside, Run, take_up
-from agent_core.screen.reader import ScreenReader
+from agent_core.reply.leftovers import clear_in_front
+from agent_core.reply.put_off import still_away
 from agent_core.session import FINAL, Question, Session, Status
 from agent_core.settings import AgentSettings, StepResult, new_session
 from agent_core.texts import say
-from agent_core.thinking import Thinker
-from agent_core.trajectory import Trajectory
 
 log = structlog.get_logger(__name__)
 

@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from agent_core.apps.learnt import LearntApp
-from agent_core.clean_text import clean_text, is_clean
 from agent_core.session import Answer, Elsewhere, Question, RowMark, Session
+from agent_core.texts.clean import clean_text, is_clean
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +258,7 @@ class RunStore(Protocol):
 
 class TrajectoryStore(Protocol):
     async def asked(self, run_id: str, step: int, data: str, *, digest: str = "", picture: bytes | None = None) -> None:
-        """Keep ``data`` (JSON text, see ``agent_core.trajectory``) as what the model was asked at this step.
+        """Keep ``data`` (JSON text, see ``agent_core.loop.trajectory``) as what the model was asked at this step.
 
         What was kept of it before is replaced. ``picture``: a JPEG, kept once for each run and ``digest``.
         """

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, field_validator
 
-from agent_core.clean_text import clean_text
 from agent_core.texts import LANGUAGES, Lang, say
+from agent_core.texts.clean import clean_text
 
 
 class Status(StrEnum):

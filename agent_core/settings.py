@@ -11,10 +11,10 @@ from zoneinfo import ZoneInfo
 from agent_core.actions.types import Action
 from agent_core.apps.profile import profiles
 from agent_core.errors import ConfigInvalid
-from agent_core.gate import PolicyName, reply_task
 from agent_core.model.profile import ModelProfile
 from agent_core.model.prompt import USUAL
-from agent_core.observer import TreeUse
+from agent_core.perception.observer import TreeUse
+from agent_core.policies import PolicyName, reply_task
 from agent_core.session import GateState, Session, Status
 from agent_core.texts import Lang, Listed
 

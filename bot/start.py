@@ -23,10 +23,10 @@ def main() -> None:
         signal.signal(signal.SIGINT, lambda *_: os._exit(STOPPED))  # nothing is begun that could be left undone
     gc.set_threshold(COLLECT_AFTER, 10, 10)
     atexit.register(gc.freeze)  # what is left then goes with the process
-    from bot.terminal.greeting import greet
+    from bot.channels.cli.terminal.greeting import greet
 
     greet(sys.argv[1:])
-    from bot.cli import app
+    from bot.channels.cli.main import app
 
     gc.freeze()
     try:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agent_core.sureness.facts import facts_of
-from agent_core.sureness.lexicon import Kind
-from agent_core.sureness.plain import is_han, spaced, stripped
+from agent_core.reply.sureness.facts import facts_of
+from agent_core.reply.sureness.lexicon import Kind
+from agent_core.reply.sureness.plain import is_han, spaced, stripped
 from knowledge.tokens import likeness, tokens
 
 # Share of common tokens. In the sample shop no two wordings of different entries reach it.

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import structlog
 
-from agent_core.choosing import sure_record
 from agent_core.errors import KnowledgeError
 from agent_core.ports import KnowledgeBase, Record
-from agent_core.sureness.fit import asks_for
+from agent_core.reply.choosing import sure_record
+from agent_core.reply.sureness.fit import asks_for
 from knowledge.embedded import EmbeddedKnowledge
 
 log = structlog.get_logger(__name__)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from agent_core.errors import InputRejected, KnowledgeUnreachable
 from agent_core.ports import Record
-from agent_core.sureness.plain import spaced, stripped
+from agent_core.reply.sureness.plain import spaced, stripped
 from knowledge.entries import (
     Entry,
     EntryState,

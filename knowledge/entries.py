@@ -12,9 +12,9 @@ from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from agent_core.clean_text import clean_text
 from agent_core.errors import InputRejected
-from agent_core.sureness.plain import stripped
+from agent_core.reply.sureness.plain import stripped
+from agent_core.texts.clean import clean_text
 
 LONGEST_QUESTION = 500  # characters
 LONGEST_ANSWER = 4000

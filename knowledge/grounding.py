@@ -14,10 +14,19 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from importlib import resources
 
-from agent_core.clean_text import is_clean
-from agent_core.sureness.facts import Facts, facts_of
-from agent_core.sureness.figures import CODE_OF_TWO, FIGURE, LINK, WORD, WORD_VALUES, codes, links, unknown_figures
-from agent_core.sureness.plain import HAN
+from agent_core.reply.sureness.facts import Facts, facts_of
+from agent_core.reply.sureness.figures import (
+    CODE_OF_TWO,
+    FIGURE,
+    LINK,
+    WORD,
+    WORD_VALUES,
+    codes,
+    links,
+    unknown_figures,
+)
+from agent_core.reply.sureness.plain import HAN
+from agent_core.texts.clean import is_clean
 
 
 def _lists() -> tuple[list[str], list[str]]:

@@ -24,7 +24,6 @@ from pydantic import ValidationError
 from socksio.exceptions import SOCKSError
 
 from agent_core import retry
-from agent_core.clean_text import clean_text
 from agent_core.errors import (
     ConfigInvalid,
     KnowledgeAuth,
@@ -36,6 +35,7 @@ from agent_core.errors import (
 )
 from agent_core.proxies import ProxySetting
 from agent_core.texts import Listed
+from agent_core.texts.clean import clean_text
 from knowledge.config import KNOWLEDGE_PROXY
 
 MAX_BODY = 4 * 1024 * 1024  # bytes

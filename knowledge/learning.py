@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import re
 
-from agent_core.clean_text import clean_text
 from agent_core.errors import InputRejected
 from agent_core.ports import AnswerEvent
-from agent_core.sureness.plain import stripped, without_politeness
+from agent_core.reply.sureness.plain import stripped, without_politeness
+from agent_core.texts.clean import clean_text
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import LONGEST_QUESTION, Entry, line, make_entry
 from knowledge.personal import MASK, is_personal, masked

@@ -14,8 +14,8 @@ from typing import Any
 
 import structlog
 
-from agent_core.clean_text import clean_text
 from agent_core.ports import Record
+from agent_core.texts.clean import clean_text
 from knowledge.entries import LONGEST_ANSWER
 
 log = structlog.get_logger(__name__)

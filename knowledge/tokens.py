@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Collection
 
-from agent_core.sureness.plain import HAN, is_han
+from agent_core.reply.sureness.plain import HAN, is_han
 
 _RUN = re.compile(rf"[{HAN}]+|[^\W_{HAN}]+")
 

@@ -14,7 +14,7 @@ import certifi
 import hypothesis
 import pytest
 
-from agent_core.screen.ocr import use_threads
+from agent_core.perception.ocr import use_threads
 from bot.start import COLLECT_AFTER
 from tests.support import tiers
 from tests.support.days import day, due

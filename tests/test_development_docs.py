@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("agent_core", "bot", "knowledge", "scheduler", "simulator", "storage", "tests")
 PAGES = sorted([*ROOT.glob("docs/development/*.md"), *(ROOT / name / "README.md" for name in PACKAGES)])
 
-# ``bot/app.py``, ``bot/app.py:Core.agent``, ``bot/telegram/``: in the text, in tables and in drawings alike.
+# ``bot/app/core.py``, ``bot/app/core.py:Core.agent``, ``bot/desk/``: in the text, in tables and in drawings alike.
 _NAMED = re.compile(rf"(?<![\w./-])((?:{'|'.join(PACKAGES)})/[\w./-]*?)(?::([A-Za-z_][\w.]*?))?\.?(?![\w./:-])")
 
 
@@ -67,8 +67,8 @@ def test_links_of_a_package_lead_somewhere(package: str) -> None:
 
 
 def test_what_is_not_there_is_found() -> None:
-    text = "`bot/app.py:Core.agent`, bot/app.py:Core.agents → bot/apps.py, `bot/web/` and agent_core/ports.py:Lease."
-    assert missing(text) == ["bot/app.py:Core.agents", "bot/apps.py"]
+    text = "`bot/app/core.py:Core.agent`, bot/app/core.py:Core.agents → bot/a.py, `bot/desk/` and agent_core/ports.py:Lease."
+    assert missing(text) == ["bot/app/core.py:Core.agents", "bot/a.py"]
     assert len(named(text)) == 5
 
 

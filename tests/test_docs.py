@@ -14,8 +14,8 @@ from dotenv import dotenv_values
 from pydantic import BaseModel, SecretStr
 from typer.main import get_command
 
-from agent_core.own_faults import faults
-from agent_core.screen.page_report import (
+from agent_core.owner.faults import faults
+from agent_core.perception.page_report import (
     InputReport,
     MessageKind,
     MessageReport,
@@ -25,14 +25,14 @@ from agent_core.screen.page_report import (
     SendReport,
     TitleReport,
 )
-from agent_core.screen.readings import SendState, Side
-from bot.chat.commands import _CHINESE as CHINESE_WORDS
-from bot.chat.commands import COMMANDS as CHAT_COMMANDS
-from bot.cli import app
-from bot.commands.common import Exit
-from bot.eval.scenario import EvalScenario
-from bot.settings.layers import Settings
-from bot.settings.sources import aliases
+from agent_core.perception.readings import SendState, Side
+from bot.app.settings.layers import Settings
+from bot.app.settings.sources import aliases
+from bot.channels.chat.commands import _CHINESE as CHINESE_WORDS
+from bot.channels.chat.commands import COMMANDS as CHAT_COMMANDS
+from bot.channels.cli.commands.common import Exit
+from bot.channels.cli.main import app
+from bot.tools.eval.scenario import EvalScenario
 from simulator.phone import scenario_file
 from tests.support.environment import without_settings
 from tests.support.own import write_own

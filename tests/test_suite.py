@@ -16,7 +16,7 @@ HEAVY = {
     *("numpy", "cv2", "onnxruntime", "rapidocr"),
     *("aiogram", "aiohttp", "telegram", "httpx", "httpx2", "mcp", "openai", "agents"),
     *("adbutils", "aiosqlite", "asyncpg", "dbos", "openpyxl", "typer"),
-    *("simulator.phone.phone", "simulator.telegram", "bot.app", "bot.desk.desk"),
+    *("simulator.phone.phone", "simulator.telegram", "bot.app.core", "bot.desk.desk"),
     *("tests.support.adb", "tests.support.lab", "tests.support.stage"),
 }
 COLLECT = """
@@ -56,11 +56,11 @@ def test_no_file_imports_a_test_module() -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "tests/agent_core/gate/test_safety.py",
+        "tests/agent_core/policies/test_safety.py",
         "tests/agent_core/test_tasks.py",
-        "tests/bot/chat/test_texts.py",
+        "tests/bot/channels/chat/test_texts.py",
         "tests/knowledge/test_grounding.py",
-        "tests/scheduler/test_times.py",
+        "tests/scheduler/times/test_times.py",
     ],
 )
 def test_a_pure_test_begins_without_loading_the_lab(path: str) -> None:

@@ -10,8 +10,8 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from agent_core import own
 from agent_core.apps.profile import profiles
+from agent_core.owner import folder as own
 
 _OPENS = re.compile(
     r"\s*(?:请|帮我|麻烦)*\s*(?:打开|启动|(?:open|launch)\s)\s*(?:the\s)?\s*[“\"'「]?(?P<app>[^“”\"'「」，。,;；!！]+?)[”\"'」]?"

@@ -21,9 +21,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
-from agent_core import own
 from agent_core.apps.secrets import FILE as SECRETS_FILE
 from agent_core.apps.secrets import Region, SecretRules
+from agent_core.owner import folder as own
 
 _CONDITION = re.compile(r"\s*(>=|<=|>|<)\s*(\d+(?:\.\d+)*)\s*")
 _COMPARE = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}

@@ -16,7 +16,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
-from agent_core import own
+from agent_core.owner import folder as own
 
 FILE = "secrets.toml"
 Region = tuple[float, float, float, float]  # fractions of the screen: left, top, right, bottom

@@ -20,7 +20,7 @@ from functools import cache
 from importlib import resources
 
 from agent_core.apps.profile import AppProfile
-from agent_core.screen.times import is_time
+from agent_core.perception.times import is_time
 
 _CHINESE = (
     "安白班北本边表兵才草长场车城春村大刀灯地点电东冬对多方风高歌工光国海汉河红花话黄火家江交节金京开空来蓝老乐里力立林"

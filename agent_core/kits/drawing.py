@@ -5,7 +5,7 @@ from __future__ import annotations
 from PIL import Image, ImageDraw
 
 from agent_core.kits.kit import Kit
-from agent_core.text_layout import font
+from agent_core.texts.layout import font
 
 _MIDDLE = 0.38  # of the font's size: half the height of a Chinese character above the base line
 

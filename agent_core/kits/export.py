@@ -22,15 +22,15 @@ from agent_core.geometry import Box
 from agent_core.kits.disguise import Disguise
 from agent_core.kits.ground import Area, bare, clusters, mean_color, mosaic
 from agent_core.kits.kit import MOST_COLORS, MOST_NODES, Band, Kit, NodePart, TextPart
-from agent_core.screen import badges, layout, picture, shapes
-from agent_core.screen.app_look import edge_avatars
-from agent_core.screen.messages import own_box
-from agent_core.screen.ocr import OcrEngine
-from agent_core.screen.page_report import MessageKind, Page, PageReport, read_page, report
-from agent_core.screen.pixels import Color, Grid, Pixels, far, mode
-from agent_core.screen.reader import ScreenReader
-from agent_core.screen.readings import BubbleKind, Reading
-from agent_core.text_layout import font
+from agent_core.perception import badges, layout, picture, shapes
+from agent_core.perception.app_look import edge_avatars
+from agent_core.perception.messages import own_box
+from agent_core.perception.ocr import OcrEngine
+from agent_core.perception.page_report import MessageKind, Page, PageReport, read_page, report
+from agent_core.perception.pixels import Color, Grid, Pixels, far, mode
+from agent_core.perception.reader import ScreenReader
+from agent_core.perception.readings import BubbleKind, Reading
+from agent_core.texts.layout import font
 
 # Lengths are fractions of the screen's width.
 _SIGN = 0.065  # no larger is a small sign

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from agent_core.geometry import Box
-from agent_core.screen.pixels import Color, Mask, Pixels, far, greatest, mode, spans
+from agent_core.perception.pixels import Color, Mask, Pixels, far, greatest, mode, spans
 
 # Lengths are fractions of the screen's width.
 _FLAT = 0.02  # the side of a flat square; a bold stroke of the largest letters is half as wide

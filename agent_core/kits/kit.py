@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from agent_core.devices.base import Node
 from agent_core.errors import InputRejected
 from agent_core.geometry import Box
-from agent_core.screen.compare import normalise
-from agent_core.screen.page_report import PageKind, PageReport, PixelBox
+from agent_core.perception.compare import normalise
+from agent_core.perception.page_report import PageKind, PageReport, PixelBox
 
 SHORTEST, LONGEST = 240, 8000  # pixels of a side
 MOST_TIMES = 3  # as long as wide

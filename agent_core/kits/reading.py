@@ -8,9 +8,9 @@ from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame
 from agent_core.kits.drawing import draw_kit
 from agent_core.kits.kit import Kit
-from agent_core.screen.ocr import OcrEngine
-from agent_core.screen.page_report import PageReport, read_page, report
-from agent_core.screen.reader import ScreenReader
+from agent_core.perception.ocr import OcrEngine
+from agent_core.perception.page_report import PageReport, read_page, report
+from agent_core.perception.reader import ScreenReader
 
 
 async def read_kit(kit: Kit) -> PageReport:

@@ -13,9 +13,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agent_core import own
 from agent_core.actions.parse import Dialect
 from agent_core.errors import ConfigInvalid
+from agent_core.owner import folder as own
 from agent_core.texts import Listed
 
 Form = Literal["autoglm", "json", "gelab"]

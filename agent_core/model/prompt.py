@@ -20,7 +20,7 @@ from agent_core.model.pictures import Picture, PictureCache, picture_tokens
 from agent_core.model.profile import ModelProfile, model_profile
 from agent_core.model.tokens import PICTURE_TOKENS, text_tokens
 from agent_core.model.words import filled, form_texts, how_to_answer, own_actions, own_prompt, texts
-from agent_core.screen.readings import Reading
+from agent_core.perception.readings import Reading
 from agent_core.session import Session
 from agent_core.texts import weekday
 

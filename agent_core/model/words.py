@@ -14,9 +14,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from agent_core import own
 from agent_core.model.profile import Form, ModelProfile, model_profiles
 from agent_core.model.tokens import text_tokens
+from agent_core.owner import folder as own
 from agent_core.texts import Listed
 
 LANGUAGES = ("zh", "en")

@@ -24,8 +24,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from agent_core import own
 from agent_core.errors import ActionFailed
+from agent_core.owner import folder as own
 from agent_core.planner.base import Executor
 from agent_core.planner.tools import ALWAYS, EXTRA, Kind, Parameter, Tool
 

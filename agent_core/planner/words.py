@@ -14,7 +14,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal, get_args
 
-from agent_core import own
+from agent_core.owner import folder as own
 from agent_core.texts import weekday
 
 Lang = Literal["zh", "en"]

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Notification
 from agent_core.geometry import Box
-from agent_core.screen.compare import name, same_name
-from agent_core.screen.lists import ChatRow, with_preview
+from agent_core.perception.compare import name, same_name
+from agent_core.perception.lists import ChatRow, with_preview
 
 NOWHERE = Box(0, 0, 1, 1)
 _MESSAGES = re.compile(r"消息|message", re.IGNORECASE)

@@ -11,19 +11,19 @@ from typing import Protocol
 import structlog
 
 from agent_core.apps.profile import AppProfile
-from agent_core.defaults import FreeLease
 from agent_core.devices.base import Device, Frame, Key, Node, Notification, WindowKind
 from agent_core.devices.base import Look as WindowLook
 from agent_core.devices.stillness import wait_until_still
 from agent_core.errors import CommandFailed, ScreenOff, TreeUnavailable
 from agent_core.geometry import Box, Point
-from agent_core.observer import TreeUse
+from agent_core.loop.defaults import FreeLease
+from agent_core.perception.compare import without_status
+from agent_core.perception.fingerprint import fingerprint
+from agent_core.perception.lists import ChatRow, is_list_page, tabs
+from agent_core.perception.observer import TreeUse
+from agent_core.perception.reader import ScreenReader, TreeHealth
+from agent_core.perception.readings import ChatScreen, Reading, Side
 from agent_core.ports import Lease
-from agent_core.screen.compare import without_status
-from agent_core.screen.fingerprint import fingerprint
-from agent_core.screen.lists import ChatRow, is_list_page, tabs
-from agent_core.screen.reader import ScreenReader, TreeHealth
-from agent_core.screen.readings import ChatScreen, Reading, Side
 from agent_core.sweep.result import IN_CHAT, ListMemory, LookOutcome, UnreadLook, Waiting
 from agent_core.sweep.rows import Found, digest, notes_digest, own_notes
 

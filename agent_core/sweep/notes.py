@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Notification
-from agent_core.screen.compare import fold, same_name
+from agent_core.perception.compare import fold, same_name
 from agent_core.sweep.forms import told_by
 from agent_core.sweep.result import Aside
 from agent_core.sweep.rows import aside_of, digest, own_notes, whole_name

@@ -9,8 +9,8 @@ from hashlib import blake2b
 
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Node, Notification
-from agent_core.screen.compare import Likeness, counts_members, fold, likeness, name, same_name
-from agent_core.screen.lists import ChatRow, described_name
+from agent_core.perception.compare import Likeness, counts_members, fold, likeness, name, same_name
+from agent_core.perception.lists import ChatRow, described_name
 from agent_core.sweep.forms import NOWHERE, told_by
 from agent_core.sweep.result import Aside, SetAside, Waiting
 

@@ -11,7 +11,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from agent_core.ports import Record
-from agent_core.sureness.plain import stripped
+from agent_core.reply.sureness.plain import stripped
 from bot.desk.actors import AccessDenied, Actor, BadRequest, NotFound, Role, not_one_of
 from bot.desk.answers_views import AnswersAsked, AnswersPage, AnswerView, UnansweredView
 from bot.desk.house import RANK, DeskService, sees

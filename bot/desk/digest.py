@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 
 from agent_core.model.base import Usage as Tokens
 from agent_core.model.prices import Prices
-from agent_core.sureness.plain import stripped
+from agent_core.reply.sureness.plain import stripped
 from bot.desk.actors import Actor, BadRequest, ChatRef, Role, not_one_of
 from bot.desk.digest_views import Addressee, AlertView, Bar, DigestSetting, DigestView, Lang, ModelShare, Often, Period
 from bot.desk.house import TELEGRAM, DeskService, chat_data, chat_ref, telegram_chat

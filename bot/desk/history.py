@@ -24,7 +24,7 @@ from bot.desk.phonebook import PhoneBook
 from bot.desk.recordings import recorded_steps
 from bot.desk.runs import MAX_NUMBER, DeskRuns, status_of
 from bot.desk.views import RunStatus, RunView
-from bot.replay.spread import spread
+from bot.tools.replay.spread import spread
 from storage.events import EventRow, Events
 from storage.history import History, HistoryFilter, NumberedRun
 from storage.people import People

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from agent_core.loop.trajectory import Asked, Message
 from agent_core.session import Question, Session, StepRecord
-from agent_core.trajectory import Asked, Message
 from bot.desk.views import RunStatus, RunView
 
 

@@ -15,7 +15,7 @@ from agent_core.devices.adb.server import DeviceEntry
 from agent_core.devices.base import Device
 from agent_core.errors import RateLimited
 from agent_core.model.prices import Prices
-from agent_core.observer import SeenPage, look_for_people, read_for_people
+from agent_core.perception.observer import SeenPage, look_for_people, read_for_people
 from agent_core.texts import Listed
 from bot.desk.actors import AccessDenied, Actor, ChatRef, MessageRef, NotFound, Role, StillLimited, role_denied
 from bot.desk.learning_views import ShownChats
@@ -34,8 +34,8 @@ from storage.questions import Questions
 from storage.runs import RunRow
 
 if TYPE_CHECKING:  # they are given to the desk, and know its views
-    from bot.learning import CoreLearning
-    from bot.plans import PlanService
+    from bot.app.learning import CoreLearning
+    from bot.app.plans.service import PlanService
 
 TELEGRAM = "telegram"
 RANK = {Role.VIEWER: 0, Role.OPERATOR: 1, Role.OWNER: 2}

@@ -11,10 +11,10 @@ from bot.desk.house import DeskService, no_phone
 from bot.desk.learning_views import ShownChat, TriedChat
 
 if TYPE_CHECKING:
+    from agent_core.apps.learning import Tried
     from agent_core.apps.learnt import Part, SendsBy
     from agent_core.apps.profile import AppProfile
-    from agent_core.learning import Tried
-    from bot.learning import CoreLearning
+    from bot.app.learning import CoreLearning
 
 
 class DeskLearning(DeskService):

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from agent_core.newest import keep_newest
 
 if TYPE_CHECKING:
+    from agent_core.apps.learning import Tried
     from agent_core.apps.learnt import AppLook, LearntApp
     from agent_core.apps.profile import AppProfile
-    from agent_core.learning import Tried
-    from agent_core.observer import SeenPage
+    from agent_core.perception.observer import SeenPage
 
 MOST_SHOWN = 8
 

@@ -12,8 +12,8 @@ from PIL import Image
 
 from agent_core.devices.adb.server import DeviceEntry
 from agent_core.errors import DeviceOffline
-from agent_core.observer import SeenPage
-from agent_core.screen.marks import to_jpeg
+from agent_core.perception.marks import to_jpeg
+from agent_core.perception.observer import SeenPage
 from bot.desk.actors import Actor, BadRequest, Role
 from bot.desk.house import DeskService, no_phone
 from bot.desk.views import PhoneView

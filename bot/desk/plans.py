@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from agent_core.errors import ConfigMissing
+from agent_core.loop.tasks import check_task
 from agent_core.planner import PlanEvent
-from agent_core.tasks import check_task
 from bot.desk.actors import Actor, ChatRef, NotFound, Role
 from bot.desk.house import DeskService, House, chat_data, no_phone
 from bot.desk.plans_views import NewPlan
@@ -18,7 +18,7 @@ from bot.desk.views import RunView
 from storage import requests
 
 if TYPE_CHECKING:
-    from bot.plans import PlanService
+    from bot.app.plans.service import PlanService
 
 
 class DeskPlans(DeskService):

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from pydantic import ValidationError
 
+from agent_core.loop.trajectory import Asked, Message, whole_messages
 from agent_core.session import Session
-from agent_core.trajectory import Asked, Message, whole_messages
 from bot.desk.history_views import RecordedStep
 from storage.engine import Database
 from storage.events import Events

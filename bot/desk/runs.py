@@ -10,9 +10,9 @@ from typing import Literal
 
 from agent_core.devices.adb.server import DeviceEntry
 from agent_core.errors import PhonedeskError
-from agent_core.gate import PolicyName
+from agent_core.loop.tasks import NO_RULES, TaskRules, check_rules, check_task
+from agent_core.policies import PolicyName
 from agent_core.session import Session, Spent, Status
-from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
 from agent_core.texts import kept_language
 from bot.desk.actors import Actor, ChatRef, MessageRef, NotFound, Role
 from bot.desk.answers import DeskAnswers

@@ -10,9 +10,9 @@ from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 from agent_core.errors import InputRejected
-from agent_core.gate import PolicyName
+from agent_core.loop.tasks import NO_RULES, TaskRules, check_rules, check_task
+from agent_core.policies import PolicyName
 from agent_core.session import Session
-from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
 from agent_core.texts import kept_language
 from bot.desk.actors import Actor, BadRequest, ChatRef, NotFound, Role, not_one_of
 from bot.desk.house import DeskService, House, chat_data, chat_ref, no_phone, sees

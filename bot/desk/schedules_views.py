@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from agent_core.tasks import NO_RULES, TaskRules
+from agent_core.loop.tasks import NO_RULES, TaskRules
 from bot.desk.actors import ChatRef
 from bot.desk.views import RunStatus
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_core.tasks import check_task
+from agent_core.loop.tasks import check_task
 from bot.desk.actors import Actor, BadRequest, ChatRef
 from bot.desk.house import DeskService, House
 from bot.desk.runs import DeskRuns

@@ -9,7 +9,7 @@ from typing import Literal
 
 import structlog
 
-from agent_core.questions import NONE, SKIP
+from agent_core.loop.questions import NONE, SKIP
 from agent_core.session import NOBODY, Answer, QuestionKind
 from scheduler.jobs.periodic import Periodic
 from storage.engine import Database

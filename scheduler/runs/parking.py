@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 
 # While one of these is open the screen is left as it is: somebody has the phone in hand, is to act on this very screen,
 # or has a text in front that leaving might send away. Not so for a sensitive tap: a page that pays is not left open,
-# and a person's yes is bound to its app and page (agent_core.gate.approval), which the run opens again.
+# and a person's yes is bound to its app and page (agent_core.policies.approval), which the run opens again.
 LEFT_ALONE = frozenset(
     {QuestionKind.TAKE_OVER, QuestionKind.PERSON_ON_PHONE, QuestionKind.FOREIGN_DRAFT, QuestionKind.NO_SEND}
 )

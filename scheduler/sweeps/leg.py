@@ -12,11 +12,11 @@ import structlog
 from agent_core import extras
 from agent_core.apps.profile import AppProfile
 from agent_core.errors import CommandFailed, InputRejected
-from agent_core.gate.detect import reply_task
-from agent_core.observer import TreeUse
+from agent_core.perception.compare import same_name
+from agent_core.perception.observer import TreeUse
+from agent_core.perception.reader import ScreenReader
+from agent_core.policies.detect import reply_task
 from agent_core.ports import Lease
-from agent_core.screen.compare import same_name
-from agent_core.screen.reader import ScreenReader
 from agent_core.sweep import Aside, ListMemory, LookOutcome, SetAside, UnreadLook, Waiting, look_for_unread
 from agent_core.sweep.look import SweptDevice
 from scheduler.runs.line import ASKED_SWEEP, SWEEP, WATCH

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from agent_core.apps.names import packages_named
 from agent_core.apps.profile import AppProfile, profile, profiles
 from agent_core.errors import InputRejected
-from agent_core.gate.detect import reply_task
+from agent_core.policies.detect import reply_task
 
 WORDS = ("巡检", "扫一遍", "sweep")
 EVERYBODY = frozenset(

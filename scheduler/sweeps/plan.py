@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from agent_core.screen.compare import same_name
+from agent_core.perception.compare import same_name
 from agent_core.session import WAITS_ELSEWHERE
 from agent_core.sweep import IN_CHAT, UnreadLook, Waiting
 from storage.runs import FAILED, QUEUED, RUNNING, STOPPED, SUCCEEDED, WAITING

@@ -16,8 +16,8 @@ import structlog
 
 from agent_core.devices.base import Device
 from agent_core.errors import InputRejected
-from agent_core.gate.detect import reply_task
-from agent_core.screen.compare import same_name
+from agent_core.perception.compare import same_name
+from agent_core.policies.detect import reply_task
 from agent_core.sweep import LookOutcome, UnreadLook, Waiting
 from agent_core.sweep.notes import noted
 from scheduler.clock import never

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from agent_core.actions import parse_reply
 from agent_core.actions.write import to_autoglm
 from agent_core.errors import ActionParseError
-from agent_core.screen.ocr import OcrEngine
+from agent_core.perception.ocr import OcrEngine
 from agent_core.texts import Lang
 
 _CALL = re.compile(r"<answer>\s*(.*?)\s*(?:</answer>|$)", re.IGNORECASE | re.DOTALL)

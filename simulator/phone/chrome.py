@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 
 from agent_core.devices.base import Notification
-from agent_core.text_layout import ellipsize, wrap
+from agent_core.texts.layout import ellipsize, wrap
 from simulator.phone.apps.base import BUTTON_BAR, GREY, INK, STATUS_BAR
 from simulator.phone.widgets import BUTTON, IMAGE, WIDTH, Canvas, Element, Handler, Rect, background, label
 

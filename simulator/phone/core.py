@@ -14,7 +14,7 @@ from typing import Protocol
 from pydantic import ValidationError
 
 from agent_core.devices.base import Notification
-from agent_core.text_layout import handwriting
+from agent_core.texts.layout import handwriting
 from simulator.phone import chrome, display, ime, person
 from simulator.phone.apps.base import BUTTON_BAR, GESTURE_BAR, App
 from simulator.phone.apps.chat_app import ChatApp

@@ -9,7 +9,7 @@ from PIL import Image
 
 from agent_core.devices.base import Node
 from agent_core.geometry import Box
-from agent_core.text_layout import handwriting
+from agent_core.texts.layout import handwriting
 from simulator.phone.widgets import WIDTH, Canvas, Element
 
 ROOT_CLASS = "android.widget.FrameLayout"

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from agent_core import extras
 from agent_core.errors import ConfigInvalid, ConfigMissing
-from agent_core.file_lines import Form, Place, line_of, lines_of
+from agent_core.owner.file_lines import Form, Place, line_of, lines_of
 from simulator.phone.scenario import Scenario
 
 S = TypeVar("S", bound=Scenario)

@@ -14,16 +14,7 @@ from typing import Literal
 
 from PIL import Image, ImageColor, ImageDraw
 
-from agent_core.text_layout import (
-    advance,
-    font,
-    font_of,
-    handwritten,
-    in_handwriting,
-    is_emoji,
-    is_joiner,
-    text_width,
-)
+from agent_core.texts.layout import advance, font, font_of, handwritten, in_handwriting, is_emoji, is_joiner, text_width
 from simulator.phone.emoji import emoji_image
 
 WIDTH = 1080

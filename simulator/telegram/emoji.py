@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from PIL import Image, ImageDraw
 
-from agent_core.text_layout import font, is_emoji, is_joiner
+from agent_core.texts.layout import font, is_emoji, is_joiner
 
 VARIATION = "\ufe0f"  # after a plain symbol: draw it as an emoji
 _GRID = 400  # everything is drawn on a square of this size and reduced

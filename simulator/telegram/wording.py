@@ -10,7 +10,7 @@ from typing import Literal
 
 from PIL import Image, ImageDraw
 
-from agent_core.text_layout import font
+from agent_core.texts.layout import font
 from simulator.telegram.emoji import clusters, emoji, pictured
 from simulator.telegram.rules import utf16
 from simulator.telegram.world import Content

@@ -27,11 +27,11 @@ from typing import Any
 
 from agent_core.apps.profile import AppProfile, profile
 from agent_core.errors import PhonedeskError
-from agent_core.screen.compare import normalise
-from agent_core.screen.ocr import OcrEngine
-from agent_core.screen.page_files import load_dump, load_picture
-from agent_core.screen.page_report import MessageReport, PageKind, PageReport, PixelBox, read_page, report
-from agent_core.screen.reader import ScreenReader
+from agent_core.perception.compare import normalise
+from agent_core.perception.ocr import OcrEngine
+from agent_core.perception.page_files import load_dump, load_picture
+from agent_core.perception.page_report import MessageReport, PageKind, PageReport, PixelBox, read_page, report
+from agent_core.perception.reader import ScreenReader
 
 ENDINGS = {".png", ".jpg", ".jpeg"}
 OVERLAP = 0.6  # of two boxes' common area in the area of both, from which on they are the same

@@ -23,12 +23,12 @@ from zoneinfo import ZoneInfo
 
 from PIL import Image, ImageChops
 
-from bot.chat.cards import Card
-from bot.chat.digest import alert_card, digest_card
-from bot.chat.texts import LANGUAGES, Lang, Texts, catalogue, texts
+from bot.channels.chat.cards import Card
+from bot.channels.chat.digest import alert_card, digest_card
+from bot.channels.chat.texts import LANGUAGES, Lang, Texts, catalogue, texts
+from bot.channels.telegram import render
+from bot.channels.telegram.parcel import Parcel
 from bot.desk.digest_views import AlertView, Bar, DigestView, Often
-from bot.telegram import render
-from bot.telegram.parcel import Parcel
 from scheduler.times import parse_schedule
 from simulator.phone.phone import VirtualPhone
 from simulator.phone.scenario import ContactPart, MessagePart, Scenario

@@ -25,11 +25,11 @@ from PIL import Image, ImageDraw
 
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame
-from agent_core.screen.compare import Match, compare, normalise
-from agent_core.screen.ocr import OcrEngine, use_threads
-from agent_core.screen.reader import ScreenReader
-from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, Source
-from agent_core.text_layout import font
+from agent_core.perception.compare import Match, compare, normalise
+from agent_core.perception.ocr import OcrEngine, use_threads
+from agent_core.perception.reader import ScreenReader
+from agent_core.perception.readings import Bubble, BubbleKind, ChatScreen, Source
+from agent_core.texts.layout import font
 from simulator.phone.apps.looks import LOOKS
 from simulator.phone.scenario import MessagePart, PhonePart
 from simulator.phone.world import Kind, MessageState, Side, Sign

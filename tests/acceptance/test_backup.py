@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.keeping import Backup, back_up
-from bot.settings.loading import load
+from bot.app.backup import Backup, back_up
+from bot.app.settings.loading import load
 from scheduler.runs.service import RunService
 from storage.runs import RunRow, Runs
 from tests.acceptance.stage import ANSWER, TASK, Stage, stage, until_async

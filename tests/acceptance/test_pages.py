@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent_core.screen.page_report import PageReport
+from agent_core.perception.page_report import PageReport
 from tests.acceptance.pages import Result, Verdict, app_of, compared, plain, totals
 
 SEEN: dict[str, Any] = {

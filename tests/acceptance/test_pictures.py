@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageDraw
 
-from bot.chat.texts import LANGUAGES, Lang
+from bot.channels.chat.texts import LANGUAGES, Lang
 from simulator.telegram.picture import to_png
 from tests.acceptance import pictures
 

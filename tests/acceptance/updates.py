@@ -34,7 +34,7 @@ import aiohttp
 import sqlalchemy as sa
 
 from agent_core.session import Choice, Question, QuestionKind, Session
-from bot.telegram.adapter import SECRET_HEADER, WEBHOOK_PATH
+from bot.channels.telegram.adapter import SECRET_HEADER, WEBHOOK_PATH
 from knowledge.embedded import EmbeddedKnowledge
 from scheduler.runs.human import StoredHuman
 from simulator.telegram import FakeUser

@@ -31,10 +31,10 @@ from agent_core.devices.base import (
 )
 from agent_core.errors import AppNotFound, CommandFailed, TextInputFailed
 from agent_core.geometry import Box, Point
-from agent_core.screen.doubts import Doubt, DoubtKind
-from agent_core.screen.reader import ScreenReader
-from agent_core.screen.readings import Bubble, BubbleKind, BubbleState, ChatScreen, Reading, Side, Source
-from agent_core.screen.tree import TreeHealth
+from agent_core.perception.doubts import Doubt, DoubtKind
+from agent_core.perception.reader import ScreenReader
+from agent_core.perception.readings import Bubble, BubbleKind, BubbleState, ChatScreen, Reading, Side, Source
+from agent_core.perception.tree import TreeHealth
 from simulator.phone.apps.looks import LOOKS
 
 SIZE = (180, 400)

@@ -20,19 +20,19 @@ from unittest import mock
 from PIL import Image
 
 from agent_core.agent import PhoneAgent
-from agent_core.defaults import MemoryLedger
-from agent_core.delivery.deliver import Delivery
-from agent_core.delivery.parts import in_parts
 from agent_core.devices.stillness import wait_until_still
 from agent_core.errors import KnowledgeUnreachable
+from agent_core.loop.defaults import MemoryLedger
 from agent_core.model.base import Completion, OnThinking
+from agent_core.perception.readings import BubbleKind, BubbleState, Side
 from agent_core.ports import Chosen, Event, LedgerRow, Record, ReplyState
-from agent_core.screen.readings import BubbleKind, BubbleState, Side
+from agent_core.reply.deliver import Delivery
+from agent_core.reply.parts import in_parts
 from agent_core.session import FINAL, Answer, Question, QuestionKind, Session
 from agent_core.settings import AgentSettings, new_session
 from simulator.phone.assembly import CHECKED
-from tests.agent_core.delivery.dying import Killed, Reaper, mortal
 from tests.agent_core.paper import SIZE, Chat, Clock, Flaws, Happening, Message, PaperPhone, PaperReader
+from tests.agent_core.reply.dying import Killed, Reaper, mortal
 
 CONTACT = "11"
 TASK = f"QQ回复联系人{CONTACT}"

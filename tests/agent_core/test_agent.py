@@ -6,15 +6,15 @@ import pytest
 
 from agent_core.actions.types import Finish, Home, Launch
 from agent_core.agent import PhoneAgent
-from agent_core.defaults import NoStore
 from agent_core.errors import CommandFailed, DeviceOffline, LeaseLost
+from agent_core.loop.defaults import NoStore
+from agent_core.loop.recording import Recorder
+from agent_core.loop.repeats import rounds
 from agent_core.model.client import ChatModel
-from agent_core.observer import Observer
+from agent_core.perception.observer import Observer
+from agent_core.perception.reader import ScreenReader
 from agent_core.ports import Event
-from agent_core.recording import Recorder
-from agent_core.repeats import rounds
 from agent_core.retry import with_retries
-from agent_core.screen.reader import ScreenReader
 from agent_core.session import QuestionKind, Session, Status
 from agent_core.settings import AgentSettings, new_session
 from tests.support.lab import ANSWER, ASK, FINISH, LAUNCH, Lab, Story, do

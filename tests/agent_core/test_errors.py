@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from agent_core import errors
 from agent_core.errors import PhonedeskError
-from bot.settings.layers import Settings
+from bot.app.settings.layers import Settings
 
 
 def every(error: type[PhonedeskError] = PhonedeskError) -> Iterator[type[PhonedeskError]]:

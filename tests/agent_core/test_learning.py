@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from agent_core.apps.learning import Learning
 from agent_core.apps.profile import profile
-from agent_core.defaults import FreeLease
 from agent_core.errors import LearningFailed, LeaseLost, TextInputFailed
-from agent_core.learning import Learning
-from agent_core.observer import Observer
-from agent_core.screen.readings import Side
-from bot.chat.texts import texts
-from tests.agent_core.delivery.paper_desk import WatchedPhone
+from agent_core.loop.defaults import FreeLease
+from agent_core.perception.observer import Observer
+from agent_core.perception.readings import Side
+from bot.channels.chat.texts import texts
 from tests.agent_core.paper import QQ, Chat, Clock, Flaws, Message, PaperReader
+from tests.agent_core.reply.paper_desk import WatchedPhone
 
 
 def desk(**flaws: object) -> tuple[WatchedPhone, Learning]:

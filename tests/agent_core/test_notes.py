@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_core import summing
+from agent_core.loop import notes as summing
 from agent_core.session import Answer, Question, QuestionKind, Session, Status
 from tests.support.lab import BACK, FINISH, Lab, People, do
 from tests.support.model_server import Script, ScriptedModel, Whole

@@ -10,18 +10,18 @@ from typing import Any, cast
 
 import pytest
 
-from agent_core import own
 from agent_core.apps.names import packages_named
 from agent_core.apps.profile import GUARDS, profile, profile_of_package, profiles, resolve
 from agent_core.apps.secrets import rules_of
 from agent_core.errors import ActionFailed
-from agent_core.gate import reply_task
 from agent_core.model.profile import ModelProfile, model_profile, profile_of_model
 from agent_core.model.prompt import system_prompt
-from agent_core.own_faults import faults
+from agent_core.owner import folder as own
+from agent_core.owner.faults import faults
 from agent_core.planner import Executor
 from agent_core.planner.own_tools import LONGEST_RESULT, own_tools
 from agent_core.planner.words import instructions
+from agent_core.policies import reply_task
 from agent_core.session import GateState, Session
 from tests.support.own import APP, MODEL, TOOL, write_own
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from PIL import Image, ImageChops
 
-from agent_core.observer import Observer, TreeUse, look_for_people
+from agent_core.perception.observer import Observer, TreeUse, look_for_people
+from agent_core.perception.page_report import report
+from agent_core.perception.reader import ScreenReader
+from agent_core.perception.readings import Source
+from agent_core.perception.secret_texts import COVER as COVERED
 from agent_core.ports import Event
-from agent_core.screen.page_report import report
-from agent_core.screen.reader import ScreenReader
-from agent_core.screen.readings import Source
-from agent_core.screen.secret_texts import COVER as COVERED
 from agent_core.session import Answer, Question, Session
 from simulator.phone.scenario import ContactPart, MessagePart, PhonePart, Scenario
 from simulator.phone.world import Side

@@ -16,8 +16,8 @@ import structlog
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from agent_core.perception.readings import BubbleState, Side, Source
 from agent_core.ports import Provenance, ReplyState
-from agent_core.screen.readings import BubbleState, Side, Source
 from agent_core.session import Status
 from agent_core.texts import say
 from tests.agent_core.paper import AI, CROSSED, LAUNCHER, QQ, Flaws, Happening

@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
-from agent_core import questions
 from agent_core.actions.types import Tap
-from agent_core.answers import take_answer
 from agent_core.devices.base import Window
-from agent_core.gate import Situation
+from agent_core.loop import questions
+from agent_core.loop.answers import take_answer
+from agent_core.policies import Situation
 from agent_core.ports import Record
 from agent_core.session import (
     TO_CUSTOMER,

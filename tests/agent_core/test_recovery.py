@@ -12,12 +12,12 @@ from agent_core.actions import types
 from agent_core.actions.types import Action
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame, Window
-from agent_core.gate import PolicyName, Situation, policies_of, review
 from agent_core.geometry import Box, Point
-from agent_core.observer import Observation
-from agent_core.repeats import RepeatWatch
-from agent_core.screen.popups import kinds, popup_in
-from agent_core.screen.readings import Reading, Source
+from agent_core.loop.repeats import RepeatWatch
+from agent_core.perception.observer import Observation
+from agent_core.perception.popups import kinds, popup_in
+from agent_core.perception.readings import Reading, Source
+from agent_core.policies import PolicyName, Situation, policies_of, review
 from agent_core.session import Answer, GateState, QuestionKind, Session, Status, StepRecord
 from tests.support.lab import BACK, FINISH, Lab, do
 from tests.support.model_server import ScriptedModel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_core.gate.detect import reply_task
+from agent_core.policies.detect import reply_task
 from agent_core.session import Status
 from simulator.phone.scenario import EventPart
 from simulator.phone.scenario_file import default_scenario

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agent_core.errors import InputRejected
-from agent_core.tasks import MAX_TASK, TaskRules, check_rules, check_task
+from agent_core.loop.tasks import MAX_TASK, TaskRules, check_rules, check_task
 
 
 @pytest.mark.parametrize(

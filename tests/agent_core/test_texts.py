@@ -97,10 +97,10 @@ def test_no_english_text_speaks_of_1_calls() -> None:
         f"{package} {key}"
         for package in (
             "agent_core.texts",
-            "bot.chat.texts",
-            "bot.doctor.texts",
-            "bot.setup.texts",
-            "bot.terminal.texts",
+            "bot.channels.chat.texts",
+            "bot.app.doctor.texts",
+            "bot.app.setup.texts",
+            "bot.channels.cli.terminal.texts",
         )
         for key, text in load_texts(package, "en").items()
         if plural.search(text)

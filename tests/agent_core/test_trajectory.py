@@ -12,21 +12,8 @@ from PIL import Image
 
 from agent_core.devices.base import Frame, Node, Window
 from agent_core.geometry import Box
-from agent_core.model.client import ChatModel
-from agent_core.model.fallback import Fallbacks, Mind
-from agent_core.model.history import app_name
-from agent_core.model.profile import ModelProfile, model_profile
-from agent_core.model.prompt import build_messages
-from agent_core.observer import Observation
-from agent_core.ports import Event
-from agent_core.screen.reader import ScreenReader
-from agent_core.screen.readings import Reading, Source
-from agent_core.screen.secret_texts import COVER
-from agent_core.screen.veil import Veil
-from agent_core.session import Session, StepRecord
-from agent_core.session import Status as RunStatus
-from agent_core.thinking import Thinker
-from agent_core.trajectory import (
+from agent_core.loop.thinking import Thinker
+from agent_core.loop.trajectory import (
     Asked,
     Message,
     Tape,
@@ -38,7 +25,20 @@ from agent_core.trajectory import (
     whole_messages,
     with_pictures,
 )
-from bot.replay.timings import PHASES
+from agent_core.model.client import ChatModel
+from agent_core.model.fallback import Fallbacks, Mind
+from agent_core.model.history import app_name
+from agent_core.model.profile import ModelProfile, model_profile
+from agent_core.model.prompt import build_messages
+from agent_core.perception.observer import Observation
+from agent_core.perception.reader import ScreenReader
+from agent_core.perception.readings import Reading, Source
+from agent_core.perception.secret_texts import COVER
+from agent_core.perception.veil import Veil
+from agent_core.ports import Event
+from agent_core.session import Session, StepRecord
+from agent_core.session import Status as RunStatus
+from bot.tools.replay.timings import PHASES
 from simulator.phone.scenario import ContactPart, MessagePart, PhonePart, Scenario
 from simulator.phone.world import Side
 from tests.support.lab import FINISH, SIZE, Lab, Story, do, lab

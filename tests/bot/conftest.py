@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 
-from bot import logs
-from bot.terminal.language import speak
+from bot.app import logs
+from bot.channels.cli.terminal.language import speak
 
 if TYPE_CHECKING:
     from tests.support.shop import Shop

@@ -16,13 +16,19 @@ from agent_core.errors import ModelNames
 from agent_core.model.failures import Failures
 from agent_core.proxies import ProxySetting
 from agent_core.texts import load_texts, told
-from bot.chat.cards import error_lines
-from bot.chat.elsewhere import in_terminal
-from bot.chat.texts import LANGUAGES, Lang, texts
+from bot.channels.chat.cards import error_lines
+from bot.channels.chat.elsewhere import in_terminal
+from bot.channels.chat.texts import LANGUAGES, Lang, texts
 from knowledge.http_client import KEYS
 
 ROOT = Path(errors.__file__).parents[1]
-TEXTS = ("agent_core.texts", "bot.chat.texts", "bot.chat.manual", "bot.doctor.texts", "bot.terminal.texts")
+TEXTS = (
+    "agent_core.texts",
+    "bot.channels.chat.texts",
+    "bot.channels.chat.manual",
+    "bot.app.doctor.texts",
+    "bot.channels.cli.terminal.texts",
+)
 OF_ITS_OWN = {"security"}  # each says what to do in words of its own
 NOTHING_TO_DO = {"device.tree"}  # the picture is used instead; nobody is told
 
@@ -65,12 +71,12 @@ def test_nobody_is_told_to_call_adb(lang: Lang) -> None:
 
 # What people are not told of, or not by a text of their language, and why.
 TO_THE_MODEL = {"ActionParseError", "Incomplete", "ActionFailed", "CallStopped"}
-OF_PROGRAMS = ("bot/mcp/", "simulator/model/", "bot/eval/model.py")  # errors of interfaces, in English
+OF_PROGRAMS = ("bot/channels/mcp/", "simulator/model/", "bot/tools/eval/model.py")  # errors of interfaces, in English
 # Their texts are made of the parts that are wrong, each of which has a text (``wrong.…``), or in their constructor.
 OF_PARTS = {"OwnWrong", "SettingsWrong", "ScenarioInvalid", "BrokenFiles", "ExtraMissing", "ModelLimit", "OtherRelease"}
 HANDED_ON = {  # what another error has said already
-    ("bot/eval/suite.py", "PhonedeskError"),
-    ("bot/settings/loading.py", "ConfigInvalid"),
+    ("bot/tools/eval/suite.py", "PhonedeskError"),
+    ("bot/app/settings/loading.py", "ConfigInvalid"),
     ("scheduler/runs/human.py", "LeaseLost"),
     ("knowledge/importing/plan.py", "InputRejected"),
 }

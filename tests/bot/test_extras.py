@@ -15,7 +15,7 @@ from PIL import Image
 
 from agent_core import extras
 from agent_core.extras import PACKAGES, Extra, install_command
-from bot.chat.texts import LANGUAGES, texts
+from bot.channels.chat.texts import LANGUAGES, texts
 
 # Hides packages as if they were not installed, then calls commands, each in both languages.
 CHILD = """
@@ -32,14 +32,14 @@ class Finder(PathFinder):
 sys.meta_path[sys.meta_path.index(PathFinder)] = Finder
 assert not {name.partition(".")[0] for name in sys.modules} & set(hidden)
 
-from bot.chat.texts import texts
+from bot.channels.chat.texts import texts
 from bot.cli import app
-from bot.commands.common import speak
+from bot.channels.cli.commands.common import speak
 
 def plan():
     from agent_core.errors import PhonedeskError
     from bot.plans import check_planner
-    from bot.settings.sections import PlannerSettings
+    from bot.app.settings.sections import PlannerSettings
     try:
         check_planner(PlannerSettings(base_url="http://127.0.0.1:9/v1", name="m"))
     except PhonedeskError as error:

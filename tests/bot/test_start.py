@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import pytest
 
-from bot.cli import COMMANDS
+from bot.channels.cli.main import COMMANDS
 
 ROOT = Path(__file__).parent.parent.parent
 # Each of them costs more than the whole list of commands.
@@ -48,9 +48,10 @@ def run_here(
 @pytest.mark.parametrize("arguments", [("--help",), ("--version",)])
 def test_the_list_of_commands_loads_no_command(arguments: tuple[str, ...]) -> None:
     loaded = loaded_by(*arguments)
-    assert "bot.terminal" in loaded
+    assert "bot.channels.cli.terminal" in loaded
     assert (
-        loaded & {*HEAVY, "pydantic", "asyncio", "structlog", "bot.commands", "knowledge", "scheduler", "storage"}
+        loaded
+        & {*HEAVY, "pydantic", "asyncio", "structlog", "bot.channels.cli.commands", "knowledge", "scheduler", "storage"}
         == set()
     )
 
@@ -73,8 +74,8 @@ def test_completing_a_command_loads_no_command(line: str, offered: list[str]) ->
     done = run_here(PROBE.format(arguments=[]), settings=bash)
     assert sorted(done.stdout.split()) == sorted(offered)
     loaded = set(done.stderr.split())
-    assert "bot.cli" in loaded
-    assert loaded & {*HEAVY, "bot.commands", "knowledge", "scheduler", "storage"} == set()
+    assert "bot.channels.cli.main" in loaded
+    assert loaded & {*HEAVY, "bot.channels.cli.commands", "knowledge", "scheduler", "storage"} == set()
 
 
 def test_completion_says_what_each_command_does() -> None:
@@ -91,7 +92,7 @@ def test_completing_a_word_behind_a_command_asks_that_command() -> None:
 @pytest.mark.parametrize("command", ["devices", "doctor", "config", "serve", "worker", "demo"])
 def test_help_of_a_command_loads_no_provider_and_no_database(command: str) -> None:
     loaded = loaded_by(command, "--help")
-    assert "bot.commands" in loaded
+    assert "bot.channels.cli.commands" in loaded
     assert loaded.isdisjoint(set(HEAVY) - {"PIL"} | {"storage.engine"})
 
 
@@ -112,4 +113,6 @@ def test_what_only_looks_into_the_database_loads_no_model_and_no_channel(
 ) -> None:
     loaded = loaded_by(*arguments, folder=tmp_path)
     assert "storage.engine" in loaded
-    assert loaded.isdisjoint({"aiohttp", "dbos", "mcp", "openai", "telegram", "bot.app", "bot.models", "bot.serving"})
+    assert loaded.isdisjoint(
+        {"aiohttp", "dbos", "mcp", "openai", "telegram", "bot.app.core", "bot.app.models", "bot.app.server"}
+    )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.commands.common import Exit
+from bot.channels.cli.commands.common import Exit
 
 # A child whose modules, signals and functions are those of Windows, as far as Python's own parts allow it.
 WITHOUT_UNIX = """

@@ -16,8 +16,8 @@ from agent_core.devices.base import Frame
 from agent_core.kits.export import export_kit
 from agent_core.kits.kit import ENDING, differences, kit_text, load_kit
 from agent_core.kits.reading import read_kit
-from agent_core.screen.ocr import OcrEngine
-from agent_core.screen.page_report import (
+from agent_core.perception.ocr import OcrEngine
+from agent_core.perception.page_report import (
     InputReport,
     MessageKind,
     MessageReport,
@@ -29,7 +29,7 @@ from agent_core.screen.page_report import (
     read_page,
     report,
 )
-from agent_core.screen.reader import ScreenReader
+from agent_core.perception.reader import ScreenReader
 from simulator.phone.apps.looks import LOOKS
 from simulator.phone.scenario import ContactPart, MessagePart
 from simulator.phone.world import Kind, Side, Sign

@@ -25,9 +25,9 @@ from agent_core.kits.disguise import Disguise
 from agent_core.kits.drawing import draw_kit
 from agent_core.kits.export import export_kit
 from agent_core.kits.reading import read_kit
-from agent_core.screen.ocr import OcrEngine, Recognised
-from agent_core.screen.page_report import MessageKind, PageKind
-from agent_core.screen.readings import Reading
+from agent_core.perception.ocr import OcrEngine, Recognised
+from agent_core.perception.page_report import MessageKind, PageKind
+from agent_core.perception.readings import Reading
 from simulator.phone.apps.looks import LOOKS
 from simulator.phone.kit import KitPhone
 from simulator.phone.scenario import ContactPart

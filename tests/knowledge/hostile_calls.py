@@ -7,9 +7,9 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from agent_core.choosing import decide
 from agent_core.errors import KnowledgeError
 from agent_core.ports import KnowledgeBase
+from agent_core.reply.choosing import decide
 from knowledge.dify import DifyKnowledge
 from knowledge.ragflow import RagflowKnowledge
 from knowledge.template import TemplateKnowledge

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from agent_core.choosing import sure_record
 from agent_core.errors import KnowledgeAuth, KnowledgeUnreachable
 from agent_core.ports import KnowledgeBase
-from bot.knowledge import build_knowledge
-from bot.settings.loading import load
+from agent_core.reply.choosing import sure_record
+from bot.app.knowledge import build_knowledge
+from bot.app.settings.loading import load
 from knowledge.chain import ChainKnowledge, embedded_in
 from knowledge.dify import DifyKnowledge
 from knowledge.embedded import EmbeddedKnowledge

@@ -15,8 +15,8 @@ from agent_core.model.base import Usage
 from agent_core.model.meter import Meter
 from agent_core.ports import Chooser, Chosen, Record
 from agent_core.texts import load_texts
-from bot.models import build_chooser
-from bot.settings.loading import load
+from bot.app.models import build_chooser
+from bot.app.settings.loading import load
 from knowledge.choosing import ModelChooser
 from tests.support.model_server import Break, Hang, Raw, ScriptedModel, Status, Whole
 

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.choosing import decide
-from agent_core.clean_text import clean_text
 from agent_core.errors import InputRejected, KnowledgeUnreachable
+from agent_core.loop.questions import LEAST_SCORE
 from agent_core.ports import Record
-from agent_core.questions import LEAST_SCORE
-from agent_core.sureness.fit import asks_for
-from agent_core.sureness.plain import stripped
+from agent_core.reply.choosing import decide
+from agent_core.reply.sureness.fit import asks_for
+from agent_core.reply.sureness.plain import stripped
+from agent_core.texts.clean import clean_text
 from knowledge.embedded import EmbeddedKnowledge, _indexed
 from knowledge.entries import Entry, Forms, Related, Wanted, make_entry, read_entries, sample_entries
 from knowledge.tokens import tokens

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from openpyxl import load_workbook
 
-from agent_core.clean_text import clean_text
 from agent_core.errors import InputRejected
+from agent_core.texts.clean import clean_text
 from knowledge.embedded import EmbeddedKnowledge, Entry, forms_of, sample_entries
 from knowledge.entries import Forms, Related, line
 from knowledge.exporting import Form, write_table

@@ -8,8 +8,8 @@ import pytest
 
 from agent_core.errors import ConfigInvalid, ConfigMissing, KnowledgeAuth
 from agent_core.ports import KnowledgeBase
-from bot.knowledge import knowledge_config
-from bot.settings.loading import load
+from bot.app.knowledge import knowledge_config
+from bot.app.settings.loading import load
 from knowledge.chain import ChainKnowledge, embedded_in
 from knowledge.config import KnowledgeConfig, OwnConfig, providers_of
 from knowledge.dify import DifyKnowledge

@@ -24,8 +24,8 @@ from agent_core.errors import (
     KnowledgeUnreachable,
 )
 from agent_core.ports import KnowledgeBase, Record
-from bot.knowledge import knowledge_config
-from bot.settings.loading import load
+from bot.app.knowledge import knowledge_config
+from bot.app.settings.loading import load
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry
 from knowledge.factory import build

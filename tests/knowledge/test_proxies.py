@@ -10,8 +10,8 @@ import pytest
 from agent_core.errors import ConfigInvalid, KnowledgeUnreachable
 from agent_core.proxies import ProxySetting
 from agent_core.texts import told
-from bot.knowledge import knowledge_config
-from bot.settings.loading import load
+from bot.app.knowledge import knowledge_config
+from bot.app.settings.loading import load
 from knowledge.config import KNOWLEDGE_PROXY
 from knowledge.dify import DifyKnowledge
 from knowledge.factory import build, routes

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.clean_text import is_clean
+from agent_core.texts.clean import is_clean
 from knowledge.entries import LONGEST_ANSWER
 from knowledge.records import MOST_RECORDS, Hit, best, records_of, unit_score
 from simulator.knowledge.answers import NO_SCORES

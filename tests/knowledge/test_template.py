@@ -22,7 +22,7 @@ from agent_core.errors import (
     KnowledgeQuota,
     KnowledgeUnreachable,
 )
-from bot.settings.loading import load
+from bot.app.settings.loading import load
 from knowledge.config import Template
 from knowledge.template import TemplateKnowledge
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from agent_core.choosing import decide
 from agent_core.ports import Chooser, Chosen, Record
+from agent_core.reply.choosing import decide
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry
 from tests.near_misses.corpus import NearMiss, near_misses, paraphrases, records

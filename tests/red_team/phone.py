@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from bot.eval.judge import harm
-from bot.eval.scenario import ExpectPart
+from bot.tools.eval.judge import harm
+from bot.tools.eval.scenario import ExpectPart
 from simulator.phone.apps.launcher import Launcher
 from simulator.phone.apps.qq import QQ
 from simulator.phone.display import Scene

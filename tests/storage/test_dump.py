@@ -12,19 +12,19 @@ from pathlib import Path
 import pytest
 
 from agent_core.errors import ConfigInvalid
-from bot.database import open_database
-from bot.doctor.exam import Exam
-from bot.doctor.services import knowledge
-from bot.keeping import back_up, restore
-from bot.knowledge import own_entries
-from bot.settings.layers import Settings
-from bot.settings.loading import load
+from bot.app.backup import back_up, restore
+from bot.app.database import open_database
+from bot.app.doctor.exam import Exam
+from bot.app.doctor.services import knowledge
+from bot.app.knowledge import own_entries
+from bot.app.settings.layers import Settings
+from bot.app.settings.loading import load
 from knowledge.embedded import EmbeddedKnowledge, Entry
 from storage.engine import Database
 from storage.questions import Questions
 from storage.runs import Runs
 from storage.schedules import NewSchedule, Schedules
-from tests.scheduler.steps import SOON, desk, steps_once
+from tests.scheduler.runs.steps import SOON, desk, steps_once
 from tests.storage import postgres
 
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import app
+from bot.channels.cli.main import app
 from tests.support.environment import without_settings
 
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 from agent_core.devices.base import Node
 from agent_core.geometry import Box
-from agent_core.screen.readings import Bubble, BubbleKind, BubbleState, SendState, Side
+from agent_core.perception.readings import Bubble, BubbleKind, BubbleState, SendState, Side
 from simulator.phone import display
 from simulator.phone.apps.looks import LOOKS
 from simulator.phone.phone import VirtualPhone

@@ -12,15 +12,15 @@ from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.server import open_adb
 from agent_core.devices.base import Device
 from agent_core.geometry import Point
+from agent_core.loop.trajectory import Trajectory
 from agent_core.model.client import ChatModel
 from agent_core.model.meter import Meter
+from agent_core.perception.ocr import OcrEngine
+from agent_core.perception.reader import ScreenReader
 from agent_core.ports import Event, Lease, Ledger, Record, RunStore, StopGuard
 from agent_core.retry import Sleep
-from agent_core.screen.ocr import OcrEngine
-from agent_core.screen.reader import ScreenReader
 from agent_core.session import Answer, Question, Session
 from agent_core.settings import AgentSettings, new_session
-from agent_core.trajectory import Trajectory
 from simulator.phone.assembly import CHECKED
 from simulator.phone.phone import VirtualPhone
 from simulator.phone.scenario import Scenario

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from agent_core.defaults import MemoryLedger
+from agent_core.loop.defaults import MemoryLedger
 from agent_core.ports import LedgerRow, ReplyState
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "development" / "architecture.md"

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from agent_core.screen.ocr import OcrEngine
+from agent_core.perception.ocr import OcrEngine
 
 needs_ocr = pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")

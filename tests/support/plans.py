@@ -12,14 +12,14 @@ from typing import Any
 from aiohttp import ClientResponse, ClientSession
 
 from agent_core.devices.adb.server import open_adb
-from bot.app import Core, open_core
+from bot.app.core import Core, open_core
+from bot.app.plans.service import PlanService
+from bot.app.settings.loading import load
+from bot.app.worker import Legs, listing
+from bot.channels.web import layered_agent
+from bot.channels.web.app import make_app, serving
 from bot.desk.desk import Desk
 from bot.desk.house import House
-from bot.plans import PlanService
-from bot.settings.loading import load
-from bot.web import layered_agent
-from bot.web.app import make_app, serving
-from bot.working import Legs, listing
 from scheduler.runs.dispatcher import Dispatcher
 from scheduler.runs.host import Host
 from scheduler.runs.service import RunService

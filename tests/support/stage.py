@@ -15,9 +15,9 @@ from PIL import Image
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.server import DeviceEntry
 from agent_core.devices.base import Device
-from agent_core.observer import SeenPage
+from agent_core.perception.observer import SeenPage
+from agent_core.perception.page_report import Page
 from agent_core.ports import Event
-from agent_core.screen.page_report import Page
 from agent_core.session import Choice, Question, QuestionKind, ReplyRecord, Session, Status, StepRecord
 from bot.desk.actors import Actor, Role
 from bot.desk.desk import Desk

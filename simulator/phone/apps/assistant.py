@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_core.text_layout import text_width, wrap
+from agent_core.texts.layout import text_width, wrap
 from simulator.phone.apps.base import INK, TITLE_BAR, page, title_bar
 from simulator.phone.apps.fields import send_button, text_box
 from simulator.phone.widgets import WIDTH, Canvas, Element, Handler, Rect, background

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agent_core.text_layout import text_width, wrap
+from agent_core.texts.layout import text_width, wrap
 from simulator.phone.apps.base import Host
 from simulator.phone.apps.looks import Bar, Look
 from simulator.phone.apps.sheet import Sheet

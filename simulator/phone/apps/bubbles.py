@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from agent_core.text_layout import ellipsize, text_width, wrap
+from agent_core.texts.layout import ellipsize, text_width, wrap
 from simulator.phone.apps.sheet import Runs, Sheet, lines_width, paint_lines, rich_lines, time_text
 from simulator.phone.widgets import Canvas, Element, Rect
 from simulator.phone.world import Chat, Kind, Message, Side

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agent_core.text_layout import text_width
+from agent_core.texts.layout import text_width
 from simulator.phone.apps.bar import BarHandlers, bar, bar_top
 from simulator.phone.apps.base import BANNER, Host, banner, page
 from simulator.phone.apps.header import STRIP, header, strip

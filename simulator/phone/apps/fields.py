@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_core.text_layout import text_width, wrap
+from agent_core.texts.layout import text_width, wrap
 from simulator.phone.apps.base import INK, PALE, Host
 from simulator.phone.widgets import BUTTON, EDIT, Canvas, Element, Handler, Rect, TextField
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_core.text_layout import ellipsize, text_width
+from agent_core.texts.layout import ellipsize, text_width
 from simulator.phone.apps.looks import Colors
 from simulator.phone.apps.sheet import Sheet
 from simulator.phone.widgets import IMAGE, WIDTH, Canvas, Element, Handler, Rect, background, label

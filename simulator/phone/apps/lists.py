@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from agent_core.text_layout import ellipsize, text_width
+from agent_core.texts.layout import ellipsize, text_width
 from simulator.phone.apps.avatars import avatar
 from simulator.phone.apps.base import BANNER, banner, page, short_time
 from simulator.phone.apps.fields import text_box

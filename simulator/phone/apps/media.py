@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from agent_core.text_layout import ellipsize, text_width, wrap
+from agent_core.texts.layout import ellipsize, text_width, wrap
 from simulator.phone.apps.bubbles import Bubble, ground, ink
 from simulator.phone.apps.sheet import Sheet
 from simulator.phone.widgets import GROUP, IMAGE, Canvas, Element, Rect, label

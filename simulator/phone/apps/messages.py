@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from agent_core.text_layout import text_width, wrap
+from agent_core.texts.layout import text_width, wrap
 from simulator.phone.apps.avatars import avatar
 from simulator.phone.apps.bubbles import Bubble, text, with_transcript
 from simulator.phone.apps.media import media

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from agent_core.text_layout import text_width, wrap
+from agent_core.texts.layout import text_width, wrap
 from simulator.phone.apps.looks import Look
 from simulator.phone.widgets import Canvas
 

@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from agent_core import errors
+from agent_core.loop.thinking import in_words
 from agent_core.model.base import Completion, Request
 from agent_core.model.client import ChatModel
 from agent_core.model.fallback import Fallbacks, Mind
@@ -17,9 +18,8 @@ from agent_core.model.profile import ModelProfile, model_profile
 from agent_core.model.prompt import build_messages
 from agent_core.session import Session, StepRecord
 from agent_core.texts import Lang
-from agent_core.thinking import in_words
-from bot.chat.cards import error_lines
-from bot.chat.texts import texts
+from bot.channels.chat.cards import error_lines
+from bot.channels.chat.texts import texts
 from tests.support.model_server import Script, ScriptedModel, Status, Text, Whole
 
 TAP = '<think>点</think><answer>do(action="Tap", element=[1,2])</answer>'

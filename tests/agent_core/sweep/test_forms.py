@@ -10,7 +10,7 @@ from agent_core.apps.profile import AppProfile, profile
 from agent_core.devices.adb.parse import parse_notifications
 from agent_core.devices.base import Node, Notification
 from agent_core.geometry import Box
-from agent_core.screen.lists import ChatRow, with_preview
+from agent_core.perception.lists import ChatRow, with_preview
 from agent_core.sweep import Aside
 from agent_core.sweep.forms import told_by
 from agent_core.sweep.notes import Noted, noted

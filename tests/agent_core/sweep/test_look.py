@@ -8,9 +8,9 @@ from agent_core.apps.profile import profile
 from agent_core.devices.base import Key
 from agent_core.errors import LeaseLost
 from agent_core.geometry import Box, Point
-from agent_core.observer import TreeUse
-from agent_core.screen.lists import ChatRow, with_preview
-from agent_core.screen.reader import ScreenReader
+from agent_core.perception.lists import ChatRow, with_preview
+from agent_core.perception.observer import TreeUse
+from agent_core.perception.reader import ScreenReader
 from agent_core.sweep import Aside, ListMemory, LookOutcome, UnreadLook, look_for_unread
 from agent_core.sweep.result import SetAside
 from agent_core.sweep.rows import Found, aside_of, whole_name

@@ -10,10 +10,10 @@ from PIL import Image
 
 from agent_core.devices.base import Window
 from agent_core.geometry import Box
+from agent_core.loop.trajectory import Asked
+from agent_core.perception.readings import Reading, Source
 from agent_core.ports import AnswerEvent, Event, ReplyState
-from agent_core.screen.readings import Reading, Source
 from agent_core.session import Session, Status, StepRecord
-from agent_core.trajectory import Asked
 from scheduler.runs.store import StoredRuns
 from storage.engine import Database
 from storage.runs import NewRun, Runs

@@ -10,8 +10,8 @@ from PIL import Image
 
 from agent_core.devices.adb.server import DeviceEntry
 from agent_core.errors import DeviceOffline
-from bot.chat.cards import away_lines, devices_card, status_card
-from bot.chat.texts import texts
+from bot.channels.chat.cards import away_lines, devices_card, status_card
+from bot.channels.chat.texts import texts
 from bot.desk.actors import BadRequest, Role
 from storage.hosts import Hosts
 from storage.leases import LEASE_SECONDS

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from agent_core.errors import InputRejected, RateLimited
-from bot.chat.conversation import Conversation, Incoming, Person
+from bot.channels.chat.conversation import Conversation, Incoming, Person
 from bot.desk.actors import AccessDenied, Actor, ChatRef, Role
 from bot.desk.pairing import WRONG_OF_ALL, WRONG_OF_ONE
 from bot.desk.people import CODE_ALPHABET, CODE_LENGTH, new_code

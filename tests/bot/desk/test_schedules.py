@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from agent_core.loop.tasks import TaskRules
 from agent_core.session import Elsewhere, Session, Status
-from agent_core.tasks import TaskRules
 from bot.desk.actors import BadRequest, ChatRef, NotFound, Role
 from bot.desk.schedules_views import ScheduleWish
 from bot.desk.views import RunStatus

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from agent_core.errors import InputRejected
+from agent_core.loop.tasks import TaskRules
 from agent_core.ports import MessageKey
 from agent_core.session import WAITS_ELSEWHERE, Session
-from agent_core.tasks import TaskRules
-from bot.chat.sweeps import sweep_card
-from bot.chat.texts import texts
+from bot.channels.chat.sweeps import sweep_card
+from bot.channels.chat.texts import texts
 from bot.desk.actors import AccessDenied, Actor, BadRequest, Role
 from bot.desk.views import RunStatus, RunView
 from scheduler.runs.human import StoredHuman

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from agent_core.defaults import FreeLease
 from agent_core.errors import CommandFailed, InputRejected
-from agent_core.observer import TreeUse
-from agent_core.screen.reader import ScreenReader
+from agent_core.loop.defaults import FreeLease
+from agent_core.perception.observer import TreeUse
+from agent_core.perception.reader import ScreenReader
 from scheduler.runs.line import ASKED_SWEEP, SCHEDULE, SWEEP
 from scheduler.sweeps.leg import QUIET_HOURS, SweepEyes, in_quiet_hours, prepare, sweep_leg
 from scheduler.sweeps.order import read_order

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent_core.errors import InputRejected
-from agent_core.gate import reply_task
+from agent_core.policies import reply_task
 from agent_core.session import WAITS_ELSEWHERE
 from agent_core.sweep import IN_CHAT, LookOutcome, UnreadLook, Waiting
 from scheduler.sweeps.order import SweepOrder, kind_of, read_order, read_task, reply_to

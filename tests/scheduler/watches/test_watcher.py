@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from agent_core.defaults import FreeLease
 from agent_core.devices.base import Notification
-from agent_core.screen.reader import ScreenReader
+from agent_core.loop.defaults import FreeLease
+from agent_core.perception.reader import ScreenReader
 from agent_core.session import QuestionKind
 from scheduler.sweeps.leg import SweepEyes, sweep_leg
 from scheduler.sweeps.plan import Chosen

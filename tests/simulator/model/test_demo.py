@@ -30,10 +30,10 @@ from agent_core.devices.base import Frame
 from agent_core.geometry import Box
 from agent_core.model.client import ChatModel
 from agent_core.model.prompt import build_messages
-from agent_core.screen.readings import Reading, Source
+from agent_core.perception.readings import Reading, Source
 from agent_core.session import GateState, Session, StepRecord
 from agent_core.texts import say
-from agent_core.wording import query_of
+from agent_core.texts.wording import query_of
 from simulator.model.reading import Seen, bubbles
 from simulator.model.server import MODEL_NAME, RunningDemoModel, run_demo_model, start_demo_model
 from simulator.model.transcription import transcribe
@@ -294,7 +294,7 @@ def test_transcriptions_follow_the_form_that_is_asked_for() -> None:
 
 @needs_ocr
 async def test_a_picture_alone_is_read(demo: RunningDemoModel) -> None:
-    from agent_core.text_layout import font
+    from agent_core.texts.layout import font
 
     image = Image.new("RGB", SIZE, "#f1f1f1")
     from PIL import ImageDraw

@@ -9,8 +9,8 @@ from PIL import Image, ImageColor
 
 from agent_core.devices.base import Node
 from agent_core.geometry import Box
-from agent_core.screen.readings import BubbleKind, SendState
-from agent_core.screen.readings import Side as ReadSide
+from agent_core.perception.readings import BubbleKind, SendState
+from agent_core.perception.readings import Side as ReadSide
 from simulator.phone import ime
 from simulator.phone.apps.looks import LOOKS, Bar
 from simulator.phone.phone import VirtualPhone

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from agent_core.devices.base import Window, WindowKind
-from agent_core.text_layout import ellipsize, text_width, wrap
+from agent_core.texts.layout import ellipsize, text_width, wrap
 from simulator.phone.phone import VirtualPhone
 from simulator.phone.port import InputRefused, ShellPhone, TreeFailure
 from tests.simulator.phone.hand import QQ, Hand, chat

@@ -1,0 +1,186 @@
+"""From an action to the phone. One method an action; errors are ActionFailed, for the model to know."""
+
+from __future__ import annotations
+
+import asyncio
+
+from agent_core.actions.types import (
+    Action,
+    CallAPI,
+    Finish,
+    GetKnowledgeData,
+    Interact,
+    Note,
+    TakeOver,
+    Tap,
+    Wait,
+)
+from agent_core.actions.words import in_words
+from agent_core.devices.base import Device, TouchWatch
+from agent_core.errors import (
+    ActionFailed,
+    AppNotFound,
+    CommandFailed,
+    DeviceError,
+    KnowledgeError,
+    TextInputFailed,
+)
+from agent_core.loop import questions
+from agent_core.loop.device_actions import do_on
+from agent_core.loop.notes import Summary
+from agent_core.loop.result import ActResult, Ending
+from agent_core.perception.observer import Observation
+from agent_core.policies import Judgement, Situation, approval
+from agent_core.ports import Chooser, KnowledgeBase, Lease
+from agent_core.reply.choosing import decide
+from agent_core.reply.flow import ReplyFlow
+from agent_core.reply.results import told_reply
+from agent_core.retry import RETRIES
+from agent_core.session import GateState, Session, Status
+from agent_core.texts import say, told
+
+# Another try may help: told to the model, or done by code.
+RETRIABLE = (ActionFailed, AppNotFound, TextInputFailed, CommandFailed, KnowledgeError)
+TRIES = 3  # in a row, of what is done without the model
+
+
+class Actor:
+    """Does on the phone what an action says; every act checks the lease first."""
+
+    def __init__(
+        self,
+        device: Device,
+        lease: Lease,
+        session: Session,
+        knowledge: KnowledgeBase,
+        flow: ReplyFlow | None,
+        touches: TouchWatch,
+        summary: Summary,
+        chooser: Chooser | None = None,
+    ) -> None:
+        self._device = device
+        self._lease = lease
+        self._session = session
+        self._knowledge = knowledge
+        self._flow = flow
+        self._touches = touches
+        self._summary = summary
+        self._chooser = chooser
+        self._failed = 0
+
+    async def attempt(self, judgement: Judgement, seen: Observation) -> ActResult:
+        """Do what the gate has made of a proposal. ``seen`` is what that was made on.
+
+        What the model can help (no such app, no keyboard, a command that failed) is a failed result that it is told;
+        what it cannot (the phone is gone, denied, or somebody else's) is raised.
+        """
+        if judgement.action is None:
+            return ActResult("", ok=False)
+        try:
+            return await self._act(judgement.action, seen, judgement.to_ask)
+        except RETRIABLE as error:
+            return ActResult(say(self._session.lang, "run.failed", error=told(error, self._session.lang)), ok=False)
+
+    async def before_model(self, flow: ReplyFlow, seen: Observation) -> ActResult | None:
+        """What the reply flow does of itself; it is tried again a few times, as the model would."""
+        try:
+            result = await flow.before_model(seen)
+        except RETRIABLE as error:
+            self._failed += 1
+            if self._failed >= TRIES:
+                raise
+            return ActResult(say(self._session.lang, "run.failed", error=error), ok=False)
+        self._failed = 0
+        return result
+
+    async def _act(self, action: Action, seen: Observation, to_ask: str) -> ActResult:
+        session = self._session
+        if session.dry_run:
+            told = await self._rehearsed(action)
+            return ActResult(told, ending=Ending(Status.SUCCEEDED, told))
+        allowed = approval.holds(session, action, as_seen(seen))
+        match action:
+            case Finish(message=result, success=success):
+                status = Status.SUCCEEDED if success else Status.FAILED
+                if self._flow is not None:
+                    return ActResult(result, ok=success, ending=Ending(status, told_reply(session, result, ok=success)))
+                result = result or next((one.text for one in reversed(session.notes) if one.summary), "")
+                return ActResult(result, ok=success, ending=Ending(status, result))
+            case GetKnowledgeData(query=query) if self._flow is not None:
+                return await self._flow.get_knowledge(query)
+            case GetKnowledgeData(query=query):
+                return await self._ask_knowledge(query)
+            case Wait(duration=seconds):
+                await asyncio.sleep(seconds)
+                return self._ok("run.waited")
+            case Note(message=message):
+                usage = await self._summary.note(session, seen, message)
+                return ActResult(say(session.lang, "run.noted"), usage=usage)
+            case Interact(question=text, choices=choices):
+                return self._ask_model_question(text, choices)
+            case TakeOver(message=message):
+                return ActResult("", ok=False, question=questions.take_over(self._session, message))
+            case Tap(message=message) if (to_ask or message) and not allowed:
+                question = questions.sensitive_tap(session, action, as_seen(seen), to_ask)
+                return ActResult("", ok=False, question=question)
+            case CallAPI(instruction=instruction):
+                text, usage = await self._summary.make(session, seen, instruction)
+                return ActResult(say(session.lang, "run.summary", text=text), usage=usage)
+            case _:
+                return await self._touch(action, seen, allowed=allowed)
+
+    async def _rehearsed(self, action: Action) -> str:
+        """Say what would be done, and why a dry run ends there; of a question, also what the base would answer."""
+        lang, query = self._session.lang, action.query.strip() if isinstance(action, GetKnowledgeData) else ""
+        if not query:
+            return say(lang, "run.dry_run", action=in_words(lang, action.model_dump()))
+        chosen = await decide(self._chooser, query, query, await self._knowledge.retrieve(query))
+        if chosen is None:
+            return say(lang, "run.dry_run_unsure", query=query)
+        return say(lang, "run.dry_run_answer", query=query, text=chosen.text)
+
+    async def _touch(self, action: Action, seen: Observation, *, allowed: bool) -> ActResult:
+        """Do it; once more where it is sure that nothing was done, and the screen is as the model saw it. ``allowed``
+        was one tap, not another one later that looks like it.
+        """
+        waits = iter(RETRIES[ActionFailed].delays)
+        while True:
+            await self._lease.check()
+            if self._touches.touched:
+                return ActResult("", ok=False, question=questions.person_on_phone(self._session))
+            try:
+                await do_on(self._device, action, seen.size, self._session.lang)
+            except DeviceError as error:
+                if allowed and not error.may_repeat:
+                    self._session.approval = None
+                wait = next(waits, None)
+                if wait is None or error.retried or not error.may_repeat or not await self._same_after(wait, seen):
+                    raise
+            else:
+                if allowed:
+                    self._session.approval = None
+                return ActResult(say(self._session.lang, "run.done"))
+
+    async def _same_after(self, seconds: float, seen: Observation) -> bool:
+        await asyncio.sleep(seconds)
+        return (await self._device.screenshot()).digest == seen.frame.digest
+
+    async def _ask_knowledge(self, query: str) -> ActResult:
+        """Outside a reply task the answer is reported to the model and nothing is sent."""
+        if not query.strip():
+            return ActResult(say(self._session.lang, "run.query_blank"), ok=False)
+        records = await self._knowledge.retrieve(query.strip())
+        if not records:
+            return ActResult(say(self._session.lang, "run.knowledge_nothing"), ok=False)
+        return ActResult(say(self._session.lang, "run.knowledge_only", text=records[0].text))
+
+    def _ask_model_question(self, text: str, choices: tuple[str, ...]) -> ActResult:
+        return ActResult("", ok=False, question=questions.interact(self._session, text, choices))
+
+    def _ok(self, key: str) -> ActResult:
+        return ActResult(say(self._session.lang, key))
+
+
+def as_seen(seen: Observation) -> Situation:
+    """What a person's yes to a tap is asked, and looked up, by."""
+    return Situation(None, seen.window, seen.size, GateState(), seen.readings, frame=seen.frame)

@@ -1,0 +1,112 @@
+"""Notes of a run, and what the model makes of them: ``Note`` and ``Call_API``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent_core.apps.secrets import rules_of
+from agent_core.errors import ActionFailed, ModelError
+from agent_core.model.base import Completion, Message, Model, Usage
+from agent_core.model.history import app_name, cut
+from agent_core.model.pictures import data_url
+from agent_core.model.profile import ModelProfile
+from agent_core.model.words import summary_text
+from agent_core.perception.observer import Observation
+from agent_core.perception.veil import secret_boxes
+from agent_core.session import KeptNote, Session
+from agent_core.texts import fault, say
+
+MOST_NOTES = 100  # of a run, summaries among them
+LONGEST_NOTE = 4_000  # characters, each
+LONGEST_NOTES = 12_000  # that are summarised at once, the newest
+LONGEST_WISH = 1_000
+LONGEST_SUMMARY = 700  # the next prompt has room for no more
+_THE_PAGE = {"", "true", "page"}  # what models write for the page itself
+
+
+def page_text(seen: Observation) -> str:
+    """What can be read on the page, from the top, without what no picture for people shows."""
+    hidden = secret_boxes(seen.readings, rules_of(seen.window.package), seen.size)
+    readings = sorted(seen.readings, key=lambda reading: (reading.box.top, reading.box.left))
+    lines = [r.text.strip() for r in readings if r.text.strip() and not any(r.box.intersects(box) for box in hidden)]
+    return "\n".join(dict.fromkeys(lines))
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Keeps what a run notes, and asks its model for a text about the notes and the page in front."""
+
+    model: Model
+    profile: ModelProfile
+
+    async def note(self, session: Session, seen: Observation, message: str) -> Usage | None:
+        """Keep ``message``, or the page where there is none: a model that sees writes down what nothing could read.
+
+        What that took is given back. ActionFailed where there is nothing to keep, or too much already.
+        """
+        _check_room(session)
+        text, usage = message.strip(), None
+        if text.lower() in _THE_PAGE:
+            text = page_text(seen)
+            if not text and self.profile.vision:
+                completion = await self._asked(session, seen, say(session.lang, "run.note_wish"))
+                text, usage = completion.text.strip(), completion.usage
+        if not text:
+            raise ActionFailed(say(session.lang, "run.note_empty"))
+        _keep(session, seen, cut(text, LONGEST_NOTE))
+        return usage
+
+    async def make(self, session: Session, seen: Observation, instruction: str) -> tuple[str, Usage]:
+        """The summary, which is kept among the notes, and what it took. ActionFailed where there is none."""
+        _check_room(session)
+        completion = await self._asked(session, seen, instruction)
+        if not completion.text.strip():
+            raise ActionFailed(say(session.lang, "run.summary_empty"))
+        text = cut(completion.text.strip(), LONGEST_SUMMARY)
+        _keep(session, seen, text, summary=True)
+        return text, completion.usage
+
+    async def _asked(self, session: Session, seen: Observation, wish: str) -> Completion:
+        try:
+            return await self.model.ask(self._messages(session, seen, wish))
+        except ModelError as error:
+            raise ActionFailed(say(session.lang, "run.summary_failed", error=fault(error, session.lang))) from None
+
+    def _messages(self, session: Session, seen: Observation, instruction: str) -> list[Message]:
+        text = summary_text(
+            session.lang,
+            task=session.task,
+            wish=cut(instruction.strip(), LONGEST_WISH),
+            notes=_newest(session.notes),
+            app=app_name(seen.window.package),
+            page=cut(page_text(seen), LONGEST_NOTE),
+            longest=LONGEST_SUMMARY - 100,
+        )
+        if not self.profile.vision:
+            return [{"role": "user", "content": text}]
+        picture = {"type": "image_url", "image_url": {"url": data_url(seen.frame.image)}}
+        return [{"role": "user", "content": [picture, {"type": "text", "text": text}]}]
+
+
+def _check_room(session: Session) -> None:
+    if len(session.notes) >= MOST_NOTES:
+        raise ActionFailed(say(session.lang, "run.notes_full", count=MOST_NOTES))
+
+
+def _keep(session: Session, seen: Observation, text: str, *, summary: bool = False) -> None:
+    app, step = app_name(seen.window.package), len(session.steps) + 1
+    session.notes.append(KeptNote(text=text, app=app, step=step, summary=summary))
+
+
+def _newest(notes: list[KeptNote]) -> str:
+    """The newest notes that fit, in their order."""
+    found: list[str] = []
+    room = LONGEST_NOTES
+    for number in range(len(notes), 0, -1):
+        one = notes[number - 1]
+        written = f"{number}. [{one.app}] {one.text}"
+        room -= len(written)
+        if room < 0:
+            break
+        found.append(written)
+    return "\n".join(reversed(found))

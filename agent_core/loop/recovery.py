@@ -1,0 +1,311 @@
+"""What goes nowhere: acts without effect, waiting for ever, an app or a dialog that came by itself.
+
+The model is told what it is, once when it begins and once more when it goes on, one thing a step and the most pressing
+one first; then a person is asked. What was counted stands in the session. An end, and a question to a person, are the
+way out of all of it and are never held up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+from agent_core.actions.types import Action, Back, Finish, Home, Interact, Launch, PressKey, Swipe, TakeOver, Wait
+from agent_core.apps.names import packages_named
+from agent_core.apps.profile import profile, profile_of_package
+from agent_core.devices.base import WindowKind
+from agent_core.perception.observer import Observation
+from agent_core.perception.popups import Popup, popup_in
+from agent_core.policies.base import SAME_TARGET, first_touch, near
+from agent_core.session import Session, Setbacks
+from agent_core.texts import rule_words, say
+
+TOLD_AT = 3  # in a row
+ASKED_AT = 6
+MOST_FAILED = 8  # steps in a row that were not ok
+MOST_STILL = 12  # steps on one screen, whatever is done
+STRAYS = 3  # how often an app may come to the front by itself; the next time a person is asked
+# The same act, whatever became of it: a list may be long, and a number is counted up by taps.
+MOST_SAME, MOST_UNREAD, MOST_SWIPES = 16, 40, 60  # where nothing can be read, nobody can tell whether it helps
+FEW = 3  # acts by turns: with so few of them nothing is looked through
+MOST_BY_TURNS = 24  # where the screens say nothing new; else MOST_SWIPES
+MOST_STALE = 30  # screens in a row of which all was read before
+WAITED_STILL, WAITED_MOVING, MOST_WAITS = 60, 300, 30  # seconds; waits while the screen moves
+KEPT_TEXTS = 40  # what so many screens said is remembered
+STATUS_BAR = 0.045  # of the height: its clock is nothing new
+
+EXITS = (Finish, TakeOver, Interact)
+TOUCHING = frozenset({"tap", "double_tap", "long_press", "swipe", "type", "type_name"})
+MOVING = TOUCHING | {"back"}
+# After these whatever is in front is meant to be there: the run opened it, or a person did.
+OPENING = frozenset({"launch", "home", "back", "press_key", "take_over", "interact"})
+_LAUNCHER = re.compile(r"launcher|trebuchet|\.miui\.home$|\.home$|homescreen", re.IGNORECASE)
+
+
+class Recovery:
+    """Looks after one run. ``look`` at each screen, then ``proposed`` with what the model wants to do on it."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._read = False  # whether anything was, on the newest screen
+
+    @property
+    def _back(self) -> Setbacks:
+        return self._session.setbacks
+
+    def look(self, seen: Observation, *, unchanged: bool) -> str:
+        """What the model is to be told of this screen; "" where nothing is wrong. ``unchanged`` since the last act."""
+        self._after_people(seen)
+        last = self._last
+        moved = last is not None and last["kind"] in MOVING and self._session.steps[-1].ok
+        self._count(seen, unchanged=unchanged, moved=moved)
+        popup = self._popup(seen)
+        act = self._of_act(last) if unchanged and moved else ""
+        told = self._of_popup(popup, seen) or self._of_app(seen, popup) or act or self._of_waiting()
+        return told or ("" if unchanged else self._of_same())
+
+    def proposed(self, action: Action) -> str:
+        """Why a person is to be asked now; "" where the run may go on. Then all is counted anew."""
+        back = self._back
+        back.same = back.same + 1 if _same(back.last, action) else 1
+        if back.same == 1:
+            back.last = action.model_dump(mode="json")
+        x, y = first_touch(action) or (0, 0)
+        place = (0, 0) if isinstance(action, Swipe) else (x, y)  # a list is swiped from anywhere
+        back.recent = [*back.recent, (action.kind, *place)][-MOST_SWIPES:]
+        why = self._refused_end() if isinstance(action, EXITS) else self._why(action)
+        if why:
+            self.forget()
+        return why
+
+    def forget(self) -> None:
+        """A person was asked, and lets the run go on in what is in front."""
+        back = self._back
+        self._session.setbacks = Setbacks(
+            told=back.told, allowed=[*back.allowed, *back.strays], steps=back.steps, asked=back.asked
+        )
+
+    def _after_people(self, seen: Observation) -> None:
+        """Who was asked knows what is in front, and may have put it there."""
+        asked = len(self._session.questions)
+        if asked == self._back.asked:
+            return
+        self.forget()
+        self._back.asked = asked
+        self._back.steps = len(self._session.steps)
+        if seen.window.package is not None:
+            self._back.allowed.append(seen.window.package)
+
+    def _count(self, seen: Observation, *, unchanged: bool, moved: bool) -> None:
+        back, steps = self._back, self._session.steps
+        for step in steps[back.steps :]:
+            back.failed = 0 if step.ok else back.failed + 1
+        back.steps = len(steps)
+        back.still = back.still + 1 if unchanged else 0
+        back.unmoved = back.unmoved + int(moved) if unchanged else 0
+        waited = float(self._last["duration"]) if self._last is not None and self._last["kind"] == "wait" else None
+        still = waited is not None and unchanged
+        moving = waited is not None and not unchanged
+        back.waits, back.waited = (back.waits + 1, back.waited + (waited or 0)) if still else (0, 0.0)
+        if moving:
+            back.moving_waits, back.moving_waited = back.moving_waits + 1, back.moving_waited + (waited or 0)
+        elif not still:
+            back.moving_waits, back.moving_waited = 0, 0.0
+        said = self._said(seen)
+        self._read = bool(said)
+        back.stale = 0 if said and said not in back.texts else back.stale + 1
+        if said:
+            back.texts = [*(one for one in back.texts if one != said), said][-KEPT_TEXTS:]
+
+    @staticmethod
+    def _said(seen: Observation) -> str:
+        """All that can be read on a screen, as a short digest; "" where nothing can."""
+        bar = round(STATUS_BAR * seen.size[1])
+        texts = sorted(reading.text for reading in seen.readings if reading.box.bottom > bar)
+        return sha256("\n".join(texts).encode(errors="replace")).hexdigest()[:10] if texts else ""
+
+    def _why(self, action: Action) -> str:
+        back = self._back
+        astray = next((app for app, times in back.strays.items() if times > STRAYS), "")
+        if astray:
+            return self._say("run.stray_stuck", app=_name(astray), count=back.strays[astray])
+        if back.popup and back.popup_steps >= ASKED_AT:
+            return self._say("run.popup_stuck", text=back.popup, count=back.popup_steps)
+        if back.failed >= MOST_FAILED:
+            return self._failing()
+        if back.unmoved >= ASKED_AT:
+            return self._say("run.unmoved_stuck", count=back.unmoved)
+        if isinstance(action, Wait):
+            return self._waited() or self._still() or self._in_circles()
+        if back.same >= self._most_same(action):
+            return self._say("run.same_stuck", count=back.same)
+        return self._still() or self._in_circles()
+
+    def _most_same(self, action: Action) -> int:
+        if isinstance(action, Swipe) or (self._read and self._back.stale < TOLD_AT):
+            return MOST_SWIPES
+        return MOST_SAME if self._read else MOST_UNREAD
+
+    def _waited(self) -> str:
+        back = self._back
+        if back.waited < WAITED_STILL and back.moving_waited < WAITED_MOVING and back.moving_waits < MOST_WAITS:
+            return ""
+        count, seconds = back.waits + back.moving_waits, round(back.waited + back.moving_waited)
+        return self._say("run.loading_stuck", count=count, seconds=seconds)
+
+    def _still(self) -> str:
+        still = self._back.still
+        return self._say("run.still_stuck", count=still) if still >= MOST_STILL else ""
+
+    def _in_circles(self) -> str:
+        """A few acts by turns, or the same screens over and over."""
+        back = self._back
+        for count, least in ((MOST_BY_TURNS, MOST_BY_TURNS), (MOST_SWIPES, 0)):
+            newest = back.recent[-count:]
+            counted = back.same >= count or {kind for kind, _, _ in newest} == {"wait"}  # they have their own limits
+            if len(newest) == count and back.stale >= least and not counted and _different(newest) <= FEW:
+                return self._say("run.circles_stuck", count=count)
+        if self._read and back.stale >= MOST_STALE and _different(back.recent[-MOST_STALE:]) > 1:
+            return self._say("run.circles_stuck", count=back.stale)
+        return ""
+
+    def _failing(self) -> str:
+        return self._say("run.failing_stuck", count=self._back.failed, last=self._last_failure())
+
+    def _last_failure(self) -> str:
+        """What went wrong last, for the person who is asked: what a rule or the parser says is for the model."""
+        last = next(reversed(self._session.steps), None)
+        if last is None:
+            return ""
+        if last.verdicts:
+            return self._say("run.last_ruled", rule=rule_words(self._session.lang, last.verdicts[-1].policy))
+        return self._say("run.last_unread") if last.unread else last.result
+
+    def _refused_end(self) -> str:
+        """An end that was refused again and again is no way out."""
+        newest = self._session.steps[-TOLD_AT:]
+        ends = [step for step in newest if step.asked is not None and step.asked["kind"] == "finish" and not step.ok]
+        return self._failing() if len(ends) == TOLD_AT and self._back.failed >= TOLD_AT else ""
+
+    def _popup(self, seen: Observation) -> Popup | None:
+        """A dialog that the task has not asked for, and that may be left where the task may touch."""
+        popup = popup_in(seen.window, seen.readings, seen.frame) if seen.chat is None else None
+        if popup is None or popup.belongs_to(self._session.task):
+            return None
+        own = self._own_packages()
+        return popup if popup.system or not own or seen.window.package in own else None
+
+    def _of_popup(self, popup: Popup | None, seen: Observation) -> str:
+        back = self._back
+        text, said = (popup.text, self._said(seen)) if popup else ("", "")
+        same = popup is not None and (text, said) == (back.popup, back.popup_texts)
+        back.popup_steps = back.popup_steps + 1 if same else int(popup is not None)
+        back.popup, back.popup_texts = text, said
+        if popup is None or back.popup_steps not in (1, TOLD_AT):
+            return ""
+        what = self._say(f"popup.{popup.kind}")
+        way = self._say("popup.by_person" if popup.by_person else "popup.by_button", button=popup.leave)
+        return self._told("popup", "run.popup", what=what, text=text, way=way)
+
+    def _of_app(self, seen: Observation, popup: Popup | None) -> str:
+        """An app that neither the run has opened nor the task is about."""
+        back, front = self._back, seen.window.package
+        if front is None or popup is not None or seen.window.kind is not WindowKind.APP or self._meant(front):
+            return ""
+        steps = self._session.steps
+        if steps[-1].package == front:  # it was there before, and the model knows
+            return ""
+        if self._last is not None and self._last["kind"] in TOUCHING:
+            back.allowed.append(front)
+            return self._told("opened", "run.opened", app=_name(front))
+        back.strays[front] = back.strays.get(front, 0) + 1
+        return self._told("app", "run.stray", app=_name(front))
+
+    def _meant(self, front: str) -> bool:
+        steps, back = self._session.steps, self._back
+        if not steps or front in back.allowed or _LAUNCHER.search(front):
+            return True
+        if front in self._task_packages():
+            return True
+        if front in back.strays:
+            return False
+        before = steps[-1].package or ""
+        opened = self._last is not None and self._last["kind"] in OPENING
+        return opened or bool(_LAUNCHER.search(before)) or any(step.package == front for step in steps)
+
+    def _own_packages(self) -> set[str]:
+        """The apps that the task may touch; empty for all."""
+        session = self._session
+        if session.gate.enabled:
+            return set(profile(session.gate.app).packages)
+        return {package for app in session.apps for package in packages_named(app)}
+
+    def _task_packages(self) -> set[str]:
+        session = self._session
+        launched = [step.action["app"] for step in session.steps if step.action and step.action["kind"] == "launch"]
+        packages = {package for app in (*session.apps, *launched) for package in packages_named(str(app))}
+        return packages | self._own_packages()
+
+    def _of_act(self, last: Mapping[str, Any] | None) -> str:
+        back = self._back
+        if last is None or not back.unmoved:
+            return ""
+        if back.unmoved >= TOLD_AT:
+            return self._told("unmoved", "run.unmoved_many", count=back.unmoved)
+        kind = "tap" if last["kind"] in {"double_tap", "long_press"} else str(last["kind"]).removesuffix("_name")
+        return self._say("run.unchanged") + " " + self._told("unmoved", f"run.unmoved_{kind}")
+
+    def _of_waiting(self) -> str:
+        waits = self._back.waits
+        return self._told("waits", "run.loading", count=waits) if waits >= TOLD_AT else ""
+
+    def _of_same(self) -> str:
+        """The same act again and again where something moves, and nothing of it is new text: a banner, a video."""
+        back, kind = self._back, self._back.last.get("kind")
+        if back.same < TOLD_AT or back.same % TOLD_AT or back.stale < TOLD_AT or kind == "wait":
+            return ""
+        if kind == "swipe" and not self._read:  # a list of pictures may be long
+            return ""
+        return self._told("same", "run.same", count=back.same)
+
+    @property
+    def _last(self) -> Mapping[str, Any] | None:
+        """What was done in the last step."""
+        steps = self._session.steps
+        return steps[-1].action if steps else None
+
+    def _told(self, kind: str, key: str, **values: object) -> str:
+        told = self._back.told
+        told[kind] = told.get(kind, 0) + 1
+        return self._say(key, **values)
+
+    def _say(self, key: str, **values: object) -> str:
+        return say(self._session.lang, key, **values)
+
+
+def _same(last: Mapping[str, Any], action: Action) -> bool:
+    """The same act, at about the same place."""
+    if last.get("kind") != action.kind:
+        return False
+    place, before = first_touch(action), last.get("element") or last.get("start")
+    if place is not None and before is not None:
+        return near(place, before) or isinstance(action, Swipe)  # a list is swiped from anywhere
+    if isinstance(action, Back | Home | Launch | PressKey | Wait):
+        return last == action.model_dump(mode="json")
+    return False
+
+
+def _different(proposals: Sequence[tuple[str, int, int]]) -> int:
+    """How many acts these are, those at about the same place taken as one."""
+    found: list[tuple[str, int, int]] = []
+    for kind, x, y in proposals:
+        if not any(k == kind and max(abs(x - left), abs(y - top)) <= SAME_TARGET for k, left, top in found):
+            found.append((kind, x, y))
+    return len(found)
+
+
+def _name(package: str) -> str:
+    known = profile_of_package(package)
+    return known.name if known else package

@@ -1,0 +1,249 @@
+"""What a run needs, put together: the outside of an agent once, the parts of one run each time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass, replace
+
+from agent_core.actions.types import Action
+from agent_core.apps.names import opened_alone
+from agent_core.apps.profile import AppProfile, profile
+from agent_core.devices.base import Device, Frame, TouchWatch, Window
+from agent_core.loop import questions
+from agent_core.loop.acting import Actor, as_seen
+from agent_core.loop.at_limit import end_at_limit
+from agent_core.loop.device_actions import installed
+from agent_core.loop.recording import Recorder
+from agent_core.loop.repeats import RepeatWatch
+from agent_core.loop.result import ActResult, Ending
+from agent_core.loop.thinking import Thinker, Thought
+from agent_core.loop.trajectory import Trajectory
+from agent_core.model.meter import Account, charge_to
+from agent_core.perception.observer import Observation, Observer
+from agent_core.policies import Judgement, Policy, PolicyName, Situation, policies_of, review
+from agent_core.policies.approval import holds, meant
+from agent_core.policies.base import acts_on_screen
+from agent_core.policies.right_chat import row_at
+from agent_core.ports import Chooser, Human, KnowledgeBase, Lease, Ledger, RunStore, StopGuard
+from agent_core.reply.decisions import Decisions
+from agent_core.reply.deliver import Delivery
+from agent_core.reply.flow import Answering, ReplyFlow
+from agent_core.reply.hand_over import HandOver
+from agent_core.reply.leftovers import Leftovers
+from agent_core.reply.looking import ChatLooks
+from agent_core.reply.namesakes import Namesakes
+from agent_core.reply.rows import Rows
+from agent_core.session import Session, Status
+from agent_core.texts import say
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What an agent is given, for all its runs. ``policies`` None: those that the task's policy names."""
+
+    device: Device
+    observer: Observer
+    thinker: Thinker
+    knowledge: KnowledgeBase
+    chooser: Chooser | None
+    human: Human
+    ledger: Ledger
+    store: RunStore
+    lease: Lease
+    guard: StopGuard
+    part_chars: int
+    checked_versions: Sequence[str]
+    policies: Sequence[Policy] | None
+    trajectory: Trajectory | None = None
+
+
+class Touches:
+    """A person's touches while a leg is at work; outside of one nobody looks."""
+
+    def __init__(self) -> None:
+        self._watch: TouchWatch | None = None
+
+    @property
+    def touched(self) -> bool:
+        return self._watch is not None and self._watch.touched
+
+    def forget(self) -> None:
+        if self._watch is not None:
+            self._watch.forget()
+
+    @asynccontextmanager
+    async def followed(self, device: Device) -> AsyncIterator[None]:
+        async with device.touch_watch() as watch:
+            self._watch = watch
+            try:
+                yield
+            finally:
+                self._watch = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The parts of one run. ``profile``, ``flow`` and ``decisions`` are there for reply tasks only."""
+
+    session: Session
+    device: Device
+    observer: Observer
+    actor: Actor
+    recorder: Recorder
+    repeats: RepeatWatch
+    touches: Touches
+    profile: AppProfile | None
+    flow: ReplyFlow | None
+    decisions: Decisions | None
+    policies: Sequence[Policy]
+
+    async def prepare(self) -> None:
+        """Put the phone into the state that a run needs; a dry run takes it as it is."""
+        if not self.session.dry_run:
+            await self.device.recover()
+            await self.device.wake()
+
+    @asynccontextmanager
+    async def at_work(self) -> AsyncIterator[None]:
+        """While steps are taken the screen stays on, and a person's touch is heard."""
+        awake = nullcontext() if self.session.dry_run else self.device.kept_awake()
+        async with awake, self.touches.followed(self.device):
+            yield
+
+    async def look(self, *, read: bool) -> Observation:
+        """What a step is taken on. ``read``: whether texts are, in a task that is no reply."""
+        if self.profile is not None:
+            return await self.observer.observe_closely(self.profile)
+        return await self.observer.observe(None, read=read)
+
+    async def before_model(self, seen: Observation) -> ActResult | None:
+        """What the reply flow does of itself; None where the model is to be asked."""
+        if self.flow is None or self.session.dry_run:
+            return None
+        return await self.actor.before_model(self.flow, seen)
+
+    async def halt(self) -> ActResult | None:
+        """Why no further step may be taken: the end of the run, or a question to a person; None where one may."""
+        session = self.session
+        if session.dry_run and not (await self.device.screen()).awake:
+            said = say(session.lang, "run.dry_run_asleep")
+            return ActResult(said, ok=False, ending=Ending(Status.FAILED, said))
+        if not session.steps and (app := opened_alone(session.task)) and not await installed(self.device, app):
+            said = say(session.lang, "run.app_needed", app=app)  # no model can help
+            return ActResult(said, ok=False, ending=Ending(Status.FAILED, said))
+        if len(session.steps) >= session.max_steps:
+            return ActResult(session.observation, ok=False, ending=await end_at_limit(session, self.observer))
+        question = questions.budget(session)
+        return ActResult(session.observation, ok=False, question=question) if question is not None else None
+
+    async def judge(self, thought: Thought, seen: Observation) -> Judgement:
+        """What the gate makes of the proposal."""
+        session = self.session
+        if thought.action is None:
+            return Judgement(None)
+        now, window_now = await self._last_look(thought.action, seen)
+        rows = self.flow.namesakes if self.flow is not None and not session.dry_run else None
+        situation = Situation(
+            profile=self.profile,
+            window=seen.window,
+            size=seen.size,
+            gate=session.gate,
+            readings=seen.readings,
+            chat=seen.chat,
+            delivered=[*session.gate.delivered, *(reply.text for reply in session.replies)],
+            lang=session.lang,
+            apps=session.apps,
+            frame=seen.frame,
+            now=now,
+            window_now=window_now,
+            lapsed=await self._lapsed(thought.action, seen, now, window_now),
+            unread_below=seen.unread_below,
+            rows=await rows.rows(seen) if rows is not None else (),
+            row=await rows.row(seen) if rows is not None else None,
+            strangers=await rows.strangers(seen) if rows is not None else (),
+            nodes=seen.nodes,
+            # The flow knows the ledger, too: where it could not tell that nothing is new, one look at the chat cannot.
+            open_rows=(self.flow is not None and not session.dry_run) or bool(session.cluster and session.cluster.left),
+        )
+        judgement = review(thought.action, situation, self.policies)
+        if judgement.action is not None and situation.row is not None:
+            session.gate.row_entered |= row_at(judgement.action, situation) == situation.row
+        self.repeats.count_unread(seen, judgement)
+        if judgement.pending_question is not None:
+            session.gate.pending_question = judgement.pending_question
+        return judgement
+
+    async def _last_look(self, action: Action, seen: Observation) -> tuple[Frame | None, Window | None]:
+        """The screen as it is by now, where something is going to be touched or typed in a customer's app, or tapped
+        because a person allowed it.
+        """
+        watched = (self.profile is not None and acts_on_screen(action)) or meant(self.session, action)
+        if not watched or self.session.dry_run:
+            return None, None
+        now = await self.device.screenshot()
+        return now, None if now.digest == seen.frame.digest else await self.device.window()
+
+    async def _lapsed(self, action: Action, seen: Observation, now: Frame | None, window_now: Window | None) -> bool:
+        """Whether what a person allowed of the screen that was proposed on is not what the one that is there now
+        shows. Both are told by the same: texts, or the picture where none were read.
+        """
+        if now is None or window_now is None or not holds(self.session, action, as_seen(seen)):
+            return False
+        readings = await self.observer.texts_now(now, window_now) if seen.readings else ()
+        return not holds(self.session, action, as_seen(replace(seen, frame=now, window=window_now, readings=readings)))
+
+
+def take_up(session: Session, outside: Outside) -> Run:
+    """The parts for a session, new or saved."""
+    charge_to(Account(session.spent, lambda: session.half_sent and session.status is Status.RUNNING))
+    recorder = Recorder(session, outside.store, outside.observer.veil, outside.trajectory)
+    app = profile(session.gate.app) if session.gate.enabled else None
+    touches = Touches()
+    flow, decisions = _reply(session, app, outside, recorder, touches) if app is not None else (None, None)
+    summary = outside.thinker.summary
+    actor = Actor(
+        outside.device, outside.lease, session, outside.knowledge, flow, touches, summary, chooser=outside.chooser
+    )
+    policies = outside.policies
+    if policies is None:
+        usual = PolicyName.REPLY if session.gate.enabled else PolicyName.CAREFUL
+        policies = policies_of(PolicyName(session.policy or usual))
+    return Run(
+        session,
+        outside.device,
+        outside.observer,
+        actor,
+        recorder,
+        RepeatWatch(session),
+        touches,
+        app,
+        flow,
+        decisions,
+        policies,
+    )
+
+
+def _reply(
+    session: Session, app: AppProfile, outside: Outside, recorder: Recorder, touches: Touches
+) -> tuple[ReplyFlow, Decisions]:
+    observer, ledger, lease = outside.observer, outside.ledger, outside.lease
+    delivery = Delivery(observer, app, ledger, guard=outside.guard, lease=lease, touches=touches)
+    rows = Rows(session, app, ledger, recorder.answer)
+    looks = ChatLooks(observer, app, lease)
+    hand_over = HandOver(session, app, ledger, delivery, rows, looks, on_reply=recorder.reply, save=recorder.save)
+    namesakes = Namesakes(session, app, observer, ledger)
+    flow = ReplyFlow(
+        session,
+        app,
+        outside.device,
+        ledger,
+        lease,
+        Answering(outside.knowledge, outside.chooser, outside.part_chars, outside.checked_versions),
+        looks,
+        rows,
+        Leftovers(observer, app, ledger, delivery),
+        hand_over,
+        namesakes,
+    )
+    return flow, Decisions(session, ledger, rows, hand_over, part_chars=outside.part_chars)

@@ -1,0 +1,110 @@
+"""From what is seen to what the model proposes: prompt, call, parse."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from agent_core.actions import parse_reply
+from agent_core.actions.types import Action
+from agent_core.apps.profile import AppProfile
+from agent_core.errors import ActionParseError, ModelError
+from agent_core.loop.notes import Summary
+from agent_core.loop.questions import stuck
+from agent_core.loop.result import ActResult
+from agent_core.model.base import Completion, Message, Model, Request
+from agent_core.model.history import app_name
+from agent_core.model.profile import ModelProfile
+from agent_core.model.prompt import build_messages
+from agent_core.perception.observer import Observation
+from agent_core.session import Session
+from agent_core.texts import Lang, say, told
+
+PARSE_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """What the model said. ``problem`` stands where no action could be read from it."""
+
+    completion: Completion
+    seconds: float
+    thinking: str = ""
+    action: Action | None = None
+    ignored: str = ""
+    problem: ActResult | None = field(default=None)
+
+
+class Listener(Protocol):
+    """Hears what the model is asked, and what it thinks while it does."""
+
+    async def asked(
+        self, seen: Observation, messages: Sequence[dict[str, Any]], model: str, profile: ModelProfile
+    ) -> None: ...
+
+    async def thinking(self, text: str) -> None: ...
+
+
+class Thinker:
+    """Asks one model about one screen after the other."""
+
+    def __init__(self, model: Model, *, profile: ModelProfile, elements: bool) -> None:
+        self._model = model
+        self._profile = profile
+        self.summary = Summary(model, profile)
+        self._elements = elements
+
+    async def think(
+        self, session: Session, seen: Observation, profile: AppProfile | None, listener: Listener
+    ) -> Thought:
+        """The model's proposal for the screen in ``seen``. ModelError where it cannot be had."""
+        begun = time.monotonic()
+
+        def written(model: ModelProfile) -> list[Message]:
+            return build_messages(
+                session,
+                current_app=app_name(seen.window.package),
+                picture=seen.frame,
+                elements=seen.readings if self._elements and model.elements else None,
+                profile=profile,
+                model=model,
+            )
+
+        messages = Request(written, self._profile)
+        await listener.asked(seen, messages, self._model.name, self._profile)
+        try:
+            completion = await self._model.complete(messages, on_thinking=listener.thinking)
+        except ModelError as error:
+            raise in_words(error, session.lang) from None
+        seconds = time.monotonic() - begun
+        answered, name = completion.profile or self._profile, completion.model or self._model.name
+        if (answered, name) != (self._profile, self._model.name):  # a fallback: what it was asked is what is kept
+            await listener.asked(seen, messages.written_for(answered), name, answered)
+        completion = replace(completion, model=name, profile=answered)
+        try:
+            reply = parse_reply(completion.text, dialect=answered.dialect, ended=completion.ended)
+        except ActionParseError as error:
+            return Thought(completion, seconds, problem=self._unreadable(session, error))
+        session.parse_failures = 0
+        if reply.summary:  # of what was done before this step and in it
+            session.summary, session.summarised_at = reply.summary, len(session.steps) + 1
+        return Thought(completion, seconds, reply.thinking, reply.action, reply.ignored)
+
+    def _unreadable(self, session: Session, error: ActionParseError) -> ActResult:
+        """Told exactly what was wrong, at most three times in a row; then a person is asked."""
+        session.parse_failures += 1
+        count = session.parse_failures
+        if count < PARSE_TRIES:
+            return ActResult(say(session.lang, "run.parse_failed", error=error.message), ok=False)
+        session.parse_failures = 0
+        text = say(session.lang, "run.parse_gave_up", count=count, error=error.message)
+        return ActResult(text, ok=False, question=stuck(session, text))
+
+
+def in_words(error: ModelError, lang: Lang) -> ModelError:
+    """The error, told in the language of the run."""
+    made = type(error)(told(error, lang), advice="", key=error.key, **error.values)
+    made.retried = error.retried
+    return made

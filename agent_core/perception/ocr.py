@@ -1,0 +1,196 @@
+"""Reading text from pixels on this machine: RapidOCR, the extra ``[ocr]``.
+
+There is one instance in the process, loaded when it is first used. It runs in a thread of its own, one call at a time,
+because options given on a call stick to the instance; every call here gives all of them. A line that was recognised
+is known in the whole process: most of a screen stood on the one before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from PIL import Image
+
+from agent_core import extras
+from agent_core.geometry import Box
+from agent_core.newest import keep_newest
+from agent_core.perception.readings import Reading, Source
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Pixels = NDArray[np.uint8]
+
+LONGEST_SIDE = 960  # for finding lines; they are recognised in full resolution
+_SCREENS_KEPT = 8
+_LINES_KEPT = 4096
+
+# One thread, ours: the loop's default executor is taken away when the queue ends.
+_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ocr")
+_lock = threading.Lock()
+_instance: Any = None  # RapidOCR has no types
+_threads: int | None = None  # None: as many as the engine takes by itself
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    text: str
+    confidence: float
+
+
+class _Lines:
+    """What lines say, by their pixels. Asked from every thread."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[bytes, Recognised] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: bytes) -> Recognised | None:
+        with self._lock:
+            if key in self._known:
+                self._known.move_to_end(key)
+            return self._known.get(key)
+
+    def keep(self, key: bytes, line: Recognised) -> None:
+        with self._lock:
+            keep_newest(self._known, key, line, _LINES_KEPT)
+
+
+_lines = _Lines()
+
+
+class OcrEngine:
+    """A face of the shared instance that keeps the newest screens by their digests."""
+
+    def __init__(self) -> None:
+        self._screens: OrderedDict[tuple[str, tuple[int, int, int, int] | None], list[Reading]] = OrderedDict()
+
+    @staticmethod
+    def available() -> bool:
+        """Whether the extra ``[ocr]`` is installed; nothing is loaded."""
+        return extras.installed("ocr")
+
+    async def read(self, image: Image.Image, region: Box | None = None, *, digest: str = "") -> list[Reading]:
+        """The lines of text in ``image`` (RGB) or in ``region`` of it, from the top; boxes in pixels of the image.
+
+        ``digest``: the frame's, under which the result is kept; "" keeps nothing.
+        """
+        key = (digest, region.as_tuple() if region else None)
+        if digest and key in self._screens:
+            self._screens.move_to_end(key)
+            return list(self._screens[key])
+        found = await asyncio.get_running_loop().run_in_executor(_thread, _read, image, region)
+        if digest:
+            keep_newest(self._screens, key, found, _SCREENS_KEPT)
+        return list(found)
+
+    async def read_part(self, image: Image.Image, region: Box) -> list[Reading]:
+        """As ``read`` for a part of a page that is often as it was; it is kept under its own pixels."""
+        return await self.read(image, region, digest=_pixels_key(image.crop(region.as_tuple())).hex())
+
+    async def recognise(self, crop: Image.Image) -> tuple[str, float]:
+        """The text of a crop that holds one line, and how certain it is (0–1)."""
+        result = (await self.recognise_lines([crop]))[0]
+        return result.text, result.confidence
+
+    async def recognise_lines(self, crops: Sequence[Image.Image]) -> list[Recognised]:
+        """One result a crop, in order; each crop holds one line. Equal pixels are recognised once."""
+        known = [_lines.get(_pixels_key(crop)) for crop in crops]
+        if all(known):
+            return [line for line in known if line is not None]
+        return await asyncio.get_running_loop().run_in_executor(_thread, _recognise, list(crops))
+
+
+def _pixels_key(crop: Image.Image) -> bytes:
+    hasher = blake2b(crop.tobytes(), digest_size=16)
+    hasher.update(repr((crop.mode, crop.size)).encode())
+    return hasher.digest()
+
+
+def use_threads(count: int) -> None:
+    """Let the engine use so many threads once it is loaded. Several processes on few cores are faster with one."""
+    global _threads  # noqa: PLW0603 - it belongs to the one instance
+    _threads = count
+
+
+def _loaded() -> Any:
+    """The instance; called with the lock held."""
+    global _instance  # noqa: PLW0603 - one instance a process: its models take hundreds of megabytes
+    if _instance is None:
+        from rapidocr import RapidOCR
+
+        _instance = RapidOCR(
+            params={
+                "Global.use_cls": False,
+                "Global.use_preprocess_img": False,  # it would shrink what is recognised, too
+                "Global.use_vertical_padding": False,
+                "Global.text_score": 0.0,  # doubtful lines are wanted, with their confidence
+                "Global.log_level": "error",
+                "Det.limit_type": "max",
+                "Det.limit_side_len": LONGEST_SIDE,
+                **({"EngineConfig.onnxruntime.intra_op_num_threads": _threads} if _threads else {}),
+            }
+        )
+    return _instance
+
+
+def _pixels(image: Image.Image) -> Pixels:
+    """RGB as the engine wants it: BGR, in one piece."""
+    import numpy as np
+
+    return np.ascontiguousarray(np.asarray(image.convert("RGB"))[:, :, ::-1])
+
+
+def _read(image: Image.Image, region: Box | None) -> list[Reading]:
+    part = image.crop(region.as_tuple()) if region else image
+    left, top = (region.left, region.top) if region else (0, 0)
+    if not part.width or not part.height:
+        return []
+    with _lock:
+        result = _loaded()(_pixels(part), use_det=True, use_cls=False, use_rec=False)
+    if result.boxes is None:
+        return []
+    boxes = [_box(corners, left, top) for corners in result.boxes]
+    lines = _recognise([image.crop(box.as_tuple()) for box in boxes])
+    readings = [
+        Reading(text=line.text, box=box, source=Source.OCR, confidence=line.confidence)
+        for box, line in zip(boxes, lines, strict=True)
+        if line.text
+    ]
+    return sorted(readings, key=lambda reading: (reading.box.top, reading.box.left))
+
+
+def _box(corners: Any, left: int, top: int) -> Box:
+    """On the screen, of corners in the part of it at ``left`` and ``top``. Text there is level."""
+    xs, ys = [float(x) for x, _ in corners], [float(y) for _, y in corners]
+    return Box(left + int(min(xs)), top + int(min(ys)), left + round(max(xs)), top + round(max(ys)))
+
+
+def _recognise(crops: Sequence[Image.Image]) -> list[Recognised]:
+    """One line a crop. Singly: a batch is padded to its widest line and is no faster on a processor."""
+    results = []
+    for crop in crops:
+        key = _pixels_key(crop)
+        line = _lines.get(key)
+        if line is None:
+            line = _recognise_line(crop)
+            _lines.keep(key, line)
+        results.append(line)
+    return results
+
+
+def _recognise_line(crop: Image.Image) -> Recognised:
+    if crop.width < 2 or crop.height < 2:
+        return Recognised("", 0.0)
+    with _lock:
+        result = _loaded()(_pixels(crop), use_det=False, use_cls=False, use_rec=True)
+    text = result.txts[0].strip() if result.txts else ""
+    return Recognised(text, float(result.scores[0]) if text else 0.0)

@@ -1,0 +1,248 @@
+"""Dialogs that come by themselves: a permission, an update, an advertisement. What they are, and how they are left.
+
+A dialog is a small bright window over a dimmed page, or the page by which Android itself asks for a permission. A page
+that says the same words is none: its switches are what a task may be about.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from PIL import Image, ImageDraw
+from pydantic import BaseModel, ConfigDict
+
+from agent_core.devices.base import Frame, Node, Window
+from agent_core.geometry import Box
+from agent_core.perception.compare import fold
+from agent_core.perception.readings import Reading, Source
+
+LONGEST = 200  # characters of what a dialog says; more is a page
+MOST_TEXTS = 12  # on a dialog; more is a page
+GRID = (90, 200)  # points of the picture that are looked at
+LIT = 200  # of 255: a page behind a dialog is darker, whatever is on it
+EDGE = 0.05  # of the height: the bars of the system at the top and the bottom are not dimmed
+TALLEST, NARROWEST = 0.7, 0.4  # of the height, of the width
+ABOVE = 0.15  # of the height: how far above its dialog a picture that closes it may float
+HEADER = 0.15  # of the height: what has words above it is a page
+SAME_GROUND = 4  # of 255: how much a dark dialog is brighter than the page at least
+FILLED = 0.4  # of a dialog's points that are lit
+CENTRED = 0.05  # of the width, by which its margins may differ
+_ASKS_FOR_RIGHTS = re.compile(r"GrantPermissions", re.IGNORECASE)  # the activity; the others there are pages
+
+
+_Area = tuple[int, int, int, int]  # left, top, right, bottom, in points of the grid
+
+
+class _Kind(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: str
+    packages: tuple[str, ...] = ()
+    says: tuple[str, ...]
+    leave: tuple[str, ...]
+    agree: tuple[str, ...] = ()
+    close: tuple[str, ...] = ()
+    activities: tuple[str, ...] = ()
+    beside: str = ""
+    by_person: bool = False
+    task: str
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    popup: tuple[_Kind, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Popup:
+    """``kind``: see ``popups.toml``. ``leave``: the button that agrees to nothing, at ``box`` (pixels).
+
+    ``system``: the phone shows it, over whatever app is in front. ``by_person``: leaving it may end the app, so that a
+    person decides.
+    """
+
+    kind: str
+    text: str
+    leave: str
+    box: Box
+    system: bool = False
+    by_person: bool = False
+
+    def belongs_to(self, task: str) -> bool:
+        """Whether the task's own words are about such a thing: then it is no surprise."""
+        kind = next(kind for kind in kinds() if kind.kind == self.kind)
+        return re.search(kind.task, task, re.IGNORECASE) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Dialog:
+    """A small window over the page, and what stands on it. ``box`` is in pixels."""
+
+    box: Box
+    texts: tuple[Reading, ...]
+
+
+@cache
+def kinds() -> tuple[_Kind, ...]:
+    text = resources.files(__package__).joinpath("popups.toml").read_text(encoding="utf-8")
+    return _File.model_validate(tomllib.loads(text)).popup
+
+
+def popup_in(window: Window, readings: Sequence[Reading], frame: Frame | None) -> Popup | None:
+    """The dialog in front, by what it says above a button that leaves it; None where there is none, or in doubt."""
+    texts = [reading for reading in readings if reading.text.strip()]
+    panel: Box | None = None
+    looked = False
+    for kind in kinds():
+        pairs = _pairs(kind, texts)
+        if not pairs:
+            continue
+        system = window.package in kind.packages
+        activity = window.activity or ""
+        if (system and _ASKS_FOR_RIGHTS.search(activity)) or activity.endswith(kind.activities):
+            found = _first(kind, pairs, texts, system=True)
+        else:
+            panel, looked = (panel if looked else panel_of(frame)), True
+            inside = [one for one in texts if panel is not None and _of_panel(kind, one, panel, frame)]
+            found = _first(kind, _pairs(kind, inside), inside, system=system)
+        if found is not None:
+            return found
+    return None
+
+
+def _pairs(kind: _Kind, texts: Sequence[Reading]) -> list[tuple[Reading, Reading]]:
+    """What it may say, with what may leave it below that. What stands in one row is a label and its value.
+
+    A button that agrees may have the one that leaves beside it, and a picture that closes stands above what is said.
+    """
+    leaves = [one for button in kind.leave for one in texts if fold(one.text) == fold(button)]
+    says = [one for one in texts if len(one.text) <= LONGEST and _matches(kind.says, one.text)]
+    below = [
+        (said, leave)
+        for leave in leaves
+        for said in says
+        if said is not leave and leave.box.top >= said.box.bottom - said.box.height // 4
+    ]
+    agrees = [one for one in texts if fold(one.text) in {fold(button) for button in kind.agree}]
+    beside = [
+        (said, leave)
+        for leave in leaves
+        for said in agrees
+        if abs(said.box.center.y - leave.box.center.y) < min(said.box.height, leave.box.height)
+    ]
+    closes = [one for one in texts if _closes(kind, one)]
+    above = [(said, close) for close in closes for said in agrees if close.box.bottom <= said.box.top]
+    return [*below, *beside, *above]
+
+
+def _closes(kind: _Kind, reading: Reading) -> bool:
+    """Return whether this is a picture of which the tree says that it closes."""
+    return reading.role == "image" and fold(reading.text) in {fold(button) for button in kind.close}
+
+
+def _of_panel(kind: _Kind, reading: Reading, panel: Box, frame: Frame | None) -> bool:
+    """Return whether the text stands in the dialog, or is the picture above it that closes it."""
+    middle = reading.box.center
+    if panel.contains(middle):
+        return True
+    height = frame.size[1] if frame else 0
+    near = panel.top - ABOVE * height <= middle.y < panel.top and panel.left <= middle.x < panel.right
+    return near and _closes(kind, reading)
+
+
+def _first(
+    kind: _Kind, pairs: Sequence[tuple[Reading, Reading]], texts: Sequence[Reading], *, system: bool
+) -> Popup | None:
+    if not pairs or len(texts) > MOST_TEXTS:
+        return None
+    said, leave = pairs[0]
+    no = {fold(button) for button in kind.leave}
+    others = [one.text for one in texts if one is not said and fold(one.text) not in no]
+    if kind.beside and not any(re.match(kind.beside, text.strip(), re.IGNORECASE) for text in others):
+        return None
+    return Popup(kind.kind, said.text.strip(), leave.text.strip(), leave.box, system, kind.by_person)
+
+
+def _matches(patterns: Sequence[str], text: str) -> bool:
+    return any(re.search(pattern, text, re.IGNORECASE) for pattern in patterns)
+
+
+def dialog_in(
+    readings: Sequence[Reading], nodes: Sequence[Node] | None, frame: Frame | None, size: tuple[int, int]
+) -> Dialog | None:
+    """Return the dialog in front, whatever it says; None if there is none.
+
+    It is known by the dimmed page around it. Where the picture does not tell, a tree that has but a few texts, and none
+    of them where a page has its header, is that of a dialog's window.
+    """
+    low = EDGE * size[1]
+    texts = [one for one in readings if one.text.strip() and one.box.center.y > low]
+    panel = panel_of(frame)
+    if panel is not None:
+        return Dialog(panel, tuple(one for one in texts if panel.contains(one.box.center)))
+    if not nodes or not 1 < len(texts) <= MOST_TEXTS or any(one.source is not Source.TREE for one in texts):
+        return None
+    boxes = [one.box for one in texts] + [n.box for n in nodes if n.clickable and n.box.height < TALLEST * size[1] / 2]
+    boxes = [box for box in boxes if box.center.y > low]
+    around = Box(
+        min(box.left for box in boxes),
+        min(box.top for box in boxes),
+        max(box.right for box in boxes),
+        max(box.bottom for box in boxes),
+    )
+    small = around.top >= HEADER * size[1] and around.height <= TALLEST * size[1]
+    return Dialog(around, tuple(texts)) if small else None
+
+
+def panel_of(frame: Frame | None) -> Box | None:
+    """Return the small window over a dimmed page, bright or dark; None if the page is not dimmed.
+
+    Behind a dialog nothing is lit: what is, stands on the dialog or is all of it.
+    """
+    if frame is None:
+        return None
+    rows = GRID[1]
+    edge = round(EDGE * rows)
+    small = frame.image.resize(GRID, Image.Resampling.NEAREST).convert("L").crop((0, edge, GRID[0], rows - edge))
+    lit = small.point([0] * LIT + [255] * (256 - LIT))
+    around = lit.getbbox()
+    found = around and (_window(lit) or _window(_ground(small, around), around))
+    if not found:
+        return None
+    left, top, right, bottom = found
+    width, height = frame.size
+    low = height if bottom == small.height else round((bottom + edge) * height / rows)  # a sheet reaches the edge
+    return Box(left * width // GRID[0], (top + edge) * height // rows, -(-right * width // GRID[0]), low)
+
+
+def _window(points: Image.Image, holds: _Area | None = None) -> _Area | None:
+    """Return where the white points of a picture are, if together they have the shape of a dialog around ``holds``."""
+    found = points.getbbox()
+    if found is None:
+        return None
+    left, top, right, bottom = found
+    filled = points.crop(found).histogram()[255] / ((right - left) * (bottom - top))
+    if right - left < NARROWEST * GRID[0] or bottom - top > TALLEST * GRID[1] or filled < FILLED:
+        return None
+    if holds is not None and (holds[0] < left or holds[1] < top or holds[2] > right or holds[3] > bottom):
+        return None
+    return found if abs(left - (GRID[0] - right)) <= CENTRED * GRID[0] else None
+
+
+def _ground(small: Image.Image, around: _Area) -> Image.Image:
+    """Return, as white points, the dark ground of the lit words in ``around``; none if the page has the same."""
+    levels = small.crop(around).histogram()
+    ground = max(range(LIT), key=levels.__getitem__)
+    marks = small.point([255 if abs(level - ground) <= SAME_GROUND else 0 for level in range(256)])
+    if ground - max(range(256), key=small.histogram().__getitem__) <= SAME_GROUND:
+        return Image.new("L", small.size)
+    left, top, right, bottom = around
+    inside = ((x, y) for y in range(top, bottom) for x in range(left, right) if marks.getpixel((x, y)))
+    ImageDraw.floodfill(marks, next(inside), 128)
+    return marks.point([255 if level == 128 else 0 for level in range(256)])

@@ -1,0 +1,207 @@
+"""Covering what no picture for people may show, before the picture is stored or sent.
+
+The model and the code that reads the screen get the picture as it is; only what people see is covered. The cover is
+made of nothing but its place, so that nothing can be read from it: other digits below it give the same picture.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import unicodedata
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import structlog
+from PIL import Image, ImageDraw
+
+from agent_core.apps.profile import profile_of_package
+from agent_core.apps.secrets import SecretRule, SecretRules, rules_of
+from agent_core.devices.base import Frame, Node
+from agent_core.geometry import Box
+from agent_core.newest import keep_newest
+from agent_core.perception.picture import region_box
+from agent_core.perception.reader import ScreenReader
+from agent_core.perception.readings import ChatScreen, Reading, Source
+from agent_core.perception.tree_rows import within
+
+log = structlog.get_logger(__name__)
+T = TypeVar("T")
+
+REMEMBERED = 64  # screens
+CELLS = 45  # of the cover, side by side on a screen's shorter side
+NEAR = 3.0  # line heights: what stands at most so far above or below a label belongs to it
+LINE = 0.04  # of the screen's height: what is taller is no line, but a box around several
+_COVER = ((142, 149, 158), (168, 174, 182))
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    package: str | None
+    nodes: Sequence[Node] | None
+    chat: ChatScreen | None
+
+
+class Veil:
+    """Remembers how the newest screens were read, so that nothing is read twice. ``on`` False covers nothing."""
+
+    def __init__(self, reader: ScreenReader, *, on: bool = True) -> None:
+        self._reader = reader
+        self.on = on
+        self._seen: OrderedDict[str, _Seen] = OrderedDict()
+        self._boxes: OrderedDict[str, list[Box]] = OrderedDict()
+
+    @property
+    def needs_tree(self) -> bool:
+        """Whether the tree must be asked for where nobody else wants it: nothing else here can read."""
+        return self.on and not self._reader.reads_pictures
+
+    def saw(
+        self, frame: Frame, package: str | None, nodes: Sequence[Node] | None, chat: ChatScreen | None = None
+    ) -> None:
+        """Remember what was known when ``frame`` was taken. A screen that was not told of counts as sensitive."""
+        before = self._seen.get(frame.digest)
+        if before is not None and before.package == package:
+            nodes, chat = nodes if nodes is not None else before.nodes, chat or before.chat
+        self._boxes.pop(frame.digest, None)
+        keep_newest(self._seen, frame.digest, _Seen(package, nodes, chat), REMEMBERED)
+
+    async def over(self, frame: Frame) -> Image.Image:
+        """The picture as people may see it; its own image where there is nothing to cover."""
+        boxes = await self.boxes(frame)
+        return await asyncio.to_thread(cover, frame.image, boxes) if boxes else frame.image
+
+    async def boxes(self, frame: Frame) -> list[Box]:
+        """What is to be covered of this screen, in its pixels. Raises nothing: what goes wrong covers all of it."""
+        if not self.on:
+            return []
+        if frame.digest not in self._boxes:
+            try:
+                found = await self._find(frame)
+            except Exception as error:  # whatever it was, nothing unread may be shown
+                log.exception("screen_not_read_for_secrets", error=repr(error))
+                return [_whole(frame.size)]
+            keep_newest(self._boxes, frame.digest, found, REMEMBERED)
+        return self._boxes[frame.digest]
+
+    async def _find(self, frame: Frame) -> list[Box]:
+        seen = self._seen.get(frame.digest)
+        rules = rules_of(seen.package if seen else None)
+        readings = await self._reader.texts(frame, seen.nodes if seen else None)
+        if readings is None:
+            if seen is None or rules.sensitive:
+                return [_whole(frame.size)]
+            readings = list(_without_place(seen, frame.size))
+        return secret_boxes(readings, rules, frame.size)
+
+
+def secret_boxes(readings: Sequence[Reading], rules: SecretRules, size: tuple[int, int]) -> list[Box]:
+    """Where the rules find something to cover on a screen of ``size``; the whole screen for a page of theirs."""
+    texts = _written([(_plain(reading.text), reading.box) for reading in readings])
+    if any(re.search(page, text, re.IGNORECASE) for page in rules.pages for text, _ in texts):
+        return [_whole(size)]
+    found = [region_box(region, size) for region in rules.regions]
+    for rule in rules.rules:
+        found += _labelled(rule, texts, size) if rule.label else _alone(rule, texts)
+    return list(dict.fromkeys(found))
+
+
+def tells_secret(text: str, package: str | None) -> bool:
+    """Whether the rules find something to cover in these words of an app, wherever they are written."""
+    rules = rules_of(package).model_copy(update={"regions": (), "pages": ()})
+    line = Reading(text, Box(0, 0, 100, 1), Source.MODEL)
+    return bool(secret_boxes([line], rules, (100, 100)))
+
+
+_Text = tuple[str, Box]
+
+
+def _written(texts: Sequence[_Text]) -> list[_Text]:
+    """Leave out of a text what others inside its box say; what no other text says stays.
+
+    A tree may describe a whole row, of which nothing is drawn.
+    """
+    found = []
+    for text, box in texts:
+        inner = {other for other, place in texts if place != box and other != text and within(place, box)}
+        rest = text
+        for part in sorted(inner, key=len, reverse=True):
+            rest = re.sub(rf"(?<![^\s,，]){re.escape(part)}(?![^\s,，])", "", rest)
+        if rest.strip(" ,，"):
+            found.append((rest, box))
+    return found
+
+
+def _alone(rule: SecretRule, texts: Sequence[_Text]) -> list[Box]:
+    value = re.compile(rule.value, re.IGNORECASE)
+    return [box for text, box in texts if value.search(text)]
+
+
+def _labelled(rule: SecretRule, texts: Sequence[_Text], size: tuple[int, int]) -> list[Box]:
+    label, value = re.compile(rule.label, re.IGNORECASE), re.compile(rule.value, re.IGNORECASE)
+    found: list[Box] = []
+    for text, box in texts:
+        if not label.search(text):
+            continue
+        near = [(other, place) for other, place in texts if place != box and _belongs(place, box, size)]
+        values = [place for other, place in near if value.search(other)]
+        # A line that breaks in the middle of a number: neither half need look like one.
+        if text[-1:].isdigit():
+            values += [place for other, place in near if other[:1].isdigit() and _next_line(place, box)]
+        if value.search(text) or (values and any(char.isdigit() for char in text)):
+            values.append(box)
+        found += values
+    return found
+
+
+def _belongs(place: Box, label: Box, size: tuple[int, int]) -> bool:
+    """Whether a text stands where a label's value does: on its row to the right, or close above or below it."""
+    line = min(label.height, round(LINE * size[1]))
+    if min(place.bottom, label.bottom) - max(place.top, label.top) > min(place.height, label.height) / 2:
+        return place.left >= label.left
+    gap = max(place.top - label.bottom, label.top - place.bottom)
+    return gap <= NEAR * line and place.left < label.right and label.left < place.right
+
+
+def _next_line(place: Box, line: Box) -> bool:
+    return 0 <= place.top - line.bottom + line.height // 2 <= line.height
+
+
+def _without_place(seen: _Seen, size: tuple[int, int]) -> Iterator[Reading]:
+    """What a model transcribed of a chat: it knows no boxes, so a word of it stands for all the messages."""
+    profile = profile_of_package(seen.package)
+    if seen.chat is None or profile is None:
+        return
+    messages = region_box(profile.messages_region, size)
+    for bubble in seen.chat.bubbles:
+        yield Reading(bubble.text, bubble.box or messages, Source.MODEL)
+    if seen.chat.draft:
+        yield Reading(seen.chat.draft, Box(0, messages.bottom - size[1] // 8, *size), Source.MODEL)
+
+
+def _plain(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).strip()
+
+
+def _whole(size: tuple[int, int]) -> Box:
+    return Box(0, 0, *size)
+
+
+def cover(image: Image.Image, boxes: Sequence[Box]) -> Image.Image:
+    """A copy with a mosaic over each box and a little around it. It depends on the boxes alone, not on the pixels."""
+    picture = image.convert("RGB") if image.mode != "RGB" else image.copy()
+    draw = ImageDraw.Draw(picture)
+    cell = max(4, min(image.size) // CELLS)
+    for box in boxes:
+        if box.width <= 0 or box.height <= 0:
+            continue
+        margin = cell // 3
+        columns = range(max(0, box.left - margin) // cell, -(-min(image.width, box.right + margin) // cell))
+        rows = range(max(0, box.top - margin) // cell, -(-min(image.height, box.bottom + margin) // cell))
+        for row in rows:
+            for column in columns:
+                place = (column * cell, row * cell, (column + 1) * cell - 1, (row + 1) * cell - 1)
+                draw.rectangle(place, fill=_COVER[(row + column) % 2])
+    return picture

@@ -1,0 +1,19 @@
+"""The gate: policies between what a model proposes and what is done."""
+
+from agent_core.policies.base import Decision, Judgement, Policy, Situation, Verdict, review
+from agent_core.policies.choice import REPLY_POLICIES, PolicyName, policies_of
+from agent_core.policies.detect import ReplyTask, reply_task
+
+__all__ = [
+    "REPLY_POLICIES",
+    "Decision",
+    "Judgement",
+    "Policy",
+    "PolicyName",
+    "ReplyTask",
+    "Situation",
+    "Verdict",
+    "policies_of",
+    "reply_task",
+    "review",
+]

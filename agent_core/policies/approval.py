@@ -1,0 +1,92 @@
+"""What a person allowed: one tap, on what they were shown. It holds for that, and for nothing that looks like it."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from typing import Any
+
+from PIL import Image
+
+from agent_core.actions.types import Action, Tap
+from agent_core.geometry import Point
+from agent_core.policies.base import Situation, near
+from agent_core.session import Approval, Question, Session
+
+KEPT_STEPS = 10  # to come back to the place by, where the phone was given away while the question was open
+AROUND = 0.2  # of the height, above and below the tap: a dialog says there what its button does
+STATUS_BAR = 0.045  # of the height
+CELLS = (12, 6)  # of a coarse picture, one hexadecimal digit each: 16 grey levels
+PULSE = 2  # levels that a cell of the same button may differ by
+_TIME = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?|\d+\s*(?:秒|s\b)")  # a countdown makes no other page of it
+
+
+def asked_about(tap: Tap, situation: Situation) -> dict[str, Any]:
+    """What a question about this tap is bound to, as its data."""
+    place = place_of(tap.element, situation)
+    return {"tap": tap.model_dump(mode="json"), "package": situation.window.package, "place": place}
+
+
+def given(session: Session, question: Question) -> Approval:
+    """A person said yes."""
+    data, until = question.data, len(session.steps) + KEPT_STEPS
+    tap = Tap.model_validate(data["tap"])
+    place = str(data.get("place") or "")
+    return Approval(element=tap.element, package=data.get("package"), place=place, until=until)
+
+
+def withdraw(session: Session, question: Question) -> None:
+    """A person said no: nor does an earlier yes for that app hold any more."""
+    if session.approval is not None and session.approval.package == question.data.get("package"):
+        session.approval = None
+
+
+def meant(session: Session, action: Action | None) -> bool:
+    """Whether this may be the tap that a person allowed: it goes to the same point."""
+    allowed = session.approval
+    return allowed is not None and isinstance(action, Tap) and near(action.element, allowed.element)
+
+
+def holds(session: Session, action: Action, situation: Situation) -> bool:
+    """Whether a person has allowed this very tap: at that point, in that app, with the same around it."""
+    allowed = session.approval
+    if allowed is None or not isinstance(action, Tap) or not meant(session, action):
+        return False
+    if len(session.steps) > allowed.until or allowed.package != situation.window.package:
+        return False
+    target = situation.target(action.element)
+    same = not target or target == situation.target(allowed.element)
+    return same and _alike(place_of(allowed.element, situation), allowed.place)
+
+
+def place_of(pair: tuple[int, int], situation: Situation) -> str:
+    """What stands around a point (0–1000), as a short digest: the texts there; where nothing is read a coarse picture,
+    which is compared by ``_alike``: a button there may pulse for ever.
+    """
+    width, height = situation.size
+    point = Point.from_relative(pair, situation.size)
+    texts = sorted(
+        "".join(_TIME.sub("", reading.text).split())
+        for reading in situation.readings
+        if reading.box.bottom > STATUS_BAR * height and abs(reading.box.center.y - point.y) <= AROUND * height
+    )
+    if any(texts):
+        return _digest("\n".join(texts).encode(errors="replace"))
+    if situation.frame is None:
+        return ""
+    reach = height // 40
+    box = (max(0, point.x - 4 * reach), max(0, point.y - reach), point.x + 4 * reach, point.y + reach)
+    around = situation.frame.image.crop((*box[:2], min(width, box[2]), min(height, box[3])))
+    cells = around.convert("L").resize(CELLS, Image.Resampling.BOX).tobytes()
+    return "".join(f"{cell // 16:x}" for cell in cells)
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two places are the same. Coarse pictures are, where each cell is about as bright."""
+    if len(one) != len(other) or len(one) != CELLS[0] * CELLS[1]:
+        return one == other
+    return all(abs(int(a, 16) - int(b, 16)) <= PULSE for a, b in zip(one, other, strict=True))
+
+
+def _digest(what: bytes) -> str:
+    return sha256(what).hexdigest()[:16]

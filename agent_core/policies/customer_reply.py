@@ -1,0 +1,171 @@
+"""The knowledge gate: no finish and no text before the knowledge base was asked (spec: the gate's table)."""
+
+from __future__ import annotations
+
+import re
+
+from agent_core.actions.types import Action, Back, Finish, GetKnowledgeData, Home, Launch, Type, TypeName, Wait
+from agent_core.geometry import Point
+from agent_core.policies.base import Situation, Verdict, allow, bare, block, rewrite, touched
+from agent_core.policies.controls import control_at, row_around, rows_of
+
+# Of a text that is about to be typed: narrower than ``wording.asks``, which also hears what is reported as broken. An
+# answer that the model makes up ("7天内可以退货") is no question.
+_QUESTION = re.compile(
+    r"[?？]|怎么|怎样|如何|为什么|为啥|什么|啥|吗|么$|呢|哪|几时|几天|多久|多少|能不能|可不可以|可以不|是否|有没有|谁|"
+    r"\b(how|what|why|when|where|which|who|can|could|does|do you|is there)\b",
+    re.IGNORECASE,
+)
+_LIKE_I = str.maketrans("l|1", "iii")
+PAUSE = Wait(duration=1.0)
+
+
+def looks_like_question(text: str) -> bool:
+    """Does the text look like something a customer asks?"""
+    return bool(_QUESTION.search(text))
+
+
+class CustomerReply:
+    """The rows of the table, in its order, each applied to what the row before made of the proposal."""
+
+    name = "customer_reply"
+
+    def review(self, proposal: Action, situation: Situation) -> Verdict:
+        table = _Table(proposal, situation)
+        if situation.gate.knowledge_done:
+            repeated = isinstance(proposal, Type | TypeName) and bare(proposal.text) in map(bare, situation.delivered)
+            if repeated:
+                return block(situation.say("gate.repeat_blocked"))
+            table.query()
+        else:
+            table.finish()
+            table.typed_question()
+            table.wait()
+            table.query()
+        return table.verdict
+
+
+class _Table:
+    """One proposal on its way through the rows."""
+
+    def __init__(self, proposal: Action, situation: Situation) -> None:
+        self._action = proposal
+        self._situation = situation
+        self._messages: list[str] = []
+        self._pending: str | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        if not self._messages:
+            return allow(self._action)
+        return rewrite(self._action, " ".join(self._messages), pending=self._pending)
+
+    def finish(self) -> None:
+        if isinstance(self._action, Finish):
+            self._become(PAUSE, "gate.finish_blocked")
+
+    def typed_question(self) -> None:
+        action = self._action
+        if isinstance(action, Type | TypeName) and action.text != self._situation.gate.contact:
+            question = action.text.strip()
+            if looks_like_question(question):
+                self._pending = question
+                self._become(PAUSE, "gate.question_not_typed", question=question)
+
+    def wait(self) -> None:
+        if not isinstance(self._action, Wait):
+            return
+        situation = self._situation
+        question = situation.gate.pending_question if self._pending is None else self._pending
+        if not question:
+            self._become(PAUSE, "gate.find_question", app=situation.app_name)
+        elif situation.in_app:
+            self._become(GetKnowledgeData(query=question), "gate.wait_became_query", question=question)
+        else:
+            self._become(PAUSE, "gate.open_app_first", question=question, app=situation.app_name)
+
+    def query(self) -> None:
+        app = self._situation.app_name
+        if isinstance(self._action, GetKnowledgeData) and not self._situation.in_app:
+            self._become(Launch(app=app), "gate.query_needs_app", app=app)
+
+    def _become(self, action: Action, key: str, **values: object) -> None:
+        self._action = action
+        self._messages.append(self._situation.say(key, **values))
+
+
+class NoBuiltInAI:
+    """The app's own AI is bait: it is never entered, and left by Back alone."""
+
+    name = "no_built_in_ai"
+
+    def review(self, proposal: Action, situation: Situation) -> Verdict:
+        app = situation.app_name
+        if situation.in_app and self._on_ai_page(situation):
+            # Waiting and leaving the app touch nothing here; the rest would talk to the AI.
+            if isinstance(proposal, Back | Home | Wait | Launch | Finish):
+                return allow(proposal)
+            return block(situation.say("gate.ai_page", app=app))
+        if situation.in_app:
+            entry = _entry_at(proposal, situation)
+            if entry:
+                return block(situation.say("gate.ai_blocked", target=entry, app=app))
+        if isinstance(proposal, Launch) and is_ai_entry(proposal.app, situation):
+            return block(situation.say("gate.ai_blocked", target=proposal.app, app=app))
+        return allow(proposal)
+
+    def _on_ai_page(self, situation: Situation) -> bool:
+        if situation.chat is not None:
+            return is_ai_entry(situation.chat.title, situation)
+        if situation.profile is None:
+            return False
+        left, top, right, bottom = situation.profile.title_region
+        width, height = situation.size
+        return any(
+            left * width <= r.box.center.x <= right * width
+            and top * height <= r.box.center.y <= bottom * height
+            and is_ai_entry(r.text, situation)
+            for r in situation.readings
+        )
+
+
+def _entry_at(proposal: Action, situation: Situation) -> str:
+    """Return the words of the way to the app's AI that a touch may open; "" if it opens none.
+
+    A row is opened by its avatar, its preview and its time as well, and a button by all of its area.
+    """
+    entry = next((one.text for one in situation.targets(proposal) if is_ai_entry(one.text, situation)), "")
+    pair = touched(proposal, situation.size)
+    if entry or pair is None:
+        return entry
+    point = Point.from_relative(pair, situation.size)
+    rows = [(row.name, row.box) for row in rows_of(situation)]
+    unknown = [one for one in situation.readings if not any(box.contains(one.box.center) for _, box in rows)]
+    rows += [(one.text, box) for one in unknown if (box := row_around(one, situation)) is not None]
+    named = (name for name, box in rows if box.contains(point) and is_ai_entry(name, situation))
+    return next(named, "") or control_at(point, situation, lambda one: _leads_to_ai(one.text, situation))
+
+
+def _leads_to_ai(text: str, situation: Situation) -> bool:
+    """Return whether these words name the app's AI or, outside of a chat, offer to ask it.
+
+    Behind an offer stand the words that were searched for.
+    """
+    if is_ai_entry(text, situation):
+        return True
+    offers = situation.profile.ai_offers if situation.profile and situation.chat is None else ()
+    return bare(text) != bare(situation.gate.contact) and _as_read(text).startswith(
+        tuple(_as_read(one) for one in offers)
+    )
+
+
+def is_ai_entry(text: str, situation: Situation) -> bool:
+    """Is this the name of the app's AI? Whole names; the contact of the task is never one."""
+    name = bare(text)
+    entries = situation.profile.ai_entries if situation.profile else ()
+    return bool(name) and name != bare(situation.gate.contact) and _as_read(name) in {_as_read(one) for one in entries}
+
+
+def _as_read(text: str) -> str:
+    """Return one form for letters that a recogniser takes for one another in "AI"."""
+    return bare(text).translate(_LIKE_I)

@@ -1,0 +1,106 @@
+"""What a customer asks in their newest messages: each question by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent_core.perception.fingerprint import fingerprint
+from agent_core.perception.readings import Bubble, BubbleKind, ChatScreen
+from agent_core.session import Cluster
+from agent_core.texts import Lang, say
+from agent_core.texts.wording import asks, query_of, sentences
+
+MOST_IN_A_MESSAGE = 4  # a message that asks more is for one person to read, as one
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """``words`` as the customer wrote them, with what belongs to them; of what cannot be read, its kinds.
+
+    ``whole``: nothing but words of their own belongs to it. What they quote, and a picture beside the words, may change
+    what is asked, and no program reads it.
+    """
+
+    words: str
+    fingerprint: str
+    readable: bool = True
+    whole: bool = True
+
+
+def asked_in(chat: ChatScreen, lang: Lang, *, start: int | None = None) -> list[Asked]:
+    """The questions of the newest cluster, or of the bubbles from ``start`` on, in order.
+
+    A message that asks nothing ("it is urgent"), and one that is no text, belongs to the question before it, or to the
+    first one. Where no message asks, all of it is one question. A sticker beside words says nothing.
+    """
+    start = len(chat.bubbles) - len(chat.question) if start is None else start
+    numbered = list(enumerate(chat.bubbles))[start:]
+    texts = [(index, bubble) for index, bubble in numbered if _is_text(bubble)]
+    if texts:
+        said = [(index, bubble) for index, bubble in numbered if bubble.kind is not BubbleKind.STICKER]
+        return _questions(chat, said, lang)
+    if not numbered:
+        return []
+    words = " ".join(shown(bubble, lang) for _, bubble in numbered)
+    stickers = all(bubble.kind is BubbleKind.STICKER for _, bubble in numbered)
+    return [Asked(words, fingerprint(chat, numbered[-1][0]), readable=False, whole=stickers)]
+
+
+def _is_text(bubble: Bubble) -> bool:
+    return bubble.kind is BubbleKind.TEXT and bool(bubble.text.strip())
+
+
+def shown(bubble: Bubble, lang: Lang) -> str:
+    """A message as a person is told of it: its words with what they quote, or its kind in brackets."""
+    if bubble.kind is BubbleKind.TEXT:
+        quoted = " ".join(bubble.quoted.split())
+        return f"{bubble.text}\n[{say(lang, 'kind.quote')} {quoted}]" if quoted else bubble.text
+    kind = say(lang, f"kind.{bubble.kind.value}")
+    return f"[{kind} {bubble.text}]" if bubble.text else f"[{kind}]"
+
+
+def _questions(chat: ChatScreen, said: Sequence[tuple[int, Bubble]], lang: Lang) -> list[Asked]:
+    """Return the questions of messages of which at least one is a text."""
+    found: list[tuple[list[str], str]] = []  # the words of each, and its fingerprint
+    before: list[str] = []  # what was said before the first question
+    beside: set[str] = set()  # of all that, what is no word of the customer's
+    for index, bubble in said:
+        text = shown(bubble, lang)
+        if not _is_text(bubble) or bubble.quoted:
+            beside.add(text)
+        asking = [sentence for sentence in sentences(bubble.text) if asks(sentence)] if _is_text(bubble) else []
+        if not asking:
+            (found[-1][0] if found else before).append(text)
+        elif len(asking) == 1 or len(asking) > MOST_IN_A_MESSAGE or bubble.quoted:
+            found.append(([text], fingerprint(chat, index)))
+        else:
+            found += [(words, fingerprint(chat, index, part=one)) for words, one in _apart(bubble.text)]
+    if not found:
+        found, before = [(before, fingerprint(chat, next(i for i, b in reversed(said) if _is_text(b))))], []
+    found[0][0][:0] = before
+    return [Asked("\n".join(words), mark, whole=beside.isdisjoint(words)) for words, mark in found]
+
+
+def _apart(text: str) -> list[tuple[list[str], str]]:
+    """Return each question of a message, with what is said before the first one and behind each, and itself."""
+    found: list[tuple[list[str], str]] = []
+    before: list[str] = []
+    for sentence in sentences(text):
+        if asks(sentence):
+            found.append(([*before, sentence], sentence))
+            before = []
+        else:
+            (found[-1][0] if found else before).append(sentence)
+    return found
+
+
+def query_for(words: str) -> str:
+    """The query for a question where the model gives none that fits: its one sentence that asks most."""
+    return next((query for line in words.split("\n") if (query := query_of(line)) and asks(line)), "") or words.strip()
+
+
+def next_query(cluster: Cluster | None) -> str:
+    """The query for the next open question, which the gate asks where the model does not; "" for none."""
+    left = cluster.left_readable if cluster else []
+    return query_for(left[0].words) if left else ""

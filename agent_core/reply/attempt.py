@@ -1,0 +1,422 @@
+"""One attempt to send one reply: type, read back, look for the last time, send, look what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import structlog
+
+from agent_core.apps.learnt import LearntApp, SendsBy, version_of
+from agent_core.apps.profile import AppProfile
+from agent_core.devices.base import Device, Frame, Key, TextInput, TouchWatch, WindowKind
+from agent_core.errors import DeviceError, DeviceOffline, LeaseLost, PhonedeskError, ScreenOff
+from agent_core.geometry import Box, Point
+from agent_core.perception.observer import Observation, Observer, changed_width, is_same_but_for_a_cursor
+from agent_core.perception.readings import BubbleState, ChatScreen, SendState
+from agent_core.policies.right_chat import is_contacts
+from agent_core.ports import Lease, Ledger, LedgerConflict, ReplyState, StopGuard
+from agent_core.reply.match import is_bubble_of, is_draft, our_bubble_after_question
+from agent_core.reply.outcome import Outcome, Result, check_planned
+from agent_core.session import GateState, Planned
+
+log = structlog.get_logger(__name__)
+
+OUTCOME_SECONDS = 8.0  # how long a bubble may take to appear
+SPINNER_SECONDS = 45.0  # how long it may be on its way
+UNSENT_SECONDS = 1.2  # how long the text may still stand in the input after Send
+UNSENT_LOOKS = 3
+CLEARED_SECONDS = 0.6  # how long a bubble is looked for after a text that was not sent was cleared
+UNLOCK_SECONDS = 20.0  # how long a phone that was locked in the midst of it is waited for, to take our text away
+UNLOCK_LOOKS = 0.5
+FRESH_SECONDS = 5.0  # how old the answer that the phone is ours may be at Send; a picture takes well under a second
+TYPE_TRIES = 2
+STEADY_TRIES = 3
+
+# What the ledger is told when the look after Send has ended. What surely was not sent may be sent by another run.
+STATES = {
+    Result.SENT: ReplyState.SENT,
+    Result.UNKNOWN: ReplyState.UNKNOWN,
+    Result.RED_MARK: ReplyState.FAILED,
+    Result.NOT_SENT: ReplyState.PLANNED,
+    Result.CHANGED: ReplyState.PLANNED,
+}
+
+OnSent = Callable[[Planned, Frame | None], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What a delivery works with."""
+
+    observer: Observer
+    profile: AppProfile
+    ledger: Ledger
+    guard: StopGuard
+    lease: Lease
+    clock: Callable[[], float]
+    touches: TouchWatch
+
+    @property
+    def device(self) -> Device:
+        return self.observer.device
+
+    async def look(self) -> Observation:
+        return await self.observer.observe(self.profile, model_may_read=True)
+
+
+class Attempt:
+    """Holds the keyboard, for a row that is planned. ``seen`` is the look that allowed it."""
+
+    def __init__(
+        self, tools: Tools, planned: Planned, gate: GateState, keyboard: TextInput, seen: Observation, on_sent: OnSent
+    ) -> None:
+        self._tools = tools
+        self._planned = planned
+        self._gate = gate
+        self._keyboard = keyboard
+        self._seen = seen  # the newest look that was read
+        # No keyboard hides the upper half of this first look: what comes into sight later is new.
+        self._no_older = not seen.keyboard_up and not _stands(planned.part_text, seen.chat)
+        self._on_sent = on_sent
+        self._state = ReplyState.PLANNED
+
+    async def run(self) -> Outcome:
+        tools, sending = self._tools, False
+        await self._advance(ReplyState.TYPING)
+        try:
+            refusal = await self._type()
+            way = await self._way() if refusal is None else None
+            if refusal is None and way is None:  # Send may come late
+                refusal = await self._look() or (None if self._typed else self._mistyped())
+                way = await self._way()
+            if refusal is not None:
+                await self._back_out()
+                return refusal
+            if way is None:
+                # The text stays where it is: a person may send it by hand, and then a bubble tells.
+                await self._advance(ReplyState.SENDING)
+                return self._no_send()
+            async with tools.guard.shielded():
+                # First the ledger, which may have to wait for its file; nothing but the act follows the last picture.
+                await self._advance(ReplyState.SENDING)
+                refusal = await self._last_look(way)
+                if refusal is not None:
+                    await self._back_out()
+                    return refusal
+                sending = True
+                await self._send(way)
+                return await self._settle(way)
+        except BaseException as error:
+            if not sending and not isinstance(error, DeviceOffline):
+                await self._back_out(patient=isinstance(error, PhonedeskError))
+            raise
+
+    # -- before Send ---------------------------------------------------------------------------------------------
+
+    async def _type(self) -> Outcome | None:
+        """Type until the input holds the text, as it is read back; None then."""
+        for _ in range(TYPE_TRIES):
+            refusal = await self._focus_and_empty()
+            if refusal is not None:
+                return refusal
+            await self._tools.lease.check()
+            await self._keyboard.type(self._planned.part_text)
+            refusal = await self._look()
+            if refusal is not None:
+                return refusal
+            if self._typed:
+                return None
+        return self._mistyped()
+
+    @property
+    def _typed(self) -> bool:
+        chat = self._seen.chat
+        return chat is not None and is_draft(chat.draft or "", self._planned.part_text, chat.source)
+
+    def _mistyped(self) -> Outcome:
+        chat = self._seen.chat
+        return Outcome(Result.KEYBOARD, (chat.draft or "") if chat else "")
+
+    async def _focus_and_empty(self) -> Outcome | None:
+        """The input has the focus and is empty, in a chat that still is the contact's and says what it said.
+
+        What is typed rests on a look that was taken after the last touch: a touch changes the screen, and a source that
+        lags behind shows then, however well it agreed before. Somebody may have gone elsewhere, too.
+        """
+        chat = self._seen.chat
+        if chat is None or chat.input_box is None:
+            return Outcome(Result.NOT_IN_CHAT)
+        drafts = [chat.draft]
+        await self._tools.lease.check()
+        await self._tools.device.tap(chat.input_box.center)
+        refusal = await self._look()
+        if refusal is not None:
+            return refusal
+        drafts.append(self._seen.chat.draft if self._seen.chat else None)
+        await self._tools.lease.check()
+        await self._keyboard.clear()
+        if not any(drafts):
+            return None  # there was nothing to clear
+        # By its picture an input shows its last lines only: what stands before them is seen now or never.
+        refusal = await self._look()
+        left = self._seen.chat.draft if self._seen.chat else None
+        return refusal or (Outcome(Result.KEYBOARD, left or "") if left != "" else None)
+
+    async def _way(self) -> SendsBy | None:
+        """Return what sends the typed text: the button that is seen, else what a person chose or the phone was learnt
+        to send by. None if nothing is known to."""
+        if send_button(self._seen.chat) is not None:
+            return "button"
+        if self._planned.send_by:
+            return self._planned.send_by
+        learnt = await self._learnt()
+        return None if learnt is None or learnt.sends_by == "button" else learnt.sends_by
+
+    async def _learnt(self) -> LearntApp | None:
+        version = await version_of(self._tools.device, self._tools.profile)
+        if not version:
+            return None
+        return await self._tools.ledger.learnt(self._tools.device.serial, self._tools.profile.key, version)
+
+    async def _learn(self, way: SendsBy) -> None:
+        """Remember for this phone what a person chose, and what was then seen to send."""
+        version = await version_of(self._tools.device, self._tools.profile)
+        if not version:
+            return
+        known = await self._learnt() or LearntApp(self._tools.profile.key, version)
+        await self._tools.ledger.learn(self._tools.device.serial, replace(known, sends_by=way))
+        log.info("sends_by_learnt", app=known.app, version=version, sends_by=way)
+
+    def _no_send(self) -> Outcome:
+        chat = self._seen.chat
+        return Outcome(Result.NO_SEND, title=chat.title if chat else "", frame=self._seen.frame)
+
+    async def _send(self, way: SendsBy) -> None:
+        button = send_button(self._seen.chat)
+        match way:
+            case "button" if button is not None:
+                await self._keyboard.tap(button)
+            case "keyboard_key":
+                await self._keyboard.send_action()
+            case _:
+                await self._keyboard.key(Key.ENTER)
+
+    async def _last_look(self, way: SendsBy) -> Outcome | None:
+        """Return None if nothing has moved since the chat was read, and ``way`` still is what sends."""
+        for looks in range(STEADY_TRIES):
+            refusal = await self._look() if looks else None
+            if refusal is not None:
+                return refusal
+            chat = self._seen.chat
+            if chat is None or not self._typed:
+                return self._mistyped()
+            if (send_button(chat) is not None) is not (way == "button"):
+                continue
+            asked_at = self._tools.clock()
+            await self._tools.lease.check()
+            # A process that stood still has the picture of before, and an answer of before.
+            if await self._steady(chat) and self._tools.clock() - asked_at <= FRESH_SECONDS:
+                return Outcome(Result.TOUCHED) if self._tools.touches.touched else None
+        return Outcome(Result.CHANGED)
+
+    async def _look(self) -> Outcome | None:
+        self._seen = await self._tools.look()
+        return check_planned(self._seen.chat, self._gate, self._planned)
+
+    async def _steady(self, chat: ChatScreen) -> bool:
+        """Directly before Send: title, question, button and, but for a blinking cursor, the input are those that were
+        read, pixel by pixel."""
+        now, then = await self._tools.device.screenshot(), self._seen.frame
+        if chat.input_box is None or now.size != then.size:
+            return False
+        tops = [bubble.box.top for bubble in chat.question if bubble.box is not None]
+        top = min(tops, default=round(self._tools.profile.messages_region[1] * now.size[1]))
+        messages = Box(0, top, now.size[0], max(top + 1, chat.input_box.top - 12))
+        button = send_button(chat)
+        return (
+            same_title(self._seen, now, self._tools.profile)
+            and is_same_but_for_a_cursor(now, then, chat.input_box)
+            and _same(now, then, messages)
+            and (button is None or _same(now, then, Box(button.x - 8, button.y - 8, button.x + 8, button.y + 8)))
+        )
+
+    async def _back_out(self, *, patient: bool = True) -> None:
+        """Our own text leaves the input, and the row is planned again: surely nothing was sent.
+
+        ``patient``: a phone that is locked is waited for, for a while. Where that cannot be (phone gone or taken,
+        another chat in front, the focus lost) the row stays as it is: whoever sees the chat next clears it.
+        """
+        with suppress(PhonedeskError, LedgerConflict):
+            await self._tools.lease.check()
+            if self._state is ReplyState.SENDING:  # nothing was tapped: typing never sends
+                await self._advance(ReplyState.TYPING)
+            if patient and not await self._is_open():
+                return
+            if self._seen.chat is None or not is_contacts(self._seen.chat, self._gate):
+                return
+            await self._tools.lease.check()
+            await self._keyboard.clear()
+            left = await self._tools.observer.chat(self._tools.profile)  # the focus may have gone elsewhere
+            if left is not None and left.draft == "" and is_contacts(left, self._gate):
+                await self._advance(ReplyState.PLANNED)
+
+    async def _is_open(self) -> bool:
+        """Wait until the phone is unlocked, and look anew if it was not; the input has the focus again then."""
+        tools, waited = self._tools, False
+        until = tools.clock() + UNLOCK_SECONDS
+        while True:
+            look = await tools.device.look()
+            if look.screen.awake and look.window.kind is not WindowKind.LOCK:
+                break
+            if tools.clock() >= until:
+                return False
+            waited = True
+            await asyncio.sleep(UNLOCK_LOOKS)
+        if not waited:
+            return True
+        self._seen = await tools.look()
+        chat = self._seen.chat
+        if chat is not None and chat.input_box is not None and is_contacts(chat, self._gate):
+            await tools.lease.check()
+            await tools.device.tap(chat.input_box.center)
+        return True
+
+    # -- after Send ----------------------------------------------------------------------------------------------
+
+    async def _settle(self, way: SendsBy) -> Outcome:
+        """Look until the bubble stands there, and write down what is seen."""
+        outcome, changed = await self._watch(), None
+        if outcome.result is Result.NOT_SENT and way != "button":
+            return self._no_send()  # sending: it stands typed, and a person says what follows
+        if outcome.result is Result.NOT_SENT:
+            # The button took no effect: the text is still in the input. Enter is the one other way to send.
+            refusal = await self._look()
+            if refusal is not None and refusal.result is not Result.CHANGED:
+                return refusal  # sending: whoever looks next sees whether it is gone, and clears it
+            if refusal is None:
+                await self._tools.lease.check()
+                await self._keyboard.key(Key.ENTER)
+                outcome = await self._watch()
+            else:
+                changed = refusal  # it is taken out again
+        if outcome.result is Result.NOT_SENT:
+            await self._tools.lease.check()
+            await self._keyboard.clear()
+            late = await self._watch(CLEARED_SECONDS)  # it may have left in this very moment
+            outcome = outcome if late.result is Result.UNKNOWN else late
+            if outcome.result is Result.NOT_SENT and not await self._is_empty():
+                return outcome  # sending: the text may stand there yet, and whoever sees the chat next clears it
+            if outcome.result is Result.NOT_SENT and changed is not None:
+                outcome = changed
+        state = STATES[outcome.result]
+        if state is ReplyState.SENT and self._planned.part + 1 < len(self._planned.parts):
+            await self._tools.ledger.next_part(self._planned.ledger_id, part=self._planned.part)
+        else:
+            await self._advance(state)
+        if outcome.result is Result.SENT:
+            await self._on_sent(self._planned, outcome.frame)
+            if self._planned.send_by and self._planned.send_by == way:
+                await self._learn(way)
+        return outcome
+
+    async def _is_empty(self) -> bool:
+        """Whether the contact's input is seen to be empty."""
+        chat, _ = await _glance(self._tools)
+        return chat is not None and chat.draft == "" and is_contacts(chat, self._gate)
+
+    async def _watch(self, seconds: float = OUTCOME_SECONDS) -> Outcome:
+        planned = self._planned
+        return await watch(
+            self._tools,
+            planned.part_text,
+            planned.cluster,
+            self._gate,
+            seconds,
+            no_older=self._no_older,
+            others=planned.ours,
+        )
+
+    async def _advance(self, state: ReplyState) -> None:
+        await self._tools.ledger.advance(self._planned.ledger_id, state, expected=[self._state])
+        self._state = state
+
+
+async def watch(
+    tools: Tools,
+    text: str,
+    cluster: Sequence[str],
+    gate: GateState,
+    seconds: float = OUTCOME_SECONDS,
+    *,
+    no_older: bool = False,
+    others: Sequence[str] = (),
+) -> Outcome:
+    """Look until our bubble with ``text`` stands below ``cluster``: SENT, RED_MARK, NOT_SENT, or UNKNOWN at the end.
+
+    ``no_older``: no bubble of ours had this text before it was sent. ``others``: our other texts below ``cluster``. A
+    text that stands in the input yet was not sent, whatever bubble looks like it.
+    """
+    begun = tools.clock()
+    until, unsent = begun + seconds, 0
+    while True:
+        chat, frame = await _glance(tools)
+        waiting = False
+        if chat is not None and is_contacts(chat, gate):
+            bubble = our_bubble_after_question(chat, cluster, text, no_older=no_older, others=others)
+            if is_draft(chat.draft or "", text, chat.source):
+                unsent, waiting = unsent + 1, True
+                if unsent >= UNSENT_LOOKS and tools.clock() - begun >= UNSENT_SECONDS:
+                    return Outcome(Result.NOT_SENT, chat.draft or "", chat.title, frame)
+            elif bubble is not None and bubble.state is not BubbleState.SENDING:
+                result = Result.SENT if bubble.state is BubbleState.OK else Result.RED_MARK
+                return Outcome(result, title=chat.title, frame=frame)
+            elif bubble is not None:
+                until = begun + SPINNER_SECONDS
+        # A text that is seen in the input has no unknown fate, however long a few looks take on a slow machine.
+        if tools.clock() >= until and not waiting:
+            return Outcome(Result.UNKNOWN, frame=frame)
+
+
+async def _glance(tools: Tools) -> tuple[ChatScreen | None, Frame | None]:
+    """A look that may fail: what was sent is on its way, and the next picture may tell."""
+    try:
+        seen = await tools.look()
+    except (DeviceOffline, ScreenOff, LeaseLost):
+        raise
+    except DeviceError as error:
+        log.info("look_failed", serial=tools.device.serial, kind=error.kind)
+        return None, None
+    return seen.chat, seen.frame
+
+
+def same_title(seen: Observation, now: Frame, profile: AppProfile) -> bool:
+    """Return whether the name in the header is, pixel by pixel, the one that was seen."""
+    if now.size != seen.size:
+        return False
+    width, height = now.size
+    if seen.chat is not None and seen.chat.title_box is not None:
+        # The name, with room for one more letter. The line below it comes and goes, and so does the count before it.
+        name = seen.chat.title_box
+        return _same(now, seen.frame, replace(name, right=min(width, name.right + name.height)))
+    left, top, right, bottom = profile.title_region
+    box = Box(round(left * width), round(top * height), round(right * width), round(bottom * height))
+    return _same(now, seen.frame, box)
+
+
+def send_button(chat: ChatScreen | None) -> Point | None:
+    """Return where Send stands on the page. A key of the keyboard that says so is none."""
+    if chat is None or chat.send_state not in (SendState.ON, SendState.DIMMED):
+        return None
+    return chat.send_point
+
+
+def _stands(text: str, chat: ChatScreen | None) -> bool:
+    """Whether a bubble of ours with ``text`` is in sight."""
+    return chat is not None and any(is_bubble_of(bubble, text, chat) for bubble in chat.bubbles)
+
+
+def _same(now: Frame, then: Frame, box: Box) -> bool:
+    return changed_width(now, then, box) == 0

@@ -1,0 +1,91 @@
+"""Deciding what is sent without a person: what answers all of a customer's own words, told by code.
+
+A query only finds candidates. Whoever is sure of one of them, the provider by its score or a model that picks, it is
+sent only if ``agent_core.reply.sureness`` finds nothing against it, no other candidate says something else as surely,
+and nothing in it was hidden.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import structlog
+
+from agent_core.ports import Chooser, Chosen, Record
+from agent_core.reply.sureness.fit import asks_for, misfit, parts_misfit
+from agent_core.texts.clean import is_clean
+
+log = structlog.get_logger(__name__)
+
+
+async def decide(chooser: Chooser | None, words: str, query: str, records: Sequence[Record]) -> Chosen | None:
+    """Return what answers the customer's ``words``, all that they wrote of one question; None if a person must say.
+
+    ``chooser`` is asked only if neither the words themselves nor the provider's score tell.
+    """
+    chosen = await _decided(chooser, words, query, records)
+    if chosen is None or _is_clean(chosen):
+        return chosen
+    log.info("record_is_not_clean", record=chosen.record.id)
+    return None
+
+
+async def _decided(chooser: Chooser | None, words: str, query: str, records: Sequence[Record]) -> Chosen | None:
+    records = [record for record in records if record.text.strip()]
+    asked = [record for record in records if asks_for(words, record)]
+    if asked:
+        return _whole(asked[0]) if len(_texts(asked)) == 1 else None
+    # In threads: taking long texts of a service apart takes longer than the event loop can be without.
+    sure = sure_record(records)
+    if sure is not None and await asyncio.to_thread(_only_answer, words, sure, records):
+        return _whole(sure)
+    picked = await chooser.choose(words, query, records) if chooser is not None and records else None
+    if picked is None:
+        return None
+    if picked.composed:
+        return picked if await asyncio.to_thread(_composed_fits, words, picked) else None
+    return picked if await asyncio.to_thread(_only_answer, words, picked.record, records) else None
+
+
+def _is_clean(chosen: Chosen) -> bool:
+    return is_clean(chosen.text) and not any(record.unclean for record in (chosen.record, *chosen.sources))
+
+
+def sure_record(records: Sequence[Record]) -> Record | None:
+    """Return the best record if its score makes the provider sure of it; None if others without a score say another.
+
+    Without scores the order is all there is, and of several texts that are all called sure none is.
+    """
+    best = next((record for record in records[:1] if record.sure and record.text.strip()), None)
+    if best is None or best.score is not None:
+        return best
+    unscored = [record for record in records if record.sure and record.score is None]
+    return best if len(_texts(unscored)) == 1 else None
+
+
+def _only_answer(words: str, record: Record, records: Sequence[Record]) -> bool:
+    """Return whether ``record`` answers ``words``, and no other candidate that answers them says something else."""
+    if why := misfit(words, record):
+        log.info("record_does_not_fit", record=record.id, why=why)
+        return False
+    rivals = [other for other in records if other.text.strip() != record.text.strip() and not misfit(words, other)]
+    if rivals:
+        log.info("records_contradict", records=[record.id, *(other.id for other in rivals)])
+    return not rivals
+
+
+def _composed_fits(words: str, chosen: Chosen) -> bool:
+    """Return whether all that the customer asks is answered by the records that a reply was composed of."""
+    why = parts_misfit(words, chosen.sources)
+    if why:
+        log.info("composed_reply_does_not_fit", record=chosen.record.id, why=why)
+    return not why
+
+
+def _whole(record: Record) -> Chosen:
+    return Chosen(record.text.strip(), record)
+
+
+def _texts(records: Sequence[Record]) -> set[str]:
+    return {record.text.strip() for record in records}

@@ -1,0 +1,533 @@
+"""The reply flow: from the customer's newest messages to a delivered answer, or to a person.
+
+The gate may end a run before a model's finish in two ways only: nothing new, and no sure answer (a person decides). A
+knowledge base that keeps failing puts the run off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import structlog
+
+from agent_core.apps.learnt import LearntApp, differs, version_of
+from agent_core.apps.profile import AppProfile
+from agent_core.devices.base import Device, Key
+from agent_core.errors import DeviceError, KnowledgeError
+from agent_core.loop import questions
+from agent_core.loop.result import ActResult
+from agent_core.perception.compare import same_name, without_status
+from agent_core.perception.fingerprint import fingerprint
+from agent_core.perception.lists import ChatRow
+from agent_core.perception.observer import Observation
+from agent_core.perception.readings import BubbleState, ChatScreen, Side
+from agent_core.policies.nothing_new import nothing_new
+from agent_core.ports import AnswerEvent, Chooser, Chosen, KnowledgeBase, Lease, Ledger, Record, ReplyState
+from agent_core.reply.asked import next_query, query_for
+from agent_core.reply.choosing import decide
+from agent_core.reply.hand_over import HandOver
+from agent_core.reply.leftovers import Fate, Leftovers
+from agent_core.reply.looking import ChatLooks
+from agent_core.reply.match import same_cluster
+from agent_core.reply.namesakes import Namesakes
+from agent_core.reply.outcome import Outcome, Result, check_chat
+from agent_core.reply.planning import planned_with
+from agent_core.reply.put_off import KNOWLEDGE_TRIES, put_off
+from agent_core.reply.results import ask, end, fail, nothing_left, waits_elsewhere
+from agent_core.reply.rows import Rows
+from agent_core.reply.sureness.plain import stripped
+from agent_core.session import AskedQuestion, Cluster, Planned, Session, Status
+from agent_core.sweep import IN_CHAT, Aside
+from agent_core.sweep.forms import NOWHERE
+from agent_core.sweep.rows import aside_of, digest
+from agent_core.texts import say, told
+from agent_core.texts.wording import comes_from
+
+log = structlog.get_logger(__name__)
+
+LEAVES = 2  # times in a row that another chat is left: the first Back may take a keyboard away
+LOOKS_ABOVE = 3  # tries to read the chat once more after an answer
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """How answers are found.
+
+    ``chooser``: picks among records, if there is one. ``part_chars``: a longer text goes out in parts. ``checked``: see
+    ``AgentSettings``.
+    """
+
+    knowledge: KnowledgeBase
+    chooser: Chooser | None
+    part_chars: int
+    checked: Sequence[str] = ()
+
+
+class ReplyFlow:
+    """One run's replies. All that must survive a restart stands in the session and the ledger."""
+
+    def __init__(
+        self,
+        session: Session,
+        profile: AppProfile,
+        device: Device,
+        ledger: Ledger,
+        lease: Lease,
+        answering: Answering,
+        looks: ChatLooks,
+        rows: Rows,
+        leftovers: Leftovers,
+        hand_over: HandOver,
+        namesakes: Namesakes,
+    ) -> None:
+        self.namesakes = namesakes
+        self._session = session
+        self._profile = profile
+        self._device = device
+        self._ledger = ledger
+        self._lease = lease
+        self._answering = answering
+        self._looks = looks
+        self._rows = rows
+        self._leftovers = leftovers
+        self._hand_over = hand_over
+        self._told_sure: dict[str, bool] = {}  # by their words, whether questions have a sure answer, found in this leg
+        self._left = 0  # times in a row that another chat was left
+        self._look_known = False  # the look was compared in this leg, and is one that was learnt
+
+    # -- before the model is asked ------------------------------------------------------------------------------
+
+    async def before_model(self, seen: Observation) -> ActResult | None:
+        """What the screen calls for without a model: a chat to open by its number, a reply that waits, an old one to
+        settle, what cannot be read, nothing new."""
+        session, chat = self._session, seen.chat
+        if await self._rows.look_elsewhere():
+            session.gate.knowledge_done = False
+            session.gate.pending_question = next_query(session.cluster)
+        if session.gate.knowledge_done:
+            await self._look_above(seen, last=True)
+            return None
+        refusal = check_chat(chat, session.gate, bound=True)
+        self._left = self._left if refusal is not None and refusal.result is Result.WRONG_CHAT else 0
+        if chat is None or refusal is not None:
+            if session.planned is not None and session.planned.given_up is not None:
+                # What stands typed leaves the input with whoever sees that chat next.
+                return await self._hand_over.skip(session.planned.given_up, session.planned.fingerprint)
+            return await self._on_the_way(seen, refusal)
+        if await self._may_be_a_namesakes():
+            return await self._leave("run.left_namesake")
+        settled, touched = await self._settle_own_rows(chat)
+        if settled is not None:
+            return settled
+        if session.planned is not None and session.planned.given_up is not None:
+            return await self._hand_over.skip(session.planned.given_up, session.planned.fingerprint)
+        if touched:
+            seen = await self._looks.again()
+        await self._look_above(seen)
+        if session.planned is not None and session.planned.text:
+            if session.send_anyway and seen.chat is not None:
+                await self._keep_newer(session.planned, seen.chat)
+            return await self._go_on(session.planned)
+        return await self._take_questions(seen)
+
+    async def _look_above(self, seen: Observation, *, last: bool = False) -> None:
+        """What the customer wrote in the very moment of sending is not above our answer for ever: it is asked, too.
+
+        ``last``: the run may end then, so that it is worth scrolling for.
+        """
+        session, cluster = self._session, self._session.cluster
+        if cluster is None:
+            return
+        looks = 0
+        while not cluster.looked_above and not self._in_chat(seen) and looks < LOOKS_ABOVE:
+            seen, looks = await self._looks.again(), looks + 1
+        if last and not cluster.looked_above and self._in_chat(seen) and _all_ours(seen.chat):
+            seen = await self._looks.above_ours(seen)
+        if seen.chat is None or not self._in_chat(seen):
+            return
+        await self._rows.missed(seen.chat)
+        cluster.looked_above = last or not _all_ours(seen.chat)
+        if session.gate.knowledge_done and cluster.left:
+            session.gate.knowledge_done = False
+            session.gate.pending_question = next_query(cluster)
+
+    def _in_chat(self, seen: Observation) -> bool:
+        return check_chat(seen.chat, self._session.gate, bound=True) is None
+
+    async def _keep_newer(self, planned: Planned, chat: ChatScreen) -> None:
+        """A person wants an answer, or its rest, sent though the chat has changed; what was asked since is kept."""
+        self._session.send_anyway = False
+        if not planned.ours and same_cluster(planned.cluster, planned.read_by, chat):
+            await self._rows.take(chat, await self._version())
+
+    async def _take_questions(self, seen: Observation, *, lowest: bool = False) -> ActResult | None:
+        """``lowest``: the page surely shows the newest messages; somebody may have scrolled it up."""
+        session = self._session
+        if seen.chat is not None and self._rows.current(seen.chat) and session.cluster is not None:
+            return self._unreadable(session.cluster)
+        seen = await self._looks.whole(seen)
+        chat = seen.chat
+        if chat is None or check_chat(chat, session.gate) is not None:
+            return None
+        if not lowest and self._may_be_scrolled:
+            return await self._take_questions(await self._looks.lowest(seen), lowest=True)
+        session.elsewhere = None  # it is found anew below
+        newest = chat.newest
+        if newest is not None and newest.side is Side.ME and newest.state is BubbleState.FAILED:
+            return end(session, Status.FAILED, "delivery.red_mark", app=self._profile.name)
+        if nothing_new(chat):
+            return await self._nothing_new(seen, chat, lowest=lowest)
+        if newest is not None and newest.side is Side.ME:
+            return None  # ours is still on its way: the next look tells
+        if session.cluster is None:  # a dead run may have left something open above our newest texts
+            await self._rows.adopt(replace(chat, bubbles=chat.bubbles[: len(chat.bubbles) - len(chat.question)]))
+        cluster = await self._rows.take(chat, await self._version())
+        if session.planned is not None and session.planned.text:
+            return await self._hand_over.written_before(session.planned, chat)
+        if not cluster.left:
+            if any(question.elsewhere for question in cluster.asked):
+                return waits_elsewhere(session)
+            return nothing_left(session, "run.already_skipped")
+        return self._unreadable(cluster)
+
+    async def _nothing_new(self, seen: Observation, chat: ChatScreen, *, lowest: bool) -> ActResult | None:
+        """Our own text is the newest: the end, unless something above it is still open."""
+        session = self._session
+        undecided = await self._rows.undecided(chat)
+        if undecided is not None:
+            return ask(session, questions.delivery_unknown(session, undecided), "delivery.unknown")
+        if _all_ours(chat):  # what the customer wrote in the moment of Send may stand above the screen
+            chat = (await self._looks.above_ours(seen)).chat or chat
+        adopted = await self._rows.adopt(chat)
+        if adopted is None and lowest:
+            await self._rows.withdraw()
+            if session.elsewhere is not None:
+                return waits_elsewhere(session)
+            return nothing_left(session, "run.nothing_new", contact=session.gate.contact)
+        if adopted is None:
+            return await self._take_questions(await self._looks.lowest(seen), lowest=True)
+        if session.planned is not None and session.planned.text:
+            return await self._go_on(session.planned)
+        session.gate.pending_question = next_query(adopted)  # the model sees our answer, and nothing to ask
+        return self._unreadable(adopted)
+
+    @property
+    def _may_be_scrolled(self) -> bool:
+        """A chat that was in front already may have been scrolled by a person; in one that we opened, by the model."""
+        steps = self._session.steps
+        return not steps or any(step.action is not None and step.action["kind"] == "swipe" for step in steps)
+
+    def _unreadable(self, cluster: Cluster) -> ActResult | None:
+        """A person is told of what cannot be read, once the rest is answered."""
+        if cluster.left_readable or not cluster.left:
+            return None
+        question = cluster.left[0]
+        self._session.planned = self._plan_for(question, cluster, "")
+        return ask(self._session, questions.unreadable(self._session, question), "run.waiting")
+
+    async def _on_the_way(self, seen: Observation, refusal: Outcome | None) -> ActResult | None:
+        """Do what leads to the contact's chat, which is not in front yet; None if the model is to find the way."""
+        if seen.chat is not None:
+            await self._tidy_another_chat(seen.chat)
+            if (left := await self._leave_another(seen.chat, refusal)) is not None:
+                return left
+        return await self._open_by_number(seen.chat) or await self.namesakes.ask(seen)
+
+    async def _leave_another(self, chat: ChatScreen, refusal: Outcome | None) -> ActResult | None:
+        """Leave another customer's chat that was opened by mistake, and keep that they wait: it is not unread any more.
+
+        None if it is none, or Back does not lead out of it.
+        """
+        session, title = self._session, without_status(chat.title)
+        why = aside_of(ChatRow(title, chat.title_box or NOWHERE), title, (), self._profile)
+        wrong = refusal is not None and refusal.result is Result.WRONG_CHAT
+        if not wrong or not session.steps or why is Aside.SERVICE or self._left >= LEAVES:
+            return None
+        newest = chat.newest
+        theirs = not chat.sure if newest is None else newest.side is Side.THEM or not newest.sure
+        if theirs and not chat.group and not self.namesakes.was_read(chat):
+            state = IN_CHAT + digest(fingerprint(chat))
+            await self._ledger.keep_waiting(session.serial, self._profile.key, title, state)
+        self._left += 1
+        log.info("left_another_chat", app=self._profile.key, run_id=session.run_id)
+        return await self._leave("run.left_another", title=title)
+
+    async def _may_be_a_namesakes(self) -> bool:
+        """Return whether the chat in front, which stood open as the run began, may be another one of the same name."""
+        session = self._session
+        opened = session.gate.row_entered or bool(session.gate.chat_confirmed)
+        return not opened and session.cluster is None and await self.namesakes.chosen() is not None
+
+    async def _leave(self, key: str, **values: object) -> ActResult:
+        """Go back from a chat that is not the contact's, or may not be."""
+        await self._lease.check()
+        await self._device.key(Key.BACK)
+        return ActResult(say(self._session.lang, key, contact=self._session.gate.contact, **values))
+
+    async def _open_by_number(self, chat: ChatScreen | None) -> ActResult | None:
+        """Once a run: the app opens the chat of a contact whose number is known. Its title is still compared."""
+        session, gate = self._session, self._session.gate
+        url = self._profile.chat_url_of(gate.number)
+        if session.number_tried or url is None:
+            return None
+        if chat is not None and same_name(chat.title, gate.contact) and not chat.group:
+            return None
+        session.number_tried = True
+        await self._lease.check()
+        try:
+            await self._device.open_url(url, self._profile.packages[0])
+        except DeviceError as error:
+            log.info("not_opened_by_number", app=self._profile.key, error=str(error))
+            return None  # the model finds the way
+        gate.row_entered = True
+        return ActResult(say(session.lang, "run.opened_by_number", contact=gate.contact))
+
+    async def _settle_own_rows(self, chat: ChatScreen) -> tuple[ActResult | None, bool]:
+        """Replies to this contact that a dead leg left in typing or sending. What follows from them, if anything, and
+        whether the chat is to be looked at anew."""
+        session, touched = self._session, False
+        for row in await self._leftovers.rows(session.serial, session.gate.contact):
+            row, fate = await self._leftovers.settle(row, chat, session.gate)  # noqa: PLW2901 - as it is now
+            touched = True
+            match fate:
+                case Fate.SENT if row.run_id == session.run_id:
+                    return await self._hand_over.found_sent(row, "run.resolved_sent"), True
+                case Fate.SENT:
+                    await self._rows.tell_row(row, ReplyState.SENT)
+                case Fate.RED_MARK:
+                    await self._rows.tell_row(row, ReplyState.FAILED)
+                    return end(session, Status.FAILED, "delivery.red_mark", app=self._profile.name), True
+                case Fate.UNKNOWN:
+                    await self._ledger.advance(row.id, ReplyState.UNKNOWN, expected=[ReplyState.SENDING])
+                    await self._rows.tell_row(row, ReplyState.UNKNOWN)
+                    question = questions.delivery_unknown(session, row)
+                    return ask(session, question, "delivery.unknown"), True
+                case _:
+                    continue
+        return None, touched
+
+    async def _tidy_another_chat(self, chat: ChatScreen) -> None:
+        """What a dead run left in the input of the chat where it stopped, though it is not the one of this run."""
+        if not chat.sure or chat.group or same_name(chat.title, self._session.gate.contact):
+            return
+        gate = self._session.gate.model_copy(update={"contact": chat.title, "chat_confirmed": ""})
+        for row in await self._leftovers.rows(self._session.serial, chat.title):
+            row, fate = await self._leftovers.settle(row, chat, gate)  # noqa: PLW2901 - as it is now
+            if fate is Fate.SENT:
+                await self._rows.tell_row(row, ReplyState.SENT)
+            elif fate is Fate.RED_MARK:
+                await self._rows.tell_row(row, ReplyState.FAILED)
+            # What stays open is for the next run of that contact.
+
+    # -- GET_KNOWLEDGE_DATA ------------------------------------------------------------------------------------
+
+    async def get_knowledge(self, query: str) -> ActResult:
+        """Ask the knowledge base, choose, deliver. In front must be the contact's chat with a question in it."""
+        session = self._session
+        if not query.strip():
+            return fail(session, "run.query_blank")
+        seen = await self._looks.again()
+        known = seen.chat is not None and seen.chat.partial and self._rows.current(seen.chat)
+        if seen.chat is not None and not seen.chat.sure and not known:
+            seen = await self._looks.surer(seen)
+        refusal = check_chat(seen.chat, session.gate, bound=known)
+        if refusal is not None:
+            return self._hand_over.refused(refusal)
+        if session.cluster is None:  # what was answered was asked of a call before this one: the ledger knows of it
+            session.gate.knowledge_done = False
+        early = await self.before_model(seen)
+        if early is not None:
+            return early
+        cluster, question = session.cluster, self._rows.question_for(query)
+        if cluster is None or question is None:
+            if session.replies:  # a leg that died may not have told the model
+                return ActResult(say(session.lang, "run.resolved_sent", text=session.replies[-1].text))
+            if seen.chat is None or seen.chat.newest is None:
+                return self._hand_over.refused(Outcome(Result.NOT_IN_CHAT))
+            return fail(session, "run.nothing_new", contact=session.gate.contact)
+        return await self._doubt_about(question) or await self._answer(question, cluster, query.strip(), seen)
+
+    async def _answer(self, question: AskedQuestion, cluster: Cluster, query: str, seen: Observation) -> ActResult:
+        session = self._session
+        if not comes_from(query, question.words):
+            log.info("query_replaced", run_id=session.run_id)  # it is not made of what the customer wrote
+            query = query_for(question.words)
+        planned = self._plan_for(question, cluster, query)
+        try:
+            records, chosen = await self._look_up(query, question)
+            alone = chosen is not None and not await self._others_are_sure(question, cluster)
+            if alone:
+                chosen = None
+        except KnowledgeError as error:
+            return await self._knowledge_failed(error, question, query)
+        session.knowledge_failures = 0
+        event = AnswerEvent(
+            question.ledger_id,
+            self._profile.key,
+            session.gate.contact,
+            question.words,
+            ReplyState.PLANNED,
+            query=planned.query,
+            records=tuple(questions.best_first(records)),
+        )
+        await self._rows.tell_event(event, seen.frame)
+        session.planned = planned_with(planned, chosen, self._answering.part_chars) if chosen else planned
+        if chosen is None:
+            return ask(session, questions.no_sure_answer(session, planned, records, sure_alone=alone), "run.waiting")
+        return await self._hand(session.planned)
+
+    async def _look_up(self, query: str, question: AskedQuestion) -> tuple[Sequence[Record], Chosen | None]:
+        """Return what the base has for the customer's own words, and for the query if that is something else; and what
+        of it answers the words without a person: nothing if the words are not all that belongs to the question.
+        """
+        words = question.words
+        found = list(await self._answering.knowledge.retrieve(words))
+        if stripped(query) != stripped(words):
+            known = {(record.source, record.id, record.text) for record in found}
+            more = await self._answering.knowledge.retrieve(query)
+            found += [record for record in more if (record.source, record.id, record.text) not in known]
+        chosen = await decide(self._answering.chooser, words, query, found) if question.whole else None
+        self._told_sure[words] = chosen is not None
+        return found, chosen
+
+    async def _others_are_sure(self, question: AskedQuestion, cluster: Cluster) -> bool:
+        """Return whether each other question has a sure answer of its own.
+
+        Everything that the customer wrote since our last answer belongs to this one: it may change what it means.
+        """
+        for other in cluster.asked:
+            if other.ledger_id == question.ledger_id or other.above or (other.whole and not other.readable):
+                continue  # a sticker says nothing
+            if not await self._is_sure(other):
+                log.info("another_question_is_not_sure", run_id=self._session.run_id, row=other.ledger_id)
+                return False
+        return True
+
+    async def _is_sure(self, question: AskedQuestion) -> bool:
+        """Return whether a question has a sure answer, got one without a person, or was recalled. It is looked up once
+        in a leg.
+        """
+        if not question.whole:
+            return False
+        row = await self._rows.find(question)
+        if row is not None and (row.state is ReplyState.WITHDRAWN or (row.state is ReplyState.SENT and not row.person)):
+            return True
+        if question.words not in self._told_sure:
+            await self._look_up(query_for(question.words), question)
+        return self._told_sure[question.words]
+
+    async def _hand(self, planned: Planned) -> ActResult:
+        """Deliver what was chosen just now."""
+        cluster = self._session.cluster
+        if cluster is not None and all(text in cluster.ours for text in planned.parts or [planned.text]):
+            return await self._hand_over.covered(planned)
+        return await self._first_delivery(planned) or await self._hand_over.deliver(planned)
+
+    async def _go_on(self, planned: Planned) -> ActResult:
+        """Deliver what was chosen before: by a person, or by an earlier leg."""
+        return await self._first_delivery(planned) or await self._hand_over.go_on(planned)
+
+    async def _first_delivery(self, planned: Planned) -> ActResult | None:
+        """In a version of the app that was never answered in, or one that looks otherwise now, a person looks first."""
+        session, version = self._session, await self._version()
+        changed = await self._changed(version)
+        if not changed and await self._version_known(version):
+            return None
+        question = questions.first_delivery(session, planned, self._profile.name, version, changed)
+        return ask(session, question, "run.waiting")
+
+    async def _version(self) -> str:
+        return await version_of(self._device, self._profile)
+
+    async def _version_known(self, version: str) -> bool:
+        if version and version == self._session.version_allowed:
+            return True
+        if f"{self._profile.key} {version}" in self._answering.checked:
+            return True
+        learnt = await self._learnt(version)
+        if learnt is not None and learnt.looks:
+            return True
+        return await self._ledger.version_known(self._session.serial, self._profile.key, version)
+
+    async def _learnt(self, version: str) -> LearntApp | None:
+        return await self._ledger.learnt(self._session.serial, self._profile.key, version) if version else None
+
+    async def _changed(self, version: str) -> list[str]:
+        """What does not look as it was learnt on this phone, once in a leg; a look that a person allowed is learnt."""
+        learnt = None if self._look_known else await self._learnt(version)
+        if learnt is None or not learnt.looks:
+            return []
+        seen = await self._looks.again()
+        if seen.chat is None:
+            return []
+        from agent_core.perception.app_look import look_of  # NumPy: it is loaded when a picture is read
+
+        look = await asyncio.to_thread(look_of, seen.frame.image, seen.chat, self._profile)
+        changed = differs(learnt, look)
+        if changed and version == self._session.version_allowed:
+            await self._ledger.learn(self._session.serial, learnt.with_look(look))
+            changed = []
+        self._look_known = not changed
+        return changed
+
+    def _plan_for(self, question: AskedQuestion, cluster: Cluster, query: str) -> Planned:
+        return Planned(
+            ledger_id=question.ledger_id,
+            fingerprint=question.fingerprint,
+            asked=question.words,
+            cluster=list(cluster.messages),
+            ours=list(cluster.ours),
+            read_by=cluster.read_by,
+            query=query if question.whole else "",  # nothing is learnt from words that are not all of it
+        )
+
+    async def _doubt_about(self, question: AskedQuestion) -> ActResult | None:
+        session, row = self._session, await self._rows.find(question)
+        if row is not None and row.state is ReplyState.SENT:
+            repeat = await self._rows.repeat(question)
+            if repeat.state is ReplyState.SKIPPED:
+                return self._skipped_before(question)
+            if not await self._rows.claim(repeat):
+                return self._left_to_another(question)
+            doubt = questions.answered_before(session, row.question, row.text, row.key.fingerprint)
+            return ask(session, doubt, "run.waiting")
+        # Seen a little differently, a message has another key: the same words with an open fate are looked for, too.
+        other = await self._rows.same_words(question, ReplyState.UNKNOWN)
+        if other is not None and not await self._rows.claim(other):
+            return self._left_to_another(question)
+        if other is not None:
+            return ask(session, questions.delivery_unknown(session, other), "delivery.unknown")
+        return None
+
+    def _skipped_before(self, question: AskedQuestion) -> ActResult:
+        return self._next_after(question, "run.skipped_one") or nothing_left(self._session, "run.already_skipped")
+
+    def _left_to_another(self, question: AskedQuestion) -> ActResult:
+        question.elsewhere = True
+        return self._next_after(question, "run.elsewhere_one") or waits_elsewhere(self._session)
+
+    def _next_after(self, question: AskedQuestion, told: str) -> ActResult | None:
+        """Nothing is due to this question now: on to the next, of which ``told`` tells. None: it was the last."""
+        session = self._session
+        question.done = True
+        session.gate.pending_question = next_query(session.cluster)
+        if session.cluster is None or not session.cluster.left:
+            return None
+        return fail(session, told, question=session.cluster.left[0].words)
+
+    async def _knowledge_failed(self, error: KnowledgeError, question: AskedQuestion, query: str) -> ActResult:
+        session = self._session
+        session.knowledge_failures += 1
+        if session.knowledge_failures < KNOWLEDGE_TRIES:
+            return fail(session, "run.knowledge_failed", error=told(error, session.lang))
+        left = AnswerEvent(
+            question.ledger_id, self._profile.key, session.gate.contact, question.words, ReplyState.PLANNED, query=query
+        )
+        await self._rows.tell_event(left, None)
+        return put_off(session, error, query)
+
+
+def _all_ours(chat: ChatScreen | None) -> bool:
+    return chat is not None and all(bubble.side is Side.ME for bubble in chat.bubbles)

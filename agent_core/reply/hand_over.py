@@ -1,0 +1,299 @@
+"""A chosen reply on its way: planned in the ledger, delivered part by part, and what each outcome means for the run."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from agent_core.apps.profile import AppProfile
+from agent_core.devices.base import Frame
+from agent_core.loop import questions
+from agent_core.loop.result import ActResult
+from agent_core.perception.readings import ChatScreen
+from agent_core.policies.right_chat import is_contacts, wrong_chat
+from agent_core.ports import Ledger, LedgerConflict, LedgerRow, Provenance, ReplyState
+from agent_core.reply.asked import next_query
+from agent_core.reply.deliver import Delivery
+from agent_core.reply.looking import ChatLooks
+from agent_core.reply.outcome import Outcome, Result
+from agent_core.reply.planning import bind
+from agent_core.reply.results import ask, end, fail, nothing_left
+from agent_core.reply.rows import Rows
+from agent_core.session import NOBODY, Answer, Planned, ReplyRecord, Session, Status
+from agent_core.texts import say
+
+log = structlog.get_logger(__name__)
+
+CHANGES_ALLOWED = 2
+REFUSALS_ALLOWED = 3  # in a row
+
+OnReply = Callable[[ReplyRecord], Awaitable[None]]
+Save = Callable[[], Awaitable[None]]
+
+
+class HandOver:
+    """One run's replies from the plan on. ``on_reply`` is told what was seen to arrive; ``save`` keeps the session."""
+
+    def __init__(
+        self,
+        session: Session,
+        profile: AppProfile,
+        ledger: Ledger,
+        delivery: Delivery,
+        rows: Rows,
+        looks: ChatLooks,
+        *,
+        on_reply: OnReply,
+        save: Save,
+    ) -> None:
+        self._session = session
+        self._profile = profile
+        self._ledger = ledger
+        self._delivery = delivery
+        self._rows = rows
+        self._looks = looks
+        self._on_reply = on_reply
+        self._save = save
+
+    async def go_on(self, planned: Planned) -> ActResult:
+        """Deliver a reply that may come from an earlier leg, unless the ledger says what became of it."""
+        session = self._session
+        row = await self._ledger.find(self._rows.key(planned.fingerprint))
+        if row is not None and row.state is ReplyState.SENT:
+            if row.run_id != session.run_id:
+                return self._changed()  # another run has answered it
+            return await self.found_sent(row, "run.resolved_sent")
+        if row is not None and row.state is ReplyState.UNKNOWN:
+            return ask(session, questions.delivery_unknown(session, row), "delivery.unknown")
+        if row is not None and row.part > planned.part and list(row.parts) == planned.parts:
+            # The leg died between the ledger and the session: those parts stand in the chat.
+            self._parts_sent(planned, row.part)
+        return await self.deliver(planned)
+
+    async def deliver(self, planned: Planned) -> ActResult:
+        session = self._session
+        try:
+            if planned.part == 0:
+                await self._ledger.plan(
+                    planned.ledger_id,
+                    run_id=session.run_id,
+                    text=planned.text,
+                    provenance=Provenance(planned.provenance),
+                    record_id=planned.record_id,
+                    record_source=planned.record_source,
+                    score=planned.score,
+                    person=planned.person,
+                    parts=planned.parts,
+                )
+            await self._save()  # a leg that dies from here on is followed by one that knows what was on its way
+            outcome = await self._deliver_part(planned)
+            while outcome.result is Result.SENT and session.planned is planned:
+                outcome = await self._deliver_part(planned)
+        except LedgerConflict as error:
+            log.warning("reply_moved_by_another", run_id=session.run_id, ledger_id=planned.ledger_id, error=str(error))
+            return self._changed()
+        return await self._delivered(planned, outcome)
+
+    async def _deliver_part(self, planned: Planned) -> Outcome:
+        session = self._session
+        return await self._delivery.deliver(
+            planned, session.gate, on_sent=self._part_arrived, drop_draft=session.draft_dropped
+        )
+
+    async def _part_arrived(self, planned: Planned, frame: Frame | None) -> None:
+        """Directly after the ledger was told."""
+        if planned.part + 1 < len(planned.parts):
+            self._parts_sent(planned, planned.part + 1)
+            await self._save()
+        else:
+            await self._arrived(planned, frame)
+
+    def _parts_sent(self, planned: Planned, count: int) -> None:
+        """The first ``count`` parts stand in the chat."""
+        new = planned.parts[planned.part : count]
+        planned.part = count
+        planned.ours += new
+        if self._session.cluster is not None:
+            self._session.cluster.arrived(new)
+
+    async def _delivered(self, planned: Planned, outcome: Outcome) -> ActResult:
+        session = self._session
+        match outcome.result:
+            case Result.SENT:
+                return self.sent(session.replies[-1], "run.sent_observation")
+            case Result.CHANGED if planned.part or planned.person:
+                return await self._still(planned)
+            case Result.CHANGED:
+                return self._changed()
+            case Result.TOUCHED | Result.FOREIGN_DRAFT | Result.NO_SEND | Result.VOICE_BAR:
+                return self._ask_person(planned, outcome)
+            case Result.UNKNOWN:
+                await self._tell(planned, ReplyState.UNKNOWN, outcome.frame)
+                unknown = questions.delivery_unknown(session, planned)
+                return ask(session, unknown, "delivery.unknown", outcome.frame)
+            case Result.KEYBOARD:
+                return end(session, Status.FAILED, "delivery.keyboard", draft=outcome.detail)
+            case Result.RED_MARK | Result.NOT_SENT:
+                await self._tell(planned, ReplyState.FAILED, outcome.frame)
+                return end(session, Status.FAILED, f"delivery.{outcome.result.value}", app=self._profile.name)
+            case Result.NOT_IN_CHAT | Result.WRONG_CHAT | Result.UNSURE_CHAT:
+                session.refusals += 1
+                if session.refusals >= REFUSALS_ALLOWED:
+                    session.refusals = 0
+                    return ask(session, questions.chat_changed(session), "run.waiting")
+                return self.refused(outcome)
+
+    def _ask_person(self, planned: Planned, outcome: Outcome) -> ActResult:
+        """What keeps the text from being typed or sent is for a person to decide, or to put away."""
+        session = self._session
+        match outcome.result:
+            case Result.TOUCHED:
+                question = questions.person_on_phone(session)
+            case Result.FOREIGN_DRAFT:
+                question = questions.foreign_draft(session, outcome.detail)
+            case Result.NO_SEND:
+                question = questions.no_send(session, planned)
+            case _:
+                question = questions.take_over(session, say(session.lang, "delivery.voice_bar", app=self._profile.name))
+        return ask(session, question, "run.waiting", outcome.frame)
+
+    async def _still(self, planned: Planned) -> ActResult:
+        """The chat has changed: a person says whether this text is sent below what they are shown, and below nothing
+        else."""
+        session = self._session
+        seen = await self._looks.whole(await self._looks.again())
+        if seen.chat is not None and is_contacts(seen.chat, session.gate):
+            bind(planned, seen.chat)
+        if not planned.cluster and not planned.ours:
+            await self._rows.withdraw()
+            session.planned = None
+            return nothing_left(session, "run.nothing_new", contact=session.gate.contact)
+        if planned.part:
+            return ask(session, questions.rest_unsent(session, planned), "run.waiting", seen.frame)
+        shown = self._rows.as_shown(seen.chat, planned) if seen.chat is not None else []
+        return ask(session, questions.still_send(session, planned, shown), "run.waiting", seen.frame)
+
+    async def written_before(self, planned: Planned, chat: ChatScreen) -> ActResult:
+        """A person's words that an earlier run could not send, or was kept from sending: they say whether it still
+        holds."""
+        bind(planned, chat)
+        return ask(self._session, questions.written_before(self._session, planned), "run.waiting")
+
+    def sent(self, reply: ReplyRecord, key: str) -> ActResult:
+        """What the model is told of a reply that has arrived, and what the customer asks besides."""
+        session = self._session
+        told = say(session.lang, key, contact=reply.contact, text=reply.text)
+        left = session.cluster.left_readable if session.cluster else []
+        if left:
+            told += " " + say(session.lang, "run.more_questions", question=left[0].words, count=len(left))
+        return ActResult(told)
+
+    def _changed(self) -> ActResult:
+        session = self._session
+        session.planned = None  # the answer was chosen for other words: think again
+        session.changed_chats += 1
+        if session.changed_chats > CHANGES_ALLOWED:
+            return ask(session, questions.chat_changed(session), "run.waiting")
+        return fail(session, "delivery.changed")
+
+    def refused(self, outcome: Outcome) -> ActResult:
+        session = self._session
+        if outcome.result is Result.UNSURE_CHAT:
+            return ask(
+                session, questions.right_chat(session, outcome.title, outcome.detail, outcome.chat), "run.waiting"
+            )
+        if outcome.result is Result.WRONG_CHAT:
+            return fail(session, wrong_chat(outcome.chat), title=outcome.title, contact=session.gate.contact)
+        return fail(session, "gate.not_in_chat", contact=session.gate.contact)
+
+    async def _tell(self, planned: Planned, state: ReplyState, frame: Frame | None) -> None:
+        await self._rows.tell(planned.ledger_id, planned.question, state, planned=planned, frame=frame)
+
+    async def _arrived(self, planned: Planned, frame: Frame | None = None) -> None:
+        """The reply has been seen to arrive, all of it."""
+        cluster = self._session.cluster
+        if cluster is not None:
+            cluster.arrived(planned.parts[planned.part :] or [planned.text])
+        await self._tell(planned, ReplyState.SENT, frame)
+        await self._done(planned.ledger_id, self._record_of(planned))
+
+    def _record_of(self, planned: Planned) -> ReplyRecord:
+        record = {"record_id", "record_source", "record_questions", "score"}
+        chosen = {"query", "text", "provenance", "person", *record}
+        return ReplyRecord(
+            contact=self._session.gate.contact,
+            question=planned.question,
+            app=self._profile.key,
+            delivered=True,
+            **planned.model_dump(include=chosen),
+        )
+
+    async def found_sent(self, row: LedgerRow, key: str) -> ActResult:
+        """An earlier leg sent it, as the chat or the ledger tells."""
+        planned = self._session.planned
+        if planned is not None and planned.ledger_id == row.id:
+            await self._arrived(planned)
+        else:
+            reply = ReplyRecord(
+                contact=row.key.contact,
+                question=row.question,
+                text=row.text,
+                app=row.key.app,
+                provenance=row.provenance.value if row.provenance else "",
+                record_id=row.record_id,
+                record_source=row.record_source,
+                score=row.score,
+                person=row.person,
+                delivered=True,
+            )
+            await self._done(row.id, reply)
+        return self.sent(self._session.replies[-1], key)
+
+    async def covered(self, planned: Planned) -> ActResult:
+        """The chosen text stands below these very messages already, as the answer to another of them."""
+        await self._ledger.plan(
+            planned.ledger_id,
+            run_id=self._session.run_id,
+            text=planned.text,
+            provenance=Provenance(planned.provenance),
+            record_id=planned.record_id,
+            record_source=planned.record_source,
+            score=planned.score,
+            person=planned.person,
+        )
+        await self._ledger.advance(planned.ledger_id, ReplyState.SENT, expected=[ReplyState.PLANNED])
+        await self._tell(planned, ReplyState.SENT, None)
+        self._finish_row(planned.ledger_id)
+        return self.sent(self._record_of(planned), "run.resolved_sent")  # an earlier run may have sent it
+
+    async def skip(self, answer: Answer, fingerprint: str) -> ActResult:
+        """Leave this question without an answer; the run is over if it was the last one."""
+        session, cluster = self._session, self._session.cluster
+        session.planned = None
+        late = answer.by == NOBODY
+        for question in cluster.asked if cluster else []:
+            if question.fingerprint == fingerprint:
+                await self._rows.skip(question, person=answer.person)
+        if cluster is None or not cluster.left:
+            skipped = "run.skipped_late" if late else answer.key("run.skipped")
+            key = answer.key("run.sent_and_skipped") if session.replies else skipped
+            return end(session, Status.SUCCEEDED, key, by=answer.by)
+        left = cluster.left[0]
+        session.gate.pending_question = next_query(cluster)
+        return ActResult(say(session.lang, answer.key("run.skipped_one"), question=left.words, by=answer.by))
+
+    async def _done(self, ledger_id: int, reply: ReplyRecord) -> None:
+        session = self._session
+        session.replies.append(reply)
+        session.draft_dropped = ""
+        session.refusals = 0
+        self._finish_row(ledger_id)
+        await self._on_reply(reply)
+
+    def _finish_row(self, ledger_id: int) -> None:
+        session = self._session
+        session.planned = None
+        self._rows.done(ledger_id)
+        session.gate.knowledge_done = not (session.cluster and session.cluster.left)
+        session.gate.pending_question = next_query(session.cluster)

@@ -1,0 +1,146 @@
+"""Looking at the chat page for an answer: without a keyboard over it, and as far up as the question goes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import structlog
+
+from agent_core.apps.profile import AppProfile
+from agent_core.devices.base import Key
+from agent_core.geometry import Point
+from agent_core.perception.compare import same_name
+from agent_core.perception.observer import Observation, Observer
+from agent_core.perception.readings import Bubble, ChatScreen, Side
+from agent_core.ports import Lease
+from agent_core.reply.match import same_text
+
+log = structlog.get_logger(__name__)
+
+PAGES_UP = 4  # how far a question is followed; a longer one is for a person
+SWIPE_SECONDS = 0.6  # slow enough not to fling
+FLICK_SECONDS = 0.15  # to the very end of the page
+EDGE = 24  # letters that a line at the edge of a view may have
+ANCHOR = 32  # letters by which two views of a text are laid over each other
+
+
+class ChatLooks:
+    """Reads the chat in front for one run. It touches the phone only to take a keyboard away and to scroll."""
+
+    def __init__(self, observer: Observer, profile: AppProfile, lease: Lease) -> None:
+        self._observer = observer
+        self._profile = profile
+        self._lease = lease
+        self._keyboard_stays = False  # Back did not take it away
+
+    async def again(self) -> Observation:
+        return await self._observer.observe(self._profile, model_may_read=True)
+
+    async def surer(self, seen: Observation) -> Observation:
+        """Once more where a look is not sure: a tree that was older than the picture is fresh the next time, a
+        keyboard may hide what is asked, and a long question is scrolled through."""
+        whole = await self.whole(seen)
+        return whole if whole.chat is not None and whole.chat.sure else await self.again()
+
+    async def whole(self, seen: Observation) -> Observation:
+        """The page without a keyboard over its upper half (messages are known again by what stands above them), and
+        with the upper part of what is asked where that is out of sight."""
+        if seen.keyboard_up and not self._keyboard_stays:
+            await self._lease.check()
+            await self._observer.device.key(Key.BACK)
+            seen = await self.again()
+            self._keyboard_stays = seen.chat is None or seen.keyboard_up
+        if seen.chat is not None and seen.chat.partial:
+            return await self._scrolled(seen, seen.chat, Side.ME)
+        return seen
+
+    async def above_ours(self, seen: Observation) -> Observation:
+        """The page with what stands above our newest texts, where they fill the screen."""
+        seen = await self.whole(seen)
+        if seen.chat is None or any(bubble.side is Side.THEM for bubble in seen.chat.bubbles):
+            return seen
+        return await self._scrolled(seen, seen.chat, Side.THEM)
+
+    async def lowest(self, seen: Observation) -> Observation:
+        """The page at its lower end, where the model or a person has scrolled it up."""
+        before = seen.chat
+        for _ in range(PAGES_UP):
+            await self._swipe(seen, up=False, seconds=FLICK_SECONDS)
+            seen = await self.again()
+            if before is None or seen.chat is None or not same_name(seen.chat.title, before.title):
+                break
+            if _said(seen.chat) == _said(before):
+                break
+            before = seen.chat
+        return seen
+
+    async def _scrolled(self, seen: Observation, bottom: ChatScreen, until: Side) -> Observation:
+        """Up until a bubble of the other side stands above, and back down. A look without it where that does not work
+        out."""
+        bubbles, swipes, begun = list(bottom.bubbles), 0, False
+        while swipes < PAGES_UP and not begun:
+            await self._swipe(seen, up=True)
+            swipes += 1
+            page = (await self.again()).chat
+            if page is None or not same_name(page.title, bottom.title):
+                return await self.again()  # somebody has gone elsewhere: nothing is to be touched there
+            joined = joined_bubbles(page.bubbles, bubbles, bottom)
+            if joined is None:
+                break
+            begun = any(bubble.side is until for bubble in joined)
+            if joined == bubbles:
+                begun = True  # this is where the chat begins
+            bubbles = joined
+        for _ in range(swipes + 1):
+            await self._swipe(seen, up=False)
+        now = await self.again()
+        same = now.chat is not None and now.chat.partial == bottom.partial
+        if not begun or now.chat is None or not same or now.chat.bubbles[1:] != bottom.bubbles[1:]:
+            log.info("not_read_whole", swipes=swipes)
+            return now
+        chat = replace(now.chat, bubbles=tuple(bubbles), sure=True, doubts=(), partial=False)
+        return replace(now, chat=chat)
+
+    async def _swipe(self, seen: Observation, *, up: bool, seconds: float = SWIPE_SECONDS) -> None:
+        await self._lease.check()
+        width, height = seen.size
+        high, low = Point(width // 2, round(0.25 * height)), Point(width // 2, round(0.62 * height))
+        start, end = (high, low) if up else (low, high)
+        await self._observer.device.swipe(start, end, seconds)
+
+
+def _said(chat: ChatScreen) -> list[tuple[Side, str]]:
+    return [(bubble.side, bubble.text) for bubble in chat.bubbles]
+
+
+def joined_bubbles(page: tuple[Bubble, ...], below: list[Bubble], chat: ChatScreen) -> list[Bubble] | None:
+    """The bubbles of a page further up with those below; the first one below may be cut, the last one above, too.
+
+    None where they do not fit together.
+    """
+
+    def alike(one: Bubble, other: Bubble) -> bool:
+        same = one.side is other.side and one.kind is other.kind
+        return same and same_text(one.text, other.text, chat.source)
+
+    known = below[1:]  # whole ones
+    for start in range(len(page)):
+        overlap = page[start:]
+        count = min(len(overlap), len(known))
+        if count and all(alike(a, b) for a, b in zip(overlap[:count], known, strict=False)):
+            return [*page[:start], *known]
+    # None of the whole ones is on that page: then it ends within the one that is cut.
+    last = page[-1] if page else None
+    if last is None or not below or last.side is not below[0].side or last.kind is not below[0].kind:
+        return None
+    text = joined_text(last.text, below[0].text)
+    return None if text is None else [*page[:-1], replace(last, text=text), *known]
+
+
+def joined_text(upper: str, lower: str) -> str | None:
+    """Two views of one long text as one. The lines at their edges may be cut and read badly; None without overlap."""
+    for start in range(EDGE, max(EDGE, len(lower) - ANCHOR) + 1, ANCHOR // 2):
+        anchor = lower[start : start + ANCHOR]
+        if len(anchor) == ANCHOR and upper.count(anchor) == 1:
+            return upper[: upper.index(anchor)] + lower[start:]
+    return None

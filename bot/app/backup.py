@@ -1,0 +1,347 @@
+"""Back-up and restore: one file with whole copies of our databases, taken while a server works or not. A PostgreSQL
+is copied and put back by its own programs; what has to be put in order after that is done here, too.
+
+The queue's file is not in it: a leg is started because its run is due, and that stands in our tables. After a restore
+the queue begins empty, so no leg of a later time is started, and none is taken for done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack, ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from errno import EISDIR, ENOENT, ENOSPC
+from pathlib import Path
+
+from pydantic import AwareDatetime, BaseModel, StrictInt
+from sqlalchemy.engine.url import make_url
+
+from agent_core.errors import ConfigInvalid, PhonedeskError
+from bot.app.database import open_database
+from bot.app.knowledge import knowledge_file
+from bot.app.release import release
+from bot.app.settings.layers import Settings
+from knowledge.embedded import EmbeddedKnowledge
+from scheduler.runs.queue import ProcessLock
+from storage.backup import BrokenCopy, HeldRun, InUse, Restored, alone, check, copy, schema
+from storage.engine import LONGEST_REVISION, Database, OtherRelease, database_url
+
+FORM = 1
+MANIFEST, DATABASE, KNOWLEDGE = "manifest.json", "phonedesk.sqlite3", "knowledge.sqlite3"
+PARTS = (DATABASE, KNOWLEDGE)
+OF_PART = {DATABASE: {"alembic_version", "runs"}, KNOWLEDGE: {"entries", "forms"}}  # tables that no other file has
+LEFT_OUT = ("trajectory_pictures",)  # the bulk of the database, and gone after a few days in any case
+
+
+PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # Python unpacks these a piece at a time, the others do not end
+SQLITE = b"SQLite format 3\0"
+MOST_OF_MANIFEST = 65_536  # bytes
+ROOM_LEFT = 100_000_000  # bytes that stay free while a back-up is unpacked
+
+
+class Manifest(BaseModel):
+    """What a back-up says of itself, as JSON; a later release may say more. ``parts``: the databases that are in it."""
+
+    form: StrictInt
+    made_at: AwareDatetime
+    release: str
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """``parts``: the databases that are in it."""
+
+    file: Path
+    made_at: datetime
+    parts: tuple[str, ...]
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """``made_at``: of the file that was put back; None where it was pg_restore's. ``held``: the runs that were not over
+    then. ``before``: what was there.
+    """
+
+    made_at: datetime | None
+    parts: tuple[str, ...]
+    held: Sequence[HeldRun]
+    before: Path | None
+
+
+def database_file(settings: Settings) -> Path | None:
+    """Where our database is; None for PostgreSQL."""
+    url = database_url(settings.url)
+    return Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
+
+
+def _sources(settings: Settings) -> dict[str, Path]:
+    """The files by their name in the archive, whether they are there or not."""
+    database = database_file(settings)
+    return {**({DATABASE: database} if database else {}), KNOWLEDGE: knowledge_file(settings)}
+
+
+# Back-up ------------------------------------------------------------------------------------------------------------
+
+
+async def back_up(settings: Settings, to: Path) -> Backup:
+    """Write a back-up to the file ``to``, or with a name of its own into the folder ``to``.
+
+    ConfigInvalid where there is nothing to back up, the file is there already, or it cannot be written; and for
+    PostgreSQL.
+    """
+    if database_file(settings) is None:
+        raise ConfigInvalid(
+            "The database is PostgreSQL, and everything is in it; nothing was written.",
+            advice='Use: pg_dump --format=custom --file=desk.dump "$PHONEDESK_DATABASE_URL" (see the how-to).',
+            key="backup_postgres",
+        )
+    return await asyncio.to_thread(_back_up, settings, to, datetime.now(UTC))
+
+
+def _back_up(settings: Settings, to: Path, now: datetime) -> Backup:
+    file = to / f"phonedesk-{now:%Y%m%d-%H%M%S}.zip" if to.is_dir() else to
+    if file.exists():
+        said, advice = f"{file} is there already.", "Give another name, or a folder."
+        raise ConfigInvalid(said, advice=advice, key="backup_there", name=file)
+    sources = {name: path for name, path in _sources(settings).items() if path.is_file()}
+    if DATABASE not in sources:
+        said, folder_of = f"There is no database in {settings.data_dir}.", settings.data_dir
+        raise ConfigInvalid(said, advice="Check PHONEDESK_DATA_DIR.", key="backup_nothing", name=folder_of)
+    try:
+        with tempfile.TemporaryDirectory(prefix=".backup-", dir=file.absolute().parent) as folder:
+            told = Manifest(form=FORM, made_at=now, release=release(), parts=tuple(sources))
+            made = _archive(Path(folder), sources, told)
+            made.replace(file)
+    except (OSError, BrokenCopy) as error:
+        raise ConfigInvalid(
+            f"The back-up could not be written: {error}.",
+            advice="Nothing was left. Is there room on the disk?",
+            key="backup_unwritten",
+            name=file,
+            why=_why(error),
+        ) from error
+    return Backup(file, now, tuple(sources), file.stat().st_size)
+
+
+def _archive(folder: Path, sources: dict[str, Path], told: Manifest) -> Path:
+    made = folder / "made.zip"
+    # It holds what customers wrote: for this user alone.
+    os.close(os.open(made, os.O_CREAT | os.O_WRONLY, 0o600))
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(MANIFEST, told.model_dump_json())
+        for name, source in sources.items():
+            copy(source, folder / name, without=LEFT_OUT)
+            archive.write(folder / name, name)
+            (folder / name).unlink()
+    with made.open("rb") as written:
+        os.fsync(written.fileno())
+    return made
+
+
+# Restore ------------------------------------------------------------------------------------------------------------
+
+
+async def restore(settings: Settings, file: Path | None) -> Restore:
+    """Put a back-up in the place of what is there, which is kept beside it; runs that were not over then are held.
+
+    ``file`` None: pg_restore has put the PostgreSQL of the settings back; runs are held in it, and this machine's queue
+    goes aside. ConfigInvalid where a server works, or the file is none that can be used; then nothing has changed.
+    """
+    if file is None and database_file(settings) is not None:
+        said, advice = "There is no back-up to put back.", "Name the file of phonedesk backup."
+        raise ConfigInvalid(said, advice=advice, key="backup_not_named")
+    async with AsyncExitStack() as stack:
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        stack.enter_context(_locked(settings))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=".restore-", dir=settings.data_dir)))
+        database = database_file(settings)
+        if file is not None and database is None:
+            raise ConfigInvalid(
+                "The back-up is of another kind of database.",
+                advice="Check PHONEDESK_DATABASE_URL, see the how-to.",
+                key="backup_other_kind",
+            )
+        made_at, parts, held = (
+            await _from_file(file, folder) if file else (None, (), await _settled(await open_database(settings)))
+        )
+        sources = _sources(settings)
+        await asyncio.to_thread(_only_user, [*sources.values(), *_queues(settings)])
+        before = await asyncio.to_thread(
+            _exchange, settings, {sources[name]: folder / name for name in parts}, datetime.now(UTC)
+        )
+        return Restore(made_at, parts, held, before)
+
+
+def _locked(settings: Settings) -> ExitStack:
+    """No server of this data folder runs, and none starts meanwhile."""
+    stack = ExitStack()
+    names = {f"{settings.queue.executor_id}.lock", *(path.name for path in settings.data_dir.glob("*.lock"))}
+    try:
+        for name in sorted(names):
+            lock = ProcessLock(settings.data_dir / name)
+            lock.acquire()
+            stack.callback(lock.release)
+    except ConfigInvalid as error:
+        stack.close()
+        raise ConfigInvalid(
+            error.message, advice="End it before you restore.", key="restore_at_work", **error.values
+        ) from None
+    return stack
+
+
+def _why(error: Exception) -> Exception | str:
+    """What SQLite says of a broken copy has no text; the rest is told in the person's language."""
+    return str(error) if isinstance(error, BrokenCopy) else error
+
+
+async def _from_file(file: Path, folder: Path) -> tuple[datetime, tuple[str, ...], Sequence[HeldRun]]:
+    """The databases of a back-up, in ``folder`` and of this release: when it was made, what is in it, what is held."""
+    with _usable(file):
+        told = await asyncio.to_thread(_unpack, file, folder)
+        held = await _settled(Database(f"sqlite:///{folder / DATABASE}"), folder / DATABASE)
+        if KNOWLEDGE in told.parts:
+            entries = EmbeddedKnowledge(folder / KNOWLEDGE)
+            try:
+                await entries.list()
+            finally:
+                await entries.close()
+            await asyncio.to_thread(alone, folder / KNOWLEDGE)
+        return told.made_at, told.parts, held
+
+
+@contextmanager
+def _usable(file: Path) -> Iterator[None]:
+    """Tell of whatever a file raises that is no back-up, or a damaged one, as one error; nothing has changed yet."""
+    try:
+        yield
+    except OtherRelease as error:
+        raise _other_release(file, error.revision) from error
+    except ConfigInvalid:
+        raise
+    except Exception as error:
+        said, *_ = (error.message if isinstance(error, PhonedeskError) else str(error)).splitlines() or [repr(error)]
+        raise ConfigInvalid(
+            f"{file} is no back-up that can be used: {said}.",
+            advice="Nothing was changed.",
+            key="backup_unusable",
+            name=file,
+            why=_why(error),
+        ) from error
+
+
+def _other_release(file: Path, revision: str) -> ConfigInvalid:
+    said = f"{file} was made by another release of phonedesk (version {revision})."
+    advice = "Nothing was changed. Update phonedesk first if that release was a later one."
+    return ConfigInvalid(said, advice=advice, key="backup_other_release", name=file, revision=revision)
+
+
+def _unpack(file: Path, folder: Path) -> Manifest:
+    """Unpack the databases into ``folder``. Raises whatever is wrong with the file."""
+    if not file.is_file():
+        raise OSError(EISDIR if file.is_dir() else ENOENT, "no file")
+    with zipfile.ZipFile(file) as archive:
+        found = archive.infolist()
+        if any(info.compress_type not in PACKINGS for info in found):
+            raise ValueError("it is packed as no back-up is")
+        if archive.getinfo(MANIFEST).file_size > MOST_OF_MANIFEST:
+            raise ValueError("its manifest is too long")
+        written = json.loads(archive.read(MANIFEST))
+        if isinstance(written, dict) and isinstance(form := written.get("form"), int) and form > FORM:
+            raise _other_release(file, str(written.get("release"))[:LONGEST_REVISION])
+        told = Manifest.model_validate(written)
+        if told.form != FORM or DATABASE not in told.parts or not set(told.parts) <= set(PARTS):
+            raise ValueError("its manifest is none of phonedesk")
+        if sorted(archive.namelist()) != sorted((MANIFEST, *told.parts)):
+            raise ValueError("it does not hold what its manifest says")
+        needed, free = sum(info.file_size for info in found), shutil.disk_usage(folder).free
+        if needed + ROOM_LEFT > free:
+            raise OSError(ENOSPC, f"it takes {needed / 1e6:.0f} MB, and {free / 1e6:.0f} MB are free")
+        for name in told.parts:
+            _unpack_part(archive, name, folder / name)
+    return told
+
+
+def _unpack_part(archive: zipfile.ZipFile, name: str, to: Path) -> None:
+    with archive.open(name) as packed, to.open("wb") as out:
+        start = packed.read(len(SQLITE))
+        if start != SQLITE:  # before the rest of what may be a bomb
+            raise ValueError(f"{name} is no database")
+        out.write(start)
+        shutil.copyfileobj(packed, out)
+    check(to)
+    found = schema(to)
+    if not OF_PART[name] <= found.keys() or not set(found.values()) <= {"table", "index"}:
+        raise ValueError(f"{name} is of another program")  # nothing of ours does anything by itself
+
+
+async def _settled(db: Database, file: Path | None = None) -> Sequence[HeldRun]:
+    """Hold the runs of a restored database; one that came as ``file`` is made one of this release, and read, before."""
+    try:
+        restored = Restored(db)
+        if file:
+            await db.migrate()
+            await restored.check()
+        return await restored.settle()
+    finally:
+        await db.close()
+        if file:
+            await asyncio.to_thread(alone, file)
+
+
+def _queues(settings: Settings) -> list[Path]:
+    url = make_url(settings.queue_url)
+    own = [Path(url.database)] if url.get_backend_name() == "sqlite" and url.database else []
+    return sorted({*own, *settings.data_dir.glob("queue*.sqlite3")})
+
+
+def _only_user(files: Sequence[Path]) -> None:
+    """``serve --no-phones`` and commands have no lock, but they have the file open."""
+    for file in files:
+        try:
+            alone(file)
+        except InUse:
+            raise ConfigInvalid(
+                f"Another process has {file.name} open.",
+                advice="End what runs of phonedesk before you restore.",
+                key="restore_file_open",
+                name=file.name,
+            ) from None
+
+
+def _exchange(settings: Settings, new: dict[Path, Path], now: datetime) -> Path | None:
+    """What is there goes aside, the new takes its place; where the old is. ConfigInvalid if it cannot: nothing is done.
+
+    What SQLite has beside a file goes with it: a log that a broken database left would be played into the new one.
+    """
+    files = (*new, *_queues(settings))
+    beside = [path.with_name(path.name + end) for path in files for end in ("", "-wal", "-shm", "-journal")]
+    old = [path for path in beside if path.exists()]
+    aside = settings.data_dir / f"before-restore-{now:%Y%m%d-%H%M%S}"
+    moves = [*((path, aside / path.name) for path in old), *((made, target) for target, made in new.items())]
+    with ExitStack() as back:
+        try:
+            if old:
+                aside.mkdir()
+                back.callback(aside.rmdir)
+            for source, target in moves:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.move(source, target)
+                back.callback(shutil.move, target, source)
+        except OSError as error:
+            raise ConfigInvalid(
+                f"The back-up could not be put into its place: {error}.",
+                advice="Nothing was changed.",
+                key="restore_unwritten",
+                why=error,
+            ) from error
+        back.pop_all()
+    return aside if old else None

@@ -1,0 +1,73 @@
+"""What only shows when a server builds its parts: each value is right, and with them together it would not start."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from typing import Protocol
+
+from agent_core.errors import ConfigError
+from agent_core.owner import folder as own
+from agent_core.planner.own_tools import own_tools
+from agent_core.texts import Listed
+from bot.app.knowledge import knowledge_config
+from bot.app.models import build_chooser, build_model
+from bot.app.settings.layers import Settings
+from bot.app.settings.names import Path
+from bot.app.settings.own import own_folder, own_found
+from bot.app.settings.problem import Problem
+from knowledge.factory import build
+
+_NAMES = re.compile(r"PHONEDESK_[A-Z0-9_]+")
+
+
+class _Part(Protocol):
+    async def close(self) -> None: ...
+
+
+def incomplete(settings: Settings) -> list[Problem]:
+    """What ``serve`` would refuse at its start, without opening or asking anything. Not to be called in a loop."""
+    with own.looking_at(own_folder(settings)):
+        return [*asyncio.run(_unbuilt(settings)), *_failing_tools(settings), *_no_log(settings)]
+
+
+def _failing_tools(settings: Settings) -> list[Problem]:
+    """What fails in the files of the owner's tools that the planner is to use, once they are run."""
+    try:
+        own_tools(settings.planner.tools if settings.planner.base_url.strip() else ())
+    except own.OwnWrong as error:
+        return own_found(error.faults)
+    return []
+
+
+async def _unbuilt(settings: Settings) -> list[Problem]:
+    """The parts that cannot be built; the others are closed again."""
+    parts: tuple[tuple[Path, Callable[[], _Part | None]], ...] = (
+        (("knowledge", "provider"), lambda: build(knowledge_config(settings))),
+        (("model",), lambda: build_model(settings)),
+        (("chooser",), lambda: build_chooser(settings)),
+    )
+    found = []
+    for path, made in parts:
+        try:
+            part = made()
+        except ConfigError as error:
+            found.append(_problem(path, error))
+        else:
+            if part is not None:
+                await part.close()
+    return found
+
+
+def _problem(path: Path, error: ConfigError) -> Problem:
+    names = Listed(_NAMES.findall(error.advice))
+    return Problem(path, error.kind, error.message, error.advice, {"names": names, "why": error.message})
+
+
+def _no_log(settings: Settings) -> list[Problem]:
+    file = settings.log_path
+    if file is None or (file.parent.is_dir() and not file.is_dir()):
+        return []
+    why = f"{file.parent} is no folder." if not file.parent.is_dir() else f"{file} is a folder."
+    return [Problem(("log_file",), "no_folder", why, values={"folder": str(file.parent)})]

@@ -1,0 +1,325 @@
+"""The composition root: the one place that builds and wires everything."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import structlog
+from PIL import Image
+
+from agent_core.agent import PhoneAgent
+from agent_core.devices.adb.device import AdbDevice
+from agent_core.devices.adb.discovery import connect, find_device
+from agent_core.devices.adb.server import AdbServer, DeviceEntry, open_adb
+from agent_core.devices.base import Device
+from agent_core.errors import MODEL_NAMES, ModelLimit, ModelNames, PhonedeskError
+from agent_core.loop.run import Touches
+from agent_core.loop.tasks import TaskRules
+from agent_core.loop.thinking import in_words
+from agent_core.loop.trajectory import Trajectory
+from agent_core.model.base import Model
+from agent_core.perception.observer import Observer, SeenPage
+from agent_core.perception.ocr import OcrEngine
+from agent_core.perception.reader import ScreenReader
+from agent_core.perception.readings import Source
+from agent_core.policies import PolicyName, reply_task
+from agent_core.ports import Human, KnowledgeBase, RunStore
+from agent_core.reply.leftovers import clear_in_front
+from agent_core.session import Session
+from agent_core.settings import AgentSettings, new_session
+from agent_core.texts import kept_language
+from bot.app.client_rotation import Turnover
+from bot.app.counters import CountedRuns, Counts
+from bot.app.database import open_database
+from bot.app.knowledge import build_knowledge, own_entries
+from bot.app.limits import StoredMeter
+from bot.app.models import any_sees, build_chooser, build_model, model_profile_of
+from bot.app.settings.layers import Settings
+from knowledge.choosing import ModelChooser
+from knowledge.embedded import EmbeddedKnowledge
+from knowledge.learning import Learning
+from scheduler.jobs.deadlines import QuestionTimes
+from scheduler.runs.lease import HeldLease, lease_of
+from scheduler.runs.parking import ParkingModel
+from scheduler.runs.store import StoredRuns
+from scheduler.sweeps.leg import SweepEyes
+from storage.contacts import Contacts
+from storage.engine import Database
+from storage.ledger import StoredLedger
+from storage.phones import Phones
+from storage.trajectories import Trajectories
+
+log = structlog.get_logger(__name__)
+
+CONNECT_EVERY_SECONDS = 10.0  # how often a phone that is reached by network is looked for again
+CONNECT_WAIT_SECONDS = 1.0  # how long a list waits for one that is missing, where others are there
+
+
+@dataclass
+class Core:
+    """What every command that touches a phone needs. Made by ``open_core``, closed with it."""
+
+    settings: Settings
+    db: Database
+    meter: StoredMeter  # is told of every call of a model
+    model: Model
+    knowledge: KnowledgeBase
+    chooser: ModelChooser | None
+    store: EmbeddedKnowledge  # the shop's own entries, and those that wait for approval, whoever answers
+    reader: ScreenReader
+    turnover: Turnover = field(default_factory=Turnover, repr=False)  # of those above, when the settings change
+    followers: list[Callable[[Settings], None]] = field(default_factory=list, repr=False)  # are told of new settings
+    counts: Counts = field(default_factory=Counts, repr=False)  # of what this process does
+    _adb: AdbServer | None = field(default=None, repr=False)
+    _connect_again_at: float = 0.0
+    _noted: dict[str, str] = field(default_factory=dict, repr=False)  # the phones that are written down, with models
+    _connecting: asyncio.Task[None] | None = field(default=None, repr=False)
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
+
+    async def adb(self) -> AdbServer:
+        """The adb server: a running one, or ours. One that was ended meanwhile is started again."""
+        async with self._opening:
+            if self._adb is not None and not await self._adb.answers():
+                log.warning("adb_server_gone", port=self._adb.port)
+                await self._adb.close()
+                self._adb = None
+            if self._adb is None:
+                device = self.settings.device
+                self._adb = await open_adb(device.adb_path or None, device.adb_host, device.adb_port)
+            return self._adb
+
+    async def phones(self) -> list[DeviceEntry]:
+        """The phones that adb knows. Those of the settings that are missing are connected to."""
+        adb = await self.adb()
+        entries = await adb.devices()
+        usable = {entry.serial for entry in entries if entry.state == "device"}
+        missing = [address for address in self._addresses() if address not in usable]
+        if missing and self._connecting is None and time.monotonic() >= self._connect_again_at:
+            self._connect_again_at = time.monotonic() + CONNECT_EVERY_SECONDS
+            self._connecting = asyncio.create_task(self._connect(adb, missing), name="connect-phones")
+        if self._connecting is not None:
+            # One that does not answer takes its time; those that are there do not wait for it.
+            await asyncio.wait([self._connecting], timeout=CONNECT_WAIT_SECONDS if usable else None)
+            entries = await adb.devices()
+        await self._note(entries)
+        return entries
+
+    async def glance(self) -> list[DeviceEntry]:
+        """The phones that adb knows, at once: nothing is connected to."""
+        return await (await self.adb()).devices()
+
+    async def _note(self, entries: Sequence[DeviceEntry]) -> None:
+        """Write down what phones there are, so that one that is away is known by its name."""
+        seen = {entry.serial: entry.model or self._noted.get(entry.serial, "") for entry in entries}
+        new = {serial: model for serial, model in seen.items() if self._noted.get(serial) != model}
+        if new:
+            await Phones(self.db).saw(new)
+            self._noted.update(new)
+
+    async def _connect(self, adb: AdbServer, addresses: Sequence[str]) -> None:
+        async def one(address: str) -> None:
+            try:
+                await connect(adb, address)
+            except PhonedeskError as error:
+                log.warning("phone_not_connected", address=address, error=str(error))
+
+        try:
+            await asyncio.gather(*map(one, addresses))
+        finally:
+            self._connecting = None
+
+    def _addresses(self) -> list[str]:
+        device = self.settings.device
+        # Each once: of two connections to one phone that are made at the same time, one fails.
+        return list(dict.fromkeys([*device.connect, *([device.serial] if ":" in device.serial else [])]))
+
+    async def device(self, serial: str = "") -> AdbDevice:
+        """The phone with this serial, else the one of the settings, else the only one that is attached."""
+        wanted = serial or self.settings.device.serial
+        # One that is there does not wait until others are connected to.
+        if not any(entry.serial == wanted and entry.state == "device" for entry in await self.glance()):
+            await self.phones()
+        return await find_device(await self.adb(), wanted or None)
+
+    def agent_settings(self, *, lang: str | None = None, max_steps: int | None = None) -> AgentSettings:
+        settings = self.settings
+        return AgentSettings(
+            lang=kept_language(lang or settings.lang),
+            max_steps=max_steps or settings.run.max_steps,
+            max_tokens=settings.run.max_tokens,
+            max_cost=settings.run.max_cost,
+            elements=settings.observe.elements,
+            tree=settings.observe.tree,
+            model=model_profile_of(settings),
+            timezone=settings.timezone,
+            part_chars=settings.run.part_chars,
+            checked_versions=settings.run.checked_versions,
+            blur=settings.pictures.blur,
+        )
+
+    async def may_ask(self, lang: str | None) -> None:
+        """ModelLimit, in this language, where models may be asked no more today: then no run is begun."""
+        try:
+            await self.meter.check()
+        except ModelLimit as error:
+            raise in_words(error, self.agent_settings(lang=lang).lang) from None
+
+    async def limited(self) -> bool:
+        """Whether models may be asked no more today: nothing is begun by itself then. The owner is told, once."""
+        try:
+            await self.meter.check()
+        except ModelLimit:
+            return True
+        return False
+
+    def sweep_eyes(self) -> SweepEyes:
+        """What a sweep looks with."""
+        settings = self.settings
+        return SweepEyes(self.reader, settings.observe.tree, settings.sweep.cool_down_seconds)
+
+    async def picture(self, device: Device) -> Image.Image:
+        """What the phone shows now, for people: secrets are covered, as the settings say."""
+        async with self.turnover.used():
+            await self._clear_leftover(device)
+            return await self.observer(device).picture()
+
+    async def _clear_leftover(self, device: Device) -> None:
+        """Take away what a dead run left in the input in front, unless somebody has the phone."""
+        ledger = StoredLedger(self.db)
+        if not await ledger.unfinished(device.serial):
+            return
+        owner, seconds = f"screen-{os.getpid()}", self.settings.queue.lost_after_seconds
+        try:
+            async with lease_of(self.db, device.serial, owner=owner, why="screen", seconds=seconds) as lease:
+                await clear_in_front(self.observer(device), ledger, lease=lease, guard=lease.stop, touches=Touches())
+        except PhonedeskError as error:  # somebody has the phone, and looks to it; or it cannot be reached
+            log.info("leftover_not_cleared", serial=device.serial, error=str(error))
+
+    async def page(self, device: Device) -> SeenPage:
+        """What is read of what the phone shows now, for people: secrets are covered, as the settings say."""
+        async with self.turnover.used():
+            return await self.observer(device).page()
+
+    def observer(self, device: Device) -> Observer:
+        """What looks at a phone as the settings say."""
+        settings = self.settings
+        return Observer(
+            device,
+            self.reader,
+            ledger=StoredLedger(self.db),
+            tree=settings.observe.tree,
+            blur=settings.pictures.blur,
+        )
+
+    async def session(
+        self,
+        task: str,
+        serial: str,
+        settings: AgentSettings,
+        *,
+        run_id: str,
+        rules: TaskRules,
+        dry_run: bool = False,
+    ) -> Session:
+        """A new run's session, with what is known of the contact that its task names."""
+        policy = PolicyName(rules.policy) if rules.policy else None
+        session = new_session(task, serial, settings, run_id=run_id, dry_run=dry_run, policy=policy, apps=rules.apps)
+        if session.gate.contact:
+            contacts = Contacts(self.db)
+            known = [row.name for row in await contacts.all(app=session.gate.app)]
+            named = reply_task(task, known, certain=True)
+            session.gate.contact = named.contact if named is not None else session.gate.contact
+            contact = await contacts.find(session.gate.app, session.gate.contact, serial)
+            session.gate.number = contact.number if contact else ""
+        return session
+
+    def agent(
+        self,
+        device: AdbDevice,
+        settings: AgentSettings,
+        *,
+        human: Human,
+        lease: HeldLease,
+        store: RunStore,
+        leg: int,
+        run_id: str,
+    ) -> PhoneAgent:
+        """Return an agent for leg ``leg`` of a run, on one phone, over the stored ledger and event log."""
+        return PhoneAgent(
+            model=ParkingModel(self.model, lease.stop),
+            device=device,
+            knowledge=self.knowledge,
+            chooser=self.chooser,
+            human=human,
+            ledger=StoredLedger(self.db, run_id=run_id, leg=leg),
+            store=CountedRuns(store, self.counts),
+            lease=lease,
+            guard=lease.stop,
+            reader=self.reader,
+            settings=settings,
+            trajectory=self._trajectory(leg),
+        )
+
+    def _trajectory(self, leg: int | None) -> Trajectory | None:
+        wanted = self.settings.trajectory
+        return Trajectory(Trajectories(self.db, leg=leg), wanted.pictures) if wanted.record else None
+
+    def runs(self, leg: int | None = None) -> StoredRuns:
+        """Where runs leave what they do, ``leg`` by leg; what people answered becomes waiting entries."""
+        return StoredRuns(self.db, learn=Learning(self.store).from_answer, leg=leg)
+
+    async def close(self) -> None:
+        if self._connecting is not None:
+            self._connecting.cancel()
+            await asyncio.wait([self._connecting])
+        if self._adb is not None:
+            await self._adb.close()
+        await self.turnover.close()
+        await self.model.close()
+        await self.knowledge.close()
+        await self.store.close()
+        if self.chooser is not None:
+            await self.chooser.close()
+        await self.db.close()
+
+
+def build_reader(settings: Settings, model: Model, ocr: OcrEngine | None = None) -> ScreenReader:
+    """The readings that are allowed: the tree, OCR where its extra is installed, and a model that sees.
+
+    ``ocr`` keeps what it has read: several readers may share one.
+    """
+    observe = settings.observe
+    allowed = {
+        Source.TREE: observe.tree != "off",
+        Source.OCR: observe.ocr != "off",
+        Source.MODEL: observe.model and any_sees(settings),
+    }
+    return ScreenReader(ocr=ocr or OcrEngine(), model=model, sources=[source for source, on in allowed.items() if on])
+
+
+def question_times(settings: Settings) -> QuestionTimes:
+    """When what happens to a question that nobody answers."""
+    wanted = settings.questions
+    return QuestionTimes(wanted.deadline_minutes, wanted.remind_minutes, wanted.escalate_minutes)
+
+
+@asynccontextmanager
+async def open_core(settings: Settings, names: ModelNames = MODEL_NAMES) -> AsyncIterator[Core]:
+    """Open all of it. ``names``: where the model's settings are written, if that is not the environment."""
+    db = await open_database(settings)
+    counts = Counts()
+    meter = StoredMeter(db, settings, counts)
+    model = build_model(settings, meter, names)
+    store = own_entries(settings, db)
+    knowledge = await build_knowledge(settings, store)
+    chooser, reader = build_chooser(settings, meter), build_reader(settings, model)
+    core = Core(settings, db, meter, model, knowledge, chooser, store, reader, followers=[meter.follow], counts=counts)
+    try:
+        yield core
+    finally:
+        await core.close()

@@ -1,0 +1,46 @@
+"""The database of the settings. Commands that need nothing else load nothing else."""
+
+from __future__ import annotations
+
+from sqlalchemy.exc import DBAPIError
+
+from agent_core import extras
+from agent_core.errors import ConfigInvalid
+from bot.app.settings.layers import Settings
+from storage.engine import Database, database_url
+
+PATIENCE = 75.0  # seconds for which a database that was there and goes away is waited for
+
+
+async def open_database(settings: Settings) -> Database:
+    """Open the database of the settings, and bring its tables up to this release.
+
+    Raises ConfigInvalid if it cannot be opened, ExtraMissing for PostgreSQL without its driver.
+    """
+    if database_url(settings.url).get_backend_name() != "sqlite":
+        extras.require("postgres")
+    try:
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        db = Database(settings.url)
+    except OSError as error:
+        raise ConfigInvalid(
+            f"The data folder cannot be used: {error}.",
+            advice="Set PHONEDESK_DATA_DIR.",
+            key="no_data_folder",
+            why=error,
+        ) from None
+    try:
+        await db.migrate()
+    except (OSError, DBAPIError) as error:
+        await db.close()
+        raise ConfigInvalid(
+            f"The database cannot be opened: {getattr(error, 'orig', error)}.",
+            advice="Check PHONEDESK_DATABASE_URL and that the server runs.",
+            key="no_database",
+            why=str(getattr(error, "orig", error)),
+        ) from None
+    except BaseException:
+        await db.close()
+        raise
+    db.patience = PATIENCE
+    return db

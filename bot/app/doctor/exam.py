@@ -1,0 +1,130 @@
+"""What the checks share: the settings, and what earlier checks have opened or learned."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr
+from telegram import Bot
+
+from agent_core.devices.adb.device import AdbDevice
+from agent_core.devices.adb.server import AdbServer
+from agent_core.devices.adb.transport import ShellResult, Transport
+from agent_core.devices.base import Look
+from agent_core.errors import ConfigError
+from agent_core.model.client import ChatModel, ModelCheck
+from bot.app.doctor.report import Verdict
+from bot.app.logs import mask
+from bot.app.settings.layers import Settings
+from bot.app.settings.values import password_of
+from storage.spending import Used
+
+SHORTEST_SECRET = 6  # characters; what is shorter is a placeholder, and would be found in every text
+PLACEHOLDERS = frozenset({"", "EMPTY"})
+
+T = TypeVar("T")
+
+
+async def soon(seconds: float) -> None:
+    """The doctor tries again as the product does, but does not wait as long."""
+    await asyncio.sleep(min(seconds, 0.2))
+
+
+@dataclass
+class Exam:
+    """One examination. ``serial`` is the phone that was asked for on the command line, "" for the settings' one.
+
+    What is None has not been opened or found; a check that needs it runs after the one that sets it.
+    """
+
+    settings_or_error: Settings | ConfigError
+    serial: str
+    stack: AsyncExitStack
+    adb: AdbServer | None = None
+    entry_state: str = ""
+    device: AdbDevice | None = None
+    transport: Transport | None = None
+    look: Look | None = None
+    held: frozenset[str] = field(default_factory=frozenset)  # phones that runs have at the moment
+    learnt: frozenset[tuple[str, str, str]] = field(default_factory=frozenset)  # serial, app and version
+    used_today: Used | None = None  # of models, where there are limits a day
+    model: ChatModel | None = None
+    model_check: ModelCheck | None = None
+    bot: Bot | None = None
+
+    @property
+    def settings(self) -> Settings:
+        if isinstance(self.settings_or_error, ConfigError):
+            raise self.settings_or_error
+        return self.settings_or_error
+
+    @property
+    def wanted(self) -> str:
+        return self.serial or self.settings.device.serial
+
+    async def shell(self, line: str) -> ShellResult:
+        """Run a line on the phone under examination."""
+        return await found(self.transport).shell(line, seconds=4.0)
+
+    def clean(self, text: str) -> str:
+        """``text`` without any secret of the settings, however it came to be there."""
+        if not isinstance(self.settings_or_error, ConfigError):
+            for secret in secrets_of(self.settings_or_error):
+                text = text.replace(secret, "***")
+        return mask(text)
+
+
+def found(value: T | None) -> T:
+    """What an earlier check has set."""
+    if value is None:
+        raise LookupError("a check ran before the one that it needs")
+    return value
+
+
+def secrets_of(settings: Settings) -> list[str]:
+    """Every secret value, longest first: those of the settings' secret fields, and passwords inside addresses."""
+    sections = (settings, *(getattr(settings, name) for name in type(settings).model_fields))
+    values = set(settings.secrets())
+    for section in sections:
+        for name in getattr(type(section), "model_fields", ()):
+            value = getattr(section, name)
+            if isinstance(value, SecretStr):
+                values.add(value.get_secret_value())
+            elif isinstance(value, str) and "://" in value:
+                values.update(_passwords(value))
+    return sorted((v for v in values - PLACEHOLDERS if len(v) >= SHORTEST_SECRET), key=len, reverse=True)
+
+
+def _passwords(address: str) -> set[str]:
+    try:
+        inside = urlsplit(address).password or ""
+    except ValueError:
+        inside = ""
+    try:
+        decoded = password_of(address) or ""
+    except ValueError:
+        decoded = ""
+    return {inside, decoded}
+
+
+Run = Callable[[Exam], Awaitable[Verdict]]
+Mend = Callable[[Exam, Verdict], Awaitable[bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """``needs``: checks that must be ok or a warning first. ``seconds``: how long it may take.
+
+    ``mend`` does what can be done about what the check found, and returns whether there was anything.
+    """
+
+    key: str
+    run: Run
+    needs: tuple[str, ...] = ()
+    seconds: float = 5.0
+    mend: Mend | None = None

@@ -1,0 +1,148 @@
+"""Looks at everything that a run needs, and says what is wrong and what to do about it.
+
+It changes nothing, unless it is asked to mend what it can.
+
+async for result in examine(settings):
+    print(result.check, result.status, result.seen, result.advice)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import AsyncExitStack
+
+from agent_core.errors import ConfigError, PhonedeskError
+from agent_core.proxies import LOCAL, LOOPBACK, Route
+from bot.app.doctor import machine, mending, phone, services, telegram
+from bot.app.doctor.exam import Check, Exam
+from bot.app.doctor.report import Result, Status, Verdict
+from bot.app.doctor.texts import Texts
+from bot.app.settings.layers import Settings
+from bot.channels.chat.texts import Lang
+from bot.channels.chat.texts import texts as chat_texts
+
+__all__ = ["CHECKS", "Check", "Result", "Status", "examine"]
+
+CHECKS: tuple[Check, ...] = (
+    Check("settings", machine.settings, mend=mending.settings),
+    Check("database", machine.database, ("settings",)),
+    Check("adb", phone.adb, ("settings",), seconds=10),
+    Check("phone", phone.phone, ("adb",), seconds=10, mend=mending.phone),
+    Check("authorised", phone.authorised, ("phone",)),
+    Check("screen", phone.screen, ("authorised",), mend=mending.screen),
+    Check("screenshot", phone.screenshot, ("authorised", "screen"), seconds=10),
+    Check("keyboard", phone.keyboard, ("authorised",), mend=mending.keyboard),
+    Check("input", phone.touch, ("authorised",)),
+    Check("app", phone.app, ("authorised",)),
+    Check("learnt", phone.learnt, ("database", "authorised")),
+    Check("tree", phone.tree, ("authorised", "screen"), seconds=6),
+    Check("ocr", machine.ocr, ("settings",), seconds=20),
+    Check("model", services.model, ("settings",), seconds=2 * services.MODEL_SECONDS + 1),
+    Check("model_name", services.model_name, ("model",), seconds=services.MODEL_SECONDS + 1),
+    Check("model_vision", services.model_vision, ("model", "model_name"), seconds=services.MODEL_SECONDS + 1),
+    Check("fallbacks", services.fallbacks, ("settings",), seconds=3 * services.MODEL_SECONDS + 10),
+    Check("planner", services.planner, ("settings",), seconds=3 * services.MODEL_SECONDS + 10),
+    Check("prices", services.prices, ("settings",)),
+    Check("limits", services.limits, ("database",)),
+    Check("knowledge", services.knowledge, ("settings",), seconds=10),
+    Check("token", telegram.token, ("settings",), seconds=10),
+    Check("webhook", telegram.webhook, ("token",), seconds=10),
+    Check("timezone", machine.timezone, ("settings",)),
+)
+"""All checks in their order."""
+
+PASSED = frozenset({Status.OK, Status.NOTE, Status.WARNING})
+
+
+async def examine(
+    settings: Settings | ConfigError,
+    *,
+    serial: str = "",
+    lang: Lang = "zh",
+    mend: bool = False,
+    checks: Iterable[Check] = CHECKS,
+) -> AsyncGenerator[Result, None]:
+    """Each check's result as soon as it is there. ``settings`` is the error if they could not be loaded.
+
+    ``mend``: do what can be done about what is found, and check that again.
+    """
+    words = Texts(lang)
+    causes: dict[str, Result] = {}  # of every check that did not pass, the first that stood in the way
+    async with AsyncExitStack() as stack:
+        exam = Exam(settings, serial, stack)
+        for check in checks:
+            cause = next((causes[need] for need in check.needs if need in causes), None)
+            result = _not_made(check, cause, words) if cause else await _made(check, exam, words, mend=mend)
+            if result.status not in PASSED:
+                causes[check.key] = cause or result
+            yield result
+
+
+def _not_made(check: Check, cause: Result, words: Texts) -> Result:
+    seen = words.get(f"output.after_{cause.status.value}", {"title": cause.title})
+    return Result(check.key, words.get(f"{check.key}.title"), Status.SKIPPED, seen, after=cause.check)
+
+
+async def _made(check: Check, exam: Exam, words: Texts, *, mend: bool) -> Result:
+    status, seen, advice, verdict = await _tried(check, exam, words)
+    if mend and check.mend is not None and verdict is not None and verdict.status in {Status.WARNING, Status.FAILED}:
+        try:
+            mended = await check.mend(exam, verdict)
+        except (PhonedeskError, OSError, TimeoutError) as error:
+            why = _error(error, words) if isinstance(error, PhonedeskError) else str(error) or type(error).__name__
+            seen = f"{seen} {words.get('output.not_mended', {'why': why})}"
+        else:
+            if mended:
+                status, seen, advice, _ = await _tried(check, exam, words)
+                seen = words.get("output.mended", {"seen": seen}) if status is Status.OK else seen
+    return Result(check.key, words.get(f"{check.key}.title"), status, exam.clean(seen), exam.clean(advice))
+
+
+async def _tried(check: Check, exam: Exam, words: Texts) -> tuple[Status, str, str, Verdict | None]:
+    """What is to be said, and the verdict if the check came to one."""
+    try:
+        async with asyncio.timeout(check.seconds):
+            verdict = await check.run(exam)
+            return *_said(check, verdict, words), verdict
+    except PhonedeskError as error:
+        return Status.FAILED, _error(error, words), _advice(error, words), None
+    except TimeoutError:
+        seen = words.get("output.timeout", {"seconds": f"{check.seconds:g}"})
+        return Status.FAILED, seen, words.get("output.timeout_advice"), None
+    except Exception as error:  # noqa: BLE001 - the other checks are still worth making
+        # Only its name: nobody knows what a stranger's words hold.
+        seen = words.get("output.stranger", {"error": type(error).__name__})
+        return Status.FAILED, seen, words.get("output.stranger_advice"), None
+
+
+def _said(check: Check, verdict: Verdict, words: Texts) -> tuple[Status, str, str]:
+    key = f"{check.key}.{verdict.case}"
+    advised = verdict.status in {Status.WARNING, Status.FAILED}
+    advice = words.get(f"{key}_advice", verdict.values) if advised else ""
+    seen = [words.get(key, verdict.values), *(_by(route, words) for route in verdict.routes)]
+    return verdict.status, ("" if words.lang == "zh" else " ").join(seen), advice
+
+
+def _by(route: Route, words: Texts) -> str:
+    """Which proxy was used, and where it stands; or why none was."""
+    if route.proxy:
+        return words.get("output.by_proxy", route.values)
+    if not route.source:
+        return words.get("output.no_proxy")
+    own = f"output.no_proxy_{route.source}"
+    return words.get(own if route.source in {LOOPBACK, LOCAL} else "output.no_proxy_by", route.values)
+
+
+def _advice(error: PhonedeskError, words: Texts) -> str:
+    """The error's own advice if it has a text, else that of its kind."""
+    if chat_texts(words.lang).find(f"errors.{error.key}", ""):
+        return " ".join(chat_texts(words.lang).error(error).splitlines()[1:])
+    return words.advice_of(error.kind) or error.advice
+
+
+def _error(error: PhonedeskError, words: Texts) -> str:
+    said = chat_texts(words.lang).error(error).splitlines()[0]
+    if chat_texts(words.lang).find(f"errors.{error.key}", ""):
+        return said
+    return words.get("output.error", {"said": said, "message": error.message})

@@ -1,0 +1,218 @@
+"""The checks of the model and the knowledge base."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from agent_core import extras
+from agent_core.errors import ConfigMissing, ModelError
+from agent_core.model.client import ChatModel, ModelCheck
+from agent_core.planner.planner import NAMES as PLANNER_NAMES
+from agent_core.texts import Listed
+from bot.app.doctor.exam import Exam, found
+from bot.app.doctor.report import Verdict, failed, ok, skipped, warning
+from bot.app.knowledge import knowledge_config, knowledge_file
+from bot.app.limits import limits_a_day, reached
+from bot.app.models import FALLBACK_NAMES, chat_model, endpoint_profile, unpriced
+from bot.app.settings.layers import Settings
+from bot.app.settings.sections import KnowledgeSettings
+from knowledge.embedded import EmbeddedKnowledge, sample_entries
+from knowledge.factory import build, routes
+from storage.engine import Database, database_url
+from storage.knowledge_shared import is_written
+
+MODEL_SECONDS = 10.0  # for each of the questions that a model is asked
+KNOWLEDGE_SECONDS = 4.0
+QUERY = "几天能发货"  # harmless: what any customer might ask
+NAMES_SHOWN = 5
+
+
+# -- the model
+
+
+async def model(exam: Exam) -> Verdict:
+    settings = exam.settings.model
+    exam.model = chat_model(settings, exam.settings, timeout=MODEL_SECONDS)
+    exam.stack.push_async_callback(exam.model.close)
+    started = time.monotonic()
+    exam.model_check = await exam.model.check()
+    route = exam.model.route
+    if not exam.model_check.reachable:
+        values = {"url": _address(settings.base_url), "message": exam.model_check.problem}
+        if route.proxy:
+            return failed("not_reached_by_proxy", **values, **route.values).by(route)
+        return failed("not_reached", **values).by(route)
+    return ok("reached", url=_address(settings.base_url), seconds=f"{time.monotonic() - started:.1f}").by(route)
+
+
+def _address(url: str) -> str:
+    """``url`` without what may be secret in it: user, password, query."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+async def model_name(exam: Exam) -> Verdict:
+    check, name = found(exam.model_check), exam.settings.model.name
+    if check.name_known:
+        return ok("listed", name=name)
+    if not check.models:
+        return ok("answers", name=name)
+    values = {"name": name, "listed": Listed(check.models[:NAMES_SHOWN]), "first": check.models[0]}
+    answers = check.can_see is not None or not await _text_problem(exam)
+    return warning("not_listed", **values) if answers else failed("unknown", **values)
+
+
+async def model_vision(exam: Exam) -> Verdict:
+    check = found(exam.model_check)
+    if not exam.settings.model.vision:
+        problem = await _text_problem(exam)
+        return failed("silent", message=problem) if problem else skipped("off")
+    if check.can_see:
+        return ok("sees")
+    if check.can_see is None and (problem := await _text_problem(exam)):
+        return failed("silent", message=problem)
+    return _blind(exam, check)
+
+
+def _blind(exam: Exam, check: ModelCheck) -> Verdict:
+    """Texts alone are enough where the screen's elements stand in the prompt."""
+    by_texts = exam.settings.observe.elements
+    return warning("blind", message=check.problem) if by_texts else failed("blind_alone", message=check.problem)
+
+
+async def _text_problem(exam: Exam) -> ModelError | None:
+    return await _problem(found(exam.model))
+
+
+async def _problem(model: ChatModel) -> ModelError | None:
+    """Why the model does not answer a question without a picture; None if it does."""
+    try:
+        await model.complete([{"role": "user", "content": "Answer with OK."}])
+    except ModelError as error:
+        return error
+    return None
+
+
+async def fallbacks(exam: Exam) -> Verdict:
+    """All of them at once: each is asked one question."""
+    wanted = exam.settings.model.fallbacks
+    if not wanted:
+        return skipped("none")
+    models = [chat_model(endpoint, exam.settings, timeout=MODEL_SECONDS, names=FALLBACK_NAMES) for endpoint in wanted]
+    for one in models:
+        exam.stack.push_async_callback(one.close)
+    problems = await asyncio.gather(*map(_problem, models))
+    if silent := {one.name: why for one, why in zip(wanted, problems, strict=True) if why is not None}:
+        return warning("silent", message=silent)
+    blind = [one.name for one in wanted if not endpoint_profile(one).vision]
+    if blind and not exam.settings.observe.elements:
+        return warning("blind_alone", names=Listed(blind))
+    return ok("answer", names=Listed(one.name for one in wanted))
+
+
+async def planner(exam: Exam) -> Verdict:
+    wanted = exam.settings.planner
+    if not wanted.base_url.strip():
+        return skipped("none")
+    if not extras.installed("planner"):
+        return warning("missing", command=extras.install_command("planner"))
+    key = wanted.api_key.get_secret_value()
+    timeout = min(wanted.timeout_seconds, MODEL_SECONDS)
+    proxy = exam.settings.model_proxy
+    one = ChatModel(wanted.base_url, wanted.name, key, timeout=timeout, vision=False, proxy=proxy, names=PLANNER_NAMES)
+    exam.stack.push_async_callback(one.close)
+    if problem := await _problem(one):
+        return warning("silent", message=problem)
+    return ok("answers", name=wanted.name)
+
+
+async def prices(exam: Exam) -> Verdict:
+    """A limit by cost holds back no model whose calls cost nothing that is known."""
+    names = unpriced(exam.settings)
+    if names:
+        return warning("missing", names=Listed(names))
+    limits = exam.settings.limits
+    if limits.day_cost or limits.minute_cost or exam.settings.run.max_cost:
+        return ok("known")
+    return skipped("none")
+
+
+async def limits(exam: Exam) -> Verdict:
+    """Once a day's limit is reached, every run fails until midnight."""
+    wanted = exam.settings.limits
+    if not limits_a_day(wanted):
+        return skipped("none")
+    error = reached(wanted, exam.used_today, exam.settings.price.currency) if exam.used_today else None
+    if error is None:
+        return ok("left")
+    return failed("reached", name=f"PHONEDESK_LIMITS__{error.key.upper()}", **error.values)
+
+
+# -- the knowledge base
+
+
+async def knowledge(exam: Exam) -> Verdict:
+    """Each provider that is asked over the net by itself: the others must not hide one that fails."""
+    settings = exam.settings.knowledge
+    config = knowledge_config(exam.settings)
+    remote = [name for name in settings.providers if name != "embedded"]
+    if not remote:
+        return await _embedded(exam.settings)
+    count = 0
+    for name in remote:
+        own = config.own[name]
+        patient = replace(own, timeout=min(own.timeout or config.timeout, KNOWLEDGE_SECONDS))
+        try:
+            base = build(replace(config, provider=name, own={**config.own, name: patient}))
+        except ConfigMissing as error:
+            return failed("incomplete", provider=name, advice=error)
+        try:
+            count += len(await base.retrieve(QUERY))  # a KnowledgeError says by its kind what is wrong
+        finally:
+            await base.close()
+    return ok("answers", names=Listed(remote), count=count).by(*routes(config))
+
+
+async def _embedded(settings: Settings) -> Verdict:
+    """Nothing is made where it is missing, nor shared: the first start does that."""
+    file = knowledge_file(settings)
+    async with AsyncExitStack() as stack:
+        shared = await _shared(settings, stack)
+        if shared is None and not await asyncio.to_thread(file.is_file):
+            return _nothing_yet(settings.knowledge)
+        base = shared or EmbeddedKnowledge(file)
+        stack.push_async_callback(base.close)
+        await base.retrieve(QUERY)
+        count, live = await base.count(), await base.list(live=True)
+    pending = count - len(live)
+    if not count:
+        return _nothing_yet(settings.knowledge)
+    if live and set(live) <= set(sample_entries()):
+        return (
+            warning("sample_shared", count=len(live)) if shared else warning("sample_only", count=len(live), file=file)
+        )
+    if not live:
+        return warning("none_live", pending=pending)
+    return ok("entries_and_pending", count=len(live), pending=pending) if pending else ok("entries", count=count)
+
+
+async def _shared(settings: Settings, stack: AsyncExitStack) -> EmbeddedKnowledge | None:
+    """The entries in PostgreSQL, seen through a mirror that is not kept; None where there have never been any."""
+    if database_url(settings.url).get_backend_name() == "sqlite":
+        return None
+    db = Database(settings.url)
+    stack.push_async_callback(db.close)
+    if not await is_written(db):
+        return None
+    folder = await asyncio.to_thread(stack.enter_context, tempfile.TemporaryDirectory(prefix="phonedesk-doctor-"))
+    return EmbeddedKnowledge.shared(db, Path(folder) / "mirror.sqlite3")
+
+
+def _nothing_yet(settings: KnowledgeSettings) -> Verdict:
+    return warning("sample", count=len(sample_entries())) if settings.sample else warning("empty")

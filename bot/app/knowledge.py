@@ -1,0 +1,71 @@
+"""The knowledge base of the settings, and the shop's own entries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agent_core.ports import KnowledgeBase
+from bot.app.settings.layers import Settings
+from bot.app.settings.sections import RemoteSettings
+from knowledge.chain import embedded_in
+from knowledge.config import KnowledgeConfig, OwnConfig
+from knowledge.embedded import EmbeddedKnowledge
+from knowledge.factory import build
+from storage.engine import Database
+
+
+async def build_knowledge(settings: Settings, own: EmbeddedKnowledge | None = None) -> KnowledgeBase:
+    """The knowledge base of the settings; an empty embedded one may get the sample entries. ``own``: the shop's own
+    entries, where they are not in this machine's file.
+    """
+    base = build(knowledge_config(settings), embedded=own)
+    embedded = embedded_in(base)
+    if embedded is not None and settings.knowledge.sample:
+        await embedded.seed_sample_if_empty()
+    return base
+
+
+def own_entries(settings: Settings, db: Database) -> EmbeddedKnowledge:
+    """The shop's own entries: in a file of this machine or, with PostgreSQL, in the database that all machines share.
+
+    Nothing is opened or asked yet.
+    """
+    file = knowledge_file(settings)
+    if db.is_sqlite:
+        return EmbeddedKnowledge(file)
+    return EmbeddedKnowledge.shared(db, settings.data_dir / "knowledge-mirror.sqlite3", former=file)
+
+
+def knowledge_file(settings: Settings) -> Path:
+    """Where the shop's own entries are; with PostgreSQL, where they were before."""
+    return settings.data_dir / "knowledge.sqlite3"
+
+
+def knowledge_config(settings: Settings) -> KnowledgeConfig:
+    knowledge = settings.knowledge
+    return KnowledgeConfig(
+        provider=knowledge.provider,
+        path=knowledge_file(settings),
+        base_url=knowledge.base_url,
+        dataset_id=knowledge.dataset_id,
+        token=knowledge.token.get_secret_value(),
+        timeout=knowledge.timeout_seconds,
+        min_score=knowledge.min_score,
+        own={
+            "dify": _own_config(knowledge.dify),
+            "ragflow": _own_config(knowledge.ragflow),
+            "http": _own_config(knowledge.http),
+        },
+        proxy=settings.knowledge_proxy,
+        template=knowledge.http,
+    )
+
+
+def _own_config(remote: RemoteSettings) -> OwnConfig:
+    return OwnConfig(
+        base_url=remote.base_url,
+        dataset_id=remote.dataset_id,
+        token=remote.token.get_secret_value(),
+        timeout=remote.timeout_seconds,
+        min_score=remote.min_score,
+    )

@@ -1,0 +1,133 @@
+"""Getting to know an app on a phone of this process: read a chat, have a person confirm it, try the input, keep it.
+
+The phone is taken for the reading and for the trying; nobody has it while a person looks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import replace
+
+from agent_core.apps.learning import Learning, Tried
+from agent_core.apps.learnt import LearntApp, Part, SendsBy, differs, version_of
+from agent_core.apps.profile import AppProfile
+from agent_core.devices.adb.device import AdbDevice
+from agent_core.errors import AppNotFound, LearningFailed
+from bot.app.core import Core
+from bot.app.run_here import stopped_by_interrupt
+from bot.desk.learning_views import ShownChat
+from scheduler.runs.lease import HeldLease, lease_of
+from storage.ledger import StoredLedger
+
+WHY = "learn"  # stands in the lease's row, where a run's id would
+
+
+async def show_chat(
+    core: Core, app: AppProfile, contact: str, *, serial: str = "", here: bool = False, interruptible: bool = False
+) -> ShownChat:
+    """Open the chat with ``contact`` (``here``: take the one in front) and read it.
+
+    Raises LeaseLost if somebody has the phone, LearningFailed if there is nothing to confirm.
+    """
+    async with _phone(core, serial, interruptible=interruptible) as (device, lease):
+        if not set(app.packages) & set(await device.packages()):
+            raise AppNotFound(
+                f"{app.name} is not on the phone {device.serial}.",
+                key="learn_no_app",
+                app=app.name,
+                phone=device.serial,
+            )
+        version = await version_of(device, app)
+        if not version:
+            said = f"The phone does not tell the version of {app.name}."
+            raise LearningFailed(said, key="learn_no_version", app=app.name)
+        learning = Learning(core.observer(device), app, lease)
+        read = await (learning.in_front(contact) if here else learning.open_chat(contact))
+        page, title = await core.page(device), read.chat.title
+        return ShownChat(device.serial, app, version, title, here, read.look, read.tree.value, page, read.listed)
+
+
+async def try_input(
+    core: Core, shown: ShownChat, text: str, *, send: bool = False, interruptible: bool = False
+) -> Tried:
+    """Type ``text`` into the chat that a person has confirmed and delete it; ``send``: send it first.
+
+    Raises LearningFailed if the chat does not look as it was confirmed.
+    """
+    async with _phone(core, shown.serial, interruptible=interruptible) as (device, lease):
+        learning = Learning(core.observer(device), shown.app, lease)
+        read = await (learning.in_front(shown.contact) if shown.here else learning.open_chat(shown.contact))
+        if differs(_learnt(shown, "button"), read.look):
+            raise LearningFailed(
+                f"The chat with {shown.contact} does not look as it did when it was confirmed.",
+                advice="Begin again.",
+                key="learn_changed",
+                contact=shown.contact,
+            )
+        return await learning.type_and_delete(read, text, send=send)
+
+
+async def keep(core: Core, shown: ShownChat, sends_by: SendsBy, *, person: str) -> LearntApp:
+    """Remember what a person has confirmed, beside the looks that were confirmed before for this version."""
+    ledger = StoredLedger(core.db)
+    before = await ledger.learnt(shown.serial, shown.app.key, shown.version)
+    learnt = _learnt(shown, sends_by)
+    if before is not None:
+        learnt = replace(learnt, looks=before.looks).with_look(shown.look)
+    learnt = replace(learnt, confirmed_by=person, confirmed_at=core.db.now().isoformat(timespec="seconds"))
+    await ledger.learn(shown.serial, learnt)
+    return learnt
+
+
+async def correct(core: Core, shown: ShownChat, part: Part, *, person: str) -> LearntApp:
+    """Remember that a part of the page was read wrongly, whatever was confirmed of this version before."""
+    ledger = StoredLedger(core.db)
+    before = await ledger.learnt(shown.serial, shown.app.key, shown.version)
+    learnt = (before or LearntApp(shown.app.key, shown.version, tree=shown.tree)).corrected(part)
+    learnt = replace(learnt, confirmed_by=person, confirmed_at=core.db.now().isoformat(timespec="seconds"))
+    await ledger.learn(shown.serial, learnt)
+    return learnt
+
+
+class CoreLearning:
+    """Learns apps on the phones of this process. Each call takes the phone and gives it back.
+
+    Raises LeaseLost if somebody has the phone, LearningFailed if the app cannot be learnt, and errors of the phone.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def show(self, app: AppProfile, contact: str, *, serial: str, here: bool) -> ShownChat:
+        return await show_chat(self._core, app, contact, serial=serial, here=here)
+
+    async def attempt(self, shown: ShownChat, text: str, *, send: bool) -> Tried:
+        return await try_input(self._core, shown, text, send=send)
+
+    async def keep(self, shown: ShownChat, sends_by: SendsBy, *, person: str) -> LearntApp:
+        return await keep(self._core, shown, sends_by, person=person)
+
+    async def correct(self, shown: ShownChat, part: Part, *, person: str) -> LearntApp:
+        return await correct(self._core, shown, part, person=person)
+
+
+def _learnt(shown: ShownChat, sends_by: SendsBy) -> LearntApp:
+    return LearntApp(shown.app.key, shown.version, sends_by, (shown.look,), shown.tree)
+
+
+@asynccontextmanager
+async def _phone(core: Core, serial: str, *, interruptible: bool) -> AsyncIterator[tuple[AdbDevice, HeldLease]]:
+    """The phone with its lease in hand, awake, and what a run left switched put back."""
+    device = await core.device(serial)
+    try:
+        async with lease_of(core.db, device.serial, owner=f"learn-{os.getpid()}", why=WHY) as lease:
+            with stopped_by_interrupt(lease.stop) if interruptible else nullcontext():
+                await device.recover()
+                await device.wake()
+                async with device.kept_awake(), core.turnover.used():
+                    yield device, lease
+    finally:
+        await asyncio.shield(device.close())

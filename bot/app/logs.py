@@ -1,0 +1,288 @@
+"""Logs: structured, to standard error, without secrets and control characters, whoever speaks: our loggers, or a
+library's. A person at a terminal may be told in other words instead; then the log is in its file alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from io import TextIOWrapper
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from textwrap import indent
+from types import TracebackType
+from typing import Any
+
+import structlog
+
+from agent_core.errors import ConfigInvalid
+from bot.app.escapes import escaped, escaped_line, to_json
+
+LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+SHORTEST_SECRET = 8  # what is shorter is no secret, and would be found in every other word
+_SECRETS = re.compile(
+    r"(?P<bot>(?<!\d)\d{6,12}:[A-Za-z0-9_-]{30,})"  # a bot token; in a URL it follows "bot" without a gap
+    r"|(?P<bearer>(?i:bearer)\s+[A-Za-z0-9._~+/=-]{8,})"
+    r"|(?P<key>\b(?:(?:sk|dataset|app)-|pdk_)[A-Za-z0-9_-]{12,})"
+    r"|(?P<login>(?<=://)(?:[^\s/@:]*:[^\s/@]+|[^\s/@:?#]+)(?=@))"  # user and password, or a token, in a URL
+    # a full mobile number of mainland China, also as 138-1234-5678, with its country or without
+    r"|(?P<phone>(?<!\d)(?:(?:\+|00)?86[ \u00a0-]?)?1[3-9]\d(?:[ \u00a0-]?\d{4}){2}(?!\d))"
+)
+# A value of a URL's query; the name before it stays. "sign" and its like are a request's signature.
+_QUERY = re.compile(
+    r"""(?i)([?&;](?:[\w.\-]*(?:key|token|secret|password|passwd|pwd|signature)|sign|sig|auth)=)[^\s&#"'<>]+"""
+)
+_known: set[str] = set()  # this process's own secrets, word for word
+
+
+def mask(text: str) -> str:
+    """``text`` without tokens, keys, passwords in URLs (also in their queries) and full phone numbers."""
+    for secret in sorted(_known, key=len, reverse=True):  # one may begin with another
+        text = text.replace(secret, "<secret>")
+    text = _SECRETS.sub(lambda found: f"<{found.lastgroup}>", text)
+    return _QUERY.sub(r"\1<secret>", text)
+
+
+def _masked(value: Any) -> Any:
+    """``value`` masked at any depth; what is neither plain data nor a number becomes its text."""
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, Mapping):
+        return {mask(str(key)): _masked(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_masked(item) for item in value]
+    return mask(repr(value))
+
+
+def _mask_event(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    return {key: _masked(value) for key, value in event.items()}
+
+
+def _escape_event(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """For a person who reads it, after the masking. An event is one line, and the traceback below it is indented, so
+    that nothing from outside looks like the next event. The text of anything but a string has no control characters.
+    """
+
+    def shown(key: str, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        return _below(value) if key == "exception" else escaped_line(value)
+
+    return {escaped_line(key): shown(key, value) for key, value in event.items()}
+
+
+def _below(trace: str) -> str:
+    return indent(escaped(trace), "    ")
+
+
+Notice = Callable[[Mapping[str, Any]], None]  # tells a person of an event; its values may be of outside
+
+
+def _tell(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str:
+    """The last processor if a person is told instead: nothing is left to print."""
+    if _set.notice is not None:
+        _set.notice(event)
+    raise structlog.DropEvent
+
+
+class _LineFormatter(logging.Formatter):
+    """For the loggers of libraries: the message on one line, and the traceback below it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        record.exc_text = None  # what another handler made of it
+        return super().format(record)
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library's name
+        return escaped_line(mask(super().formatMessage(record)))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802
+        return _below(mask(super().formatException(ei)))
+
+    def formatStack(self, stack_info: str) -> str:  # noqa: N802
+        return _below(mask(super().formatStack(stack_info)))
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A file of JSON lines. Over ``megabytes`` it is put aside under its name and ``.1``; ``kept`` of those stay."""
+
+    path: Path
+    megabytes: float = 10.0
+    kept: int = 5
+
+
+class _Lines(RotatingFileHandler):
+    """JSON lines, for its user alone; one process a file. OSError if it cannot be written, or another process has it.
+
+    The lock is a file of its own beside it: what is locked cannot be put aside on Windows.
+    """
+
+    def __init__(self, file: LogFile) -> None:
+        from filelock import FileLock  # few commands log to a file
+
+        self._told = False
+        most = max(1, int(file.megabytes * 1_000_000))
+        super().__init__(file.path, maxBytes=most, backupCount=file.kept, encoding="utf-8")
+        # What would be written twice, or put aside under another process's hands.
+        self._lock = FileLock(f"{file.path}.lock", timeout=0, mode=0o600, thread_local=False)
+        try:
+            self._lock.acquire()
+        except OSError:
+            self.close()
+            raise
+
+    def _open(self) -> TextIOWrapper:
+        def private(path: str, flags: int) -> int:
+            return os.open(path, flags, 0o600)
+
+        return open(self.baseFilename, "a", encoding="utf-8", opener=private)
+
+    def close(self) -> None:
+        super().close()
+        self._lock.release()
+
+    def format(self, record: logging.LogRecord) -> str:
+        event = getattr(record, "event", None)
+        return to_json(event if isinstance(event, Mapping) else _library_event(record))
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the library's name
+        """A disk that is full must not fill the terminal, too."""
+        if not self._told:
+            self._told = True
+            why = escaped_line(f"The log file {self.baseFilename} cannot be written: {sys.exc_info()[1]}.")
+            sys.stderr.write(f"{why}\n")
+
+
+def _library_event(record: logging.LogRecord) -> Mapping[str, Any]:
+    event: dict[str, Any] = {
+        **structlog.contextvars.get_contextvars(),
+        "event": record.getMessage(),
+        "level": record.levelname.lower(),
+        "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat().replace("+00:00", "Z"),
+        "logger": record.name,
+    }
+    if record.exc_info:
+        event["exception"] = logging.Formatter().formatException(record.exc_info)
+    return {key: _masked(value) for key, value in event.items()}
+
+
+def _to_file(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """The last but one processor: what it is given is masked, and plain data."""
+    if _set.file is not None:
+        level = LEVELS.get(str(event.get("level")), logging.INFO)
+        record = logging.LogRecord("phonedesk", level, "", 0, "", None, None)
+        record.event = dict(event)
+        _set.file.handle(record)
+    return event
+
+
+@dataclass
+class _Set:
+    """How this process logs."""
+
+    json: bool = False
+    file: _Lines | None = None
+    notice: Notice | None = None
+
+
+_set = _Set()
+
+
+def know(secrets: Iterable[str]) -> None:
+    """Mask these from now on, word for word."""
+    _known.update(secret for secret in secrets if len(secret) >= SHORTEST_SECRET)
+
+
+def configure(
+    level: str = "info",
+    *,
+    json: bool = False,
+    secrets: Iterable[str] = (),
+    file: LogFile | None = None,
+    notice: Notice | None = None,
+) -> None:
+    """Set up logging for this process; libraries speak from warning on. ``secrets`` are masked word for word.
+
+    file: gets what standard error gets. ConfigInvalid if it cannot be written.
+    notice: gets our loggers' events in place of standard error, which gets nothing then.
+    """
+    know(secrets)
+    close_file()
+    _set.json, _set.file, _set.notice = json, _opened(file) if file is not None else None, notice
+    set_level(level)
+
+
+def set_level(level: str) -> None:
+    """From now on; everything else stays as ``configure`` made it."""
+    # Tracebacks become text before the masking: what an error says may hold a secret too. They show no local variables.
+    last: list[structlog.typing.Processor] = [_escape_event, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+    if _set.json:
+        last = [lambda _logger, _method, event: to_json(event)]
+    if _set.notice is not None:
+        last = [_tell]
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            _mask_event,
+            _to_file,
+            *last,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+    handlers: list[logging.Handler] = [logging.NullHandler()]
+    if _set.notice is None:
+        handlers = [logging.StreamHandler(sys.stderr)]
+        handlers[0].setFormatter(_LineFormatter(logging.BASIC_FORMAT))
+    if _set.file is not None:
+        handlers.append(_set.file)
+    logging.getLogger().handlers[:] = []  # basicConfig would close the file
+    logging.basicConfig(level=max(LEVELS[level], logging.WARNING), handlers=handlers)
+
+
+def close_file() -> None:
+    """Nothing more is written to the file."""
+    if _set.file is not None:
+        logging.getLogger().removeHandler(_set.file)
+        _set.file.close()
+        _set.file = None
+
+
+def _opened(file: LogFile) -> _Lines:
+    try:
+        return _Lines(file)
+    except TimeoutError:  # of its lock
+        said = f"Another process writes the log file {file.path}."
+        raise ConfigInvalid(
+            said,
+            advice="Put {host} into PHONEDESK_LOG_FILE: each process has a name.",
+            key="log_file_busy",
+            file=file.path,
+        ) from None
+    except OSError as error:
+        said = f"The log file {file.path} cannot be written: {error.strerror}."
+        raise ConfigInvalid(
+            said,
+            advice="Set PHONEDESK_LOG_FILE, or make its folder and allow us to write.",
+            key="no_log_file",
+            why=error,
+        ) from None
+
+
+def uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """A ``sys.excepthook``: what ends the process is logged as anything else, without secrets."""
+    if issubclass(kind, KeyboardInterrupt):
+        sys.__excepthook__(kind, error, trace)
+        return
+    structlog.get_logger(__name__).critical("ended_by_error", exc_info=(kind, error, trace))

@@ -1,0 +1,123 @@
+"""The models of the settings: the one that drives the phone with those that stand in for it, and what they cost."""
+
+from __future__ import annotations
+
+from agent_core.errors import MODEL_NAMES, ModelNames
+from agent_core.model.base import Model, Usage
+from agent_core.model.client import ChatModel
+from agent_core.model.fallback import Fallbacks, Mind
+from agent_core.model.meter import Meter
+from agent_core.model.prices import Price, Prices
+from agent_core.model.profile import ModelProfile, profile_of_model
+from agent_core.model.prompt import tools_of
+from bot.app.settings.layers import Settings
+from bot.app.settings.sections import EndpointSettings, PriceSettings
+from knowledge.choosing import ModelChooser
+
+FALLBACKS = "PHONEDESK_MODEL__FALLBACKS"
+FALLBACK_NAMES = ModelNames(base_url=FALLBACKS, name=FALLBACKS, api_key=FALLBACKS)
+
+
+def build_model(settings: Settings, meter: Meter | None = None, names: ModelNames = MODEL_NAMES) -> Model:
+    """What a run asks. ``meter`` is told of each call; ``names``: where the first model's settings are written."""
+    wanted = settings.model
+    first, *others = endpoints(settings)
+    if not others:
+        return chat_model(first, settings, meter, names=names)
+    minds = [
+        Mind(chat_model(endpoint, settings, meter, alone=False, names=one), endpoint_profile(endpoint))
+        for endpoint, one in ((first, names), *((other, FALLBACK_NAMES) for other in others))
+    ]
+    return Fallbacks(minds, again_after=wanted.fallback_seconds, meter=meter)
+
+
+def endpoints(settings: Settings) -> tuple[EndpointSettings, ...]:
+    """In the order in which they are asked."""
+    return (settings.model, *settings.model.fallbacks)
+
+
+def chat_model(
+    endpoint: EndpointSettings,
+    settings: Settings,
+    meter: Meter | None = None,
+    *,
+    timeout: float | None = None,
+    alone: bool = True,
+    names: ModelNames = MODEL_NAMES,
+) -> ChatModel:
+    """The client of one endpoint. ``timeout``: instead of its own, where that is longer. Others as ``ChatModel``."""
+    profile = endpoint_profile(endpoint)
+    return ChatModel(
+        endpoint.base_url,
+        endpoint.name,
+        endpoint.api_key.get_secret_value(),
+        max_tokens=endpoint.max_tokens,
+        temperature=endpoint.temperature,
+        top_p=endpoint.top_p,
+        frequency_penalty=endpoint.frequency_penalty,
+        extra_body=endpoint.extra_body,
+        timeout=min(endpoint.timeout_seconds, timeout or endpoint.timeout_seconds),
+        dialect=profile.dialect,
+        vision=profile.vision,
+        tools=tools_of(profile, settings.lang),
+        alone=alone,
+        meter=meter,
+        proxy=settings.model_proxy,
+        names=names,
+    )
+
+
+def endpoint_profile(endpoint: EndpointSettings) -> ModelProfile:
+    """How a model is asked: by its name, or as the settings say."""
+    profile = profile_of_model(endpoint.name, endpoint.profile)
+    own = {"dialect": endpoint.dialect or profile.dialect, "vision": endpoint.vision and profile.vision}
+    return profile.model_copy(update=own)
+
+
+def model_profile_of(settings: Settings) -> ModelProfile:
+    """Of the model that is asked first."""
+    return endpoint_profile(settings.model)
+
+
+def any_sees(settings: Settings) -> bool:
+    """Whether one of the models can be given a picture to read."""
+    return any(endpoint_profile(endpoint).vision for endpoint in endpoints(settings))
+
+
+def build_chooser(settings: Settings, meter: Meter | None = None) -> ModelChooser | None:
+    """The text model that chooses among records; None where there is none, and only a sure record is sent."""
+    chooser = settings.chooser
+    if not chooser.base_url.strip():
+        return None
+    return ModelChooser(
+        chooser.base_url,
+        chooser.name,
+        chooser.api_key.get_secret_value(),
+        timeout=chooser.timeout_seconds,
+        compose=chooser.compose,
+        max_records=chooser.max_records,
+        min_score=chooser.min_score,
+        meter=meter,
+        proxy=settings.model_proxy,
+    )
+
+
+def unpriced(settings: Settings) -> tuple[str, ...]:
+    """The models whose calls count nothing towards a limit by cost, since the settings name no price for them.
+
+    Empty where there is no such limit.
+    """
+    if not (settings.limits.day_cost or settings.limits.minute_cost or settings.run.max_cost):
+        return ()
+    prices = prices_of(settings.price)
+    others = (settings.chooser, settings.planner)
+    names = [*(one.name for one in endpoints(settings)), *(one.name for one in others if one.base_url.strip())]
+    return tuple(name for name in dict.fromkeys(names) if prices.of(name, Usage()) is None)
+
+
+def prices_of(price: PriceSettings) -> Prices:
+    """By model, as the settings say; empty where they name none."""
+    usual = price.tokens_in is not None or price.tokens_out is not None
+    default = Price(price.tokens_in or 0.0, price.tokens_out or 0.0, price.tokens_cached) if usual else None
+    own = {name: Price(one.tokens_in, one.tokens_out, one.tokens_cached) for name, one in price.models.items()}
+    return Prices(own, default, price.currency)

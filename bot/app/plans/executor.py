@@ -1,0 +1,416 @@
+"""The planner's executor: each call is a run of its own on a phone, with lease, gate, ledger, questions and recording.
+
+A call is done at once, not by the queue: it takes the phone or is told that it is busy. Once it waits for a person and
+has given the phone back, the queue goes on with it as with any run; the call waits for its end.
+
+Between two calls the phone is free. Where anybody else had it since the plan's last call there, the next one does
+nothing and says so: what the planner believes to be in front, a chat above all, is so no more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import string
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import structlog
+
+from agent_core.apps.profile import profile
+from agent_core.devices.adb.server import DeviceEntry
+from agent_core.devices.base import Battery
+from agent_core.errors import PhonedeskError
+from agent_core.loop.tasks import NO_RULES, TaskRules, check_task
+from agent_core.planner import CallResult, PhoneInfo
+from agent_core.planner.words import Lang, texts
+from agent_core.policies import PolicyName
+from agent_core.session import GateState, Session
+from agent_core.settings import gate_for
+from bot.app.core import Core
+from bot.desk.phonebook import PhoneBook
+from scheduler.runs.service import RunService
+from scheduler.runs.worker import Worker, leg_id
+from storage.engine import MISSED_SECONDS
+from storage.hosts import USABLE
+from storage.leases import Leases
+from storage.phones import Phones
+from storage.questions import OPEN, Questions
+from storage.runs import FAILED, PLAN_PART, STOPPED, SUCCEEDED, WAITING, NewRun, RunRow, Runs
+from storage.uncut import whole
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass
+class ReplyState:
+    """The knowledge gate of a plan, where what the person asked for is an answer to a customer.
+
+    ``task`` is what they wrote; ``phones``: the gate's state on each, as the last call there left it; ``done``: those
+    where an answer was given, or none was due.
+    """
+
+    task: str
+    phones: dict[str, GateState] = field(default_factory=dict)
+    done: set[str] = field(default_factory=set)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is due any more on any phone that was used."""
+        return bool(self.phones) and self.done >= self.phones.keys()
+
+    def data(self) -> dict[str, Any]:
+        gates = {serial: gate.model_dump() for serial, gate in self.phones.items()}
+        return {"task": self.task, "phones": gates, "done": sorted(self.done)}
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> ReplyState:
+        """For another message: what a call before it knew of the customer's questions may have changed since."""
+        anew = {"knowledge_done": False, "pending_question": ""}
+        gates = {str(serial): GateState.model_validate({**gate, **anew}) for serial, gate in data["phones"].items()}
+        return cls(str(data["task"]), gates, set(map(str, data.get("done", ()))))
+
+    @property
+    def app(self) -> str:
+        """The name of the app that customers are answered in, as a task writes it."""
+        key = next((gate.app for gate in self.phones.values()), gate_for(self.task, None).app)
+        return profile(key).name
+
+    def leave(self, serial: str, session: Session, *, succeeded: bool) -> None:
+        """What a call left behind. It can only succeed where the gate lets it finish."""
+        delivered = [*session.gate.delivered, *(reply.text for reply in session.replies)]
+        self.phones[serial] = session.gate.model_copy(update={"delivered": list(dict.fromkeys(delivered))})
+        (self.done.add if succeeded else self.done.discard)(serial)
+
+
+def reply_state(message: str, before: Mapping[str, Any] | None) -> ReplyState | None:
+    """Whether this plan answers a customer: the person's own message decides. One that goes on with a conversation in
+    which an answer is still due (``before``) goes on under its gate, and in one in which customers were answered the
+    app need not be named again.
+    """
+    if gate_for(message, None).enabled:
+        return ReplyState(message)
+    if before is None:
+        return None
+    state = ReplyState.of(before)
+    if not state.over:
+        return state
+    again = f"{state.app} {message}"
+    return ReplyState(again) if gate_for(again, None).enabled else None
+
+
+@dataclass(frozen=True)
+class PlanPlace:
+    """Whose plan it is, and where its questions are shown. ``serials``: the phones it may use, () for all."""
+
+    plan_id: str
+    lang: Lang
+    requested_by: str = ""
+    chat: Mapping[str, Any] | None = None
+    serials: Sequence[str] = ()
+
+
+@dataclass(eq=False)
+class _Call:
+    """``taken``: it has had the phone. ``meanwhile``: so had somebody else since the plan's last call there, and
+    nothing was done. ``left``: it is a run like any other from here on.
+    """
+
+    run_id: str = ""
+    stopped: bool = False
+    taken: bool = False
+    meanwhile: bool = False
+    left: bool = False
+    task: asyncio.Task[CallResult] | None = None
+
+
+class PlanExecutor:
+    """``agent_core.planner.Executor`` for one plan."""
+
+    def __init__(
+        self,
+        core: Core,
+        worker: Worker,
+        runs: RunService,
+        place: PlanPlace,
+        reply: ReplyState | None = None,
+        keep: Callable[[], Awaitable[None]] | None = None,
+        say: Callable[[str], Awaitable[None]] | None = None,
+    ) -> None:
+        """``keep`` stores ``reply`` each time it has changed. ``say`` tells who follows the plan what it waits for."""
+        self.reply = reply
+        self._keep = keep
+        self._say = say
+        self._core = core
+        self._worker = worker
+        self._service = runs
+        self._place = place
+        self._words = texts(place.lang)
+        self._runs = Runs(core.db)
+        self._calls: set[_Call] = set()
+        self._hands: dict[str, int] = {}  # by phone: the fencing number under which the plan had it last
+        self._turns: set[str] = set()  # phones on which a call of the plan is under way: its others wait for it
+        self._stopped = False
+
+    # The tools --------------------------------------------------------------------------------------------------------
+
+    async def list_devices(self) -> list[PhoneInfo]:
+        entries = await self._entries()
+        busy = await self._busy()
+        return [
+            PhoneInfo(entry.serial, self._model(entry), _status(entry, busy), _connection(entry)) for entry in entries
+        ]
+
+    async def chat(self, device_id: str, message: str) -> CallResult:
+        call = _Call()
+        call.task = asyncio.create_task(self._call(call, device_id, message), name="plan-call")
+        self._calls.add(call)
+        try:
+            return await asyncio.shield(call.task)
+        except asyncio.CancelledError:
+            if not call.left:
+                await whole(self._halt(call))
+            raise
+        finally:
+            self._calls.discard(call)
+
+    async def battery(self, device_id: str) -> Battery:
+        serial = await self._serial(device_id)
+        if serial is None:
+            return Battery()
+        device = await self._core.device(serial)
+        try:
+            return await device.battery()
+        finally:
+            await device.close()
+
+    async def stop(self) -> None:
+        """End every call, and begin none any more; their phones are free when this returns."""
+        self._stopped = True
+        await asyncio.gather(*(self._halt(call) for call in list(self._calls)))
+
+    async def leave(self) -> None:
+        """Begin no call any more, and end those under way, but for what waits for a person: that goes on by itself."""
+        self._stopped = True
+        await asyncio.gather(*(self._leave(call) for call in list(self._calls)))
+
+    # A call -----------------------------------------------------------------------------------------------------------
+
+    async def _halt(self, call: _Call) -> None:
+        call.stopped = True
+        if call.run_id:
+            await self._service.request_stop(call.run_id)
+        if call.task is not None:
+            await asyncio.wait([call.task])
+
+    async def _leave(self, call: _Call) -> None:
+        if call.run_id and await Questions(self._core.db).find(run_id=call.run_id, state=OPEN, limit=1):
+            call.left = True
+            self._core.db.signal("runs").notify()
+        else:
+            await self._halt(call)
+
+    async def _call(self, call: _Call, device_id: str, message: str) -> CallResult:
+        try:
+            message = check_task(message)
+            serial = await self._serial(device_id)
+            if serial is None:
+                return self._said("no_phone", phone=device_id)
+            if not await self._is_free(serial, call):
+                return self._said("stopped" if self._ended(call) else "busy", phone=device_id)
+            try:
+                return await self._run(call, serial, device_id, message)
+            finally:
+                self._turns.discard(serial)
+                self._core.db.signal("runs").notify()
+        except PhonedeskError as error:
+            return self._said("tool_failed", why=str(error))
+
+    async def _run(self, call: _Call, serial: str, device_id: str, message: str) -> CallResult:
+        """The call as a run: its row and its session first, then the leg, in this very moment."""
+        session, run_id = await self._begun(call, serial, message)
+        self._worker.takers[run_id] = partial(self._taken, call, serial)
+        try:
+            await self._first_leg(call)
+            row = await self._row(call)
+            if call.meanwhile or not (call.taken or row.final):
+                # Somebody was faster, or had the phone since the last call, or this one was stopped before.
+                status, why = (STOPPED, "stopped") if self._ended(call) else (FAILED, "busy")
+                told = self._said("meanwhile" if call.meanwhile else why, phone=device_id)
+                await self._runs.end_leg(run_id, 1, status=status, message=told.result)
+                return told
+            return await self._outcome(serial, await self._final(call, row), session)
+        finally:
+            self._worker.takers.pop(run_id, None)
+
+    async def _first_leg(self, call: _Call) -> None:
+        if self._ended(call):
+            return
+        try:
+            await self._worker.run_leg(leg_id(call.run_id, 1))
+        except Exception as error:  # noqa: BLE001 - the database is away: what was done is seen once it is back
+            log.warning("plan_part_not_stored", run_id=call.run_id, error=type(error).__name__)
+
+    def _taken(self, call: _Call, serial: str, fencing: int) -> bool:
+        """A leg of the call has the phone. Whether it may begin: a later one looks itself at what is in front."""
+        before, self._hands[serial] = self._hands.get(serial), fencing
+        if not call.taken:
+            call.taken = True
+            call.meanwhile = before is not None and fencing != before + 1
+        return not call.meanwhile
+
+    async def _begun(self, call: _Call, serial: str, message: str) -> tuple[Session, str]:
+        core, place = self._core, self._place
+        steps = core.settings.planner.executor_steps
+        settings = core.agent_settings(lang=place.lang, max_steps=steps)
+        new = NewRun(
+            message,
+            serial,
+            options={"kind": PLAN_PART, "lang": place.lang, "max_steps": steps},
+            requested_by=place.requested_by,
+            chat=place.chat,
+            parent_id=place.plan_id,
+            begun=True,
+        )
+        run_id = await self._runs.create(new)
+        if run_id is None:
+            raise RuntimeError("The run was not stored.")
+        call.run_id = run_id
+        # What the person wrote decides which policy holds, whatever the planner makes of it.
+        careful = TaskRules(PolicyName.CAREFUL.value)
+        session = await core.session(message, serial, settings, run_id=run_id, rules=careful)
+        if self.reply is not None:
+            session.policy = PolicyName.REPLY.value
+            session.gate = self.reply.phones.get(serial) or (
+                await core.session(self.reply.task, serial, settings, run_id=run_id, rules=NO_RULES)
+            ).gate.model_copy(deep=True)
+        await self._runs.save_session(run_id, session.model_dump_json())
+        return session, run_id
+
+    async def _final(self, call: _Call, row: RunRow) -> RunRow:
+        """The run once it is over, or left to itself. While it waits for a person it has no phone, and the queue goes
+        on with it.
+        """
+        told = ""
+        while not row.final and not call.left:
+            waiter = self._core.db.signal("runs").waiter()
+            row = await self._row(call)
+            if not row.final and not call.left:
+                told = await self._tell_of_question(row, told)
+                await waiter.wait(MISSED_SECONDS)
+        return row
+
+    async def _tell_of_question(self, row: RunRow, told: str) -> str:
+        """Tell what the run waits for, each question once; the id of the newest that was told."""
+        if self._say is None or row.status != WAITING:
+            return told
+        try:
+            asked = await Questions(self._core.db).find(run_id=row.id, state=OPEN, limit=1)
+        except Exception as error:  # noqa: BLE001 - the database is away: it is told a moment later
+            log.warning("plan_part_not_seen", run_id=row.id, error=type(error).__name__)
+            return told
+        if asked and asked[0].id != told:
+            told = asked[0].id
+            await self._say(self._fill("waits", text=str(asked[0].payload.get("text", "")), id=told))
+        return told
+
+    async def _row(self, call: _Call) -> RunRow:
+        """The run as it is stored. It is not given up because the database is away for a moment."""
+        while True:
+            waiter = self._core.db.signal("runs").waiter()
+            try:
+                row = await self._runs.get(call.run_id)
+            except Exception as error:
+                if self._ended(call) or call.left:
+                    raise
+                log.warning("plan_part_not_seen", run_id=call.run_id, error=type(error).__name__)
+                await waiter.wait(MISSED_SECONDS)
+                continue
+            if row is None:
+                raise RuntimeError("The run is gone.")
+            return row
+
+    async def _outcome(self, serial: str, row: RunRow, session: Session) -> CallResult:
+        if row.session is not None:
+            session = Session.model_validate_json(row.session)
+        succeeded = row.status == SUCCEEDED
+        if self.reply is not None:
+            self.reply.leave(serial, session, succeeded=succeeded)
+            await self._kept()
+        sent = [self._fill("sent", contact=reply.contact, text=reply.text) for reply in session.replies]
+        last = row.message or session.message or ("" if row.status != STOPPED else self._words.stopped)
+        return CallResult("\n".join(filter(None, (*sent, last))), steps=len(session.steps), success=succeeded)
+
+    async def _kept(self) -> None:
+        if self._keep is None:
+            return
+        try:
+            await self._keep()
+        except Exception as error:  # noqa: BLE001 - what was done on the phone is to be told in any case
+            log.warning("plan_gate_not_stored", plan_id=self._place.plan_id, error=type(error).__name__)
+
+    # Phones -----------------------------------------------------------------------------------------------------------
+
+    async def _entries(self) -> list[DeviceEntry]:
+        allowed = self._place.serials
+        return [entry for entry in await self._core.phones() if not allowed or entry.serial in allowed]
+
+    async def _serial(self, device_id: str) -> str | None:
+        """The phone that is meant, by its id or by what people call it; None where it may not be used, or is not."""
+        entries = await self._entries()
+        models = {**await Phones(self._core.db).models(), **{entry.serial: entry.model for entry in entries}}
+        serial = PhoneBook(self._core.settings.device.names, models).serial(device_id)
+        return serial if any(entry.serial == serial for entry in entries) else None
+
+    async def _busy(self) -> set[str]:
+        """The phones that somebody has."""
+        leases = Leases(self._core.db, seconds=self._core.settings.queue.lost_after_seconds)
+        return {lease.serial for lease in await leases.held()}
+
+    async def _is_free(self, serial: str, call: _Call) -> bool:
+        """Whether nobody has the phone, now or within the time that the settings say; the turn is the call's then.
+        Another call of this plan is waited for as long as it takes.
+        """
+        db, loop = self._core.db, asyncio.get_running_loop()
+        patience = self._core.settings.planner.busy_wait_seconds
+        until = loop.time() + patience
+        while not self._ended(call):
+            waiter = db.signal("runs").waiter()
+            busy = await self._busy()
+            left = MISSED_SECONDS
+            if serial in self._turns:
+                until = loop.time() + patience
+            elif serial not in busy:
+                self._turns.add(serial)
+                return True
+            elif (left := until - loop.time()) <= 0:
+                return False
+            await waiter.wait(min(left, MISSED_SECONDS))
+        return False
+
+    def _ended(self, call: _Call) -> bool:
+        return self._stopped or call.stopped
+
+    def _model(self, entry: DeviceEntry) -> str:
+        model = entry.model.replace("_", " ")
+        name = self._core.settings.device.names.get(entry.serial, "")
+        return f"{name} ({model})" if name and model else name or model
+
+    # Words ------------------------------------------------------------------------------------------------------------
+
+    def _fill(self, key: str, **values: str) -> str:
+        return string.Template(getattr(self._words, key)).substitute(values)
+
+    def _said(self, key: str, **values: str) -> CallResult:
+        return CallResult(self._fill(key, **values))
+
+
+def _status(entry: DeviceEntry, busy: set[str]) -> str:
+    if entry.state != USABLE:
+        return entry.state
+    return "busy" if entry.serial in busy else "free"
+
+
+def _connection(entry: DeviceEntry) -> str:
+    return "network" if entry.connection == "tcp" else "usb"

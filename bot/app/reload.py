@@ -1,0 +1,200 @@
+"""Taking over settings that are changed while a process runs. What a leg at work has, it keeps.
+
+The files are looked at now and then; SIGHUP asks for it at once. What is wrong is told once, and the old settings hold.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack, suppress
+from hashlib import blake2b
+from pathlib import Path
+
+import structlog
+
+from agent_core.errors import ConfigInvalid, PhonedeskError
+from agent_core.ports import KnowledgeBase
+from bot.app import logs
+from bot.app.client_rotation import Close
+from bot.app.core import Core, build_reader
+from bot.app.knowledge import build_knowledge
+from bot.app.models import build_chooser, build_model
+from bot.app.settings.files import ENV_FILE, config_file
+from bot.app.settings.layers import Settings
+from bot.app.settings.live import change
+from knowledge.chain import ChainKnowledge
+from scheduler.jobs.alerts import Probe
+from scheduler.jobs.periodic import Periodic
+from storage.engine import Signal
+from storage.people import Audit
+
+LOOK_SECONDS = 1.0  # what is being written is taken a look later
+
+log = structlog.get_logger(__name__)
+
+Read = Callable[[], Settings]
+Mark = tuple[tuple[int, int, int], ...]
+
+
+class Reloader:
+    """``start`` until ``stop``. ``read`` gives the settings as they are written now, with the command line's on top.
+
+    ``problem``: why the newest ones are not taken, "" where they are.
+    """
+
+    def __init__(self, core: Core, read: Read, *, look_seconds: float = LOOK_SECONDS) -> None:
+        self._core = core
+        self._read = read
+        self._asked = False
+        self._hurry = Signal()
+        self._loop = Periodic("settings-watch", self._turn, look_seconds, waiter=self._hurry.waiter)
+        self._mark = self._seen = _mark()
+        self._content = _content()
+        self._refused = b""  # what was told already
+        self._file = config_file().is_file()
+        self._waiting: tuple[str, ...] = ()
+        self._hears = False
+        self.problem = ""
+
+    async def start(self) -> None:
+        self._asked = True  # they may have been changed since they were read
+        await self._loop.start()
+        if not sys.stderr.isatty():  # noqa: TID251 - looked at; in a terminal the signal means that it was closed
+            # Windows has no SIGHUP.
+            with suppress(AttributeError, NotImplementedError, RuntimeError, ValueError):
+                asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._ask)
+                self._hears = True
+
+    async def stop(self) -> None:
+        if self._hears:
+            asyncio.get_running_loop().remove_signal_handler(signal.SIGHUP)
+            self._hears = False
+        await self._loop.stop()
+
+    @property
+    def probe(self) -> Probe:
+        """For the alerts: what is wrong for a while is told."""
+
+        async def ask(_: bool) -> str:
+            return self.problem
+
+        return Probe(ask, "settings.")
+
+    async def look(self, *, asked: bool = False) -> None:
+        """Take over what has changed since the last look but one; ``asked``: read the files in any case."""
+        seen, self._seen = self._seen, _mark()
+        if not asked and (self._seen == self._mark or self._seen != seen):
+            return  # nothing is new, or it is still being written
+        self._mark = self._seen
+        content, self._content = self._content, _content()
+        if asked or self._content != content:
+            await self._take_over()
+
+    def _ask(self) -> None:
+        self._asked = True
+        self._hurry.notify()
+
+    async def _turn(self) -> None:
+        asked, self._asked = self._asked, False
+        await self.look(asked=asked)
+
+    async def _take_over(self) -> None:
+        core = self._core
+        try:
+            self._still_there()
+            new = self._read()
+            logs.know(new.secrets())
+            found = change(core.settings, new)
+            if found.live:
+                await renew(core, found.settings)
+        except PhonedeskError as error:
+            if self.problem != error.message or self._refused != self._content:
+                log.error("settings_refused", kind=error.kind, error=str(error))
+            self.problem, self._refused = error.message, self._content
+            return
+        if self.problem:
+            log.info("settings_usable_again")
+        self.problem = ""
+        if found.live:
+            log.info("settings_taken_over", names=found.live)
+            await Audit(core.db).write("", "settings", "settings", {"changed": list(found.live)}, allowed=True)
+        if found.waiting and found.waiting != self._waiting:
+            log.warning("settings_need_restart", names=found.waiting)
+        self._waiting = found.waiting
+
+    def _still_there(self) -> None:
+        """ConfigInvalid where the file was there and is not: it is being put in place anew, or was lost."""
+        file = config_file()
+        self._file = self._file or file.is_file()
+        if self._file and not file.is_file():
+            raise ConfigInvalid(
+                f"{file} is not there any more; its settings are kept.",
+                advice="Put it back. To work without it, restart.",
+                key="file_vanished",
+                file=file,
+            )
+
+
+async def renew(core: Core, settings: Settings) -> None:
+    """Have legs that begin from now on work with ``settings``. ConfigError where something cannot be built by them;
+    then nothing has changed.
+    """
+    old = core.settings
+    model, knowledge, chooser = core.model, core.knowledge, core.chooser
+    reader = core.reader
+    replaced: list[Close] = []
+    async with AsyncExitStack() as built:  # is closed where something after it cannot be built
+        if settings.knowledge != old.knowledge:
+            knowledge = await build_knowledge(settings, core.store)
+            for close in _closes(core, knowledge):
+                built.push_async_callback(close)
+            replaced += _closes(core, core.knowledge)
+        if settings.model != old.model:
+            model = build_model(settings, core.meter)
+            built.push_async_callback(model.close)
+            replaced.append(core.model.close)
+        if settings.chooser != old.chooser or settings.model_proxy != old.model_proxy:
+            chooser = build_chooser(settings, core.meter)
+            if chooser is not None:
+                built.push_async_callback(chooser.close)
+            replaced += [core.chooser.close] if core.chooser is not None else []
+        if model is not core.model or settings.observe != old.observe:
+            reader = build_reader(settings, model)
+        built.pop_all()
+    core.settings, core.model, core.knowledge, core.chooser = settings, model, knowledge, chooser
+    core.reader = reader
+    if settings.log_level != old.log_level:
+        logs.set_level(settings.log_level)
+    for follow in core.followers:
+        follow(settings)
+    await core.turnover.replaced(replaced)
+
+
+def _closes(core: Core, base: KnowledgeBase) -> Sequence[Close]:
+    """Of the knowledge base; the store of the shop's own entries stays, others have it too."""
+    parts = base.providers if isinstance(base, ChainKnowledge) else (base,)
+    return [part.close for part in parts if part is not core.store]
+
+
+def _mark() -> Mark:
+    return tuple(_mark_of(file) for file in (Path(ENV_FILE), config_file()))
+
+
+def _mark_of(file: Path) -> tuple[int, int, int]:
+    try:
+        seen = file.stat()
+    except OSError:
+        return (0, 0, 0)
+    return (seen.st_mtime_ns, seen.st_size, seen.st_ino)
+
+
+def _content() -> bytes:
+    digest = blake2b()
+    for file in (Path(ENV_FILE), config_file()):
+        with suppress(OSError):
+            digest.update(file.read_bytes())
+        digest.update(b"\0")
+    return digest.digest()

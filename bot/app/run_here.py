@@ -1,0 +1,105 @@
+"""A run in this process, with the phone's lease in hand: ``phonedesk run`` and the plain demo."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import structlog
+
+from agent_core.devices.adb.device import AdbDevice
+from agent_core.errors import InputRejected
+from agent_core.loop.device_actions import installed
+from agent_core.loop.tasks import NO_RULES, TaskRules, check_rules, check_task
+from agent_core.policies import PolicyName
+from agent_core.ports import Human, RunStore
+from agent_core.session import Session, Status
+from agent_core.settings import AgentSettings
+from bot.app.core import Core
+from bot.app.shutdown import on_signals
+from scheduler.runs.executor import attempt
+from scheduler.runs.lease import lease_of
+from scheduler.runs.outcome import outcome_of, said, store_outcome
+from scheduler.runs.stop import Reason, StopRequests, StopSignal
+from scheduler.sweeps.order import read_task
+from storage.runs import NewRun, Runs
+
+log = structlog.get_logger(__name__)
+
+
+async def run_here(
+    core: Core,
+    task: str,
+    *,
+    serial: str = "",
+    human: Human,
+    store: RunStore,
+    lang: str | None = None,
+    max_steps: int | None = None,
+    rules: TaskRules = NO_RULES,
+    dry_run: bool = False,
+    run_id: str | None = None,
+) -> Session:
+    """Do a task now, as a run like any other: a row, a lease, events.
+
+    Ctrl-C stops it, and so does a stop in its row; never in the midst of Send. ``run_id``: its row is there, begun.
+    """
+    task = check_task(task)
+    check_rules(task, rules)
+    if rules.policy in ("", PolicyName.REPLY) and read_task(task) is not None:
+        raise InputRejected(
+            "Several contacts are answered by a sweep.", advice="Use: phonedesk sweep.", key="reply_several"
+        )
+    await core.may_ask(lang)
+    device = await core.device(serial)
+    try:
+        await _check_installed(device, rules)
+        settings = core.agent_settings(lang=lang, max_steps=max_steps)
+        runs = Runs(core.db)
+        options = {"lang": settings.lang, **rules.data()}
+        run_id = run_id or await runs.create(
+            NewRun(task, device.serial, options=options, requested_by="terminal", begun=True)
+        )
+        if run_id is None:
+            raise RuntimeError("The run was not stored.")
+        session = await core.session(task, device.serial, settings, run_id=run_id, rules=rules, dry_run=dry_run)
+        await _work(core, device, session, settings, human, store)
+        return session
+    finally:
+        await device.close()
+
+
+async def _work(
+    core: Core, device: AdbDevice, session: Session, settings: AgentSettings, human: Human, store: RunStore
+) -> None:
+    """Do the run, and store how it ended."""
+    runs, run_id = Runs(core.db), session.run_id
+    try:
+        async with lease_of(core.db, device.serial, owner=f"terminal-{os.getpid()}", why=run_id) as lease:
+            with stopped_by_interrupt(lease.stop):
+                async with StopRequests(core.db).heard(run_id, lease.stop):
+                    agent = core.agent(device, settings, human=human, lease=lease, store=store, leg=1, run_id=run_id)
+                    await attempt(agent, session, lease.stop)
+            # While the phone is still ours: a server beside us must not take the run for a dead one.
+            await store_outcome(runs, run_id, 1, outcome_of(session))
+    except BaseException as error:
+        session.end(Status.FAILED, said(error, session.lang))
+        await store_outcome(runs, run_id, 1, outcome_of(session))
+        raise
+
+
+async def _check_installed(device: AdbDevice, rules: TaskRules) -> None:
+    """InputRejected for a task that may use an app alone which the phone has not."""
+    for app in rules.apps:
+        if await installed(device, app):
+            continue
+        said = f"{app} is not installed on the phone."
+        raise InputRejected(said, advice="Install it, or name another.", key="app_not_here", name=app)
+
+
+@contextmanager
+def stopped_by_interrupt(stop: StopSignal) -> Iterator[None]:
+    """Ctrl-C and SIGTERM ask for a stop, which waits while something must not be cut in two."""
+    with on_signals(lambda: stop.request(Reason.STOP)):
+        yield

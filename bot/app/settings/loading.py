@@ -1,0 +1,205 @@
+"""Reading the settings, and saying what is wrong with one, where it was written, under its name there."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dotenv import dotenv_values
+from pydantic import ValidationError
+from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource, SettingsError
+
+from agent_core.errors import ConfigInvalid
+from bot.app.settings.files import CONFIG_NAME, ENV_FILE, PREFIX, config_file, unread_lines, written
+from bot.app.settings.layers import Settings
+from bot.app.settings.names import Path, environment_name, names, nearest
+from bot.app.settings.own import own_problems
+from bot.app.settings.problem import Problem
+from bot.app.settings.sources import ALIAS_PREFIX, ALIAS_SECONDS, no_seconds
+
+UNKNOWN = "extra_forbidden"  # what pydantic calls a name that there is not
+OF_COMMANDS = {f"{PREFIX}EVAL_MODEL_KEY"}  # options of commands that are not settings
+
+
+class SettingsWrong(ConfigInvalid):
+    """``problems``: each by itself, to be told in the user's language. ``refused``: nothing was changed. ``given``:
+    what came from the command line.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        problems: Sequence[Problem] = (),
+        *,
+        advice: str = "",
+        refused: bool = False,
+        given: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message, advice=advice)
+        self.given = given
+        self.problems = tuple(problems)
+        self.refused = refused
+
+
+def load(**overrides: Any) -> Settings:
+    """The settings; ``overrides`` come from the command line. ConfigInvalid names each wrong one and why."""
+    settings, problems = attempt(**overrides)
+    if settings is not None:
+        return settings
+    if not problems[0].path and not problems[0].place:
+        raise ConfigInvalid(problems[0].message, advice=problems[0].advice)
+    raise SettingsWrong(
+        "Settings are not usable. " + "; ".join(map(_line, problems)) + ".",
+        problems,
+        advice=f"Change them in the environment, in {ENV_FILE} or in {config_file()}.",
+        given=overrides,
+    )
+
+
+def attempt(**overrides: Any) -> tuple[Settings | None, list[Problem]]:
+    """The settings, or everything that is wrong with them."""
+    try:
+        settings = Settings(**{name: value for name, value in overrides.items() if value is not None})
+        problems = [*_unknown_in_file(), *own_problems(settings)]
+        return (None if problems else settings), problems
+    except ValidationError as error:
+        return None, [*_unknown_in_file(), *problems_of(error)]
+    except SettingsError as error:  # a value of the environment that is to be JSON; its message holds no value
+        if problems := [*no_json(), *_unknown_in_file()]:
+            return None, problems
+        advice = "Set single values, such as PHONEDESK_MODEL__NAME; a table is written as JSON."
+        return None, [Problem((), "environment", f"The environment is not usable: {error}.", advice)]
+    except ConfigInvalid as error:  # of a file
+        return None, [Problem((), "file", error.message, error.advice)]
+
+
+def problems_of(error: ValidationError) -> list[Problem]:
+    return [
+        Problem(
+            tuple(map(str, wrong["loc"])),
+            wrong["type"],
+            wrong["msg"].removeprefix("Value error, "),
+            values={name: _said(value) for name, value in wrong.get("ctx", {}).items()},
+        )
+        for wrong in error.errors(include_input=False, include_url=False)
+    ]
+
+
+def _said(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _unknown_in_file() -> Iterator[Problem]:
+    """The names at the top of the file that are no settings; those inside a section are the section's to refuse."""
+    file = config_file()
+    try:
+        given = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    except (OSError, ValueError):
+        return  # told as that
+    for name in sorted(given.keys() - Settings.model_fields.keys()):
+        yield Problem((name,), UNKNOWN, "there is no such setting")
+
+
+def no_json() -> Iterator[Problem]:
+    """The variables, of the environment and of ``.env``, that are to be JSON and are none."""
+    broken = {**unparsed(source_of(DotEnvSettingsSource)), **unparsed(source_of(EnvSettingsSource))}
+    for name, why in broken.items():
+        path = tuple(name.removeprefix(PREFIX.lower()).split("__"))
+        yield Problem(path, "json_invalid", f"it is no JSON: {why}", values={"error": why})
+
+
+def source_of(kind: type[EnvSettingsSource]) -> EnvSettingsSource:
+    """The environment, or ``.env``, read by itself."""
+    config = Settings.model_config
+    more = {"env_file": ENV_FILE} if kind is DotEnvSettingsSource else {}
+    made: Callable[..., EnvSettingsSource] = kind
+    return made(
+        Settings,
+        env_prefix=config["env_prefix"],
+        env_nested_delimiter=config["env_nested_delimiter"],
+        env_ignore_empty=True,
+        **more,
+    )
+
+
+def unparsed(source: EnvSettingsSource) -> dict[str, str]:
+    """Why, by the name in small letters, each variable by itself cannot be read."""
+    broken, every = {}, source.env_vars
+    for name, value in every.items():
+        if name.startswith(PREFIX.lower()):
+            source.env_vars = {name: value}
+            try:
+                source()
+            except SettingsError as error:
+                broken[name] = str(error.__cause__)  # where the JSON ends; no value
+    source.env_vars = every
+    return broken
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """What is meant for us and counts for nothing. ``name`` is as it was written, with its line where it has none.
+
+    ``kind``: unknown (``meant`` may be the right name), seconds (no number of them), line (it cannot be read).
+    """
+
+    name: str
+    kind: Literal["unknown", "seconds", "line"]
+    meant: str = ""
+
+
+def passed_over() -> list[PassedOver]:
+    """Of the environment and of ``.env``."""
+    found = [PassedOver(name, "unknown", meant) for name, meant in unknown_names().items()]
+    if no_seconds({**written(), **os.environ}):
+        found.append(PassedOver(ALIAS_SECONDS, "seconds"))
+    return [*found, *(PassedOver(f"{ENV_FILE}:{line}", "line") for line in unread_lines())]
+
+
+def unknown_names() -> dict[str, str]:
+    """Names of the environment and of ``.env`` that are meant for us and set nothing: each with the setting that may be
+    meant, "" where none is near. A wrong name inside a section is not among them, ``load`` refuses it.
+    """
+    every = tuple(name.environment for name in names())
+    known = {*every, CONFIG_NAME, *OF_COMMANDS}
+    sections = {name.split("__")[0] for name in every if "__" in name}
+    in_file = dotenv_values(ENV_FILE)
+    given = {name.upper() for name in (*os.environ, *in_file) if name.upper().startswith(PREFIX)}
+    wrong = {name: nearest(name, every) for name in sorted(given - known) if name.split("__")[0] not in sections}
+    # ``.env`` is mostly ours alone, and no other program has names of this form.
+    bare = {name: PREFIX + name.upper() for name in sorted(in_file) if "__" in name}
+    return wrong | {name: meant for name, meant in bare.items() if meant in every}
+
+
+def variables_set() -> list[str]:
+    """Return the names in the environment that settings are read from. ``passed_over`` tells of those that are not."""
+    unknown = unknown_names()
+    given = [name for name, value in os.environ.items() if value and name.upper().startswith((PREFIX, ALIAS_PREFIX))]
+    return sorted(name for name in given if name.upper() not in {*unknown, *OF_COMMANDS})
+
+
+def _line(problem: Problem) -> str:
+    """What is wrong with one setting. A name that does not exist is given as it was written, where it was written; one
+    that does, under its name in the environment and in the file.
+    """
+    name, key = environment_name(problem.path), ".".join(problem.path)
+    if problem.place:
+        return f"{problem.place}: {f'{key}: ' if key else ''}{problem.message}"
+    if problem.kind != UNKNOWN:
+        return f"{name} ({key} in {config_file()}): {problem.message}"
+    in_environment = name in {given.upper() for given in (*os.environ, *written())}
+    where = f"{key} (in {config_file()})" if _in_file(problem.path) and not in_environment else name
+    return f"{where}: there is no such setting"
+
+
+def _in_file(parts: Path) -> bool:
+    file = config_file()
+    found: object = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    for part in parts:
+        if not isinstance(found, dict) or part not in found:
+            return False
+        found = found[part]
+    return True

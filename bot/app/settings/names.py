@@ -1,0 +1,124 @@
+"""The names of the settings: ``model.name`` in the file, ``PHONEDESK_MODEL__NAME`` in the environment."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, get_args
+
+from pydantic import BaseModel, SecretStr
+from pydantic.fields import FieldInfo
+
+from agent_core.errors import ConfigInvalid
+from bot.app.settings.files import PREFIX
+from bot.app.settings.layers import Settings
+from bot.app.settings.sources import ALIAS_PREFIX, ALIASES
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Name:
+    """One setting. ``field`` is pydantic's, with its type and its default."""
+
+    path: Path
+    field: FieldInfo
+
+    @property
+    def key(self) -> str:
+        """As in the file: ``model.name``."""
+        return ".".join(self.path)
+
+    @property
+    def environment(self) -> str:
+        return environment_name(self.path)
+
+    @property
+    def default(self) -> Any:
+        return self.field.get_default(call_default_factory=True)
+
+    @property
+    def is_table(self) -> bool:
+        """Its value is a table whose keys are no settings: ``device.names``."""
+        return isinstance(self.default, dict)
+
+    @property
+    def is_secret(self) -> bool:
+        """It is a secret, or holds some, as headers do."""
+        return _holds_secret(self.field.annotation)
+
+
+def _holds_secret(annotation: Any) -> bool:
+    if annotation is SecretStr:
+        return True
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return any(_holds_secret(info.annotation) for info in annotation.model_fields.values())
+    return any(map(_holds_secret, get_args(annotation)))
+
+
+def environment_name(path: Iterable[str]) -> str:
+    return PREFIX + "__".join(part.upper() for part in path)
+
+
+@cache
+def names() -> tuple[Name, ...]:
+    """Every setting, in the order of the sections."""
+    return tuple(_names(Settings, ()))
+
+
+def _names(model: type[BaseModel], path: Path) -> Iterator[Name]:
+    for name, info in model.model_fields.items():
+        if isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel):
+            yield from _names(info.annotation, (*path, name))
+        else:
+            yield Name((*path, name), info)
+
+
+def find(written: str) -> tuple[Name, str]:
+    """The setting that is called so in the file or in the environment, and the key inside it, where its value is a
+    table (``device.names.S1``), else "". ConfigInvalid for any other name, with what may be meant.
+    """
+    key = _as_key(written)
+    for name in names():
+        if name.key == key.lower():
+            return name, ""
+        if name.is_table and key.lower().startswith(name.key + "."):
+            return name, key[len(name.key) + 1 :]
+    near = nearest(written, [name.environment for name in names()])
+    meant = next((name.key for name in names() if name.environment == near), "")
+    raise ConfigInvalid(
+        f"There is no setting {written}.",
+        advice=f"Did you mean {meant}?" if meant else "See `phonedesk config show` for all of them.",
+        key="no_setting_meant" if meant else "no_setting",
+        name=written,
+        meant=meant,
+    )
+
+
+def _as_key(written: str) -> str:
+    if written.upper().startswith(ALIAS_PREFIX):
+        theirs = written.upper().removeprefix(ALIAS_PREFIX)
+        return f"knowledge.{ALIASES.get(theirs, theirs.lower())}"
+    if written.upper().startswith(PREFIX):
+        return ".".join(written[len(PREFIX) :].split("__"))
+    return written.strip().replace("__", ".")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """By the letters behind the prefix: what is most often wrong is the number of underscores. "": none is near."""
+    by_letters = {_letters(one): one for one in known}
+    near = difflib.get_close_matches(_letters(name), by_letters, n=1, cutoff=0.5)
+    return by_letters[near[0]] if near else ""
+
+
+def _letters(name: str) -> str:
+    return name.upper().removeprefix(PREFIX).replace("_", "").replace(".", "")
+
+
+def value_of(settings: BaseModel, path: Path) -> Any:
+    found: Any = settings
+    for part in path:
+        found = getattr(found, part)
+    return found

@@ -1,0 +1,214 @@
+"""Where each value comes from: the layers one by one, and what may be shown of a value."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, SecretStr
+from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, SettingsError
+
+from bot.app.logs import mask
+from bot.app.settings.files import config_file, written
+from bot.app.settings.free import is_secret
+from bot.app.settings.layers import Settings
+from bot.app.settings.loading import source_of, unparsed
+from bot.app.settings.names import Name, Path, environment_name, names, value_of
+from bot.app.settings.sources import ALIAS_PREFIX, ALIASES, aliases, lines_of_file
+
+Layer = Literal["command_line", "environment", "env_file", "file", "default"]
+OPTIONS = {"model.base_url": "--endpoint", "model.name": "--model"}
+DOTS = "••••"
+SHOWS_END = 16  # letters: of a secret that has as many, the last two are shown
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """``where``: the option and its value; the name in the environment or in ``.env``; ``FILE:LINE`` of the TOML file;
+    else "".
+    """
+
+    layer: Layer
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A setting as it may be shown. ``places``: each that names it, the one that wins first."""
+
+    name: Name
+    value: Any
+    places: tuple[Place, ...]
+    changed: bool  # it is not as it is by default
+    wrong: bool = False  # ``value`` is what was written, and cannot be used
+
+
+def survey(settings: Settings, overrides: Mapping[str, Any] | None = None) -> list[Shown]:
+    """Every setting with its value and its places."""
+    places = Places(overrides)
+    return [_shown(name, settings, places) for name in names()]
+
+
+def _shown(name: Name, settings: Settings, places: Places) -> Shown:
+    value = value_of(settings, name.path)
+    changed = value != name.default
+    # What stands in the documentation is no secret.
+    plain = plain_of(value) if changed else _revealed(name.default)
+    found = places.of(name.path)
+    return Shown(name, plain, found or (Place("default"),), changed)
+
+
+def plain_of(value: Any) -> Any:
+    """``value`` as plain data without secrets: those that are known by their type, and those that look like some."""
+    if isinstance(value, SecretStr):
+        return masked(value.get_secret_value())
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, BaseModel):
+        return {key: plain_of(item) for key, item in value}
+    if isinstance(value, Mapping):
+        return {str(key): masked(item) if is_secret(key, item) else plain_of(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain_of(item) for item in value]
+    return mask(str(value))
+
+
+def _revealed(default: Any) -> Any:
+    return default.get_secret_value() if isinstance(default, SecretStr) else plain_of(default)
+
+
+def masked(secret: str) -> str:
+    """Dots; of a long one the last two letters, by which one tells two keys apart. "" stays."""
+    return "" if not secret else DOTS + (secret[-2:] if len(secret) >= SHOWS_END else "")
+
+
+class Places:
+    """What each layer says by itself, read once."""
+
+    def __init__(self, overrides: Mapping[str, Any] | None = None) -> None:
+        env_file, environment = written(), dict(os.environ)
+        given = {key: value for key, value in (overrides or {}).items() if value is not None}
+        self._layers: list[tuple[Layer, Mapping[str, Any], Callable[[Path], str]]] = [
+            ("command_line", given, _option_in(given)),
+            ("environment", _read(EnvSettingsSource), _named_in(environment)),
+            ("env_file", _read(DotEnvSettingsSource), _named_in(env_file)),
+            ("environment", _of_aliases(environment), _alias_in(environment)),
+            ("env_file", _of_aliases(env_file), _alias_in(env_file)),
+            ("file", *_file()),
+        ]
+
+    def merged(self) -> dict[str, Any]:
+        """What all of them say together, not checked."""
+        found: dict[str, Any] = {}
+        for _, data, _ in reversed(self._layers):
+            _merge(found, data)
+        return found
+
+    def of(self, path: Path) -> tuple[Place, ...]:
+        return tuple(Place(layer, where(path)) for layer, data, where in self._layers if _has(data, path))
+
+    def named(self, path: Path) -> tuple[Place, ...]:
+        """As ``of``; of what cannot be read, the variable that holds it."""
+        if found := self.of(path):
+            return found
+        name = environment_name(path)
+        given: tuple[tuple[Layer, Mapping[str, str]], ...] = (("environment", os.environ), ("env_file", written()))
+        return tuple(Place(layer, name) for layer, values in given if name in map(str.upper, values))[:1]
+
+
+def _read(source: type[EnvSettingsSource]) -> Mapping[str, Any]:
+    read = source_of(source)
+    try:
+        return read()
+    except SettingsError:  # what is no JSON hides nothing else
+        broken = unparsed(read)
+        read.env_vars = {name: value for name, value in read.env_vars.items() if name not in broken}
+        return read()
+
+
+def _merge(into: dict[str, Any], data: Mapping[str, Any]) -> None:
+    for key, value in data.items():
+        inside = into.get(key)
+        if isinstance(value, Mapping):
+            into[key] = dict(inside) if isinstance(inside, Mapping) else {}
+            _merge(into[key], value)
+        else:
+            into[key] = value
+
+
+def _has(data: object, path: Path) -> bool:
+    for part in path:
+        if isinstance(data, BaseModel | BaseSettings):
+            data = dict(data)
+        if not isinstance(data, Mapping) or part not in data:
+            return False
+        data = data[part]
+    return True
+
+
+def _of_aliases(given: Mapping[str, str]) -> Mapping[str, Any]:
+    found = aliases(given)
+    return {"knowledge": found} if found else {}
+
+
+def _nowhere(_: Path) -> str:
+    return ""
+
+
+def _option_in(given: Mapping[str, Any]) -> Callable[[Path], str]:
+    """The option that gives a setting, with the value as it was typed: its own name, unless it has another there."""
+
+    def where(path: Path) -> str:
+        value: Any = given
+        for part in path:
+            value = value.get(part) if isinstance(value, Mapping) else None
+        option = OPTIONS.get(".".join(path), f"--{path[-1].replace('_', '-')}")
+        return option if value is None else f"{option} {mask(str(value))}"
+
+    return where
+
+
+def _named_in(given: Mapping[str, str]) -> Callable[[Path], str]:
+    """The name that is there: the setting's own, one of a key inside it, or that of the section, as JSON."""
+    by_upper = {name.upper(): name for name, value in given.items() if value}
+
+    def where(path: Path) -> str:
+        own = environment_name(path)
+        inside = (name for name in by_upper if name.startswith(own + "__"))
+        around = (environment_name(path[:length]) for length in range(len(path) - 1, 0, -1))
+        return next((by_upper[name] for name in (own, *inside, *around) if name in by_upper), own)
+
+    return where
+
+
+def _alias_in(given: Mapping[str, str]) -> Callable[[Path], str]:
+    def where(path: Path) -> str:
+        field = "base_url" if path[-1] == "provider" else path[-1]
+        found = [ALIAS_PREFIX + theirs for theirs, ours in ALIASES.items() if ours == field]
+        return next((name for name in reversed(found) if given.get(name)), found[0] if found else "")
+
+    return where
+
+
+def _file() -> tuple[Mapping[str, Any], Callable[[Path], str]]:
+    file = config_file()
+    try:
+        text = file.read_text(encoding="utf-8")
+        data = tomllib.loads(text)
+    except (OSError, ValueError):
+        return {}, _nowhere
+    lines = lines_of_file(text)
+    return data, (lambda path: f"{file}:{lines(path)}") if lines else lambda _: str(file)
+
+
+def as_text(value: Any) -> str:
+    """A plain value as one would write it in the environment."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None:
+        return ""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)

@@ -1,0 +1,99 @@
+"""Settings that cannot be used, as far as they can be shown: what is right in them, and what was written instead."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pydantic import SecretStr, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
+
+from bot.app.settings.files import written
+from bot.app.settings.layers import Settings
+from bot.app.settings.loading import problems_of
+from bot.app.settings.names import Name, Path, environment_name
+from bot.app.settings.origin import DOTS, Places, Shown, plain_of, survey
+from bot.app.settings.problem import Problem
+
+MOST_ROUNDS = 20  # each takes out what the last one found
+HIDING = {"json_invalid", "environment", "file"}  # kinds of problems: a layer could not be read
+
+
+class OnlyGiven(Settings):
+    """What is given alone, whatever stands in the environment and in files."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (init_settings,)
+
+
+def survey_of_wrong(problems: Sequence[Problem]) -> tuple[Settings, list[Shown], list[Problem]]:
+    """The settings without what is wrong with them, every one as it may be shown, and all that is wrong.
+
+    What keeps a whole layer from being read hides the rest of what is wrong from who has found ``problems``.
+    """
+    places = Places()
+    data, told = places.merged(), list(problems)
+    hidden = all(problem.kind in HIDING for problem in problems)
+    # () is about a file, which gave nothing; what is in a place is no setting.
+    for path in (problem.path for problem in problems if problem.path and not problem.place):
+        _take_out(data, path)
+    settings: Settings = OnlyGiven()
+    for number in range(MOST_ROUNDS):
+        try:
+            settings = OnlyGiven(**data)
+            break
+        except ValidationError as error:
+            found = problems_of(error)
+        told += found if hidden and number == 0 else []  # what is found later only comes of what was taken out
+        for problem in found:
+            _take_out(data, problem.path)
+    written_so, of_settings = places.merged(), [problem for problem in told if not problem.place]
+    return settings, [_as_written(one, of_settings, written_so, places) for one in survey(settings)], told
+
+
+def _take_out(data: dict[str, Any], path: Path) -> None:
+    """The setting at ``path``, or the one around it: an entry of a list is no setting. Everything for ()."""
+    for part in path[:-1]:
+        inside = data.get(part)
+        if not isinstance(inside, dict):
+            data.pop(part, None)
+            return
+        data = inside
+    if path:
+        data.pop(path[-1], None)
+    else:
+        data.clear()
+
+
+def _as_written(shown: Shown, problems: Sequence[Problem], given: Mapping[str, Any], places: Places) -> Shown:
+    """``shown`` with what was written for it, where that was taken out: it is wrong, or something in its section."""
+    path = shown.name.path
+    wrong = any(problem.path[: len(path)] == path for problem in problems)
+    if not wrong and not any(problem.path and path[: len(problem.path)] == problem.path for problem in problems):
+        return shown
+    value: Any = given
+    for part in path:
+        value = value.get(part) if isinstance(value, Mapping) else None
+    if value is None:  # no JSON, mostly
+        name = environment_name(path)
+        value = next((text for key, text in {**written(), **os.environ}.items() if key.upper() == name), None)
+    if value is None:
+        return shown
+    return replace(shown, value=_covered(shown.name, value), places=places.named(path), changed=True, wrong=wrong)
+
+
+def _covered(name: Name, value: Any) -> Any:
+    """Nobody has checked it: an address that is none may hold a password, too, and the text of a table its keys."""
+    unread = isinstance(value, str) and isinstance(name.default, dict | list | tuple)
+    secret = name.is_secret or isinstance(value, SecretStr) or "@" in str(value)
+    return DOTS if secret or unread else plain_of(value)

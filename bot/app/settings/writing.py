@@ -1,0 +1,276 @@
+"""Changing the TOML file: one setting at a time, everything else in it as it was, comments too."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+from pydantic import BaseModel, SecretStr, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
+
+from agent_core.errors import ConfigInvalid
+from bot.app.settings.files import reading
+from bot.app.settings.free import secrets_in
+from bot.app.settings.layers import Settings
+from bot.app.settings.loading import SettingsWrong, attempt, problems_of
+from bot.app.settings.names import Name, names
+from bot.app.settings.origin import Place, Places
+from bot.app.settings.partial import OnlyGiven
+from bot.app.settings.problem import Problem
+from bot.app.settings.values import password_of
+
+PRIVATE = 0o600
+WRITABLE = 0o222
+UNCHANGED = "Nothing was changed."
+
+# What keeps a server from its start by settings each of which is right: who builds its parts can tell.
+Incomplete = Callable[[Settings], list[Problem]]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """``over``: what names the same setting and wins over the file. ``changed`` False: it stood there already."""
+
+    file: Path
+    over: tuple[Place, ...]
+    changed: bool
+
+
+def set_value(name: Name, inside: str, text: str, file: Path, incomplete: Incomplete) -> Written:
+    """Write the value that ``text`` says (as in the environment) into ``file``, which is made where it is missing.
+    ``inside``: the key in the setting's table, "" for the setting itself. ConfigInvalid where the value is wrong, or
+    the settings with it would be; then the file is as it was.
+    """
+    keys = _keys(name, inside)
+    try:
+        return _write(name, keys, value_of(name, keys, text), file, incomplete)
+    except SettingsWrong as error:
+        if len(keys) < 2 or not any(problem.kind == "missing" for problem in error.problems):
+            raise
+        entry = ".".join((*name.path, keys[0]))
+        said = f"It is not there yet: write it whole, as in {entry} '{{\"{keys[1]}\": {text}, …}}'."
+        told = Problem((*name.path, *keys), "not_whole", said, values={"name": entry, "field": keys[1], "value": text})
+        raise SettingsWrong(said, [told], advice=UNCHANGED, refused=True) from None
+
+
+def unset(name: Name, inside: str, file: Path, incomplete: Incomplete) -> Written:
+    """Take the setting out of ``file``. ConfigInvalid where the settings without it would be wrong."""
+    return _write(name, _keys(name, inside), None, file, incomplete)
+
+
+def _entry(name: Name) -> type[BaseModel] | None:
+    """What an entry of the setting's table is, where that is a table, too."""
+    found = get_args(name.field.annotation)[-1:] if name.is_table else ()
+    return found[0] if found and isinstance(found[0], type) and issubclass(found[0], BaseModel) else None
+
+
+def _keys(name: Name, inside: str) -> tuple[str, ...]:
+    """The keys below the setting: of its table, and of the table there. Names of models hold dots."""
+    entry, (before, _, last) = _entry(name), inside.rpartition(".")
+    if entry is not None and before and last in entry.model_fields:
+        return before, last
+    return (inside,) if inside else ()
+
+
+def value_of(name: Name, keys: tuple[str, ...], text: str) -> Any:
+    """Return ``text`` checked and as TOML writes it, None if it stands for nothing. Raises SettingsWrong.
+
+    ``keys``: those inside the setting, if its value is a table.
+    """
+    entry = _entry(name)
+    if keys and entry is None:
+        return text
+    kind: TypeAdapter[Any] = _adapter(name.field)
+    if entry is not None and keys:
+        kind = TypeAdapter(entry) if len(keys) == 1 else _adapter(entry.model_fields[keys[1]])
+    try:
+        checked = kind.validate_python(_parsed(name, text))
+    except ValidationError as error:
+        problems = [replace(problem, path=(*name.path, *keys, *problem.path)) for problem in problems_of(error)]
+        why = "; ".join(problem.message for problem in problems)
+        raise SettingsWrong(f"{name.key} cannot be that: {why}.", problems, advice=UNCHANGED, refused=True) from None
+    return _plain(checked)
+
+
+def _adapter(field: FieldInfo) -> TypeAdapter[Any]:
+    return TypeAdapter(Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation)
+
+
+def _parsed(name: Name, text: str) -> Any:
+    """Tables and lists of tables are JSON, as in the environment; lists of words know commas by themselves."""
+    if text.lstrip()[:1] in {"{", "["} and not isinstance(name.default, str | SecretStr):
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text
+    return None if text == "" and name.default is None else text
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    if isinstance(value, BaseModel):
+        return {key: _plain(item) for key, item in value if item is not None and key in value.model_fields_set}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def _write(name: Name, keys: tuple[str, ...], value: Any, file: Path, incomplete: Incomplete) -> Written:
+    given, file = file, file.expanduser().resolve()  # a link stays a link
+    before = _text(file)
+    after = _edited(before, (*name.path, *keys), value, file)
+    new = _new_problems(name, before, after, file, incomplete)
+    if new:
+        why = "; ".join(f"{'.'.join(problem.path) or file.name}: {problem.message}" for problem in new)
+        raise SettingsWrong(f"With that the settings are not usable. {why}.", new, advice=UNCHANGED, refused=True)
+    if after != before:
+        _replace(file, after)
+    over = [place for place in Places().of(name.path) if place.layer != "file"]
+    return Written(given, tuple(over), after != before)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_bytes().decode() if file.exists() else ""
+    except (OSError, ValueError) as error:
+        raise ConfigInvalid(
+            f"{file} cannot be read: {error}.", advice="Mend the file.", key="file_unread", file=file, why=error
+        ) from None
+
+
+def _edited(text: str, path: tuple[str, ...], value: Any, file: Path) -> str:
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        document = tomlkit.parse(text)
+        around: Any = document
+        for part in path[:-1]:
+            if part not in around:
+                if value is None:
+                    return text
+                around[part] = tomlkit.table(is_super_table=part != path[-2])
+            around = around[part]
+        if value is not None:
+            around[path[-1]] = value
+        elif path[-1] in around:
+            del around[path[-1]]
+            _drop_empty(document, path[:-1])
+        text = tomlkit.dumps(document)
+        return text if text.endswith("\n") or not text else text + "\n"
+    except (TOMLKitError, TypeError, AttributeError) as error:
+        raise ConfigInvalid(
+            f"{file} cannot be changed: {error}.",
+            advice="Mend the file, or edit it by hand.",
+            key="file_unchanged",
+            file=file,
+            why=error,
+        ) from None
+
+
+def _drop_empty(document: Any, path: tuple[str, ...]) -> None:
+    """The tables that hold nothing any more, no comment either."""
+    for length in range(len(path), 0, -1):
+        around: Any = document
+        for part in path[: length - 1]:
+            around = around[part]
+        if around[path[length - 1]].as_string().strip():
+            return
+        del around[path[length - 1]]
+
+
+def _new_problems(name: Name, before: str, after: str, file: Path, incomplete: Incomplete) -> list[Problem]:
+    """What is wrong with ``after`` and was not before."""
+    old, old_parts = _problems(name, before, file, incomplete)
+    new, new_parts = _problems(name, after, file, incomplete)
+    if old_parts is None:  # it could not be told: what is wrong with another subject was so already
+        old_parts = [problem for problem in new_parts or [] if problem.path[:1] != name.path[:1]]
+    return [
+        *(problem for problem in new if problem not in old),
+        # One that has become less is mended bit by bit.
+        *(one for one in new_parts or [] if (one.path, one.kind) not in {(was.path, was.kind) for was in old_parts}),
+    ]
+
+
+def _problems(name: Name, text: str, file: Path, incomplete: Incomplete) -> tuple[list[Problem], list[Problem] | None]:
+    """What is wrong with the settings where ``file`` holds ``text``; of the setting ``name`` also where another layer
+    hides it. Then what keeps a server from its start by them, None where that cannot be told.
+    """
+    problems = []
+    try:
+        OnlyGiven(**tomllib.loads(text))
+    except ValidationError as error:
+        problems = [problem for problem in problems_of(error) if problem.path[: len(name.path)] == name.path]
+    except ValueError as error:
+        problems = [Problem((), "file", str(error))]
+    with tempfile.TemporaryDirectory(prefix="phonedesk-") as folder:
+        tried = Path(folder) / file.name
+        tried.touch(PRIVATE)
+        tried.write_text(text, encoding="utf-8")
+        with reading(tried):
+            settings, wrong = attempt()
+            # What the file alone says wrong, it mostly says wrong with the rest, too.
+            problems += [problem for problem in wrong if problem not in problems]
+            return problems, None if settings is None else incomplete(settings)
+
+
+def _replace(file: Path, text: str) -> None:
+    """At once, with the owner and group it had. One with a secret in it: for its user, and the group where it was the
+    only other one.
+    """
+    if file.exists() and not (file.stat().st_mode & WRITABLE and os.access(file, os.W_OK)):
+        # Whoever may write into its folder could put another in its place; somebody did not want that.
+        raise ConfigInvalid(f"{file} is read-only.", advice=UNCHANGED, key="file_read_only", name=file)
+    try:
+        was = file.stat() if file.exists() else None
+        mode = 0o644 if was is None else was.st_mode & 0o777
+        if holds_secret(text):
+            mode = PRIVATE if mode & 0o007 else mode & 0o660
+        handle, made = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)  # 0600
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="") as out:
+                out.write(text)
+                out.flush()
+                os.fsync(out.fileno())
+            now = Path(made).stat()
+            if was is not None and (was.st_uid, was.st_gid) != (now.st_uid, now.st_gid):
+                os.chown(made, was.st_uid, was.st_gid)  # changed by root, the service must still be able to read it
+            Path(made).chmod(mode)
+            Path(made).replace(file)
+        except BaseException:
+            Path(made).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise ConfigInvalid(
+            f"{file} cannot be written: {error.strerror}.", advice=UNCHANGED, key="file_unwritten", file=file, why=error
+        ) from None
+
+
+def holds_secret(text: str) -> bool:
+    """Whether a secret stands in the text of a TOML file."""
+    data = tomllib.loads(text)
+    return any(_secret_in(data, name) for name in names())
+
+
+def _secret_in(data: Any, name: Name) -> bool:
+    for part in name.path:
+        if not isinstance(data, dict) or part not in data:
+            return False
+        data = data[part]
+    if name.is_secret:
+        return bool(data)
+    if next(secrets_in(data), ""):
+        return True
+    try:
+        return isinstance(data, str) and "://" in data and password_of(data) is not None
+    except ValueError:
+        return False

@@ -1,0 +1,198 @@
+"""What ``phonedesk init`` asks, and the settings that follow from the answers."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import get_args
+
+from tzlocal import get_localzone_name
+
+from agent_core.texts import Lang
+from bot.app.settings.files import written
+from bot.app.settings.loading import SettingsWrong
+from bot.app.settings.names import find
+from bot.app.settings.writing import value_of
+from bot.app.setup.presets import REPLY_TOKENS_IN, REPLY_TOKENS_OUT, ModelPreset, model_presets
+from bot.app.setup.texts import Texts
+from bot.channels.cli.commands.wrong import reason
+from bot.channels.cli.terminal.form import Check, Form
+from bot.channels.cli.terminal.language import texts
+
+LANGUAGES: tuple[Lang, ...] = get_args(Lang)
+# https://core.telegram.org/bots/api#authorizing-your-bot: the bot's id, a colon, its secret.
+_TOKEN = re.compile(r"\d{5,20}:[A-Za-z0-9_-]{30,64}")
+_COVERED = "***"
+_NAMES_OF_LANGUAGES = {"zh": "中文", "en": "English"}
+
+
+@dataclass
+class Interview:
+    """One conversation. ``values``: what was chosen, by environment name; "" takes the default again."""
+
+    form: Form
+    lang: Lang
+    values: dict[str, str] = field(default_factory=dict)
+    secrets: set[str] = field(default_factory=set)
+    kept: Mapping[str, str] = field(default_factory=written)
+
+    def run(self) -> dict[str, str]:
+        self._language()
+        self._zone()
+        self._model()
+        self._telegram()
+        self._knowledge()
+        return self.values
+
+    @property
+    def words(self) -> Texts:
+        return Texts(self.lang)
+
+    def summary(self) -> list[str]:
+        """The lines of ``.env``, secrets covered."""
+        return [f"{name}={_COVERED if name in self.secrets else value}" for name, value in self.values.items()]
+
+    def next_steps(self, *, failed: bool) -> list[str]:
+        """What is to be done now, as keys of texts. ``failed``: a check has."""
+        own = self.values["PHONEDESK_KNOWLEDGE__PROVIDER"] == "embedded"
+        steps = ["mend"] if failed else []
+        if own and self.values["PHONEDESK_KNOWLEDGE__SAMPLE"] == "false":
+            steps.append("import")
+        if not self._chosen("PHONEDESK_MODEL__BASE_URL"):
+            return [*steps, "demo"]
+        return [*steps, "serve" if self._chosen("PHONEDESK_TELEGRAM__TOKEN") else "run"]
+
+    # -- the questions
+
+    def _language(self) -> None:
+        usual = LANGUAGES.index(self.lang)
+        options = [_NAMES_OF_LANGUAGES[lang] for lang in LANGUAGES]
+        self.lang = LANGUAGES[self._choose("language.question", options, usual)]
+        self.values["PHONEDESK_LANG"] = self.lang
+
+    def _zone(self) -> None:
+        usual = self._present("PHONEDESK_TIMEZONE") or get_localzone_name()
+        self._ask("PHONEDESK_TIMEZONE", "zone.question", usual)
+
+    def _model(self) -> None:
+        presets = model_presets()
+        address, name = self._present("PHONEDESK_MODEL__BASE_URL"), self._present("PHONEDESK_MODEL__NAME")
+        known = [index for index, one in enumerate(presets) if (one.base_url, one.name) == (address, name)]
+        usual = known[0] if known else len(presets) if address else 0
+        options = [self._offer(one) for one in presets] + [self.words.get("model.other"), self.words.get("model.later")]
+        self.form.say("\n" + self.words.get("model.costs", tokens_in=REPLY_TOKENS_IN, tokens_out=REPLY_TOKENS_OUT))
+        chosen = self._choose("model.question", options, usual)
+        if chosen == len(presets) + 1:
+            return
+        if chosen == len(presets):
+            self._ask("PHONEDESK_MODEL__BASE_URL", "model.address", address)
+            self._ask("PHONEDESK_MODEL__NAME", "model.name", name)
+            self._secret("PHONEDESK_MODEL__API_KEY", "model.key_or_none")
+            return
+        preset = presets[chosen]
+        self.values |= {"PHONEDESK_MODEL__BASE_URL": preset.base_url, "PHONEDESK_MODEL__NAME": preset.name}
+        if preset.profile or self._present("PHONEDESK_MODEL__PROFILE"):
+            self.values["PHONEDESK_MODEL__PROFILE"] = preset.profile or "auto"
+        if preset.tokens_in is not None and preset.tokens_out is not None:
+            self.values |= {
+                "PHONEDESK_PRICE__TOKENS_IN": f"{preset.tokens_in:g}",
+                "PHONEDESK_PRICE__TOKENS_OUT": f"{preset.tokens_out:g}",
+                "PHONEDESK_PRICE__CURRENCY": preset.currency,
+            }
+        if not preset.local:
+            self._key(preset)
+
+    def _key(self, preset: ModelPreset) -> None:
+        """Ask for the key of a hosted model. Without one nothing works there, so that Enter alone is asked about once;
+        a second one goes on without.
+        """
+        name = "PHONEDESK_MODEL__API_KEY"
+        warned = bool(self._present(name))
+
+        def problem(typed: str) -> str:
+            nonlocal warned
+            if typed or warned:
+                return self._problem(name, typed)
+            warned = True
+            return self.words.get("model.no_key", name=name)
+
+        self._secret(name, "model.key", check=problem, at=preset.key_at)
+
+    def _offer(self, preset: ModelPreset) -> str:
+        name = self.words.get(f"model.{preset.key}")
+        if preset.local:
+            return self.words.get("model.offer_local", title=name, address=preset.base_url)
+        if preset.cost_of_reply is None:
+            return self.words.get("model.offer", title=name, model=preset.name)
+        cost = f"{preset.cost_of_reply:.4f} {preset.currency}"
+        return self.words.get("model.offer_priced", title=name, model=preset.name, cost=cost, at=preset.priced_at)
+
+    def _telegram(self) -> None:
+        self._secret("PHONEDESK_TELEGRAM__TOKEN", "telegram.token", check=self._token_problem)
+        if not self._chosen("PHONEDESK_TELEGRAM__TOKEN"):
+            return
+        self._ask("PHONEDESK_TELEGRAM__PROXY", "telegram.proxy", self._present("PHONEDESK_TELEGRAM__PROXY"))
+        if not self.values["PHONEDESK_TELEGRAM__PROXY"]:
+            del self.values["PHONEDESK_TELEGRAM__PROXY"]
+
+    def _token_problem(self, typed: str) -> str:
+        return "" if not typed or _TOKEN.fullmatch(typed) else self.words.get("telegram.no_token")
+
+    def _knowledge(self) -> None:
+        kinds = ("embedded", "sample", "dify", "ragflow")
+        options = [self.words.get(f"knowledge.{kind}") for kind in kinds]
+        present = self._present("PHONEDESK_KNOWLEDGE__PROVIDER")
+        sample = self._present("PHONEDESK_KNOWLEDGE__SAMPLE").lower() in {"true", "1", "yes", "on"}
+        usual = kinds.index(present) if present in {"dify", "ragflow"} else int(sample)
+        kind = kinds[self._choose("knowledge.question", options, usual)]
+        remote = kind in {"dify", "ragflow"}
+        self.values["PHONEDESK_KNOWLEDGE__PROVIDER"] = kind if remote else "embedded"
+        self.values["PHONEDESK_KNOWLEDGE__SAMPLE"] = "true" if kind == "sample" else "false"
+        if remote:
+            for name, question in (("BASE_URL", "address"), ("DATASET_ID", "dataset")):
+                setting = f"PHONEDESK_KNOWLEDGE__{name}"
+                self._ask(setting, f"knowledge.{question}", self._present(setting), needed=True)
+            self._secret("PHONEDESK_KNOWLEDGE__TOKEN", "knowledge.token")
+
+    # -- how it is asked
+
+    def _present(self, name: str) -> str:
+        return os.environ.get(name) or self.kept.get(name) or ""
+
+    def _chosen(self, name: str) -> str:
+        return self.values.get(name) or self._present(name)
+
+    def _choose(self, question: str, options: list[str], usual: int) -> int:
+        wrong = self.words.get("output.no_option", most=len(options))
+        return self.form.choose(self.words.get(question), options, usual=usual, wrong=wrong)
+
+    def _ask(self, name: str, question: str, usual: str, *, needed: bool = False) -> None:
+        def problem(typed: str) -> str:
+            if needed and not typed:
+                return self.words.get("output.needed")
+            return self._problem(name, typed)
+
+        self.values[name] = self.form.text(self.words.get(question), usual=usual, check=problem)
+
+    def _secret(self, name: str, question: str, check: Check | None = None, **values: str) -> None:
+        """Enter keeps what there is."""
+        there = bool(self._present(name))
+        said = self.words.get(question, **values) + (self.words.get("output.kept") if there else "")
+        typed = self.form.secret(said, check=check or (lambda value: self._problem(name, value)))
+        if typed:
+            self.values[name] = typed
+            self.secrets.add(name)
+
+    def _problem(self, name: str, typed: str) -> str:
+        """What is wrong with a setting's value; the default, which is written as nothing, is always right."""
+        if not typed:
+            return ""
+        if "\n" in typed or not typed.isprintable():
+            return self.words.get("output.unprintable")
+        try:
+            value_of(find(name)[0], (), typed)
+        except SettingsWrong as error:
+            return " ".join(reason(texts(self.lang), problem) for problem in error.problems)
+        return ""

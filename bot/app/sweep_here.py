@@ -1,0 +1,115 @@
+"""A sweep in this process: the look, then one contact after the other. ``phonedesk sweep``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from agent_core.ports import Human, RunStore
+from agent_core.session import Session, Status
+from bot.app.core import Core
+from bot.app.run_here import run_here, stopped_by_interrupt
+from scheduler.runs.lease import lease_of
+from scheduler.runs.outcome import said
+from scheduler.runs.stop import StopRequests
+from scheduler.sweeps.leg import Prepared, prepare
+from scheduler.sweeps.order import SweepOrder
+from storage.runs import FAILED, STOPPED, SUCCEEDED, WAITING, NewRun, RunRow, Runs
+from storage.sweeps import NewSweep, NewSwept, Sweeps
+
+
+@dataclass
+class Done:
+    """``status`` as of a run: ``waiting`` where a contact waits for a person."""
+
+    run_id: str
+    look: NewSweep
+    sessions: list[tuple[str, Session]] = field(default_factory=list)  # by contact
+    status: str = SUCCEEDED
+
+
+async def sweep_here(
+    core: Core,
+    order: SweepOrder,
+    task: str,
+    *,
+    serial: str = "",
+    human: Human,
+    store: RunStore,
+    begins: Callable[[str], None] = lambda _: None,
+) -> Done:
+    """Look, and answer who has something new, as runs like any others. ``begins`` is told each contact.
+
+    Ctrl-C stops the contact at work, and nobody else is begun. Errors of the look are raised.
+    """
+    device = await core.device(serial)
+    runs = Runs(core.db)
+    options = {"lang": core.settings.lang, **order.data()}
+    new = NewRun(task, device.serial, options=options, requested_by="terminal", begun=True)
+    run_id = await runs.create(new)
+    row = await runs.get(run_id or "")
+    if row is None:
+        raise RuntimeError("The sweep was not stored.")
+    try:
+        prepared = await _look(core, row, device.serial)
+        done = Done(row.id, prepared.sweep)
+        for one in prepared.start:
+            if (await runs.asked([row.id])).get(row.id, (False, False))[0]:
+                done.status = STOPPED
+                break
+            begins(one.contact)
+            done.sessions.append((one.contact, await _answer(core, prepared, one, human, store)))
+            if done.sessions[-1][1].status is Status.STOPPED:
+                break
+        done.status = _status(done)
+        await _close(runs, row, done)
+    except BaseException as error:
+        await runs.end_leg(row.id, row.leg, status=FAILED, message=said(error, core.settings.lang))
+        raise
+    return done
+
+
+async def _look(core: Core, row: RunRow, serial: str) -> Prepared:
+    device = await core.device(serial)
+    try:
+        async with lease_of(core.db, serial, owner=f"terminal-{os.getpid()}", why=row.id) as lease:
+            with stopped_by_interrupt(lease.stop):
+                async with StopRequests(core.db).heard(row.id, lease.stop):
+                    prepared = await prepare(core.db, row, device, core.sweep_eyes(), lease)
+            # While the phone is still ours: a server beside us must not take the sweep for a dead one. Its runs follow,
+            # each when it is its turn.
+            await Sweeps(core.db).looked(row.id, row.leg, prepared.sweep, ())
+            return prepared
+    finally:
+        await device.close()
+
+
+async def _answer(core: Core, prepared: Prepared, one: NewSwept, human: Human, store: RunStore) -> Session:
+    begun = replace(one, run=replace(one.run, begun=True))
+    run_id = await Sweeps(core.db).start(prepared.sweep.place, begun)
+    try:
+        return await run_here(core, one.run.task, serial=one.run.serial, human=human, store=store, run_id=run_id)
+    except BaseException as error:
+        await Runs(core.db).end_leg(run_id, 1, status=FAILED, message=said(error, core.settings.lang))
+        raise
+
+
+def _status(done: Done) -> str:
+    """The worst of all: stopped, failed, waiting."""
+    ended = {session.comes_to for _, session in done.sessions}
+    if done.status == STOPPED or Status.STOPPED in ended:
+        return STOPPED
+    if Status.FAILED in ended:
+        return FAILED
+    return WAITING if ended - {Status.SUCCEEDED} else SUCCEEDED
+
+
+async def _close(runs: Runs, row: RunRow, done: Done) -> None:
+    """The row waits for runs of its own alone, not for another's that a contact is left to."""
+    if done.status != WAITING:
+        await runs.end_leg(row.id, row.leg, status=done.status)
+    elif any(session.status is Status.WAITING for _, session in done.sessions):
+        await runs.wait_leg(row.id, row.leg)
+    else:
+        await runs.end_leg(row.id, row.leg, status=SUCCEEDED)

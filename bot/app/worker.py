@@ -1,0 +1,293 @@
+"""What ``phonedesk serve`` and ``phonedesk worker`` share: the host, the durable queue, and the legs of runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import structlog
+
+from agent_core.devices.adb.device import AdbDevice
+from agent_core.errors import DeviceError, LeaseLost, ModelLimit, PhonedeskError
+from agent_core.loop.tasks import TaskRules
+from agent_core.perception.marks import to_jpeg
+from agent_core.ports import Event
+from agent_core.session import FINAL, Session
+from agent_core.texts import kept_language, told
+from bot.app.core import Core, question_times
+from bot.app.counters import CountedRuns
+from bot.app.release import release
+from bot.app.settings.layers import Settings
+from bot.app.shutdown import wait_no_longer
+from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.executor import attempt
+from scheduler.runs.host import Fleet, Host
+from scheduler.runs.human import StoredHuman, given_answer
+from scheduler.runs.lease import HeldLease
+from scheduler.runs.outcome import LegOutcome, left_alone, outcome_of
+from scheduler.runs.parking import go_home, park
+from scheduler.runs.queue import DbosQueue
+from scheduler.runs.worker import Worker
+from scheduler.sweeps.leg import QUIET_HOURS, in_quiet_hours, sweep_leg
+from scheduler.sweeps.order import BY_WATCH
+from scheduler.sweeps.order import KIND as SWEEP
+from scheduler.watches.watcher import Watcher, WatchTimes, watches_of
+from storage.questions import Questions
+from storage.runs import PLAN_PART, RunRow, Runs
+from storage.sweeps import Sweeps
+
+if TYPE_CHECKING:
+    from bot.channels.web.metrics import Metrics
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Working:
+    """A process that works phones, under the host's name."""
+
+    host: Host
+    worker: Worker
+    queue: DbosQueue
+
+
+@asynccontextmanager
+async def working(core: Core, *, tells: bool) -> AsyncIterator[Working]:
+    """Work the phones of this machine. ConfigInvalid where another process has the host's name.
+
+    In the end nothing new is begun, legs at work may end by themselves for a while, then they are put back into the
+    line; other hosts see that this one is gone. ``tells``: see ``Dispatcher``.
+    """
+    settings, name = core.settings, core.settings.queue.executor_id
+    seconds = settings.queue.lost_after_seconds
+
+    async def picture(serial: str) -> bytes:
+        device = await core.device(serial)
+        try:
+            shown = await core.picture(device)
+        finally:
+            await device.close()
+        return await asyncio.to_thread(to_jpeg, shown, longest=max(shown.size), quality=92)
+
+    async with AsyncExitStack() as stack:
+        queue = DbosQueue(settings.queue_url, executor_id=name, lock_path=settings.data_dir / f"{name}.lock")
+        host = Host(core.db, name, listing=lambda: listing(core), picture=picture, release=release(), seconds=seconds)
+        former = queue.claim(host.token)
+        stack.callback(queue.release)
+        await host.claim(former=former)
+        fleet = fleet_of(core)
+
+        async def may_begin(run: RunRow) -> bool:
+            return await host.may_begin(run, fleet)
+
+        legs = Legs(core, host)
+        worker = Worker(core.db, legs.work, owner=name, may_begin=may_begin, lease_seconds=seconds, lang=settings.lang)
+        # No other process is this host: the phones of its former life are ours.
+        freed = await worker.take_back()
+        if freed:
+            log.warning("leases_taken_back", serials=freed)
+
+        dispatcher = Dispatcher(
+            core.db,
+            queue.enqueue,
+            worker=worker,
+            phones=host.reached,
+            fleet=fleet,
+            tells=tells,
+            lease_seconds=seconds,
+            lang=settings.lang,
+        )
+        await host.start()
+        stack.push_async_callback(host.stop)
+        await queue.start(worker.run_leg)
+        stack.push_async_callback(queue.stop)
+        stack.push_async_callback(worker.drain, settings.queue.drain_seconds)
+        await dispatcher.start()
+        stack.push_async_callback(dispatcher.stop)
+        watcher = Watcher(core.db, lambda: host.usable, core.device, watch_times(settings), core.limited)
+        await watcher.start()
+        stack.push_async_callback(watcher.stop)
+        stack.push_async_callback(host.drain)
+        stack.callback(wait_no_longer, core.db, settings.queue.drain_seconds)
+        yield Working(host, worker, queue)
+
+
+async def listing(core: Core) -> dict[str, str]:
+    """The phones that adb knows, with their states; those of the settings are connected to."""
+    return {entry.serial: entry.state for entry in await core.phones()}
+
+
+def fleet_of(core: Core) -> Fleet:
+    """The phones of all hosts."""
+    settings = core.settings
+    wait = settings.run.phone_wait_seconds
+    return Fleet(core.db, settings.queue.lost_after_seconds, timedelta(seconds=wait) if wait else None)
+
+
+def metrics_of(core: Core, *, fresh: bool = True) -> Metrics:
+    """The figures of this process, under the host's name, and of the database. ``fresh``: see ``Metrics``."""
+    from bot.channels.web.metrics import Metrics
+
+    queue = core.settings.queue
+    seconds = queue.lost_after_seconds
+    return Metrics(core.db, core.counts, host=queue.executor_id, release=release(), seconds=seconds, fresh=fresh)
+
+
+def watch_times(settings: Settings) -> WatchTimes:
+    """How closely a watch follows."""
+    wanted = settings.watch
+    return WatchTimes(
+        wanted.every_seconds,
+        wanted.settle_seconds,
+        max(wanted.settle_seconds, wanted.longest_settle_seconds),
+        settings.sweep.cool_down_seconds,
+        lease=settings.queue.lost_after_seconds,
+    )
+
+
+async def until_ended(ended: asyncio.Event, work: Working | None) -> None:
+    """Until ``ended`` is set. ConfigInvalid where this process cannot be its host any more (``Host.why``)."""
+    waits = [asyncio.create_task(ended.wait())]
+    if work is not None:
+        waits.append(asyncio.create_task(work.host.lost.wait()))
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+    if work is not None and work.host.lost.is_set() and not ended.is_set():
+        raise work.host.why
+
+
+class Legs:
+    """Does a leg of a run: session in, agent on the phone, session out."""
+
+    def __init__(self, core: Core, host: Host) -> None:
+        self._core = core
+        self._host = host
+        self._runs = Runs(core.db)
+        self._left = left_alone(core.settings.lang)
+
+    async def work(self, run_id: str, leg: int, lease: HeldLease) -> LegOutcome:
+        row = await self._runs.get(run_id)
+        if row is None:
+            return LegOutcome("stopped")
+        if row.leg != leg:
+            raise LeaseLost(f"Leg {leg} of the run {run_id} is over.", key="leg_over")
+        try:
+            # Every line that is logged meanwhile tells whose it is; what it thinks with stays open until it is done.
+            with structlog.contextvars.bound_contextvars(run_id=run_id, leg=leg, serial=lease.serial):
+                async with self._core.turnover.used():
+                    return await self._work(row, lease)
+        except LeaseLost:
+            raise  # the leg is put back: the run is not over
+        except PhonedeskError as error:
+            # Before the agent had the phone; what happens later is the outcome that it tells itself.
+            if lease.stop.reason is None:  # else the leg is put back, or stopped
+                outcome = {
+                    "status": "failed",
+                    "message": told(error, kept_language(row.options.get("lang"))),
+                    "error_kind": error.kind,
+                }
+                await CountedRuns(self._core.runs(leg), self._core.counts).event(run_id, Event("outcome", outcome))
+            raise
+
+    async def _work(self, row: RunRow, lease: HeldLease) -> LegOutcome:
+        core = self._core
+        of_plan = row.options.get("kind") == PLAN_PART
+        if of_plan and row.session is None:  # it died at once; only its plan knew under which gate it is done
+            return LegOutcome("failed", self._left(row.options))
+        one_of_many = bool(row.options.get(BY_WATCH) or (row.parent_id and not of_plan))
+        if row.session is None and (later := await self._not_now(row, one_of_many=one_of_many)) is not None:
+            return later
+        device = await self._device(lease.serial)
+        if device is None:
+            return LegOutcome("put_back")
+        try:
+            if row.options.get("kind") == SWEEP:
+                return await self._sweep(row, device, lease)
+            settings = core.agent_settings(lang=row.options.get("lang"), max_steps=row.options.get("max_steps"))
+            # While somebody is asked about one contact, the others are answered.
+            hold = 0.0 if one_of_many else core.settings.run.hold_seconds
+            store = core.runs(row.leg)
+            times = question_times(core.settings)
+            human = StoredHuman(core.db, hold_seconds=hold, times=times, stop=lease.stop, leg=row.leg)
+            if row.session is None:
+                session = await core.session(
+                    row.task, lease.serial, settings, run_id=row.id, rules=TaskRules.of(row.options)
+                )
+            else:
+                session = await self._taken_up(row.session)
+            steps = len(session.steps)
+            agent = core.agent(device, settings, human=human, lease=lease, store=store, leg=row.leg, run_id=row.id)
+            await attempt(agent, session, lease.stop)
+            if not (session.is_put_off and len(session.steps) == steps):  # then nothing was touched
+                await self._rest(row, device, lease, session)
+        finally:
+            await device.close()
+        log.info("run_rests", run_id=session.run_id, status=session.status.value, replies=len(session.replies))
+        outcome = outcome_of(session)
+        return LegOutcome("stopped", self._left(row.options)) if await self._cut_off(row.id, outcome) else outcome
+
+    async def _cut_off(self, run_id: str, outcome: LegOutcome) -> bool:
+        """Whether this was the part of a plan that was stopped by nobody, but ended because its process does."""
+        row = await self._runs.get(run_id) if outcome.status == "stopped" else None
+        if row is None or row.options.get("kind") != PLAN_PART or row.stopped_by:
+            return False
+        plan = await self._runs.get(row.parent_id)
+        return plan is None or not plan.stop_requested
+
+    async def _not_now(self, row: RunRow, *, one_of_many: bool) -> LegOutcome | None:
+        """Why a new run is not begun now: quiet hours, or a limit. ModelLimit where a person waits for it."""
+        core = self._core
+        sweep = row.options.get("kind") == SWEEP
+        if one_of_many and await in_quiet_hours(core.db, row, core.db.now()):
+            return LegOutcome("stopped", QUIET_HOURS)
+        if sweep and await Sweeps(core.db).get(row.id) is not None:
+            return None  # it has looked, and waits for its runs
+        try:
+            await core.may_ask(row.options.get("lang"))
+        except ModelLimit as error:
+            if sweep and row.planned_at is not None:
+                return LegOutcome("succeeded", error.message)
+            if one_of_many:
+                return LegOutcome("stopped", error.message)  # was not begun, so it is taken up again
+            raise
+        return None
+
+    async def _rest(self, row: RunRow, device: AdbDevice, lease: HeldLease, session: Session) -> None:
+        """The run is over, or waits: the phone is parked."""
+        if session.status not in FINAL:
+            async with lease.stop.shielded():  # the run rests in any case: nothing is left here that Hold could cut
+                if await park(device, lease, session):
+                    await self._core.runs(row.leg).save(session)
+
+    async def _sweep(self, row: RunRow, device: AdbDevice, lease: HeldLease) -> LegOutcome:
+        """A look at the list. On a phone that is watched the app is left, for in front it shows no notifications."""
+        try:
+            return await sweep_leg(self._core.db, row, device, self._core.sweep_eyes(), lease)
+        finally:
+            if await watches_of(self._core.db, lease.serial):
+                async with lease.stop.shielded():
+                    await go_home(device, lease, row.id)
+
+    async def _device(self, serial: str) -> AdbDevice | None:
+        """The phone; None where it was here at the last look and has just gone: the run waits for it."""
+        was_here = serial in self._host.usable
+        try:
+            return await self._core.device(serial)
+        except DeviceError:
+            if was_here and serial not in await self._host.look():
+                return None
+            raise
+
+    async def _taken_up(self, saved: str) -> Session:
+        """The session as it was saved, with the answer that has come meanwhile."""
+        session = Session.model_validate_json(saved)
+        if session.question is not None and session.answered is None:
+            session.answered = given_answer(await Questions(self._core.db).get(session.question.id))
+        return session

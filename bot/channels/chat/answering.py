@@ -1,0 +1,89 @@
+"""From what a person writes to an answer, the same in every channel."""
+
+from __future__ import annotations
+
+import re
+
+from agent_core.loop.questions import RECORD, SKIP
+from agent_core.session import TO_CUSTOMER, Answer, Question
+from bot.channels.chat.cards import answer_label, choice_label
+from bot.channels.chat.commands import is_like_a_command
+from bot.channels.chat.texts import Texts
+from bot.channels.chat.turn import Turn
+from bot.desk.views import AnswerResult, QuestionView
+
+# Of a mere confirmation, whatever words stand on its buttons: these alone, not sentences that hold them.
+_YES = frozenset({"是", "是的", "对", "yes", "y"})
+_NO = frozenset({"不是", "否", "不", "no", "n"})
+_CONFIRMED = {"yes": _YES, "allow": _YES, "no": _NO, "deny": _NO}
+_A_NUMBER = re.compile(r"\d{1,2}")
+_PLACEHOLDERS = frozenset({"number-or-words", "序号或要说的话"})  # of our advice, copied with the command
+_MISTYPED = re.compile(r"[\d\s.。,，、]{1,4}")  # a number that was meant for a button
+
+
+def read_answer(question: Question, said: str, *, by: str = "", own: bool = False) -> Answer | None:
+    """A choice by its number (from 1), its words or its value; else own words where the question takes them.
+
+    None where it is neither, or what our own advice has in its place. A mere number that no choice has was meant for
+    one; and none goes to a customer. Not so where they were asked for words (``own``): these stand for no number and no
+    candidate, but may say to skip.
+    """
+    text = said.strip()
+    own = own and question.free_text
+    wanted = text.rstrip(".。").casefold()
+    if wanted in _PLACEHOLDERS:
+        return None
+    for number, choice in enumerate(question.choices, start=1):
+        if own and choice.value.startswith(RECORD):
+            continue
+        meant = set() if own else {str(number)}
+        if not question.free_text:
+            meant |= _CONFIRMED.get(choice.value, frozenset())
+        if choice.means(wanted) or wanted in meant:
+            return Answer(choice=choice.value, by=by)
+    to_customer = question.kind in TO_CUSTOMER and _MISTYPED.fullmatch(text)
+    if not own and (to_customer or (question.choices and _A_NUMBER.fullmatch(text))):
+        return None
+    answer = Answer(text=text, by=by)
+    return answer if question.accepts(answer) else None
+
+
+def no_answer(words: Texts, view: QuestionView, said: str) -> str:
+    """Say why ``read_answer`` found no answer in ``said``, and what would be one."""
+    labels = " / ".join(choice_label(view, number, words) for number in range(len(view.question.choices)))
+    key = "not_a_choice"
+    if view.question.free_text:
+        key = "own_or_choice" if len(view.question.choices) > 1 else "own_or_only"
+        key = key if said.strip() else "own_empty"
+    return words.get(f"question.{key}", choices=labels, count=len(view.question.choices))
+
+
+def to_confirm(question: Question, answer: Answer) -> bool:
+    """Return whether the answer goes to a customer in words that look like a command: whoever gave it is asked first,
+    the same in every channel."""
+    return question.kind in TO_CUSTOMER and is_like_a_command(answer.text)
+
+
+def says_yes(said: str) -> bool:
+    return said.strip().rstrip(".。").casefold() in _YES
+
+
+def verdict(words: Texts, view: QuestionView | None, result: AnswerResult, *, held: bool = False) -> str:
+    """What became of an answer: it counts, somebody was first, the question's time is over, or there is none.
+
+    ``held``: its run is on hold, so that nothing happens by it before Resume.
+    """
+    if result.state == "accepted":
+        said = words.get("question.skipped" if result.answer == SKIP else "question.accepted")
+        return said + words.get("question.while_held") if held else said
+    if result.state == "unknown" or view is None:
+        return words.get("question.unknown")
+    if not result.by:
+        return words.get("question.late_nobody")
+    return words.get("question.late", by=result.by, answer=answer_label(view, result.answer, words))
+
+
+async def told(turn: Turn, view: QuestionView, result: AnswerResult) -> str:
+    """``verdict`` for a person in a chat, who is told if the run is on hold."""
+    run = await turn.desk.runs.get(view.run_id) if result.state == "accepted" else None
+    return verdict(turn.texts, view, result, held=run is not None and run.held)

@@ -1,0 +1,67 @@
+"""Open questions on demand: ``/ask`` and its buttons."""
+
+from __future__ import annotations
+
+import structlog
+
+from agent_core.errors import PhonedeskError
+from bot.channels.chat import cards
+from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
+from bot.desk.views import QuestionView
+
+log = structlog.get_logger(__name__)
+
+
+async def ask(turn: Turn) -> Said:
+    return turn.say(cards.ask_card(await turn.desk.questions.all_open(turn.actor), turn.texts, now=turn.now))
+
+
+async def show(turn: Turn, question_id: str) -> Said:
+    """The question's card once more, here, as a message of its own: one that was lost is had back so."""
+    name = turn.incoming.key or f"{turn.chat.chat_id}:{turn.incoming.message_id}"
+    view = await turn.desk.questions.show(turn.actor, question_id, chat=turn.chat, name=name)
+    picture = await _picture(turn, view) if view.open else None
+    view = await turn.desk.questions.get(question_id) or view  # answered while the phone was looked at
+    if not view.open:
+        return _over(turn, view)
+    card = await _card(turn, view, picture)
+    return Said((Outgoing(card, turn.chat, shows=f"question:{question_id}@{name}"),))
+
+
+async def look(turn: Turn, question_id: str) -> Said:
+    """A fresh picture of the phone on the card whose button was tapped."""
+    view = await turn.desk.questions.get(question_id)
+    if view is None or not view.open:
+        return Said(toast=turn.texts.get("question.unknown"), alert=True)
+    picture = await turn.desk.phones.screenshot(turn.actor, view.serial or None)
+    view = await turn.desk.questions.get(question_id) or view
+    if not view.open:
+        return _over(turn, view)
+    card = await _card(turn, view, picture)
+    return turn.change(card, toast=turn.texts.get("ask.fresh"))
+
+
+async def _card(turn: Turn, view: QuestionView, picture: bytes | None) -> cards.Card:
+    alike = len(await turn.desk.questions.alike(view.id, actor=turn.actor))
+    run = await turn.desk.runs.get(view.run_id)
+    return cards.question_card(view, turn.texts, run=run, picture=picture, alike=alike)
+
+
+def _over(turn: Turn, view: QuestionView) -> Said:
+    return Said(toast=turn.texts.get("question.late_nobody" if not view.by else "ask.over"), alert=True)
+
+
+async def _picture(turn: Turn, view: QuestionView) -> bytes | None:
+    """The screen now where a person acts on it, else as it was when the question came up."""
+    if view.question.kind in cards.ON_THE_PHONE:
+        try:
+            return await turn.desk.phones.screenshot(turn.actor, view.serial or None)
+        except PhonedeskError as error:  # the phone is away: the question can be answered all the same
+            log.info("no_fresh_picture", question=view.id, error=str(error))
+    return await turn.desk.questions.picture(view.id)
+
+
+SUBJECT = Subject(
+    commands={"ask": ask},
+    buttons={"ask": show, "look": look},
+)

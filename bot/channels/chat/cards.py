@@ -1,0 +1,663 @@
+"""What people are shown of runs and questions: pure functions from rows to a ``Card``. A channel draws it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from agent_core.actions.words import in_words
+from agent_core.model.prices import money
+from agent_core.session import (
+    TO_CUSTOMER,
+    WAITS_ELSEWHERE,
+    KeptNote,
+    QuestionKind,
+    ReplyRecord,
+    StepRecord,
+    StepVerdict,
+)
+from agent_core.texts import rule_words, say
+from bot.channels.chat.texts import Texts
+from bot.desk.answers_views import AnswerView
+from bot.desk.views import PhoneView, QuestionView, RunStatus, RunView, StatusView
+from knowledge.entries import Entry
+from knowledge.personal import personal_data
+
+Style = Literal["", "danger", "success", "primary"]
+_LATIN = "\u2e7f"  # letters behind it are those of Chinese
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """``action`` comes back when it is tapped: at most 64 bytes."""
+
+    action: str
+    label: str
+    style: Style = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """``label: text``. ``kind`` quote: somebody's own words; code: to be copied. A long text may be cut."""
+
+    text: str
+    label: str = ""
+    kind: Literal["plain", "quote", "code"] = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file for a person. ``name`` is a plain file name with its ending."""
+
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class FilmOrder:
+    """A replay that the channel has made when it is to be shown (``history.film_card``): it takes seconds."""
+
+    run_id: str
+    kind: Literal["gif", "album", "sheet"]
+    lang: Literal["zh", "en"]
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """``picture``: an encoded JPEG (or PNG). A ``document`` goes out with the card as its words, in place of a picture.
+
+    So does an ``animation`` (a GIF), and an ``album`` (2 to 10 JPEGs), which has no buttons. A card with a ``film``
+    is shown as the one that comes of it. ``question``: the id of the one that it asks: once
+    that is answered, it is shown no more.
+    """
+
+    title: str
+    lines: tuple[Line, ...] = ()
+    picture: bytes | None = None
+    buttons: tuple[tuple[Button, ...], ...] = ()
+    document: Document | None = None
+    animation: Document | None = None
+    album: tuple[bytes, ...] = ()
+    film: FilmOrder | None = None
+    question: str = ""
+
+
+def separator(label: str, colon: str) -> str:
+    """Return what stands between a line's label and its text: a blank after a number or a command, else ``colon``."""
+    return " " if label.startswith(("/", "#")) or label.endswith(".") else colon
+
+
+def colon_of(title: str, label: str) -> str:
+    """Return a colon as wide as the words of a card with this title: a label may be a phone's or a person's name."""
+    first = next((char for char in title if char.isalpha()), "")
+    return "：" if first > _LATIN or label[-1:] > _LATIN else ": "
+
+
+MOST_SAID = 600  # characters of what was sent, on the card of a run
+MOST_OF_A_QUESTION = 80  # characters of a record's question: the answer is what is sent
+
+
+def cut(text: str, length: int) -> str:
+    """``text`` in one line of at most ``length`` characters."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= length else flat[: length - 1].rstrip() + "…"
+
+
+def plain(title: str, *lines: str) -> Card:
+    return Card(title, tuple(Line(line) for line in lines))
+
+
+# Runs -----------------------------------------------------------------------------------------------------------------
+
+
+def elapsed(texts: Texts, since: datetime, until: datetime) -> str:
+    seconds = max(0, round((until - since).total_seconds()))
+    if seconds < 60:
+        return texts.get("common.seconds", seconds=seconds)
+    return texts.get("common.minutes", minutes=seconds // 60, seconds=seconds % 60)
+
+
+ASKING = {"interact", "take_over"}  # their words say that a person is asked
+
+
+def describe_action(texts: Texts, step: StepRecord) -> str:
+    """Say what the step did; empty if it did nothing. One that asks a person has not failed."""
+    action = step.action or step.asked
+    if not action:
+        return say(texts.lang, "action.unreadable") if step.unread else ""
+    said = in_words(texts.lang, action)
+    if step.ok or action.get("kind") in ASKING:
+        return said
+    return say(texts.lang, "action.asks" if step.asks else "action.failed", action=said)
+
+
+def model_said(last: StepRecord | None, message: str) -> bool:
+    """Tell whether a run's ``message`` is the model's own: the words with which it ended its ``last`` step."""
+    action = last.action if last is not None else None
+    return bool(message) and action is not None and action.get("kind") == "finish" and action.get("message") == message
+
+
+def head_lines(run: RunView, texts: Texts) -> list[Line]:
+    """What the card of a run begins with: task, phone, who asked, the place in the line, what it waits for."""
+    lines = [Line(run.task, texts.get("card.task"))]
+    if run.phone or run.serial:
+        lines.append(Line(run.phone or run.serial, texts.get("card.phone")))
+    if run.by:
+        lines.append(Line(run.by, texts.get("card.by")))
+    if run.position:
+        lines.append(Line(texts.get("card.position", position=run.position)))
+    lines += away_lines(run, texts)
+    return lines
+
+
+def run_card(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", picture: bytes | None = None) -> Card:
+    """The live card of a run; once it is over, what came of it."""
+    lines = head_lines(run, texts)
+    if run.steps:
+        lines.append(Line(texts.get("card.step_of", step=run.steps, max=run.max_steps), texts.get("card.step")))
+    if not run.status.final:
+        lines += _doing(run, texts, thinking)
+    if run.started_at is not None:
+        lines.append(Line(elapsed(texts, run.started_at, run.ended_at or now), texts.get("card.elapsed")))
+    if run.status.final and run.spent.cost is not None:
+        lines.append(Line(f"≈ {money(run.spent.cost)} {run.spent.currency}".rstrip(), texts.get("card.cost")))
+    if run.stopped_by and run.status in {RunStatus.STOPPED, RunStatus.RUNNING}:
+        lines.append(Line(run.stopped_by, texts.get("card.stopped_by")))
+    if run.message and (run.status.final or run.status is RunStatus.WAITING or run.again_at is not None):
+        label = "card.model_note" if model_said(run.last_step, run.message) else "card.result"
+        lines.append(Line(run.message, texts.get(label) if run.status.final else ""))
+    if run.error_kind and run.status is RunStatus.FAILED:
+        lines += [Line(said) for said in error_lines(run.error_kind, texts, run.message)]
+    lines += sent_lines(run.replies, texts)
+    lines += note_lines(run.notes, texts) if run.status.final else []
+    lines += rating_lines(run.answers, texts)
+    buttons = (*rating_buttons(run.answers), *replay_buttons(run, texts)) if run.status.final else ()
+    if not run.status.final:
+        buttons = _live_buttons(run, texts)
+    return Card(_state(run, texts), tuple(lines), picture, buttons)
+
+
+def away_lines(run: RunView, texts: Texts) -> list[Line]:
+    """What a run waits for whose phone is away, how long, and what to do; nothing for any other."""
+    if not run.away:
+        return []
+    since = run.away_since.strftime("%m-%d %H:%M") if run.away_since is not None else ""
+    lines = [Line(texts.get(f"card.away_{run.away}", phone=run.phone or run.serial, host=run.away_host, since=since))]
+    until = run.away_until.strftime("%m-%d %H:%M:%S") if run.away_until is not None else ""
+    lines.append(Line(texts.get("card.away_until", time=until) if until else texts.get("card.away_for_ever")))
+    do = f"card.away_{run.away}_do" if run.away in {"unauthorized", "host"} else "card.away_do"
+    return [*lines, Line(texts.get(do))]
+
+
+def state_of(status: RunStatus, *, held: bool = False, away: bool = False, error: str = "") -> str:
+    """Return the text key of what a run is at. ``error``: the kind of the error that ended it.
+
+    A run that left its customer to an older run, which is yet to answer, has neither failed nor done what was asked.
+    """
+    if error == WAITS_ELSEWHERE and status.final:
+        return "card.waiting" if status is RunStatus.FAILED else "card.elsewhere"
+    if held and not status.final:
+        return "card.holding" if status is RunStatus.RUNNING else "card.held"
+    return "card.away" if away and status is RunStatus.QUEUED else f"card.{status.value}"
+
+
+def _state(run: RunView, texts: Texts) -> str:
+    """What a run is at, in words."""
+    if run.again_at is not None:
+        return texts.get("card.put_off", time=run.again_at.strftime("%H:%M:%S"))
+    error = "" if run.replies else run.error_kind
+    return texts.get(state_of(run.status, held=run.held, away=bool(run.away), error=error))
+
+
+def _live_buttons(run: RunView, texts: Texts) -> tuple[tuple[Button, ...], ...]:
+    stop = Button(f"stop:{run.id}", texts.get("button.stop"), "danger")
+    screen = Button(screen_action(run.serial), texts.get("button.screen"))
+    if run.held:
+        return ((Button(f"resume:{run.id}", texts.get("button.resume"), "success"), stop, screen),)
+    return ((stop, screen, Button(f"hold:{run.id}", texts.get("button.hold"))),)
+
+
+def replay_buttons(run: RunView, texts: Texts) -> tuple[tuple[Button, ...], ...]:
+    """Replay, where a run has done something that can be seen."""
+    return ((Button(f"replay:{run.id}", texts.get("button.replay")),),) if run.steps else ()
+
+
+def error_lines(kind: str, texts: Texts, message: str = "") -> list[str]:
+    """What went wrong and what to do about it, in the person's language; the error's own words stand elsewhere.
+
+    What these, ``message``, say already is not said again.
+    """
+    said, advice = texts.find(f"error.{kind}", texts.get("error.error")), texts.find(f"advice.{kind}", "")
+    if message and message.startswith(said.rstrip("。.")):
+        return []  # with what to do in this very case
+    return [line for line in (said, "" if advice in message else advice) if line]
+
+
+def _doing(run: RunView, texts: Texts, thinking: str) -> list[Line]:
+    lines = []
+    thought = thinking or (run.last_step.thinking if run.last_step else "")
+    if thought.strip():
+        lines.append(Line(thought.strip(), texts.get("card.thinking"), "quote"))
+    if run.last_step and (action := describe_action(texts, run.last_step)):
+        lines.append(Line(action, texts.get("card.action")))
+    if run.last_step and run.last_step.instead_of:
+        why = texts.find(f"error.{run.last_step.instead_of}", texts.get("error.model"))
+        lines.append(Line(texts.get("card.fallback", model=run.last_step.model, why=why), texts.get("card.model")))
+    verdicts = run.last_step.verdicts if run.last_step else []
+    return [*lines, *(Line(ruled(verdict, texts), texts.get("card.gate")) for verdict in verdicts)]
+
+
+def ruled(verdict: StepVerdict, texts: Texts) -> str:
+    """What a rule decided, and which one. Its message is written for the model."""
+    return " · ".join(part for part in (decided(verdict, texts), rule_words(texts.lang, verdict.policy)) if part)
+
+
+def decided(verdict: StepVerdict, texts: Texts) -> str:
+    return texts.find(f"gate.{verdict.decision}", verdict.decision)
+
+
+def screen_action(serial: str, wish: Literal["", "file", "read"] = "") -> str:
+    """The Screen button's action; without the phone where its name is too long for a button.
+
+    ``wish``: ``file`` for every pixel, ``read`` for what is read of it.
+    """
+    bare = f"screen:{wish}" if wish else "screen"
+    action = f"screen:{serial} {wish}".rstrip() if serial else bare
+    return action if len(action.encode()) <= 64 else bare
+
+
+def reply_lines(reply: ReplyRecord, texts: Texts) -> list[Line]:
+    """What a customer asked, what they got, and where it came from."""
+    lines = []
+    if reply.question:
+        lines.append(Line(reply.question, texts.get("card.customer", contact=reply.contact), "quote"))
+    sent = texts.get("card.sent" if reply.delivered else "card.not_delivered")
+    lines.append(Line(reply.text, sent, "quote"))
+    return [*lines, *source_lines(reply, texts)]
+
+
+def sent_lines(replies: Sequence[ReplyRecord], texts: Texts, *, room: int = MOST_SAID) -> list[Line]:
+    """Replies as far as there is ``room`` for them (characters; the first in any case), and how many more there are."""
+    lines: list[Line] = []
+    for number, reply in enumerate(replies):
+        one = reply_lines(reply, texts)
+        room -= sum(len(line.label) + len(line.text) for line in one)
+        if lines and room < 0:
+            return [*lines, Line(texts.get("card.more_sent", count=len(replies) - number))]
+        lines += one
+    return lines
+
+
+def note_lines(notes: Sequence[KeptNote], texts: Texts, *, room: int = MOST_SAID) -> list[Line]:
+    """Notes and summaries as far as there is ``room`` for them (characters; the newest in any case), in their order."""
+    lines: list[Line] = []
+    for number in range(len(notes), 0, -1):
+        note = notes[number - 1]
+        place = " · ".join(part for part in (note.app, texts.get("card.step_short", step=note.step)) if part)
+        label = texts.get("card.summary" if note.summary else "card.note", place=place)
+        room -= len(label) + len(note.text)
+        if lines and room < 0:
+            return [Line(texts.get("card.more_notes", count=number)), *lines]
+        lines.insert(0, Line(note.text, label, "quote"))
+    return lines
+
+
+def source_lines(answer: ReplyRecord | AnswerView, texts: Texts) -> list[Line]:
+    """Where a text came from: a person, or a record's question with its score and who chose it; nothing if unknown."""
+    if answer.provenance == "person":
+        return [Line(texts.get("card.from_person", person=answer.person), texts.get("card.source"))]
+    chosen = [Line(texts.get("answers.by_person", person=answer.person))] if answer.person else []
+    if not answer.record_source and not answer.record_id:
+        return chosen
+    # The shop's own entries are known by their questions, those of a service by their document, too.
+    own = answer.record_source.startswith("embedded:")
+    asked = [texts.get("card.record", question=cut(one, MOST_OF_A_QUESTION)) for one in answer.record_questions]
+    parts = ["" if own else answer.record_source, *asked]
+    if not any(parts):
+        parts = [texts.get("card.own_record") if own else f"#{answer.record_id}"]
+    if answer.score is not None:
+        parts.append(texts.get("card.score", score=answer.score))
+    return [Line(" · ".join(part for part in parts if part), texts.get("card.source")), *chosen]
+
+
+# Thumbs ---------------------------------------------------------------------------------------------------------------
+
+THUMBS = {1: "👍", -1: "👎"}
+MOST_RATED = 20  # on one card; the rest can be rated in the list of answers
+_PRESSED: Mapping[int, Style] = {1: "success", -1: "danger"}
+
+
+def rating_buttons(answers: Sequence[AnswerView], *, place: str = "") -> tuple[tuple[Button, ...], ...]:
+    """👍 and 👎 for each answer, ``rate:<answer>:<1 or -1>``, numbered where there are several.
+
+    ``place`` stands at the end of the action: on which card the button is.
+    """
+    rows = []
+    for number, answer in enumerate(answers[:MOST_RATED], start=1):
+        rows.append(
+            tuple(
+                Button(
+                    f"rate:{answer.id}:{rating}" + (f":{place}" if place else ""),
+                    (f"{number} " if len(answers) > 1 else "") + thumb + (" ✓" if answer.rating == rating else ""),
+                    _PRESSED[rating] if answer.rating == rating else "",
+                )
+                for rating, thumb in THUMBS.items()
+            )
+        )
+    return tuple(rows)
+
+
+def rating_lines(answers: Sequence[AnswerView], texts: Texts) -> list[Line]:
+    """Which thumb was given, and by whom."""
+    label = texts.get("answers.rating")
+    return [
+        Line(f"{THUMBS[answer.rating]} {answer.rated_by}", f"{label} {number}" if len(answers) > 1 else label)
+        for number, answer in enumerate(answers, start=1)
+        if answer.rating
+    ]
+
+
+# Questions ------------------------------------------------------------------------------------------------------------
+
+_STYLES: Mapping[str, Style] = {
+    "yes": "success", "allow": "success", "done": "success", "arrived": "success", "go_on": "success",
+    "retry": "primary", "again": "primary", "send": "success", "not_arrived": "danger", "clear": "danger",
+    "enter": "primary", "sent": "success",
+    "no": "danger", "deny": "danger", "stop": "danger",
+}  # fmt: skip
+
+_DATA_LABELS = (
+    ("title", "question.shown_title"),
+    ("draft", "question.draft"),
+    ("customer", "question.asked"),
+)
+_ANSWER_LABEL = {
+    QuestionKind.DELIVERY_UNKNOWN: "question.our_answer",
+    QuestionKind.FIRST_DELIVERY: "question.our_answer",
+    QuestionKind.ANSWERED_BEFORE: "question.earlier",
+    QuestionKind.REST_UNSENT: "question.rest",
+    QuestionKind.STILL_SEND: "question.our_answer",
+    QuestionKind.NO_SEND: "question.our_answer",
+}
+# A person acts on the phone: what it shows when the card was made is of little use.
+ON_THE_PHONE = {QuestionKind.TAKE_OVER, QuestionKind.PERSON_ON_PHONE}
+MOST_ASKED = 20  # in one list
+# How alike a candidate's question is, by the score of the knowledge base. In the sample shop no wording of another
+# entry scores 0.8 or more; from 0.5 on more wordings are of the same entry than of another.
+VERY_ALIKE, SOMEWHAT_ALIKE = 0.8, 0.5
+_CUSTOMERS_WORDS = {QuestionKind.NO_SURE_ANSWER, QuestionKind.ANSWERED_BEFORE, QuestionKind.UNREADABLE}
+
+
+def question_card(
+    view: QuestionView,
+    texts: Texts,
+    *,
+    run: RunView | None = None,
+    picture: bytes | None = None,
+    hint: str = "",
+    alike: int = 0,
+    learnt: str = "",
+    approves: bool = True,
+) -> Card:
+    """A question with its choices; once it is answered, by whom, and what was learnt from that.
+
+    hint: how to answer if there are no buttons.
+    alike: how many other open questions ask nearly the same.
+    learnt: what became of the entry that was learnt, if somebody has decided that just now.
+    approves: whether somebody who sees the card may approve entries.
+    """
+    question = view.question
+    lines = []
+    if run is not None:
+        lines.append(Line(run.task, texts.get("card.task")))
+    if contact := str(question.data.get("contact") or ""):
+        lines.append(Line(contact, texts.get("question.contact")))
+    if question.text:
+        label = "question.customer" if question.kind in _CUSTOMERS_WORDS else "question.words"
+        lines.append(Line(question.text, texts.get(label), "quote"))
+    if not view.open:
+        return _closed(view, texts, lines, picture, learnt=learnt, approves=approves)
+    lines += _data_lines(view, texts)
+    if alike:
+        lines.append(Line(texts.get("question.alike", count=alike)))
+    if question.kind is QuestionKind.FIRST_DELIVERY:
+        lines.append(Line(texts.get("question.learn_first")))
+    lines.append(Line(hint or _hint(view, texts)))
+    if view.deadline is not None:
+        lines.append(Line(_until(view, texts)))
+    return Card(_title(view, texts), tuple(lines), picture, question_buttons(view, texts), question=view.id)
+
+
+def _title(view: QuestionView, texts: Texts) -> str:
+    if view.question.kind is QuestionKind.NO_SURE_ANSWER and view.question.data.get("sure_alone"):
+        return texts.get("question.sure_alone")
+    return texts.get(f"question.{view.question.kind.value}")
+
+
+def _closed(
+    view: QuestionView, texts: Texts, lines: list[Line], picture: bytes | None, *, learnt: str, approves: bool
+) -> Card:
+    """Who answered what. An entry that was learnt is shown as it will answer, in place of all that was offered."""
+    title, outcome = _title(view, texts), Line(_outcome(view, texts))
+    if learnt:
+        return Card(title, (*lines, outcome, Line(learnt)), picture)
+    if view.learnt is None:
+        lines += [*_data_lines(view, texts), outcome]
+        if view.question.kind is QuestionKind.NO_SURE_ANSWER and _own_words(view):
+            lines.append(Line(texts.get("question.learnt")))
+        return Card(title, tuple(lines), picture)
+    entry = view.learnt
+    lines += [outcome, Line(texts.get("question.keep" if approves else "question.keep_by_owner"))]
+    lines += [
+        Line(entry.question, texts.get("question.keep_asked"), "quote"),
+        Line(entry.answer, texts.get("question.keep_answered"), "quote"),
+    ]
+    buttons = [
+        Button(f"keep:{view.id}:{proposal_mark(entry)}", texts.get("question.keep_yes"), "success"),
+        Button(f"drop:{view.id}", texts.get("question.keep_no")),
+    ]
+    if seen := personal_data(f"{entry.question}\n{entry.answer}"):
+        lines.append(Line(texts.get("kb.personal", seen=" ".join(seen))))
+        buttons.append(Button(f"kb:show:{entry.id}", texts.get("kb.edit")))
+    return Card(title, tuple(lines), picture, (tuple(buttons),) if approves else ())
+
+
+def proposal_mark(entry: Entry) -> str:
+    """Equal for entries that ask and answer the same: what is approved is what was shown."""
+    return hashlib.blake2b(f"{entry.question}\n{entry.answer}".encode(), digest_size=4).hexdigest()
+
+
+def _until(view: QuestionView, texts: Texts) -> str:
+    """The deadline and what happens then."""
+    if view.deadline is None:
+        return ""
+    until = texts.get("question.deadline", time=view.deadline.strftime("%m-%d %H:%M"))
+    return until + (f" · {texts.get(f'then.{view.then}')}" if view.then else "")
+
+
+def _data_lines(view: QuestionView, texts: Texts) -> list[Line]:
+    data, lines = view.question.data, []
+    for key, label in _DATA_LABELS:
+        if value := str(data.get(key) or ""):
+            lines.append(Line(value, texts.get(label), "quote"))
+    label = _ANSWER_LABEL.get(view.question.kind, "")
+    if label and (answer := str(data.get("answer") or "")):
+        lines.append(Line(answer, texts.get(label), "quote"))
+    candidates = data.get("candidates")
+    for number, candidate in enumerate(candidates if isinstance(candidates, list) else [], start=1):
+        if isinstance(candidate, dict):
+            lines.append(_candidate_line(candidate, number, texts))
+    return lines
+
+
+def _candidate_line(candidate: Mapping[str, Any], number: int, texts: Texts) -> Line:
+    """Its question, its answer, and how alike its question is, in words, if the knowledge base gives a score."""
+    asked = cut(str(candidate.get("question") or ""), MOST_OF_A_QUESTION)
+    answer = str(candidate.get("text", ""))
+    score = candidate.get("score")
+    if isinstance(score, int | float):
+        how = "very" if score >= VERY_ALIKE else "somewhat" if score >= SOMEWHAT_ALIKE else "not_much"
+        said = texts.get("question.candidate_alike", number=number, alike=texts.get(f"question.alike_{how}"))
+    else:
+        said = texts.get("question.candidate", number=number)
+    return Line(f"{asked}\n→ {answer}" if asked else answer, said, "quote")
+
+
+def _outcome(view: QuestionView, texts: Texts) -> str:
+    if not view.by and not view.answer:
+        return texts.get("question.closed")
+    return texts.get("question.answered", by=view.by, answer=answer_label(view, view.answer, texts))
+
+
+def _own_words(view: QuestionView) -> bool:
+    """What a person wrote themselves, not one of the choices, and so goes to the customer."""
+    return bool(view.answer) and view.answer not in {choice.value for choice in view.question.choices}
+
+
+def _hint(view: QuestionView, texts: Texts) -> str:
+    question = view.question
+    if not question.choices:
+        return texts.get("question.hint_only_reply")
+    return texts.get("question.hint_reply" if question.free_text else "question.hint_buttons")
+
+
+def choice_label(view: QuestionView, number: int, texts: Texts) -> str:
+    """The words on the button of the choice with this number, from 0."""
+    label = view.question.choices[number].in_words(texts.lang)
+    candidates = view.question.data.get("candidates")
+    if view.question.kind is QuestionKind.NO_SURE_ANSWER and isinstance(candidates, list) and number < len(candidates):
+        return f"{number + 1}. {label}"
+    return label
+
+
+def answer_label(view: QuestionView, answer: str, texts: Texts) -> str:
+    """An answer as a person reads it: the words of the choice with this value, else the answer itself."""
+    for number, choice in enumerate(view.question.choices):
+        if choice.value == answer:
+            return choice_label(view, number, texts)
+    return answer
+
+
+def question_buttons(view: QuestionView, texts: Texts) -> tuple[tuple[Button, ...], ...]:
+    """Each choice as ``q:<question>:<number>``; short ones side by side."""
+    question = view.question
+    rows: list[tuple[Button, ...]] = []
+    for number, choice in enumerate(question.choices):
+        button = Button(f"q:{view.id}:{number}", choice_label(view, number, texts), _STYLES.get(choice.value, ""))
+        beside = rows and len(rows[-1]) < 2 and all(len(b.label) <= 12 for b in (*rows[-1], button))
+        if beside:
+            rows[-1] = (*rows[-1], button)
+        else:
+            rows.append((button,))
+    if question.free_text and question.kind in TO_CUSTOMER:
+        rows.append((Button(f"own:{view.id}", texts.get("button.own"), "primary"),))
+    if question.kind in ON_THE_PHONE:
+        rows.append((Button(f"look:{view.id}", texts.get("button.look")),))
+    return tuple(rows)
+
+
+def ask_card(questions: Sequence[QuestionView], texts: Texts, *, now: datetime) -> Card:
+    """The open questions with how long they have been open, each with a button that shows its card."""
+    if not questions:
+        return Card(texts.get("ask.none"))
+    lines, buttons = [], []
+    for number, view in enumerate(questions[:MOST_ASKED], start=1):
+        kind, question = texts.get(f"question.{view.question.kind.value}"), view.question
+        open_for = open_since(texts, view.asked_at or now, now)
+        contact = str(question.data.get("contact") or "")
+        lines.append(Line(" · ".join(part for part in (kind, contact, open_for) if part), f"#{number}"))
+        if question.text:
+            lines.append(Line(question.text, "", "quote"))
+        buttons.append((Button(f"ask:{view.id}", texts.get("ask.show", number=number)),))
+    if len(questions) > MOST_ASKED:
+        lines.append(Line(texts.get("ask.more", count=len(questions) - MOST_ASKED)))
+    return Card(texts.get("ask.title", count=len(questions)), tuple(lines), None, tuple(buttons))
+
+
+def open_since(texts: Texts, since: datetime, now: datetime) -> str:
+    """How long something has been open: minutes, then hours."""
+    minutes = max(0, int((now - since).total_seconds() // 60))
+    if minutes < 60:
+        return texts.get("ask.open_minutes", minutes=minutes)
+    return texts.get("ask.open_hours", hours=minutes // 60, minutes=minutes % 60)
+
+
+def reminder_card(view: QuestionView, texts: Texts, *, now: datetime) -> Card:
+    """One short message that answers the question's card; a reply to it is an answer, too."""
+    kind = texts.get(f"question.{view.question.kind.value}")
+    if not view.open:
+        return plain(kind, _outcome(view, texts))
+    lines = [Line(kind)]
+    if view.deadline is not None:
+        lines.append(Line(_until(view, texts)))
+    title = texts.get("ask.reminder", open=open_since(texts, view.asked_at or now, now))
+    show = Button(f"ask:{view.id}", texts.get("offer.show_question"))
+    return Card(title, tuple(lines), None, ((show,),), question=view.id)
+
+
+# The rest -------------------------------------------------------------------------------------------------------------
+
+
+def status_card(status: StatusView, texts: Texts, *, may_act: bool = True) -> Card:
+    """``may_act``: whether whoever looks may stop and resume."""
+    lines = [Line(_phone_state(phone, texts), phone.name or phone.serial) for phone in status.phones] or [
+        Line(texts.get("status.no_phones"))
+    ]
+    lines += [Line(_run_line(run, texts)) for run in status.runs]
+    if not status.runs:
+        lines.append(Line(texts.get("status.idle")))
+    for question in status.questions:
+        kind = texts.get(f"question.{question.question.kind.value}")
+        lines.append(Line(question.question.text or kind, texts.get("status.questions"), "quote"))
+    rows = [_row(run, texts) for run in status.runs[:5]] if may_act else []
+    return Card(texts.get("status.title"), tuple(lines), None, tuple(rows))
+
+
+def _phone_state(phone: PhoneView, texts: Texts) -> str:
+    if phone.state == "away":
+        since = phone.since.strftime("%m-%d %H:%M") if phone.since is not None else ""
+        return texts.get("status.phone_away", host=phone.host, since=since)
+    said = texts.get(f"status.phone_{phone.state}")
+    return texts.get("status.phone_at", state=said, host=phone.host) if phone.host else said
+
+
+def _run_line(run: RunView, texts: Texts) -> str:
+    return texts.get("status.run_line", status=_state(run, texts), task=run.task, steps=run.steps)
+
+
+def _row(run: RunView, texts: Texts) -> tuple[Button, ...]:
+    stop = Button(f"stop:{run.id}", f"{texts.get('button.stop')} · {run.task[:20]}", "danger")
+    if not run.held:
+        return (stop,)
+    return (Button(f"resume:{run.id}", f"{texts.get('button.resume')} · {run.task[:20]}", "success"), stop)
+
+
+def devices_card(status: StatusView, texts: Texts) -> Card:
+    """Each phone with its serial, its state, the run that has it, those that have left it, and what waits for it."""
+    lines = [line for phone in status.phones for line in _device_lines(phone, status.runs, texts)]
+    waiting = sum(1 for run in status.runs if not run.serial and run.status is RunStatus.QUEUED)
+    if waiting:
+        lines.append(Line(texts.get("devices.any_phone", count=waiting), texts.get("devices.queue")))
+    none = (Line(texts.get("status.no_phones")),)
+    return Card(texts.get("devices.title"), tuple(lines) if status.phones else (*none, *lines))
+
+
+def _device_lines(phone: PhoneView, runs: Sequence[RunView], texts: Texts) -> list[Line]:
+    here = [run for run in runs if run.serial == phone.serial]
+    queued = [run for run in here if run.status is RunStatus.QUEUED]
+    # A run that waits for a person keeps the phone for a while, then parks: only the lease tells.
+    at_work = [run for run in here if run.status is RunStatus.RUNNING or run.id == phone.run_id]
+    parked = [run for run in here if run not in queued and run not in at_work]
+    lines = [
+        Line(_phone_state(phone, texts), phone.name or phone.serial),
+        Line(phone.serial, texts.get("devices.serial"), "code"),
+    ]
+    lines += [Line(_run_line(run, texts), texts.get("devices.runs")) for run in at_work]
+    lines += [Line(_run_line(run, texts), texts.get("devices.parked")) for run in parked]
+    if queued:
+        said = texts.get("devices.waiting", count=len(queued), task=queued[0].task)
+        lines.append(Line(said, texts.get("devices.queue")))
+    return lines

@@ -1,0 +1,97 @@
+"""Contacts in the chat: the list, add, remove."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.channels.chat.cards import Card, Line
+from bot.channels.chat.commands import unquoted
+from bot.channels.chat.texts import Texts
+from bot.channels.chat.turn import Said, Subject, Turn
+from bot.desk.views import ContactView
+
+SHOWN = 30
+NOBODY = ContactView("qq", "")
+_VERBS = {
+    "add": "add", "添加": "add", "新增": "add",
+    "remove": "remove", "delete": "remove", "删除": "remove",
+    "list": "list", "列表": "list",
+}  # fmt: skip
+_QUOTED = re.compile(r"[\"“「『']([^\"”」』']+)[\"”」』']\s*(.*)", re.DOTALL)
+_NUMBER = re.compile(r"\d{4,20}")
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """``verb`` is list, add or remove; ``words`` are searched for in a list; ``contact`` is the one that is meant."""
+
+    verb: str
+    words: str = ""
+    contact: ContactView = NOBODY
+
+
+def read_asking(rest: str) -> Asking | None:
+    """``add NAME [NUMBER] [#TAG …] [NOTE]``, ``remove NAME``, or words. None where the name is missing."""
+    word, _, after = rest.strip().partition(" ")
+    verb = _VERBS.get(word.lower())
+    if verb is None or verb == "list":
+        return Asking("list", (after if verb else rest).strip())
+    after = after.strip()
+    if verb == "remove":
+        return Asking(verb, contact=ContactView("qq", unquoted(after))) if unquoted(after) else None
+    quoted = _QUOTED.fullmatch(after)
+    name, more = (quoted[1].strip(), quoted[2]) if quoted else (after.partition(" ")[0], after.partition(" ")[2])
+    number, tags, note = "", [], []
+    for part in more.split():
+        if part.startswith(("#", "＃")) and len(part) > 1:
+            tags.append(part[1:])
+        elif _NUMBER.fullmatch(part) and not number:
+            number = part
+        else:
+            note.append(part)
+    return Asking(verb, contact=ContactView("qq", name, "", number, tuple(tags), " ".join(note))) if name else None
+
+
+async def contacts(turn: Turn) -> Said:
+    words = turn.texts
+    asking = read_asking(turn.rest)
+    if asking is None:
+        return turn.tell(words.get("contacts.usage"))
+    if asking.verb == "list":
+        return turn.say(_list_card(words, await turn.desk.contacts.find(turn.actor, text=asking.words), asking.words))
+    if asking.verb == "add":
+        done = await turn.desk.contacts.add(turn.actor, asking.contact)
+        return turn.say(Card(words.get("contacts.added", name=done.name), contact_lines(done, words)))
+    done = await turn.desk.contacts.remove(turn.actor, asking.contact.name)
+    return turn.say(Card(words.get("contacts.removed", name=done.name), contact_lines(done, words)))
+
+
+SUBJECT = Subject(commands={"contacts": contacts})
+
+
+def contact_lines(contact: ContactView, words: Texts) -> tuple[Line, ...]:
+    lines = [
+        Line(contact.app, words.get("contacts.app")),
+        Line(contact.number, words.get("contacts.number"), "code"),
+        Line(contact.serial or words.get("contacts.any_phone"), words.get("contacts.serial")),
+        Line(" ".join(f"#{tag}" for tag in contact.tags), words.get("contacts.tags")),
+        Line(contact.note, words.get("contacts.note")),
+    ]
+    return tuple(line for line in lines if line.text)
+
+
+def _list_card(words: Texts, found: Sequence[ContactView], searched: str) -> Card:
+    if not found:
+        return Card(
+            words.get("contacts.none_found" if searched else "contacts.empty"), (Line(words.get("contacts.usage")),)
+        )
+    lines = []
+    for contact in found[:SHOWN]:
+        tags = " ".join(f"#{tag}" for tag in contact.tags)
+        parts = (contact.app, contact.number, contact.serial, tags, contact.note)
+        lines.append(Line(" · ".join(part for part in parts if part), contact.name))
+    if len(found) > SHOWN:
+        lines.append(Line(words.get("contacts.more", count=len(found) - SHOWN)))
+    return Card(words.get("contacts.title"), tuple(lines))

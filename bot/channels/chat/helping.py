@@ -1,0 +1,63 @@
+"""Help, made from the commands themselves: what the person may use, and no more."""
+
+from __future__ import annotations
+
+from bot.channels.chat import commands, manual
+from bot.channels.chat.cards import Card, Line
+from bot.channels.chat.commands import Command
+from bot.channels.chat.texts import Texts
+from bot.channels.chat.turn import Said, Subject, Turn
+from bot.desk.actors import Role
+
+
+def summary(words: Texts, name: str, role: Role) -> str:
+    """One line on a command: what this role may do with it."""
+    return words.get(manual.summary_key(name, role))
+
+
+def lines(words: Texts, role: Role, *, plans: bool) -> tuple[Line, ...]:
+    """A line for each command that is set up, then what works without one."""
+    usable = commands.usable(role, plans=plans)
+    listed = [Line(summary(words, name, role), f"/{name}") for name in usable if name != "start"]
+    hints = ["plain_viewer", "more"] if role is Role.VIEWER else ["free", "plain", "reply", "more"]
+    return (*listed, *(Line(words.get(f"help.{hint}")) for hint in hints))
+
+
+def welcome(words: Texts, role: Role) -> tuple[Line, ...]:
+    """One thing to try at once, and where everything else stands."""
+    first = "access.try" if role.covers(Role.OPERATOR) else "access.try_viewer"
+    return tuple(Line(words.get(key)) for key in (first, "access.more"))
+
+
+async def help_(turn: Turn) -> Said:
+    """``/help`` or ``/help COMMAND``."""
+    words, role = turn.texts, turn.actor.role
+    asked = turn.rest.strip()
+    if not asked:
+        return turn.say(Card(words.get("help.title"), lines(words, role, plans=turn.desk.plans.ready)))
+    meant = commands.parse("/" + asked.lstrip("/／"))
+    if not isinstance(meant, Command):
+        nearest = meant.nearest.lstrip("/") if isinstance(meant, commands.Unknown) else ""
+        if nearest in commands.usable(role, plans=turn.desk.plans.ready):
+            return turn.tell(words.get("help.nearest", command=asked, nearest=f"/help {nearest}"))
+        return turn.tell(words.get("help.unknown", command=asked), words.get("help.see"))
+    return turn.say(Card(f"/{meant.name}", tuple(_described(words, meant.name, role))))
+
+
+def _described(words: Texts, name: str, role: Role) -> list[Line]:
+    """What it is for, how it is written, with examples, in Chinese, and who may use it."""
+    may = manual.may(name)
+    said = [Line(summary(words, name, role if role in may else may[0]))]
+    if role not in may:
+        said.append(Line(words.get("help.not_yours", role=words.get(f"role.{role.value}"))))
+    forms = [form for form in manual.forms(name, words.lang) if role in may and role.covers(form.least)]
+    said += [Line(form.does, form.use) for form in forms]
+    examples = [example for form in forms for example in form.examples]
+    said += [Line(example, words.get("help.example") if not at else "", "code") for at, example in enumerate(examples)]
+    if role in may and (chinese := commands.chinese_of(name)):
+        said.append(Line(" ".join(chinese), words.get("help.chinese")))
+    roles = words.get("help.between").join(words.get(f"role.{one.value}") for one in may)
+    return [*said, Line(roles, words.get("help.least"))]
+
+
+SUBJECT = Subject(commands={"help": help_})

@@ -1,0 +1,237 @@
+"""Runs that were, in the chat: pages of them, one of them, and its pictures as a film, an album or a sheet."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from agent_core.texts import Listed
+from bot.channels.chat.cards import Button, Card, Document, FilmOrder, Line, cut, describe_action, state_of
+from bot.channels.chat.commands import Command, parse
+from bot.channels.chat.pages import ELSEWHERE, PAGE, numbers, times_of, turning
+from bot.channels.chat.sweeps import card_of
+from bot.channels.chat.texts import Texts, texts
+from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
+from bot.desk.history_views import FilmKind, FilmView, FrameView, HistoryAsked, HistoryPage, PastRun
+from bot.tools.replay.film import MOST_FRAMES, Film, make_film
+from bot.tools.replay.shots import Shot
+
+if TYPE_CHECKING:
+    from bot.desk.history import DeskHistory
+
+MOST_NAMED = 100  # characters of the list of steps that are not in a film
+
+_STATUSES = {
+    "failed": "failed", "失败": "failed", "没成功": "failed",
+    "done": "succeeded", "succeeded": "succeeded", "成功": "succeeded", "完成": "succeeded", "已完成": "succeeded",
+    "stopped": "stopped", "停止": "stopped", "已停止": "stopped",
+    "waiting": "waiting", "等待": "waiting", "running": "running", "执行中": "running", "queued": "queued",
+    "排队": "queued",
+}  # fmt: skip
+_CONTACT = re.compile(r"(?:contact|联系人)\s*[:：]?\s*(.+)", re.DOTALL | re.IGNORECASE)
+_KINDS: dict[str, FilmKind] = {
+    "gif": "gif", "film": "gif", "动图": "gif",
+    "album": "album", "photos": "album", "相册": "album", "图片": "album",
+    "sheet": "sheet", "拼图": "sheet", "总览": "sheet",
+}  # fmt: skip
+
+
+def read_asking(rest: str) -> HistoryAsked:
+    """``[today|week|7d|2026-11-01] [failed|done|stopped] [NAME OR WORDS]`` in any order."""
+    asked, words = HistoryAsked(), []
+    for word in rest.split():
+        plain = word.lower()
+        if times := times_of(plain):
+            asked = replace(asked, since=times.since, until=times.until or asked.until)
+        elif plain in _STATUSES:
+            asked = replace(asked, status=_STATUSES[plain])
+        else:
+            words.append(word)
+    said = " ".join(words)
+    if named := _CONTACT.fullmatch(said):
+        return replace(asked, contact=named[1].strip())
+    return replace(asked, words=said)
+
+
+def read_replay(rest: str) -> tuple[str, FilmKind]:
+    """``[NUMBER OR ID] [gif|album|sheet]``: which run ("" for the newest), and how it is shown."""
+    names, kind = [], None
+    for word in rest.split():
+        known = _KINDS.get(word.lower())
+        if known is None:
+            names.append(word)
+        kind = known or kind
+    return " ".join(names), kind or "gif"
+
+
+# Commands and buttons -------------------------------------------------------------------------------------------------
+
+
+async def history(turn: Turn) -> Said:
+    asked = read_asking(turn.rest)
+    page = await turn.desk.history.runs(turn.actor, asked, limit=PAGE)
+    return turn.say(_page_card(turn.texts, page, turn.rest.strip(), any_at_all=asked == HistoryAsked()))
+
+
+async def _turn_page(turn: Turn, value: str) -> Said:
+    """``b12:week failed``: the page before the run 12; ``a12:…`` the one after it."""
+    place, _, rest = value.partition(":")
+    if rest == ELSEWHERE:
+        written = parse(turn.incoming.subject)
+        rest = written.rest if isinstance(written, Command) else ""
+        if not rest:
+            return Said(toast=turn.texts.get("history.lost"), alert=True)
+    if not place[1:].isdecimal():
+        return Said(toast=turn.texts.get("history.lost"), alert=True)
+    number = int(place[1:])
+    before, after = (number, None) if place[0] == "b" else (None, number)
+    page = await turn.desk.history.runs(turn.actor, read_asking(rest), before=before, after=after, limit=PAGE)
+    return turn.change(_page_card(turn.texts, page, rest, any_at_all=False))
+
+
+async def _open(turn: Turn, value: str) -> Said:
+    run = await turn.desk.history.run(turn.actor, value)
+    return turn.say(card_of(run, turn.texts, now=turn.now))
+
+
+async def replay(turn: Turn) -> Said:
+    name, kind = read_replay(turn.rest)
+    return await _replay(turn, name, kind)
+
+
+async def _replay_button(turn: Turn, value: str) -> Said:
+    said = await _replay(turn, value, "gif")
+    filmed = said.messages[0].card.film is not None
+    if filmed:
+        return replace(said, toast=turn.texts.get("replay.making"))
+    return Said(toast=said.messages[0].card.title, alert=True)
+
+
+async def _replay(turn: Turn, name: str, kind: FilmKind) -> Said:
+    words = turn.texts
+    view = await turn.desk.history.replay(turn.actor, name)
+    if not view.pictures:
+        return turn.tell(words.get("replay.gone" if view.gone else "replay.none", number=view.number), view.run.task)
+    title = words.get("replay.title", number=view.number)
+    card = Card(title, (Line(words.get("replay.making")),), film=FilmOrder(view.run.id, kind, words.lang))
+    return Said((Outgoing(card, turn.chat, turn.incoming.message_id),))
+
+
+SUBJECT = Subject(
+    commands={"history": history, "replay": replay},
+    buttons={"history": _turn_page, "past": _open, "replay": _replay_button},
+)
+
+
+# Pages ----------------------------------------------------------------------------------------------------------------
+
+
+def _page_card(words: Texts, page: HistoryPage, rest: str, *, any_at_all: bool) -> Card:
+    if not page.runs:
+        empty = words.get("history.empty" if any_at_all else "history.empty_filtered")
+        return Card(empty, (Line(words.get("history.usage")),))
+    lines = [Line(words.get("history.total", total=page.total))]
+    for run in page.runs:
+        lines += past_lines(run, words)
+    buttons = [Button(f"past:{run.id}", f"#{run.number}") for run in page.runs]
+    return Card(words.get("history.title"), tuple(lines), None, numbers(buttons) + _turning(words, page, rest))
+
+
+def past_lines(run: PastRun, words: Texts) -> list[Line]:
+    """A run in a list: when, how it ended, where and by whom; what it was, and what was sent."""
+    by = words.get("history.by_schedule", id=run.schedule_id) if run.schedule_id else run.by
+    by = words.get("history.in_plan", number=run.plan) if run.plan else by
+    took = took_words(run.seconds, words)
+    state = words.get(state_of(run.status, held=run.held))
+    head = " · ".join(part for part in (f"{run.at:%m-%d %H:%M}", state, run.phone, by, took) if part)
+    colon = words.get("common.colon")
+    said = [cut(run.task, 60), *(f"→ {cut(contact, 20)}{colon}{cut(text, 60)}" for contact, text in run.sent[:2])]
+    if more := len(run.sent) - 2:
+        said += [words.get("history.more_sent", count=more)] if more > 0 else []
+    message = run.message or (words.get("plan.interrupted") if run.cut_off else "")
+    if not run.sent and message:
+        said.append(cut(message, 60))
+    return [Line(head, f"#{run.number}"), Line("\n".join(said), "", "quote")]
+
+
+def took_words(seconds: float | None, words: Texts) -> str:
+    if seconds is None:
+        return ""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return words.get("common.seconds", seconds=whole)
+    return words.get("common.minutes", minutes=whole // 60, seconds=whole % 60)
+
+
+def _turning(words: Texts, page: HistoryPage, rest: str) -> tuple[tuple[Button, ...], ...]:
+    newer = page.runs[0].number if page.newer else None
+    older = page.runs[-1].number if page.older else None
+    return turning("history", rest, words, newer=newer, older=older)
+
+
+# Films ----------------------------------------------------------------------------------------------------------------
+
+
+async def film_card(desk: DeskHistory, order: FilmOrder) -> Card:
+    """What a replay came to, with its pictures. It takes seconds of a thread, none of the loop."""
+    words = texts(order.lang)
+    view = await desk.film(order.run_id, most=MOST_FRAMES)
+    film = await asyncio.to_thread(make_film, shots_of(view, words), order.kind)
+    title = words.get("replay.title", number=view.number)
+    if film is None:
+        key = "replay.gone" if view.gone else "replay.none"
+        return Card(words.get(key, number=view.number), (Line(view.run.task),))
+    lines = film_lines(view, film, order.kind, words)
+    if film.kind == "gif":
+        return Card(title, lines, animation=Document(f"run-{view.number}.gif", film.files[0]))
+    if film.kind == "album":
+        return Card(title, lines, album=film.files)
+    return Card(title, lines, film.files[0])
+
+
+def shots_of(view: FilmView, words: Texts) -> list[Shot]:
+    return [_shot(frame, view.run.steps, words) for frame in view.frames]
+
+
+def _shot(frame: FrameView, steps: int, words: Texts) -> Shot:
+    if frame.step is not None:
+        step = frame.step
+        title = f"{step.index}/{max(steps, step.index)} {describe_action(words, step)}"
+        return Shot(frame.picture, title, step.thinking or step.result, str(step.index))
+    if frame.question is not None:
+        return Shot(frame.picture, words.get(f"question.{frame.question.kind.value}"), frame.question.text)
+    state = words.get(f"answer_state.{frame.state}") if frame.state else ""
+    return Shot(frame.picture, " · ".join(part for part in (state, frame.contact) if part), frame.text)
+
+
+def film_lines(view: FilmView, film: Film, wanted: FilmKind, words: Texts) -> tuple[Line, ...]:
+    """What it is a film of, and what is not in it."""
+    lines = [
+        Line(view.run.task, words.get("card.task")),
+        Line(words.get(state_of(view.run.status, held=view.run.held))),
+    ]
+    if film.kind != wanted:
+        lines.append(Line(words.get(f"replay.as_{film.kind}")))
+    left_out = {*view.left_out, *map(int, film.left_out)}
+    if left_out:
+        named = ranges(sorted(left_out))
+        many = len(named) > MOST_NAMED
+        key = "replay.left_out_many" if many else "replay.left_out"
+        lines.append(Line(words.get(key, steps=named, count=len(left_out))))
+    if view.gone:
+        lines.append(Line(words.get("replay.gone_steps", steps=ranges(view.gone))))
+    return tuple(lines)
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """``1–3, 7`` for 1, 2, 3, 7; numbers in their order."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return Listed(str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)

@@ -1,0 +1,351 @@
+"""People in the chat: who is in, invitations, roles, limits, and what was refused. For owners."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from agent_core.texts import Listed
+from bot.channels.chat import commands
+from bot.channels.chat.cards import Button, Card, Line
+from bot.channels.chat.personal import limit_lines
+from bot.channels.chat.texts import Texts
+from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
+from bot.desk.actors import BadRequest, ChatRef, Role
+from bot.desk.team_views import InviteView, PersonView, RefusedView
+from bot.desk.views import OWN_CHAT
+
+SHOWN = 30
+ROLES = {
+    "viewer": Role.VIEWER, "只读": Role.VIEWER, "查看": Role.VIEWER,
+    "operator": Role.OPERATOR, "操作员": Role.OPERATOR,
+    "owner": Role.OWNER, "管理员": Role.OWNER,
+}  # fmt: skip
+_VERBS = {
+    "list": "list", "列表": "list",
+    "role": "role", "身份": "role", "角色": "role",
+    "limit": "limit", "限制": "limit",
+    "remove": "remove", "delete": "remove", "移除": "remove", "删除": "remove",
+    "revoke": "revoke", "撤销": "revoke",
+    "audit": "audit", "拒绝记录": "audit",
+}  # fmt: skip
+_PHONE_WORDS = {"phone", "phones", "手机"}
+_CHAT_WORDS = {"chat", "chats", "聊天", "群"}
+_ALL = {"all", "any", "全部", "所有"}
+_HERE = {"here", "这里", "本群"}
+_OWN = {"own", "private", "私聊"}
+_TIME = re.compile(r"(\d{1,4})\s*(h|d|小时|天)", re.IGNORECASE)
+_HOURS = {"h": 1, "小时": 1, "d": 24, "天": 24}
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """``who`` is a person or an invitation. ``phones`` and ``chats`` as written, None where they are not named."""
+
+    verb: str
+    who: str = ""
+    role: Role | None = None
+    phones: tuple[str, ...] | None = None
+    chats: tuple[str, ...] | None = None
+
+
+def read_asking(rest: str) -> Asking | None:
+    """``role WHO ROLE``, ``limit WHO phone S… chat C…``, ``remove WHO``, ``revoke ID``, ``audit`` or ``WHO``.
+
+    None where something is missing.
+    """
+    word, _, after = rest.strip().partition(" ")
+    verb = _VERBS.get(word.lower())
+    after = after.strip()
+    if verb is None:
+        return Asking("show", commands.unquoted(rest)) if word else Asking("list")
+    if verb in {"list", "audit"}:
+        return Asking(verb)
+    if verb == "role":
+        name, _, role = after.rpartition(" ")
+        meant = ROLES.get(role.lower())
+        return Asking(verb, commands.unquoted(name), meant) if commands.unquoted(name) and meant else None
+    if verb == "limit":
+        return _read_limit(after)
+    return Asking(verb, commands.unquoted(after)) if commands.unquoted(after) else None
+
+
+def _read_limit(text: str) -> Asking | None:
+    words = commands.words_of(text)
+    name: list[str] = []
+    given: dict[str, list[str]] = {}
+    into = name
+    for word in words:
+        kind = "phones" if word.lower() in _PHONE_WORDS else "chats" if word.lower() in _CHAT_WORDS else ""
+        if kind and name:
+            into = given.setdefault(kind, [])
+        else:
+            into.append(word)
+    who = commands.unquoted(" ".join(name))
+    if not who or not given or not all(given.values()):
+        return None
+    phones, chats = (tuple(given[kind]) if kind in given else None for kind in ("phones", "chats"))
+    return Asking("limit", who, phones=phones, chats=chats)
+
+
+@dataclass(frozen=True, slots=True)
+class Inviting:
+    """``phones`` and ``chats`` as written: the limits of whoever comes in."""
+
+    role: Role = Role.OPERATOR
+    hours: float = 24.0
+    phones: tuple[str, ...] = ()
+    chats: tuple[str, ...] = ()
+
+
+def read_invite(rest: str) -> Inviting | None:
+    """``[ROLE] [24h] [phone S…] [chat C…]`` in any order (``--phone S`` too); an operator for a day where nothing is
+    said. Role and time are read wherever they stand: no phone or chat is called so."""
+    said = Inviting()
+    given: dict[str, list[str]] = {}
+    into: list[str] | None = None
+    for word in commands.words_of(rest):
+        plain = word.lower().lstrip("-—") or word
+        kind = "phones" if plain in _PHONE_WORDS else "chats" if plain in _CHAT_WORDS else ""
+        time = _TIME.fullmatch(word)
+        if kind:
+            into = given.setdefault(kind, [])
+        elif time:
+            said = replace(said, hours=float(time[1]) * _HOURS[time[2].lower()])
+        elif word.lower() in ROLES:
+            said = replace(said, role=ROLES[word.lower()])
+        elif into is not None:
+            into.append(word)
+        else:
+            return None
+    if not all(given.values()):
+        return None
+    return replace(said, phones=tuple(given.get("phones", ())), chats=tuple(given.get("chats", ())))
+
+
+# Commands -------------------------------------------------------------------------------------------------------------
+
+
+async def people(turn: Turn) -> Said:
+    words, team = turn.texts, turn.desk.team
+    asking = read_asking(turn.rest)
+    if asking is None:
+        return turn.tell(words.get("people.usage"))
+    match asking:
+        case Asking("list"):
+            return turn.say(await _list_card(turn))
+        case Asking("audit"):
+            return turn.say(_audit_card(words, await team.refused(turn.actor)))
+        case Asking("role", who, Role() as role):
+            done = await team.set_role(turn.actor, who, role)
+            return turn.say(_person_card(words, done, turn, words.get("people.changed")))
+        case Asking("limit", who):
+            return await _limit(turn, asking)
+        case Asking("remove", who):
+            return turn.say(_sure_to_remove(words, await team.find(turn.actor, who)))
+        case Asking("revoke", who):
+            gone = await team.revoke(turn.actor, who)
+            return turn.tell(words.get("people.revoked"), _invite_words(words, gone))
+        case _:
+            return turn.say(_person_card(words, await team.find(turn.actor, asking.who), turn))
+
+
+async def _limit(turn: Turn, asking: Asking) -> Said:
+    words, team = turn.texts, turn.desk.team
+    person = await team.find(turn.actor, asking.who)
+    if turn.chat.kind == "private" and any(word.lower() in _HERE for word in asking.chats or ()):
+        return turn.tell(words.get("invite.which_chat"))  # it is the owner's own chat, which the person is not in
+    phones = None if asking.phones is None else _all_or(asking.phones, {})
+    places = dict.fromkeys(_HERE, turn.chat.key) | dict.fromkeys(_OWN, f"{turn.chat.channel}:{person.user_id}")
+    chats = None if asking.chats is None else _all_or(asking.chats, places, f"{turn.chat.channel}:")
+    done = await team.limit(turn.actor, f"#{person.id}", phones=phones, chats=chats)
+    return turn.say(_person_card(words, done, turn, words.get("people.changed")))
+
+
+def _all_or(written: Sequence[str], known: Mapping[str, str], prefix: str = "") -> tuple[str, ...]:
+    if any(word.lower() in _ALL for word in written):
+        return ()
+    return tuple(known.get(word.lower()) or (word if word.startswith(prefix) else prefix + word) for word in written)
+
+
+async def invite(turn: Turn) -> Said:
+    words = turn.texts
+    asked = read_invite(turn.rest)
+    if asked is None:
+        return turn.tell(words.get("invite.usage"))
+    here, private = any(word.lower() in _HERE for word in asked.chats), turn.chat.kind == "private"
+    if not private and not here:
+        return turn.tell(words.get("invite.private_only"))
+    if private and here:  # it would be the owner's own chat, which nobody else is in
+        return turn.tell(words.get("invite.which_chat"))
+    places = dict.fromkeys(_HERE, turn.chat.key) | dict.fromkeys(_OWN, OWN_CHAT)
+    phones = _all_or(asked.phones, {})
+    chats = _all_or(asked.chats, places, f"{turn.chat.channel}:")
+    made = await turn.desk.team.invite(turn.actor, asked.role, asked.hours, phones=phones, chats=chats)
+    card = invite_card(words, made, turn.start_link)
+    if private:
+        return turn.say(card)
+    own = ChatRef(turn.chat.channel, turn.actor.user_id)
+    return Said((Outgoing(card, own), *turn.tell(words.get("invite.sent_in_private")).messages))
+
+
+def invite_card(words: Texts, made: InviteView, start_link: str = "") -> Card:
+    """The only card that shows the code. ``start_link`` is what the code is put behind to be tapped."""
+    lines = [
+        Line(words.get(f"role.{made.role.value}"), words.get("whoami.role")),
+        *limit_lines(words, made.phone_names, _placed(words, made.chats)),
+        Line(f"{made.expires_at:%m-%d %H:%M}", words.get("invite.until")),
+        Line(f"{start_link}{made.code}" if start_link else "", words.get("invite.link")),
+        Line(f"/start {made.code}", words.get("invite.text"), "code"),
+        Line(words.get("invite.hint")),
+    ]
+    revoke = Button(f"people:revoke:{made.id}", words.get("people.revoke"), "danger")
+    return Card(words.get("invite.title"), tuple(line for line in lines if line.text), None, ((revoke,),))
+
+
+# Buttons --------------------------------------------------------------------------------------------------------------
+
+
+async def tapped(turn: Turn, value: str) -> Said:
+    """``list``, ``audit``, ``revoke:ID``, ``role:N:ROLE``; show, sure, owner, gone, undo with ``:N``."""
+    words, team, actor = turn.texts, turn.desk.team, turn.actor
+    verb, _, what = value.partition(":")
+    number, _, role = what.partition(":")
+    match verb:
+        case "list":
+            return turn.change(await _list_card(turn))
+        case "audit":
+            return turn.change(_audit_card(words, await team.refused(actor)))
+        case "show":
+            return turn.change(_person_card(words, await team.find(actor, f"#{number}"), turn))
+        case "role" if role in ROLES:
+            done = await team.set_role(actor, f"#{number}", ROLES[role])
+            return turn.change(_person_card(words, done, turn), toast=words.get("people.changed"))
+        case "sure":
+            return turn.change(_sure_to_remove(words, await team.find(actor, f"#{number}")))
+        case "owner":
+            return turn.change(_sure_of_owner(words, await team.find(actor, f"#{number}")))
+        case "gone":
+            gone = await team.remove(actor, f"#{number}")
+            return turn.change(_gone_card(words, gone), toast=words.get("people.removed", name=gone.name))
+        case "undo":
+            back = await team.undo_remove(actor, number)
+            return turn.change(_person_card(words, back, turn), toast=words.get("people.back"))
+        case "revoke":
+            invite = await team.revoke(actor, what)
+            done_card = Card(words.get("people.revoked"), (Line(_invite_words(words, invite)),))
+            return turn.change(done_card, toast=words.get("people.revoked"))
+    raise BadRequest("This button is of another release.", advice="Send /people again.", key="old_button")
+
+
+SUBJECT = Subject(commands={"people": people, "invite": invite}, buttons={"people": tapped})
+
+
+# Cards ----------------------------------------------------------------------------------------------------------------
+
+
+async def _list_card(turn: Turn) -> Card:
+    words, team = turn.texts, turn.desk.team
+    found, invites = await team.people(turn.actor), await team.invites(turn.actor)
+    lines = [Line(in_short(words, person), f"#{person.id} {person.name}") for person in found[:SHOWN]]
+    if len(found) > SHOWN:
+        lines.append(Line(words.get("people.more", count=len(found) - SHOWN)))
+    lines += [Line(_invite_words(words, invite), words.get("people.invited")) for invite in invites[:SHOWN]]
+    lines.append(Line(words.get("people.hint")))
+    buttons = [Button(f"people:show:{person.id}", f"#{person.id} {person.name}"[:30]) for person in found[:SHOWN]]
+    rows = [tuple(buttons[start : start + 2]) for start in range(0, len(buttons), 2)]
+    rows += [
+        (Button(f"people:revoke:{invite.id}", f"{words.get('people.revoke')} {invite.id}", "danger"),)
+        for invite in invites[:5]
+    ]
+    return Card(
+        words.get("people.title"), tuple(lines), None, (*rows, (Button("people:audit", words.get("people.audit")),))
+    )
+
+
+def in_short(words: Texts, person: PersonView) -> str:
+    parts = [words.get(f"role.{person.role.value}"), person.lang]
+    parts += [words.get("people.only_phones", phones=Listed(person.phone_names))] if person.phones else []
+    parts += [words.get("people.only_chats", count=len(person.chats))] if person.chats else []
+    if person.seen:
+        parts.append(words.get("people.seen_at", time=f"{person.seen:%m-%d %H:%M}"))
+    return " · ".join(parts)
+
+
+def person_lines(words: Texts, person: PersonView) -> tuple[Line, ...]:
+    never = words.get("people.never")
+    return (
+        Line(words.get(f"role.{person.role.value}"), words.get("whoami.role")),
+        Line(person.user_id, words.get("whoami.user"), "code"),
+        Line(person.lang, words.get("whoami.lang")),
+        Line(f"{person.since:%Y-%m-%d %H:%M}", words.get("people.since")),
+        Line(f"{person.seen:%Y-%m-%d %H:%M}" if person.seen else never, words.get("people.seen")),
+        *limit_lines(words, person.phone_names, person.chats),
+    )
+
+
+def _person_card(words: Texts, person: PersonView, turn: Turn, said: str = "") -> Card:
+    lines = [*([Line(said)] if said else []), *person_lines(words, person)]
+    if person.role is not Role.OWNER:
+        lines.append(Line(words.get("people.limit_hint", id=person.id)))
+    roles = tuple(
+        Button(
+            f"people:owner:{person.id}" if role is Role.OWNER else f"people:role:{person.id}:{role.value}",
+            f"→ {words.get(f'role.{role.value}')}",
+        )
+        for role in Role
+        if role is not person.role
+    )
+    last = (
+        Button(f"people:sure:{person.id}", words.get("people.remove"), "danger"),
+        Button("people:list", words.get("people.all")),
+    )
+    own = person.id == turn.actor.id  # who lowers themselves does it in words
+    return Card(f"#{person.id} {person.name}", tuple(lines), None, (last[1:],) if own else (roles, last))
+
+
+def _sure_to_remove(words: Texts, person: PersonView) -> Card:
+    row = (
+        Button(f"people:gone:{person.id}", words.get("people.remove"), "danger"),
+        Button(f"people:show:{person.id}", words.get("people.keep")),
+    )
+    title = words.get("people.remove_sure", name=person.name)
+    return Card(title, (*person_lines(words, person), Line(words.get("people.remove_means"))), None, (row,))
+
+
+def _sure_of_owner(words: Texts, person: PersonView) -> Card:
+    row = (
+        Button(f"people:role:{person.id}:owner", words.get("people.make_owner"), "danger"),
+        Button(f"people:show:{person.id}", words.get("people.keep")),
+    )
+    return Card(
+        words.get("people.owner_sure", name=person.name), (Line(words.get("people.owner_means")),), None, (row,)
+    )
+
+
+def _gone_card(words: Texts, person: PersonView) -> Card:
+    row = (Button(f"people:undo:{person.id}", words.get("people.undo")),)
+    return Card(words.get("people.removed", name=person.name), (Line(words.get("people.undo_means")),), None, (row,))
+
+
+def _placed(words: Texts, chats: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f":{words.get('invite.own_chat')}" if chat == OWN_CHAT else chat for chat in chats)
+
+
+def _invite_words(words: Texts, invite: InviteView) -> str:
+    role = words.get(f"role.{invite.role.value}")
+    role += f" · {words.get('people.only_phones', phones=Listed(invite.phone_names))}" if invite.phones else ""
+    role += f" · {words.get('people.only_chats', count=len(invite.chats))}" if invite.chats else ""
+    return words.get(
+        "people.invite_line", id=invite.id, role=role, by=invite.by, time=f"{invite.expires_at:%m-%d %H:%M}"
+    )
+
+
+def _audit_card(words: Texts, refused: Sequence[RefusedView]) -> Card:
+    lines = [
+        Line(f"{row.command} · {words.find(f'refused.{row.why}', row.why)}", f"{row.at:%m-%d %H:%M} {row.who}")
+        for row in refused
+    ]
+    back = (Button("people:list", words.get("people.all")),)
+    return Card(words.get("people.audit"), tuple(lines) or (Line(words.get("people.audit_empty")),), None, (back,))

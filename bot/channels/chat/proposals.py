@@ -1,0 +1,149 @@
+"""What follows from a person's answer, offered where they gave it: to answer like this always, and to answer others
+who ask alike.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agent_core.loop.questions import candidate
+from agent_core.session import Answer, QuestionKind
+from bot.channels.chat.cards import Button, Card, Line, proposal_mark, question_card
+from bot.channels.chat.kb_cards import undo_button
+from bot.channels.chat.texts import Texts, texts
+from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
+from bot.desk.views import AnswerResult, QuestionView
+
+MOST_ALIKE = 8  # in one list
+
+# To answer like this always -------------------------------------------------------------------------------------------
+
+
+async def _keep(turn: Turn, value: str) -> Said:
+    """Approve the entry that the card shows. If it was changed since, it is shown as it is now."""
+    question_id, _, mark = value.partition(":")
+    view = await turn.desk.questions.to_answer(turn.actor, question_id)
+    if view is None or view.learnt is None:
+        return Said(toast=turn.texts.get("question.kept_before"), alert=True)
+    if mark != proposal_mark(view.learnt):
+        card = question_card(view, texts(view.lang), run=await turn.desk.runs.get(view.run_id))
+        return turn.change(card, toast=turn.texts.get("question.keep_changed"))
+    entry = await turn.desk.kb.approve(turn.actor, view.learnt.id)
+    return await _decided(turn, view, "question.kept", entry.id)
+
+
+async def _drop(turn: Turn, question_id: str) -> Said:
+    view = await turn.desk.questions.to_answer(turn.actor, question_id)
+    if view is None or view.learnt is None:
+        return Said(toast=turn.texts.get("question.kept_before"), alert=True)
+    entry = await turn.desk.kb.reject(turn.actor, view.learnt.id)
+    return await _decided(turn, view, "question.dropped", entry.id, undo=True)
+
+
+async def _decided(turn: Turn, view: QuestionView, key: str, entry_id: str, *, undo: bool = False) -> Said:
+    words = texts(view.lang)  # the card stays in its language, whoever decides
+    card = question_card(view, words, run=await turn.desk.runs.get(view.run_id), learnt=words.get(key, id=entry_id))
+    buttons = undo_button(entry_id, words) if undo else ()
+    return turn.change(replace(card, buttons=buttons), toast=turn.texts.get(key, id=entry_id))
+
+
+# To answer others who ask alike ---------------------------------------------------------------------------------------
+
+
+async def offer(turn: Turn, view: QuestionView, result: AnswerResult) -> tuple[Outgoing, ...]:
+    """Return the list of open questions that ask like the one that this person has just answered, if there are some."""
+    answered = replace(view, open=False, answer=result.answer)
+    if result.state != "accepted" or not _text(answered):
+        return ()
+    others = await _others(turn, view.id)
+    if not others:
+        return ()
+    once = f"alike:{turn.chat.key}:{view.id}"
+    return (Outgoing(_card(answered, others, turn.texts), turn.chat, turn.incoming.message_id, once=once),)
+
+
+async def _same(turn: Turn, value: str) -> Said:
+    """``QUESTION:OTHER`` gives one the same answer, ``QUESTION:all:MARK`` all that are in the list with this mark."""
+    question_id, _, wanted = value.partition(":")
+    view = await turn.desk.questions.to_answer(turn.actor, question_id)
+    if view is None or not _text(view):
+        return Said(toast=turn.texts.get("question.unknown"), alert=True)
+    others = await _others(turn, question_id)
+    if wanted.startswith("all:"):
+        chosen = others if wanted == f"all:{_mark(others)}" else []
+    else:
+        chosen = [other for other in others if other.id == wanted]
+    done = 0
+    for other in chosen:
+        given = _same_answer(view, other)
+        if given is not None:
+            result = await turn.desk.questions.answer(turn.actor, other.id, choice=given.choice, text=given.text)
+            done += result.state == "accepted"
+    said = turn.texts.get("same.done", count=done) if chosen else turn.texts.get("same.changed")
+    left = await _others(turn, question_id)
+    card = _card(view, left, turn.texts) if left else Card(turn.texts.get("same.none_left"))
+    return turn.change(card, toast=said)
+
+
+async def _others(turn: Turn, question_id: str) -> Sequence[QuestionView]:
+    others = await turn.desk.questions.alike(question_id, actor=turn.actor)
+    return others[:MOST_ALIKE]
+
+
+def _same_answer(view: QuestionView, other: QuestionView) -> Answer | None:
+    """Return what answers ``other`` with the text that answered ``view``; None if that is no text for a customer.
+
+    A record stays the record if the other question offers it, too: so its wording is learnt as one of that record.
+    """
+    text = _text(view)
+    if not text:
+        return None
+    picked = _picked(view)
+    for choice in other.question.choices if picked is not None else ():
+        offered = candidate(other.question, choice.value)
+        if offered is not None and picked is not None and _record(offered) == _record(picked):
+            return Answer(choice=choice.value)
+    return Answer(text=text)
+
+
+def _text(view: QuestionView) -> str:
+    """Return what the customer gets by the answer to ``view``; "" if that is no text."""
+    if view.question.kind is not QuestionKind.NO_SURE_ANSWER or view.open:
+        return ""
+    picked = _picked(view)
+    if picked is not None:
+        return str(picked.get("text") or "")
+    return "" if view.answer in {choice.value for choice in view.question.choices} else view.answer
+
+
+def _picked(view: QuestionView) -> Mapping[str, Any] | None:
+    return candidate(view.question, view.answer)
+
+
+def _record(found: Mapping[str, Any]) -> tuple[object, ...]:
+    return tuple(found.get(name) for name in ("id", "source", "text"))
+
+
+def _card(view: QuestionView, others: Sequence[QuestionView], words: Texts) -> Card:
+    """The text, and who else asks, in their words, each with a button."""
+    lines, buttons = [Line(_text(view), words.get("same.text"), "quote")], []
+    for number, other in enumerate(others, start=1):
+        asked = " ".join(other.question.text.split())  # all of it: a person decides by the one word that differs
+        contact = str(other.question.data.get("contact") or "?")
+        lines.append(Line(asked, f"{number}. {contact}", "quote"))
+        buttons.append((Button(f"same:{view.id}:{other.id}", words.get("same.one", number=number, contact=contact)),))
+    if len(others) > 1:
+        every = Button(f"same:{view.id}:all:{_mark(others)}", words.get("same.all", count=len(others)), "primary")
+        buttons.append((every,))
+    return Card(words.get("same.title", count=len(others)), tuple(lines), None, tuple(buttons))
+
+
+def _mark(others: Sequence[QuestionView]) -> str:
+    """Equal for lists of the same questions: all are answered only if a person has seen them all."""
+    return hashlib.blake2b(" ".join(other.id for other in others).encode(), digest_size=4).hexdigest()
+
+
+SUBJECT = Subject(buttons={"keep": _keep, "drop": _drop, "same": _same})

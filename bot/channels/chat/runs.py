@@ -1,0 +1,143 @@
+"""Runs in the chat: start, stop, hold, resume, and what is going on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from bot.channels.chat import cards, commands, learning, sweeps
+from bot.channels.chat.cards import Button, Card, Line, Style
+from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
+from bot.desk.actors import Role
+from bot.desk.views import RunView
+
+MOST_OFFERED = 5
+SHOWN = 24  # characters of a task on a button
+NEVER_TOO_MUCH = {"stop", "hold"}  # commands and buttons that no limit of how often somebody may ask counts
+Verb = Literal["stop", "hold", "resume"]
+_STYLES: dict[Verb, Style] = {"stop": "danger", "hold": "", "resume": "success"}
+_CAN: dict[Verb, Callable[[RunView], bool]] = {
+    "stop": lambda run: not run.stopped_by,
+    "hold": lambda run: not run.held and not run.stopped_by,
+    "resume": lambda run: run.held,
+}
+
+
+async def run(turn: Turn) -> Said:
+    request = commands.read_run(turn.rest)
+    if not request.task:
+        return turn.tell(turn.texts.get("usage.run"))
+    started = await turn.desk.runs.start(
+        turn.actor,
+        request.task,
+        chat=turn.chat,
+        serial=request.phone or turn.incoming.phone or None,
+        rules=request.rules,
+        key=turn.incoming.key,
+    )
+    return Said((card_of(turn, started),))
+
+
+def card_of(turn: Turn, started: RunView) -> Outgoing:
+    """The run's card as it begins; the channel keeps it up to date from the run's events."""
+    card = sweeps.card_of(started, turn.texts, now=turn.now)
+    return Outgoing(card, turn.chat, turn.incoming.message_id, shows=f"run:{started.id}")
+
+
+async def status(turn: Turn) -> Said:
+    may = turn.actor.role.covers(Role.OPERATOR)
+    return turn.say(cards.status_card(await turn.desk.status(turn.actor), turn.texts, may_act=may))
+
+
+async def devices(turn: Turn) -> Said:
+    wanted = learning.asked(turn.rest)
+    if wanted is not None:
+        return await learning.learn(turn, wanted)
+    return turn.say(cards.devices_card(await turn.desk.status(turn.actor), turn.texts))
+
+
+# Stop, Hold, Resume ---------------------------------------------------------------------------------------------------
+
+
+async def _named_in(turn: Turn, *, held: bool = False) -> tuple[str, bool]:
+    """The run that is named, by a word or by the card that is replied to, else the one on the phone whose place this
+    is; and whether there is none there.
+    """
+    card = turn.incoming.reply_to
+    named = turn.rest.strip() or (await turn.desk.runs.at(card) if card is not None else "")
+    if named or not turn.incoming.phone:
+        return named or "", False
+    here = await turn.run_here(held=held)
+    return here, not here
+
+
+async def stop(turn: Turn) -> Said:
+    named, nothing = await _named_in(turn)
+    done = None if nothing else await turn.desk.runs.stop(turn.actor, named or None)
+    return await _told(turn, "stop", done, "run.stopping", "run.nothing_to_stop")
+
+
+async def hold(turn: Turn) -> Said:
+    named, nothing = await _named_in(turn)
+    done = None if nothing else await turn.desk.runs.hold(turn.actor, named or None)
+    return await _told(turn, "hold", done, "ask.holding", "ask.nothing_to_hold")
+
+
+async def resume(turn: Turn) -> Said:
+    named, nothing = await _named_in(turn, held=True)
+    done = None if nothing else await turn.desk.runs.resume(turn.actor, named or None)
+    return await _told(turn, "resume", done, "ask.resumed", "ask.nothing_held")
+
+
+async def _told(turn: Turn, verb: Verb, done: RunView | None, said: str, nothing: str) -> Said:
+    """Which run it was, and a button for each other one that this can be done with."""
+    words = turn.texts
+    going = await turn.desk.runs.going(turn.actor)
+    others = [run for run in going if (done is None or run.id != done.id) and _CAN[verb](run)][:MOST_OFFERED]
+    lines = [] if done is None else [Line(_named(done)), *cards.away_lines(done, words)]
+    if others:
+        lines.append(Line(words.get("run.others" if done else "run.which")))
+    elif done is None:
+        lines.append(Line(words.get("run.see_status")))
+    buttons = tuple(
+        (Button(f"{verb}:{run.id}", f"{words.get(f'button.{verb}')} · {_named(run, SHOWN)}", _STYLES[verb]),)
+        for run in others
+    )
+    return turn.say(Card(words.get(said if done else nothing), tuple(lines), None, buttons))
+
+
+def _named(run: RunView, most: int = 0) -> str:
+    """A run as people tell it from others: its task, and its phone."""
+    task = " ".join(run.task.split())
+    task = task[: most - 1].rstrip() + "…" if most and len(task) > most else task
+    return " · ".join(part for part in (task, run.phone) if part)
+
+
+async def _stop_tapped(turn: Turn, run_id: str) -> Said:
+    words, person = turn.texts, turn.incoming.person
+    done = await turn.desk.runs.stop(turn.actor, run_id)
+    if done is None:
+        await turn.desk.people.turned_away(turn.chat.channel, person.user_id, person.name, "old")
+    seen = done or await turn.desk.runs.get(run_id)
+    if seen is not None and seen.stopped_by not in {"", turn.actor.name}:
+        return Said(toast=words.get("run.stopped_before", by=seen.stopped_by))
+    return Said(toast=words.get("run.stopping" if done else "run.nothing_to_stop"))
+
+
+async def _hold_tapped(turn: Turn, run_id: str) -> Said:
+    done = await turn.desk.runs.hold(turn.actor, run_id)
+    return Said(toast=turn.texts.get("ask.holding" if done else "ask.nothing_to_hold"))
+
+
+async def _resume_tapped(turn: Turn, run_id: str) -> Said:
+    done = await turn.desk.runs.resume(turn.actor, run_id)
+    if done is None:
+        return Said(toast=turn.texts.get("ask.nothing_held"))
+    away = [line.text for line in cards.away_lines(done, turn.texts)][:1]
+    return Said(toast="\n".join((turn.texts.get("ask.resumed"), *away)), alert=bool(away))
+
+
+SUBJECT = Subject(
+    commands={"run": run, "stop": stop, "hold": hold, "resume": resume, "status": status, "devices": devices},
+    buttons={"stop": _stop_tapped, "hold": _hold_tapped, "resume": _resume_tapped},
+)

@@ -1,0 +1,260 @@
+"""Schedules in the chat: add, edit, list, pause, resume, run, remove, and what was missed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from agent_core.loop.tasks import NO_RULES
+from agent_core.texts import Listed
+from bot.channels.chat.cards import Button, Card, Line, state_of
+from bot.channels.chat.runs import card_of
+from bot.channels.chat.schedule_reading import ScheduleRequest, read_schedule, verb_of, what_is_missing
+from bot.channels.chat.texts import Texts
+from bot.channels.chat.turn import Said, Subject, Turn
+from bot.desk.actors import Actor, BadRequest, Role
+from bot.desk.schedules_views import LastTick, ScheduleNews, ScheduleView
+
+SHOWN = 20
+IN_A_ROW = 5
+WATCH = "watch"  # the kind of a schedule that has no times
+NEEDS_A_NUMBER = {"show", "edit", "pause", "resume", "run", "remove", "undo"}
+
+
+# Commands -------------------------------------------------------------------------------------------------------------
+
+
+async def schedule(turn: Turn) -> Said:
+    words = turn.texts
+    request = read_schedule(turn.rest)
+    if request is None:
+        verb = verb_of(turn.rest)
+        usage = "schedule_edit" if verb == "edit" else "schedule_id" if verb in NEEDS_A_NUMBER else "schedule"
+        return turn.tell(*_not_understood(turn), words.get(f"usage.{usage}"))
+    match request.verb:
+        case "list":
+            return turn.say(_list_card(turn, await turn.desk.schedules.all(turn.actor)))
+        case "add":
+            return await _add(turn, request)
+        case "edit":
+            return await _edit(turn, request)
+        case "run":
+            return await _run(turn, request.schedule_id)
+        case "remove":
+            gone = await turn.desk.schedules.remove(turn.actor, request.schedule_id)
+            return turn.say(_gone_card(gone, words))
+        case _:
+            title, view = await _changed(turn, request.verb, request.schedule_id)
+            return turn.say(_card(view, words, turn.actor, title))
+
+
+def _not_understood(turn: Turn) -> list[str]:
+    """What is missing of a new schedule, where anything was written of one."""
+    when, said = what_is_missing(turn.rest)
+    if when:
+        return [turn.texts.get("usage.schedule_no_task", understood=when)]
+    return [turn.texts.get("usage.schedule_no_time", said=said)] if said else []
+
+
+async def _add(turn: Turn, request: ScheduleRequest) -> Said:
+    return turn.say(await added(turn, request, key=turn.incoming.key))
+
+
+async def added(turn: Turn, request: ScheduleRequest, *, key: str) -> Card:
+    """The new schedule's card. The same ``key`` adds no second one."""
+    wish = request.wish
+    if wish.serial is None and turn.incoming.phone:
+        wish = replace(wish, serial=turn.incoming.phone)
+    view = await turn.desk.schedules.add(
+        turn.actor,
+        request.expression,
+        request.task,
+        chat=turn.chat,
+        rules=request.rules or NO_RULES,
+        wish=wish,
+        key=key,
+    )
+    title = "schedule.watching" if view.kind == WATCH else "schedule.added"
+    return _card(view, turn.texts, turn.actor, turn.texts.get(title, id=view.id))
+
+
+async def watch(turn: Turn) -> Said:
+    """``/watch WHOM``; alone, what is watched."""
+    words = turn.texts
+    if not turn.rest.strip():
+        found = [view for view in await turn.desk.schedules.all(turn.actor) if view.kind == WATCH]
+        return turn.say(_list_card(turn, found, "watch"))
+    request = read_schedule(f"add {words.get('schedule.watch_word')} {turn.rest.strip()}")
+    return await _add(turn, request) if request is not None else turn.tell(words.get("usage.watch"))
+
+
+async def _edit(turn: Turn, request: ScheduleRequest) -> Said:
+    view = await turn.desk.schedules.edit(
+        turn.actor,
+        request.schedule_id,
+        expression=request.expression or None,
+        task=request.task or None,
+        chat=turn.chat if request.here else None,
+        rules=request.rules,
+        wish=request.wish,
+    )
+    title = turn.texts.get("schedule.edited", id=view.id)
+    return turn.say(_card(view, turn.texts, turn.actor, title))
+
+
+async def _run(turn: Turn, schedule_id: str, *, toast: str = "") -> Said:
+    run = await turn.desk.schedules.run(turn.actor, schedule_id, chat=turn.chat, key=turn.incoming.key)
+    return Said((card_of(turn, run),), toast=toast)
+
+
+async def _changed(turn: Turn, verb: str, schedule_id: str) -> tuple[str, ScheduleView]:
+    """What was done, and the schedule after it."""
+    desk, words = turn.desk, turn.texts
+    change, said = {
+        "show": (desk.schedules.get, "schedule.one"),
+        "pause": (desk.schedules.pause, "schedule.paused"),
+        "resume": (desk.schedules.resume, "schedule.resumed"),
+        "undo": (desk.schedules.put_back, "schedule.back"),
+    }[verb]
+    view = await change(turn.actor, schedule_id)
+    return words.get(said, id=view.id), view
+
+
+# Buttons --------------------------------------------------------------------------------------------------------------
+
+
+async def tapped(turn: Turn, value: str) -> Said:
+    """``list``, or ``VERB:N``."""
+    words = turn.texts
+    verb, _, number = value.partition(":")
+    match verb:
+        case "list":
+            return turn.change(_list_card(turn, await turn.desk.schedules.all(turn.actor)))
+        case "run":
+            return await _run(turn, number, toast=words.get("schedule.running", id=number))
+        case "remove":
+            gone = await turn.desk.schedules.remove(turn.actor, number)
+            return turn.change(_gone_card(gone, words), toast=words.get("schedule.removed", id=gone.id))
+        case "show" | "pause" | "resume" | "undo":
+            title, view = await _changed(turn, verb, number)
+            card = _card(view, words, turn.actor, words.get("schedule.one", id=view.id))
+            return turn.change(card, toast="" if verb == "show" else title)
+    raise BadRequest("This button is of another release.", advice="Send /schedule again.", key="old_schedule_button")
+
+
+SUBJECT = Subject(commands={"schedule": schedule, "watch": watch}, buttons={"schedule": tapped})
+
+
+# Cards ----------------------------------------------------------------------------------------------------------------
+
+
+def _list_card(turn: Turn, found: Sequence[ScheduleView], of: str = "schedule") -> Card:
+    """``of``: ``watch`` for a list of watches alone."""
+    words = turn.texts
+    if not found:
+        return Card(words.get(f"schedule.empty{'_watch' if of == 'watch' else ''}"), (Line(words.get(f"usage.{of}")),))
+    lines: list[Line] = []
+    for view in found[:SHOWN]:
+        first, *others = schedule_lines(view, words)
+        lines += [Line(first.text, f"#{view.id}", first.kind), *others]
+    if len(found) > SHOWN:
+        lines.append(Line(words.get("schedule.more", count=len(found) - SHOWN)))
+    numbers = [Button(f"schedule:show:{view.id}", f"#{view.id}") for view in found]
+    rows = tuple(tuple(numbers[start : start + IN_A_ROW]) for start in range(0, len(numbers), IN_A_ROW))
+    title = words.get("schedule.watches" if of == "watch" else "schedule.title")
+    return Card(title, tuple(lines), None, rows[:SHOWN])
+
+
+def _card(view: ScheduleView, words: Texts, actor: Actor, title: str) -> Card:
+    return Card(title, tuple(schedule_lines(view, words)), None, _buttons(view, words, actor))
+
+
+def _buttons(view: ScheduleView, words: Texts, actor: Actor) -> tuple[tuple[Button, ...], ...]:
+    first: list[Button] = []
+    last: list[Button] = []
+    if actor.role.covers(Role.OWNER):
+        verb = "resume" if view.paused else "pause"
+        first.append(Button(f"schedule:{verb}:{view.id}", words.get(f"schedule.{verb}")))
+        last.append(Button(f"schedule:remove:{view.id}", words.get("schedule.remove"), "danger"))
+    if actor.role.covers(Role.OPERATOR):
+        first.append(Button(f"schedule:run:{view.id}", words.get("schedule.run_now"), "primary"))
+    last.append(Button("schedule:list", words.get("schedule.all")))
+    return tuple(tuple(row) for row in (first, last) if row)
+
+
+def _gone_card(view: ScheduleView, words: Texts) -> Card:
+    undo = Button(f"schedule:undo:{view.id}", words.get("schedule.undo"))
+    return Card(words.get("schedule.removed", id=view.id), tuple(schedule_lines(view, words)), None, ((undo,),))
+
+
+def schedule_lines(view: ScheduleView, words: Texts) -> list[Line]:
+    """What, when, how, and what came of it; what is as usual is not said."""
+    state = f" · {words.get('schedule.is_paused')}" if view.paused else ""
+    if view.kind == WATCH:
+        when = Line(words.get("schedule.watch") + state, words.get("schedule.expression"))
+    else:
+        when = Line(view.expression + state, words.get("schedule.expression"), "code")
+    apps = Listed(view.rules.apps).joined(words.lang)
+    lines = [
+        when,
+        Line(view.means if view.means != view.expression else "", words.get("schedule.means"), "code"),
+        Line(view.task, words.get("card.task")),
+        Line(" · ".join(filter(None, (view.rules.policy, apps))), words.get("schedule.rules")),
+        *(_window_line(window, last, words) for window, last in view.windows),
+    ]
+    if view.next_times and not view.paused:
+        times = Listed(time.strftime("%m-%d %H:%M") for time in view.next_times)
+        lines.append(Line(times.joined(words.lang), words.get("schedule.next")))
+    lines += [
+        Line(view.timezone if view.elsewhere else "", words.get("schedule.timezone")),
+        Line(view.phone, words.get("schedule.phone")),
+        Line(view.quiet, words.get("schedule.quiet")),
+        Line(_ways(view, words), words.get("schedule.ways")),
+        Line(_last(view.last, words) if view.last else "", words.get("schedule.last")),
+        Line(_counts(view, words), words.get("schedule.counts")),
+    ]
+    return [line for line in lines if line.text]
+
+
+def _window_line(window: str, last: str, words: Texts) -> Line:
+    start, _, end = window.partition("-")
+    return Line(words.get("schedule.window_means", start=start, end=end, last=last), words.get("schedule.window"))
+
+
+def _ways(view: ScheduleView, words: Texts) -> str:
+    """What is not as usual."""
+    said = [words.get("schedule.missed_catch_up")] if view.missed == "catch_up" else []
+    said += [words.get("schedule.overlap_queue")] if view.overlap == "queue" else []
+    said += [words.get("schedule.jitter", seconds=view.jitter_seconds)] if view.jitter_seconds else []
+    return " · ".join(said)
+
+
+def _last(last: LastTick, words: Texts) -> str:
+    said = f"{last.at:%m-%d %H:%M} {words.get(f'schedule.what_{last.what}')}"
+    if last.status is None or last.what not in {"started", "by_hand"}:
+        return said
+    said += f" → {words.get(state_of(last.status))}"
+    return said + (f" {last.ended_at:%H:%M}" if last.ended_at else "")
+
+
+def _counts(view: ScheduleView, words: Texts) -> str:
+    counts = [(view.started, "started"), (view.skipped_busy, "busy"), (view.skipped_quiet, "quiet")]
+    counts.append((view.skipped_missed, "missed"))
+    return " · ".join(words.get(f"schedule.count_{name}", count=count) for count, name in counts if count)
+
+
+def news_card(news: ScheduleNews, words: Texts) -> Card:
+    """What was missed while nothing ran."""
+    view = news.schedule
+    period = f"{news.since:%m-%d %H:%M}"
+    if news.until != news.since:
+        period += f" – {news.until:%m-%d %H:%M}"
+    count = news.count + (1 if news.caught_up else 0)
+    lines = [
+        Line(view.task, words.get("card.task")),
+        Line(words.get("schedule.missed_times", count=count, period=period)),
+        Line(words.get("schedule.missed_made_up" if news.caught_up else "schedule.missed_skipped")),
+        Line(words.get("schedule.missed_how", id=view.id) if not news.caught_up else ""),
+    ]
+    title = words.get("schedule.missed_title", id=view.id)
+    return Card(title, tuple(line for line in lines if line.text))

@@ -1,0 +1,44 @@
+"""The subjects that bring their own commands and buttons: one line each."""
+
+from __future__ import annotations
+
+from bot.channels.chat import (
+    answers,
+    asking,
+    contacts,
+    digest,
+    helping,
+    history,
+    kb,
+    learning,
+    offering,
+    people,
+    personal,
+    plans,
+    proposals,
+    runs,
+    schedules,
+    screen,
+    sweeps,
+)
+from bot.channels.chat.turn import Subject
+
+SUBJECTS: tuple[Subject, ...] = (
+    answers.SUBJECT,
+    asking.SUBJECT,
+    contacts.SUBJECT,
+    digest.SUBJECT,
+    helping.SUBJECT,
+    history.SUBJECT,
+    kb.SUBJECT,
+    learning.SUBJECT,
+    offering.SUBJECT,
+    people.SUBJECT,
+    personal.SUBJECT,
+    plans.SUBJECT,
+    proposals.SUBJECT,
+    runs.SUBJECT,
+    schedules.SUBJECT,
+    screen.SUBJECT,
+    sweeps.SUBJECT,
+)

@@ -1,0 +1,104 @@
+"""Sweeps in the chat: the command, and the one card that shows every contact."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from bot.channels.chat import cards
+from bot.channels.chat.cards import Button, Card, Line
+from bot.channels.chat.plans import plan_card
+from bot.channels.chat.texts import Texts
+from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
+from bot.desk.views import RunStatus, RunView, SweepView, SweptView
+
+MOST_SHOWN = 20
+MOST_LEFT = 10
+_GOING = {"waiting", "answering", "asked"}
+
+
+async def sweep(turn: Turn) -> Said:
+    run = await turn.desk.sweeps.start(
+        turn.actor,
+        turn.rest,
+        chat=turn.chat,
+        serial=turn.incoming.phone or None,
+        key=turn.incoming.key,
+    )
+    card = card_of(run, turn.texts, now=turn.now)
+    return Said((Outgoing(card, turn.chat, turn.incoming.message_id, shows=f"run:{run.id}"),))
+
+
+SUBJECT = Subject(commands={"sweep": sweep})
+
+
+def card_of(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", picture: bytes | None = None) -> Card:
+    """The card of a run of any kind."""
+    if run.plan is not None:
+        return plan_card(run, run.plan, texts, now=now, picture=picture)
+    if run.sweep is None:
+        return cards.run_card(run, texts, now=now, thinking=thinking, picture=picture)
+    return sweep_card(run, run.sweep, texts, now=now)
+
+
+def sweep_card(run: RunView, sweep: SweepView, texts: Texts, *, now: datetime) -> Card:
+    """Every contact with what came of it, and who was left out."""
+    lines = cards.head_lines(run, texts)
+    for one in sweep.contacts[:MOST_SHOWN]:
+        lines += _contact_lines(one, texts)
+    if len(sweep.contacts) > MOST_SHOWN:
+        lines.append(Line(texts.get("sweep.more", count=len(sweep.contacts) - MOST_SHOWN)))
+    if sweep.looked is not None:
+        said = left_lines(sweep.details, texts, looked=sweep.looked, started=len(sweep.contacts))
+        lines += [Line(one) for one in said]
+    if run.started_at is not None:
+        lines.append(Line(cards.elapsed(texts, run.started_at, run.ended_at or now), texts.get("card.elapsed")))
+    if run.stopped_by:
+        lines.append(Line(run.stopped_by, texts.get("card.stopped_by")))
+    if run.status is RunStatus.FAILED and run.message:
+        lines.append(Line(run.message, texts.get("card.result")))
+    stop = Button(f"stop:{run.id}", texts.get("button.stop"), "danger")
+    return Card(_title(run, sweep, texts), tuple(lines), None, () if run.status.final else ((stop,),))
+
+
+def _title(run: RunView, sweep: SweepView, texts: Texts) -> str:
+    if run.status is RunStatus.SUCCEEDED and not sweep.contacts:
+        asked = any(why == "asked" for _, why in sweep.details.get("left") or ())
+        return texts.get("sweep.quiet" if sweep.looked is None else "sweep.still_asked" if asked else "sweep.nothing")
+    if not run.status.final and sweep.looked is not None:
+        going = [one for one in sweep.contacts if one.state in _GOING]
+        asked = bool(going) and all(one.state == "asked" for one in going)
+        over = len(sweep.contacts) - len(going)
+        return texts.get("sweep.asked" if asked else "sweep.going", over=over, all=len(sweep.contacts))
+    return texts.get(f"sweep.{run.status.value}")
+
+
+def _contact_lines(one: SweptView, texts: Texts) -> list[Line]:
+    said = texts.get(f"sweep.contact_{one.state}")
+    if one.state == "failed" and one.message:
+        said = f"{said} · {one.message}"
+    return [Line(said, one.contact), *(Line(text, "", "quote") for text in one.texts)]
+
+
+def left_lines(details: Mapping[str, Any], texts: Texts, *, looked: int, started: int) -> list[str]:
+    """Who was looked at and is not answered, by why."""
+    lines = []
+    if not started or looked > started:
+        lines.append(texts.get("sweep.looked", count=looked))
+    unknown = details.get("unknown") or ()
+    if quiet := [name for name in details.get("quiet") or () if name not in unknown]:
+        lines.append(texts.get("sweep.no_news", names=_names(quiet, texts)))
+    if unknown:
+        lines.append(texts.get("sweep.unknown", names=_names(unknown, texts)))
+    for kind in ("left", "aside"):
+        whys: dict[str, list[str]] = {}
+        for name, why in details.get(kind) or ():
+            whys.setdefault(str(why), []).append(str(name))
+        lines += [texts.get(f"sweep.{kind}_{why}", names=_names(names, texts)) for why, names in whys.items()]
+    return lines
+
+
+def _names(names: Sequence[str], texts: Texts) -> str:
+    more = f" +{len(names) - MOST_LEFT}" if len(names) > MOST_LEFT else ""
+    return texts.get("sweep.between").join(names[:MOST_LEFT]) + more

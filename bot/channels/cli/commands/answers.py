@@ -1,0 +1,174 @@
+"""``phonedesk answers``: the answer log, from the terminal."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import asdict
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from bot.channels.chat.cards import THUMBS
+from bot.channels.chat.texts import Texts
+from bot.channels.cli.commands.at_desk import with_desk
+from bot.channels.cli.commands.common import fail
+from bot.channels.cli.files import write
+from bot.channels.cli.terminal.console import Console, Text, err, print_data, print_json
+from bot.channels.cli.terminal.language import texts
+from bot.desk.actors import Actor, BadRequest
+from bot.desk.answers_views import AnswersAsked, AnswerView
+from knowledge.importing.text import guarded
+
+if TYPE_CHECKING:
+    from bot.desk.desk import Desk
+
+Json = Annotated[bool, typer.Option("--json")]
+
+SHOWN = 50  # where no limit is given; a CSV file gets all
+PAGE = 500
+COLUMNS = (
+    "id", "asked_at", "changed_at", "contact", "app", "serial", "question", "query", "sent", "state", "provenance",
+    "record_id", "record_source", "score", "person", "rating", "rated_by", "rated_at", "records", "run_id",
+)  # fmt: skip
+
+
+class Rated(Enum):
+    GOOD = "good"
+    BAD = "bad"
+
+
+class Thumb(Enum):
+    UP = "up"
+    DOWN = "down"
+    NONE = "none"
+
+
+RATING = {"good": 1, "bad": -1, "up": 1, "down": -1, "none": 0}
+
+answers = typer.Typer()
+
+
+@answers.callback(invoke_without_command=True)
+def list_(
+    context: typer.Context,
+    since: str = "",
+    until: str = "",
+    contact: str = "",
+    text: str = "",
+    state: str = "",
+    rated: Rated | None = None,
+    unanswered: Annotated[bool, typer.Option("--unanswered")] = False,
+    limit: Annotated[int | None, typer.Option(min=1)] = None,
+    as_json: Json = False,
+    csv_file: Annotated[Path | None, typer.Option("--csv")] = None,
+) -> None:
+    """What was asked and answered, the newest first."""
+    if context.invoked_subcommand is not None:
+        return
+    asked = AnswersAsked(
+        contact=contact,
+        text=text,
+        since=since,
+        until=until,
+        state=state,
+        rating=RATING[rated.value] if rated else None,
+        unanswered=unanswered,
+    )
+    most = limit or (None if csv_file else SHOWN)
+    (found, total), lang = with_desk(lambda desk, me: _found(desk, me, asked, most))
+    if csv_file is not None:
+        _write_csv(found, csv_file)
+    elif as_json:
+        print_json([_plain(answer) for answer in found])
+    else:
+        _show(found, total, asked, texts(lang))
+
+
+@answers.command()
+def rate(
+    number: Annotated[str, typer.Argument(metavar="ID")],
+    thumb: Thumb,
+    as_json: Json = False,
+) -> None:
+    """Rate an answer."""
+    view, lang = with_desk(lambda desk, me: desk.answers.rate(me, number, RATING[thumb.value], toggle=False))
+    words = texts(lang)
+    if as_json:
+        print_json(_plain(view))
+    else:
+        mark = THUMBS.get(view.rating, "")
+        Console().print(words.get("answers.rated", thumb=mark) if mark else words.get("answers.unrated"))
+
+
+async def _found(desk: Desk, me: Actor, asked: AnswersAsked, most: int | None) -> tuple[Sequence[AnswerView], int]:
+    """The answers, read page by page, and how many there are."""
+    found: list[AnswerView] = []
+    before = ""
+    while True:
+        size = PAGE if most is None else min(PAGE, most - len(found))
+        page = await desk.answers.find(me, asked, before=before, limit=size)
+        found += page.answers
+        if not page.older or len(found) == most:
+            return found, page.total
+        before = page.answers[-1].id
+
+
+def _plain(answer: AnswerView) -> dict[str, Any]:
+    """The answer as plain data; times are ISO 8601 with the zone."""
+    data = asdict(answer)
+    for name in ("asked_at", "changed_at", "rated_at"):
+        data[name] = data[name].isoformat(timespec="seconds") if data[name] else None
+    return data
+
+
+def _write_csv(found: Sequence[AnswerView], file: Path) -> None:
+    """UTF-8 with its mark: without it Excel takes the bytes for another encoding. One row an answer, CRLF."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(COLUMNS)
+    for answer in found:
+        data = _plain(answer)
+        data["records"] = "\n".join(_record_line(record) for record in data["records"])
+        writer.writerow([_cell(data[name]) for name in COLUMNS])
+    encoded = text.getvalue().encode("utf-8-sig", "replace")
+    if str(file) == "-":
+        print_data(encoded)
+        return
+    try:
+        write(file, encoded)
+    except BadRequest as error:
+        fail(error)
+    err.print(f"{file}: {len(found)}")
+
+
+def _record_line(record: dict[str, Any]) -> str:
+    score = "" if record["score"] is None else f" ({record['score']:.2f})"
+    return f"{record['source'] or record['id']}{score}: {record['text']}"
+
+
+def _cell(value: object) -> object:
+    """What a customer wrote must not run as a formula in a spreadsheet; numbers stay numbers."""
+    if isinstance(value, str):
+        return guarded(value)
+    return "" if value is None else value
+
+
+def _show(found: Sequence[AnswerView], total: int, asked: AnswersAsked, words: Texts) -> None:
+    console = Console()
+    if not found:
+        console.print(words.get("answers.empty" if asked == AnswersAsked() else "answers.empty_filtered"))
+        return
+    table = Table(show_header=False, box=None, padding=(0, 1))
+    for answer in found:
+        state = words.get(f"answer_state.{answer.state}")
+        head = f"{answer.asked_at:%m-%d %H:%M}\n{answer.contact}"
+        said = f"{answer.question}\n→ {answer.sent}" if answer.sent else answer.question
+        mark = f"{state}\n{THUMBS.get(answer.rating, '')}".strip()
+        table.add_row(*(Text(cell) for cell in (f"#{answer.id}", head, said, mark)))
+    console.print(table)
+    console.print(words.get("answers.total", total=total), style="dim")

@@ -1,0 +1,172 @@
+"""``phonedesk apps``: how QQ and WeChat look on a phone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bot.channels.cli.commands.common import app_profile, fail, run_async, settings_from
+from bot.channels.cli.terminal.console import Console, err, print_json
+from bot.channels.cli.terminal.language import spoken_language
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_core.apps.profile import AppProfile
+    from agent_core.devices.base import Frame, Node
+    from agent_core.kits import Kit
+    from agent_core.perception.page_report import PageReport
+    from bot.app.settings.layers import Settings
+
+AppName = Annotated[str, typer.Option("--app")]
+Serial = Annotated[str, typer.Option("--device")]
+
+apps = typer.Typer(
+    no_args_is_help=True,
+)
+
+
+@apps.command()
+def export(
+    picture: Annotated[Path | None, typer.Argument()] = None,
+    app: AppName = "",
+    out: Path | None = None,
+    tree: Path | None = None,
+    device: Serial = "",
+    as_json: Annotated[bool, typer.Option("--json")] = False,
+) -> None:
+    """Write a screen as a kit that can be given away: places and colours, other words, no faces, no pictures."""
+    from agent_core.errors import PhonedeskError
+    from agent_core.kits import differences, kit_text
+    from bot.channels.cli.files import write
+
+    try:
+        profile = app_profile(app)
+        place = out or Path(f"{profile.key}.kit.json")
+        if device and picture is not None:
+            raise _of_what()
+        kit, read_back = _from_device(device, profile) if device else _from_file(picture, tree, profile)
+        write(place, kit_text(kit).encode())
+    except PhonedeskError as error:
+        fail(error)
+    found = differences(kit.page, read_back)
+    if as_json:
+        print_json({"file": str(place), "texts": len(kit.texts), "page": kit.page.page.value, "differs": found})
+        return
+    _tell(kit, place, found)
+
+
+def _of_what() -> Exception:
+    from bot.desk.actors import BadRequest
+
+    return BadRequest(
+        "It is not said of which screen the kit is to be.",
+        advice="Give a screenshot or --device, and not both.",
+        key="kit_of_what",
+    )
+
+
+def _from_file(picture: Path | None, tree: Path | None, profile: AppProfile) -> tuple[Kit, PageReport]:
+    from agent_core.perception.page_files import load_dump, load_picture
+    from bot.app import logs
+
+    logs.configure("warning")
+    if picture is None:
+        raise _of_what()
+    frame = load_picture(picture)
+    nodes = load_dump(tree, frame.size) if tree is not None else None
+    return run_async(lambda: _exported(frame, nodes, profile))
+
+
+def _from_device(serial: str, profile: AppProfile) -> tuple[Kit, PageReport]:
+    settings = settings_from()
+    return run_async(lambda: _of_phone(settings, serial, profile))
+
+
+async def _of_phone(settings: Settings, serial: str, profile: AppProfile) -> tuple[Kit, PageReport]:
+    """What the phone shows now; it is only read, so no lease is taken."""
+    from agent_core.errors import TreeUnavailable
+    from bot.app.core import open_core
+
+    async with open_core(settings) as core:
+        device = await core.device(serial)
+        try:
+            frame = await device.screenshot()
+            window = await device.window()
+            nodes: Sequence[Node] | None
+            try:
+                nodes = await device.tree()
+            except TreeUnavailable:
+                nodes = None
+            version = await device.app_version(window.package) if window.package in profile.packages else None
+        finally:
+            await device.close()
+    return await _exported(frame, nodes, profile, version=version or "", activity=window.activity or "")
+
+
+async def _exported(
+    frame: Frame, nodes: Sequence[Node] | None, profile: AppProfile, *, version: str = "", activity: str = ""
+) -> tuple[Kit, PageReport]:
+    """The kit, and what is read of it when it is drawn again."""
+    from agent_core.kits.export import export_kit
+    from agent_core.kits.reading import read_kit
+
+    kit = await export_kit(frame, nodes, profile, version=version, activity=activity)
+    return kit, await read_kit(kit)
+
+
+def _tell(kit: Kit, place: Path, found: Sequence[str]) -> None:
+    from bot.channels.cli.terminal.language import texts
+
+    words, console = texts(spoken_language()), Console(soft_wrap=True)
+    size = max(1, place.stat().st_size // 1024)
+    console.print(words.get("kit.written", file=str(place), size=size, texts=len(kit.texts)))
+    page = kit.page
+    console.print(words.get(f"kit.page_{page.page.value}", messages=len(page.messages), rows=len(page.rows)))
+    for one in found:
+        err.print(words.get("kit.differs", what=one), style="yellow")
+
+
+@apps.command()
+def learn(
+    app: AppName = "",
+    chat: Annotated[str, typer.Option(metavar="NAME")] = "",
+    here: Annotated[bool, typer.Option("--here")] = False,
+    device: Serial = "",
+    allow_send: Annotated[bool, typer.Option("--allow-send")] = False,
+    marks: Path | None = None,
+    as_json: Annotated[bool, typer.Option("--json")] = False,
+) -> None:
+    """Get to know QQ or WeChat on a phone: read a chat of yours, have you confirm it, and see what sends a text."""
+    from agent_core.errors import PhonedeskError
+    from bot.channels.cli.commands.learning import learn_in_terminal
+    from bot.desk.actors import BadRequest
+
+    try:
+        profile = app_profile(app)
+        if not chat and not here:
+            raise BadRequest(
+                "It is not said which chat may be opened.",
+                advice="Name one of your own with --chat, or open it on the phone and use --here.",
+                key="learn_which_chat",
+            )
+    except PhonedeskError as error:
+        fail(error)
+    settings = settings_from()
+    code, told = run_async(
+        lambda: learn_in_terminal(
+            settings,
+            profile,
+            chat,
+            serial=device,
+            here=here,
+            allow_send=allow_send,
+            marks=marks,
+            quiet=as_json,
+        )
+    )
+    if as_json:
+        print_json(told)
+    raise typer.Exit(code)

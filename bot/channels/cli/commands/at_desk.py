@@ -1,0 +1,57 @@
+"""What commands that look into the database share: the desk, with the owner at it who sits at this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from agent_core.errors import DeviceOffline
+from bot.channels.chat.texts import Lang
+from bot.channels.cli.commands.common import run_async, settings_from
+from bot.desk.actors import Actor, Role
+
+if TYPE_CHECKING:
+    from agent_core.devices.adb.server import DeviceEntry
+    from bot.desk.desk import Desk
+
+T = TypeVar("T")
+
+
+def with_desk(call: Callable[[Desk, Actor], Awaitable[T]]) -> tuple[T, Lang]:
+    """Run ``call`` as the owner who sits at this machine; a server over the same database takes changes up itself."""
+    from bot.app.database import open_database
+    from bot.app.knowledge import own_entries
+    from bot.desk.desk import Desk
+    from bot.desk.house import House
+    from scheduler.runs.service import RunService
+
+    settings = settings_from()
+
+    async def no_phones() -> list[DeviceEntry]:
+        return []
+
+    async def no_phone(serial: str) -> Any:
+        raise DeviceOffline("This command reaches no phone.", key="no_phone_here")
+
+    async def called() -> T:
+        db = await open_database(settings)
+        store = own_entries(settings, db)  # opened by the first call that needs it
+        try:
+            house = House(
+                db,
+                RunService(db),
+                no_phones,
+                no_phone,
+                settings.timezone,
+                settings.device.serial,
+                store=store,
+                provider=settings.knowledge.provider,
+                names=settings.device.names,
+            )
+            me = Actor("terminal", "terminal", "terminal", "terminal", settings.lang, Role.OWNER)
+            return await call(Desk(house), me)
+        finally:
+            await store.close()
+            await db.close()
+
+    return run_async(called), settings.lang

@@ -1,0 +1,175 @@
+"""``phonedesk bench``: how much the product does on this machine, with virtual phones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+from rich.table import Table
+
+from agent_core.errors import ConfigInvalid
+from bot.channels.chat.texts import Texts
+from bot.channels.cli.commands.common import Exit, fail, run_async, settings_from
+from bot.channels.cli.terminal.console import Console, err, print_json, watched
+from bot.channels.cli.terminal.language import texts
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from bot.tools.bench.scale import Scale
+    from bot.tools.bench.usage import Say
+
+T = TypeVar("T")
+MOST_PHONES = 200
+Json = Annotated[bool, typer.Option("--json")]
+
+bench = typer.Typer(
+    name="bench",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@bench.command("scale")
+def scale(
+    phones: str = "1,10,50",
+    runs: Annotated[int, typer.Option(min=1, max=10_000)] = 20,
+    as_json: Json = False,
+) -> None:
+    """One server, many phones: runs a minute, how soon a run begins, memory. Takes some minutes."""
+    from bot.tools.bench.scale import scale as measure
+    from bot.tools.bench.usage import machine
+
+    words = texts(settings_from().lang)
+    sizes = _sizes(phones)
+
+    async def each(say: Say) -> list[Scale]:
+        return [await measure(size, runs, say=say) for size in sizes]
+
+    found = _measure(each, words)
+    if as_json:
+        print_json({"machine": machine(), "sizes": [_plain(asdict(one)) for one in found]})
+    else:
+        _show(found, machine(), words)
+    for one in found:
+        for problem in one.problems:
+            err.print(words.get("bench.problem", phones=one.phones, problem=problem), style="red")
+    raise typer.Exit(Exit.FAILED if any(one.problems for one in found) else Exit.OK)
+
+
+@bench.command("idle")
+def idle(
+    seconds: Annotated[float, typer.Option(min=1, max=3600)] = 30.0,
+    as_json: Json = False,
+) -> None:
+    """A server with one phone and nothing to do: share of a core, memory."""
+    from bot.tools.bench.scale import idle as measure
+    from bot.tools.bench.usage import machine
+
+    words = texts(settings_from().lang)
+    found = _measure(lambda say: measure(seconds, say=say), words)
+    if as_json:
+        print_json({"machine": machine(), **_plain(asdict(found))})
+        return
+    heads = ("seconds", "cpu", "resident", "reads", "reply_reads", "reply_writes")
+    table = Table(*(words.get(f"bench.{head}") for head in heads), title=machine())
+    row = (f"{found.seconds:.0f}", f"{found.cpu:.1%}", f"{found.resident:.0f}", f"{found.reads:.1f}")
+    table.add_row(*row, str(found.reply_reads), str(found.reply_writes))
+    Console().print(table)
+
+
+@bench.command("growth")
+def growth(
+    runs: Annotated[int, typer.Option(min=1, max=10_000)] = 50,
+    as_json: Json = False,
+) -> None:
+    """What a run leaves in the data folder, table by table."""
+    from bot.tools.bench.growth import growth as measure
+    from bot.tools.bench.usage import machine
+
+    words = texts(settings_from().lang)
+    found = _measure(lambda say: measure(runs, say=say), words)
+    if as_json:
+        tables = [_plain(asdict(one)) for one in found.tables]
+        totals = {"runs": found.runs, "bytes": round(found.bytes), "others": round(found.others)}
+        print_json({"machine": machine(), **totals, "tables": tables})
+        return
+    title = words.get("bench.title", runs=found.runs, machine=machine())
+    table = Table(*(words.get(f"bench.{head}") for head in ("file", "table", "rows", "size")), title=title)
+    for one in found.tables:
+        table.add_row(one.file, one.table, f"{one.rows:.1f}", f"{one.bytes / 1000:.1f}")
+    table.add_row("", words.get("bench.others"), "", f"{found.others / 1000:.1f}")
+    table.add_row("", words.get("bench.all"), "", f"{found.bytes / 1000:.1f}")
+    Console().print(table)
+
+
+@bench.command("soak")
+def soak(
+    runs: Annotated[int, typer.Option(min=1, max=100_000)] = 1000,
+    phones: Annotated[int, typer.Option(min=1, max=MOST_PHONES)] = 4,
+    as_json: Json = False,
+) -> None:
+    """Look whether many runs leave something behind: memory, descriptors, threads."""
+    from bot.tools.bench.soak import soak as measure
+    from bot.tools.bench.usage import machine
+
+    words = texts(settings_from().lang)
+    found = _measure(lambda say: measure(runs, phones, say=say), words)
+    if as_json:
+        levels = [_plain(asdict(one)) for one in found.levels]
+        totals = {"phones": phones, "seconds": round(found.seconds), "bytes_a_run": round(found.bytes_a_run)}
+        found_wrong = {"problems": list(found.problems), "grown": list(found.grown)}
+        print_json({"machine": machine(), **totals, "levels": levels, **found_wrong})
+    else:
+        title = words.get("bench.soaked", phones=phones, seconds=found.seconds, machine=machine())
+        heads = ("runs", "resident", "descriptors", "threads", "folder")
+        table = Table(*(words.get(f"bench.{head}") for head in heads), title=title)
+        for one in found.levels:
+            kept = f"{one.kept / 1e6:.1f}"
+            table.add_row(str(one.runs), f"{one.resident:.0f}", str(one.descriptors), str(one.threads), kept)
+        Console().print(table)
+    wrong = [*found.problems, *found.grown]
+    for problem in wrong:
+        err.print(words.get("bench.problem", phones=phones, problem=problem), style="red")
+    raise typer.Exit(Exit.FAILED if wrong else Exit.OK)
+
+
+def _sizes(written: str) -> list[int]:
+    sizes = [part.strip() for part in written.split(",") if part.strip()]
+    if not sizes or not all(part.isdecimal() and 1 <= int(part) <= MOST_PHONES for part in sizes):
+        said, advice = f"--phones {written} is no list of numbers.", f"1 to {MOST_PHONES}, such as 1,10."
+        fail(ConfigInvalid(said, advice=advice, key="bench_phones", said=written, most=MOST_PHONES))
+    return [int(part) for part in sizes]
+
+
+def _measure(work: Callable[[Say], Awaitable[T]], words: Texts) -> T:
+    """What is going on is shown on standard error, if somebody looks at it."""
+    with watched().status("") as status:
+
+        def say(key: str, /, **values: object) -> None:
+            status.update(words.get(f"bench.{key}", **values))
+
+        return run_async(lambda: work(say))
+
+
+def _plain(values: dict[str, object]) -> dict[str, object]:
+    """Rounded; what there is none of is null."""
+    return {
+        name: (None if math.isnan(value) else round(value, 3)) if isinstance(value, float) else value
+        for name, value in values.items()
+    }
+
+
+def _show(found: list[Scale], name: str, words: Texts) -> None:
+    heads = ("phones", "runs", "runs_a_minute", "every", "delay_p50", "delay_p95", "resident", "peak")
+    table = Table(*(words.get(f"bench.{head}") for head in heads), title=name)
+    for one in found:
+        numbers = (one.runs_a_minute, one.every, one.delay_p50, one.delay_p95, one.resident, one.peak)
+        forms = (".0f", ".2f", ".2f", ".2f", ".0f", ".0f")
+        table.add_row(
+            str(one.phones), str(one.runs), *(format(n, form) for n, form in zip(numbers, forms, strict=True))
+        )
+    Console().print(table)

@@ -1,0 +1,355 @@
+"""``phonedesk config``: every setting with its value and where it comes from, and changing the file."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.cells import cell_len
+
+from agent_core.errors import ConfigError, ConfigInvalid
+from agent_core.texts import Listed
+from bot.app import logs
+from bot.app.escapes import escaped
+from bot.app.settings.files import config_file, files_there
+from bot.app.settings.layers import Settings
+from bot.channels.chat.texts import Texts
+from bot.channels.cli.commands.common import Exit, fail, run_async, settings_from
+from bot.channels.cli.terminal.console import Console, Text, err, print_json
+from bot.channels.cli.terminal.language import speak, spoken_language, texts
+
+if TYPE_CHECKING:
+    from bot.app.settings.names import Name
+    from bot.app.settings.origin import Place, Shown
+
+STDIN = "-"
+NAME_CELLS, VALUE_CELLS = 18, 40  # of the columns: at least, at most
+REACHED = ("database", "model", "model_name", "knowledge", "token")  # of the doctor's checks
+LONGEST_SECRET = 65536  # characters that are read from standard input
+
+NameOf = Annotated[str, typer.Argument(metavar="NAME")]
+File = Annotated[Path | None, typer.Option("--file")]
+Json = Annotated[bool, typer.Option("--json")]
+
+config = typer.Typer(
+    no_args_is_help=True,
+)
+
+
+@config.command()
+def show(
+    name: Annotated[str, typer.Argument(metavar="NAME")] = "",
+    changed: Annotated[bool, typer.Option("--changed")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show every setting: its value, and where it comes from; secrets hidden."""
+    from bot.app.settings.loading import SettingsWrong, attempt
+    from bot.app.settings.origin import survey
+    from bot.app.settings.partial import survey_of_wrong
+    from bot.channels.cli.commands.wrong import refusal
+
+    _, problems = attempt()
+    if problems:
+        logs.configure("error")
+        settings, every, problems = survey_of_wrong(problems)
+        speak(settings.lang)
+    else:
+        settings = settings_from()
+        every = survey(settings)
+    found = [one for one in _of(every, name) if one.changed or not changed]
+    words = texts(settings.lang)
+    if as_json:
+        print_json([_plain(one) for one in found])
+    else:
+        _show_settings(words, found, right=not problems)
+    if problems:
+        err.print(refusal(words, SettingsWrong("", problems)), style="red")
+        raise typer.Exit(Exit.USAGE)
+
+
+def _show_settings(words: Texts, found: Sequence[Shown], *, right: bool) -> None:
+    console = Console()
+    if not found and right:
+        console.print(words.get("config.all_default"))
+    for section in dict.fromkeys(one.name.path[:-1] for one in found):
+        _show_section(console, words, section, [one for one in found if one.name.path[:-1] == section])
+
+
+def _of(every: Sequence[Shown], name: str) -> list[Shown]:
+    """Those in the section of this name, or the one that has it; all for ""."""
+    from bot.app.settings.names import find
+
+    section = tuple(name.lower().split("."))
+    inside = [one for one in every if one.name.path[: len(section)] == section]
+    if not name or inside:
+        return inside or list(every)
+    try:
+        wanted, _ = find(name)
+    except ConfigError as error:
+        fail(error)
+    return [one for one in every if one.name == wanted]
+
+
+def _plain(shown: Shown) -> dict[str, Any]:
+    from bot.app.settings.live import is_live
+
+    first, *over = shown.places
+    return {
+        "name": shown.name.key,
+        "environment": shown.name.environment,
+        "value": shown.value,
+        "source": first.layer,
+        "where": first.where,
+        "over": [{"source": place.layer, "where": place.where} for place in over],
+        "changed": shown.changed,
+        "secret": shown.name.is_secret,
+        "live": is_live(shown.name),
+        "wrong": shown.wrong,
+    }
+
+
+def _show_section(console: Console, words: Texts, section: tuple[str, ...], rows: Iterable[Shown]) -> None:
+    from bot.app.settings.origin import as_text
+
+    if section:
+        console.print(Text(f"\n[{'.'.join(section)}]", "bold"))
+    lines = [(shown, escaped(as_text(shown.value)) or "—") for shown in rows]
+    names = max(NAME_CELLS, *(cell_len(shown.name.path[-1]) for shown, _ in lines)) + 2
+    values = min(VALUE_CELLS, max(cell_len(value) for _, value in lines)) + 2
+    for shown, value in lines:
+        _show_one(console, words, shown, value, names, values)
+
+
+def _show_one(console: Console, words: Texts, shown: Shown, value: str, names: int, values: int) -> None:
+    """Name, value and place on a line; where that is too long the place stands below. Nothing is cut: it is copied."""
+    first, *over = shown.places
+    style = "bold red" if shown.wrong else "bold" if shown.changed else ""
+    place = Text(_told(words, first), "" if shown.changed else "dim")
+    line = Text(_padded(shown.name.path[-1], names) + _padded(("✗ " if shown.wrong else "") + value, values), style)
+    if line.cell_len + place.cell_len <= console.width:
+        indent = line.cell_len
+        console.print(line.append_text(place), soft_wrap=True)
+    else:
+        indent = names + 2
+        line.rstrip()
+        console.print(line, soft_wrap=True)
+        console.print(Text(" " * indent).append_text(place), soft_wrap=True)
+    for hidden in over:
+        told = words.get("config.over", place=_told(words, hidden))
+        console.print(Text(" " * indent + told, "dim"), soft_wrap=True)
+
+
+def _padded(text: str, cells: int) -> str:
+    return text + " " * max(cells - cell_len(text), 2)
+
+
+def _told(words: Texts, place: Place) -> str:
+    return words.get(f"config.from_{place.layer}", where=place.where)
+
+
+@config.command()
+def check(
+    reach: Annotated[bool, typer.Option("--reach")] = False,
+    as_json: Json = False,
+) -> None:
+    """Check every setting, in all places. Exit code 0 where all are right, else 2."""
+    from bot.app.config_check import incomplete
+    from bot.app.settings.loading import attempt, passed_over, variables_set
+    from bot.app.settings.origin import Places
+    from bot.app.settings.partial import survey_of_wrong
+    from bot.channels.cli.commands.wrong import told
+
+    logs.configure("error")
+    settings, problems = attempt()
+    if settings is None:
+        _, _, problems = survey_of_wrong(problems)
+    speak(settings.lang if settings else None)
+    words = texts(spoken_language())
+    if settings is not None:
+        problems = incomplete(settings)
+    places = Places()
+    wrong = [told(words, problem, places) for problem in problems]
+    doubtful = [
+        {"name": one.name, "where": "", "message": words.get(f"config.{one.kind}"), "meant": one.meant}
+        for one in passed_over()
+    ]
+    unreached = _unreached(settings, words) if settings and reach else []
+    if as_json:
+        read = {"files": list(map(str, files_there())), "environment": variables_set()}
+        print_json({"wrong": wrong, "doubtful": doubtful, "unreached": unreached, "read": read})
+    else:
+        _show_check(words, wrong, doubtful, unreached, settings)
+    raise typer.Exit(Exit.USAGE if wrong or unreached else Exit.OK)
+
+
+def _show_check(
+    words: Texts,
+    wrong: Sequence[dict[str, str]],
+    doubtful: Sequence[dict[str, str]],
+    unreached: Sequence[dict[str, str]],
+    settings: Settings | None,
+) -> None:
+    console = Console()
+    for mark, style, found in (("✗", "bold red", [*wrong, *unreached]), ("!", "yellow", doubtful)):
+        for one in found:
+            name = one["name"] + (f"  ({one['where']})" if one["where"] else "")
+            message = one["message"]
+            console.print(Text(f"{mark} {name or message}", style))
+            if name:
+                console.print(Text(f"  {message}"))
+            if one.get("meant"):
+                console.print(Text("  " + words.get("config.meant", name=one["meant"])))
+    if settings and not wrong and not unreached:
+        console.print(words.get("config.right"))
+    console.print(Text(_read(words)), soft_wrap=True)
+    if settings and not wrong and not unreached and (told := _own_files(settings, words)):
+        console.print(told)
+    console.print(words.get("config.doctor"), style="dim")
+
+
+def _read(words: Texts) -> str:
+    """What the settings were read from."""
+    from bot.app.settings.loading import variables_set
+
+    files, variables = list(map(str, files_there())), variables_set()
+    if not files and not variables:
+        return words.get("config.read_nothing", file=config_file())
+    between = words.get("common.between")
+    lines = [words.get("config.read_files", files=between.join(files))] if files else []
+    lines += [words.get("config.read_variables", names=between.join(variables))] if variables else []
+    return "\n".join(lines)
+
+
+def _own_files(settings: Settings, words: Texts) -> str:
+    """How many files of each kind the owner's folder has, and which of its tools the planner is not given."""
+    from agent_core.owner import folder as own
+    from agent_core.planner.own_tools import declared
+    from bot.app.settings.own import own_folder
+
+    folder = own_folder(settings)
+    with own.looking_at(folder):
+        counts = [f"{part} {len(files)}" for part in own.Part if (files := own.files(part))]
+        unused = [tool.name for tool in declared() if tool.name not in settings.planner.tools]
+    lines = [words.get("config.own", folder=folder, files=Listed(counts))] if counts else []
+    if unused:
+        lines.append(words.get("config.own_unused", tools=Listed(unused)))
+    return "\n".join(lines)
+
+
+def _unreached(settings: Settings, words: Texts) -> list[dict[str, str]]:
+    """What cannot be reached, as the doctor finds it."""
+    from bot.app.doctor.examine import CHECKS, examine
+    from bot.app.doctor.report import Status
+
+    # What they need is known to be right: the settings could be read.
+    checks = [check for check in CHECKS if check.key in REACHED]
+
+    async def ask() -> list[dict[str, str]]:
+        return [
+            {"name": result.title, "where": "", "message": f"{result.seen} {result.advice}".strip(), "meant": ""}
+            async for result in examine(settings, lang=words.lang, checks=checks)
+            if result.status is Status.FAILED
+        ]
+
+    return run_async(ask)
+
+
+# A value may begin with a minus, as the id of a group does.
+@config.command("set", context_settings={"ignore_unknown_options": True})
+def set_(
+    name: NameOf,
+    value: str,
+    file: File = None,
+    as_json: Json = False,
+) -> None:
+    """Write a setting into phonedesk.toml; the rest of it stays."""
+    from bot.app.config_check import incomplete
+    from bot.app.settings.free import secrets_given
+    from bot.app.settings.names import find
+    from bot.app.settings.writing import set_value
+
+    _speak()
+    try:
+        found, inside = find(name)
+        text = _from_stdin(found.key) if value == STDIN else value
+        secrets = [text] if found.is_secret else secrets_given(inside, text)
+        logs.know(secrets)
+        written = set_value(found, inside, text, file or config_file(), incomplete)
+    except ConfigError as error:
+        fail(error)
+    if secrets and value != STDIN:
+        whole = f"{found.key}.{inside}" if inside else found.key
+        Console(stderr=True).print(texts(spoken_language()).get("config.history", name=whole))
+    _say(found, inside, "config.written", written.file, written.over, written.changed, file, as_json)
+
+
+@config.command()
+def unset(name: NameOf, file: File = None, as_json: Json = False) -> None:
+    """Take a setting out of phonedesk.toml, so that its default holds."""
+    from bot.app.config_check import incomplete
+    from bot.app.settings.names import find
+    from bot.app.settings.writing import unset as take_out
+
+    _speak()
+    try:
+        found, inside = find(name)
+        written = take_out(found, inside, file or config_file(), incomplete)
+    except ConfigError as error:
+        fail(error)
+    _say(found, inside, "config.taken_out", written.file, written.over, written.changed, file, as_json)
+
+
+def _speak() -> None:
+    """In the language of the settings, where they can be read: what is wrong with them may be what is mended here."""
+    from bot.app.settings.loading import attempt
+
+    settings, _ = attempt()
+    speak(settings.lang if settings else None)
+
+
+def _from_stdin(name: str) -> str:
+    """One line; typed in a terminal it is not shown."""
+    text = getpass.getpass(f"{name}: ") if sys.stdin.isatty() else sys.stdin.read(LONGEST_SECRET + 1)
+    if len(text) > LONGEST_SECRET:
+        raise ConfigInvalid("Standard input holds too much for a value.", key="value_too_long")
+    text = text.rstrip("\r\n")
+    if not text.strip():
+        # Mostly a command before it has failed; it must not wipe a secret.
+        raise ConfigInvalid("Standard input holds no value.", key="no_value_given", name=name)
+    if len(text.splitlines()) > 1:
+        raise ConfigInvalid("Standard input holds more than one line.", key="one_line_only")
+    return text
+
+
+def _say(
+    name: Name,
+    inside: str,
+    key: str,
+    file: Path,
+    over: Sequence[Place],
+    changed: bool,
+    asked: Path | None,
+    as_json: bool,
+) -> None:
+    """What was done, and from when on it holds."""
+    from bot.app.settings.live import is_live
+
+    whole = f"{name.key}.{inside}" if inside else name.key
+    elsewhere = asked is not None and asked.expanduser().resolve() != config_file().resolve()
+    if as_json:
+        hidden_by = [{"source": place.layer, "where": place.where} for place in over]
+        told = {"name": whole, "file": str(file), "changed": changed, "over": hidden_by, "live": is_live(name)}
+        print_json({**told, "read": not elsewhere})
+        return
+    words, console = texts(spoken_language()), Console()
+    console.print(Text(words.get(key if changed else "config.same", name=whole, file=file)))
+    for place in over:
+        console.print(Text(words.get("config.hidden", place=_told(words, place)), "yellow"))
+    if elsewhere:
+        console.print(Text(words.get("config.elsewhere", file=config_file()), "yellow"))
+    elif changed and not over:
+        console.print(Text(words.get("config.live" if is_live(name) else "config.restart"), "dim"))

@@ -1,0 +1,75 @@
+"""``phonedesk init``: from nothing to a desk that is set up."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import typer
+
+from agent_core.errors import ConfigInvalid
+from bot.app.settings.files import ENV_FILE
+from bot.channels.cli.commands.common import Exit, fail
+from bot.channels.cli.terminal.console import Console, Text
+from bot.channels.cli.terminal.language import speak, spoken_language
+
+if TYPE_CHECKING:
+    from bot.app.setup.interview import Interview
+
+
+def init(lang: Literal["zh", "en"] | None = None) -> None:
+    """Ask what is needed, write ``.env``, and check everything."""
+    from bot.app.setup.env_file import OLD, write_env
+    from bot.app.setup.interview import Interview
+    from bot.app.setup.texts import Texts
+    from bot.channels.cli.commands.doctor import check_all
+    from bot.channels.cli.terminal.form import Form
+
+    console = Console()
+    spoken = lang or spoken_language()
+    words = Texts(spoken)
+    if not (sys.stdin.isatty() and console.is_terminal):
+        speak(lang)
+        fail(ConfigInvalid("It asks questions, so it needs a terminal.", key="init_no_terminal"))
+    folder = Path.cwd()
+    talk = Interview(Form(console), spoken)
+    console.print(Text(words.get("output.begin", folder=folder)))
+    try:
+        values = talk.run()
+        wanted = _confirmed(talk, folder)
+    except (EOFError, KeyboardInterrupt):
+        wanted = False
+    words = talk.words
+    speak(talk.lang)
+    if not wanted:
+        console.print(Text("\n" + words.get("output.nothing")))
+        raise typer.Exit(Exit.STOPPED)
+    try:
+        was_there = write_env(values, folder)
+    except ConfigInvalid as error:
+        fail(error)
+    console.print(Text(words.get("output.written", file=folder / ENV_FILE), "green"))
+    if was_there:
+        console.print(Text(words.get("output.old", file=OLD)))
+    for name, value in values.items():
+        if os.environ.get(name, value) != value:
+            console.print(Text(words.get("output.over", name=name), "yellow"))
+    console.print(Text("\n" + words.get("output.checking"), "bold"))
+    failed = check_all(talk.lang, console)
+    console.print(Text("\n" + words.get("next.title"), "bold"))
+    for step in talk.next_steps(failed=failed):
+        console.print(Text(f"  {words.get(f'next.{step}')}"), soft_wrap=True)
+    raise typer.Exit(Exit.FAILED if failed else Exit.OK)
+
+
+def _confirmed(talk: Interview, folder: Path) -> bool:
+    """Show what would be written, and ask."""
+    words = talk.words
+    talk.form.say("\n" + words.get("output.summary", file=folder / ENV_FILE))
+    for line in talk.summary():
+        talk.form.say(f"  {line}")
+    options = [words.get("output.yes"), words.get("output.no")]
+    wrong = words.get("output.no_option", most=len(options))
+    return talk.form.choose(words.get("output.write"), options, usual=0, wrong=wrong) == 0

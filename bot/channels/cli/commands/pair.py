@@ -1,0 +1,60 @@
+"""``phonedesk pair``: an invitation for one more person."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import structlog
+import typer
+
+from bot.app.settings.layers import Settings
+from bot.channels.cli.commands.at_desk import with_desk
+from bot.channels.cli.commands.common import run_async, settings_from
+from bot.channels.cli.terminal.console import Console, Text, print_json
+from bot.channels.cli.terminal.language import texts
+from bot.channels.cli.terminal.render import before
+from bot.desk.actors import Role
+
+log = structlog.get_logger(__name__)
+
+SECONDS = 4.0
+
+
+def pair(
+    role: Role = Role.OPERATOR,
+    hours: float = 24,
+    as_json: Annotated[bool, typer.Option("--json")] = False,
+) -> None:
+    """Print a pairing code for one more person; it can be used once."""
+    made, lang = with_desk(lambda desk, me: desk.team.invite(me, role, hours))
+    start_link = run_async(lambda: _start_link(settings_from()))
+    link = f"{start_link}{made.code}" if start_link else ""
+    if as_json:
+        expires = made.expires_at.isoformat()
+        print_json({"id": made.id, "code": made.code, "role": role.value, "expires_at": expires, "link": link})
+        return
+    words = texts(lang)
+    console = Console()
+    console.print(Text(words.get("serve.pair", code=made.code)))
+    if link:
+        console.print(Text(f"{before(words.get('invite.link'), words)}{link}"))
+    until = f"{made.expires_at:%Y-%m-%d %H:%M}"
+    console.print(Text(f"{before(words.get('invite.until'), words)}{until}"))
+
+
+async def _start_link(settings: Settings) -> str:
+    """What the code is put behind to be tapped; "" where there is no bot, or Telegram cannot be asked who it is."""
+    token = settings.telegram.token.get_secret_value()
+    if not token:
+        return ""
+    from telegram.error import TelegramError
+
+    from bot.channels.telegram.request import bot_at, introduce
+
+    async with bot_at(token, settings.telegram.api_base_url, settings.telegram_proxy, SECONDS) as bot:
+        try:
+            await introduce(bot)
+            return f"https://t.me/{bot.username}?start="
+        except TelegramError as error:
+            log.debug("bot_not_asked", error=str(error).replace(token, "***"))
+            return ""

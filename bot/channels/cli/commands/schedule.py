@@ -1,0 +1,239 @@
+"""``phonedesk schedule``: what is done when, from the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from agent_core.errors import InputRejected
+from agent_core.loop.tasks import TaskRules
+from bot.channels.chat.cards import Card
+from bot.channels.chat.schedules import schedule_lines
+from bot.channels.cli.commands.at_desk import with_desk
+from bot.channels.cli.commands.common import fail, settings_from, words_of_contacts
+from bot.channels.cli.terminal.console import Console, print_json
+from bot.channels.cli.terminal.language import texts
+from bot.channels.cli.terminal.render import before, panel
+from bot.desk.actors import Actor
+from bot.desk.schedules_views import ScheduleView, ScheduleWish
+
+if TYPE_CHECKING:
+    from bot.desk.desk import Desk
+
+Json = Annotated[bool, typer.Option("--json")]
+Number = str
+Policy = Annotated[
+    Literal["reply", "careful", "open"] | None,
+    typer.Option(),
+]
+Apps = Annotated[list[str] | None, typer.Option()]
+Device = Annotated[str | None, typer.Option()]
+Zone = Annotated[str | None, typer.Option("--tz")]
+Missed = Annotated[
+    Literal["skip", "catch_up"] | None,
+    typer.Option(),
+]
+Overlap = Annotated[
+    Literal["skip", "queue"] | None,
+    typer.Option(),
+]
+Quiet = Annotated[str | None, typer.Option()]
+Jitter = Annotated[int | None, typer.Option(min=0)]
+
+schedule = typer.Typer(
+    no_args_is_help=True,
+)
+
+
+@schedule.command()
+def add(
+    expression: str,
+    task: str,
+    policy: Policy = None,
+    app: Apps = None,
+    device: Device = None,
+    tz: Zone = None,
+    missed: Missed = None,
+    overlap: Overlap = None,
+    quiet: Quiet = None,
+    jitter: Jitter = None,
+    as_json: Json = False,
+) -> None:
+    """Add a schedule and show its next three times."""
+    rules = TaskRules(policy or "", tuple(app or ()))
+    wish = ScheduleWish(device, tz, missed, overlap, quiet, jitter)
+    _one(
+        lambda desk, me: desk.schedules.add(me, expression, task, chat=None, rules=rules, wish=wish),
+        "schedule.added",
+        as_json,
+    )
+
+
+@schedule.command()
+def watch(
+    contacts: Annotated[list[str] | None, typer.Argument()] = None,
+    tag: list[str] | None = None,
+    everybody: Annotated[bool, typer.Option("--all")] = False,
+    app: str = "qq",
+    device: Device = None,
+    tz: Zone = None,
+    quiet: Quiet = None,
+    as_json: Json = False,
+) -> None:
+    """Answer contacts as soon as they write, by the phone's notifications, where serve or a worker is at work."""
+    names = contacts or []
+    if everybody == bool(names or tag):
+        fail(
+            InputRejected(
+                "Either contacts and tags, or --all.", advice="Name who is to be watched.", key="watch_either"
+            )
+        )
+    whom = ["all"] if everybody else words_of_contacts(names, tag or [])
+    wish = ScheduleWish(device, tz, quiet=quiet)
+    task = " ".join([texts(settings_from().lang).get("schedule.watch_word"), app, *whom])
+    _one(lambda desk, me: desk.schedules.add(me, "", task, chat=None, wish=wish), "schedule.watching", as_json)
+
+
+@schedule.command()
+def edit(
+    number: Number,
+    when: str | None = None,
+    task: str | None = None,
+    policy: Policy = None,
+    app: Apps = None,
+    device: Device = None,
+    tz: Zone = None,
+    missed: Missed = None,
+    overlap: Overlap = None,
+    quiet: Quiet = None,
+    jitter: Jitter = None,
+    as_json: Json = False,
+) -> None:
+    """Change what is given."""
+    rules = None if policy is None and app is None else TaskRules(policy or "", tuple(app or ()))
+    wish = ScheduleWish(device, tz, missed, overlap, quiet, jitter)
+    _one(
+        lambda desk, me: desk.schedules.edit(me, number, expression=when, task=task, rules=rules, wish=wish),
+        "schedule.edited",
+        as_json,
+    )
+
+
+@schedule.command("list")
+def list_(as_json: Json = False) -> None:
+    """List the schedules: next three times, what became of the last tick, counts."""
+    found, lang = with_desk(lambda desk, me: desk.schedules.all(me))
+    if as_json:
+        print_json([_plain(view) for view in found])
+    else:
+        words = texts(lang)
+        for view in found:
+            Console().print(panel(Card(f"#{view.id}", tuple(schedule_lines(view, words)))))
+        if not found:
+            Console().print(words.get("schedule.empty"))
+
+
+@schedule.command()
+def pause(number: Number, as_json: Json = False) -> None:
+    """Pause a schedule."""
+    _one(lambda desk, me: desk.schedules.pause(me, number), "schedule.paused", as_json)
+
+
+@schedule.command()
+def resume(number: Number, as_json: Json = False) -> None:
+    """Let a paused schedule go on."""
+    _one(lambda desk, me: desk.schedules.resume(me, number), "schedule.resumed", as_json)
+
+
+@schedule.command()
+def run(number: Number, as_json: Json = False) -> None:
+    """Start its task now, where `phonedesk serve` is at work."""
+    started, lang = with_desk(lambda desk, me: desk.schedules.run(me, number))
+    if as_json:
+        print_json({"id": number.strip().lstrip("#"), "run_id": started.id, "status": started.status.value})
+    else:
+        Console().print(texts(lang).get("schedule.running", id=number.strip().lstrip("#")))
+
+
+@schedule.command()
+def remove(number: Number, as_json: Json = False) -> None:
+    """Remove a schedule."""
+    _one(lambda desk, me: desk.schedules.remove(me, number), "schedule.removed", as_json)
+
+
+@schedule.command()
+def undo(number: Number, as_json: Json = False) -> None:
+    """Bring back a schedule that was removed within a week."""
+    _one(lambda desk, me: desk.schedules.put_back(me, number), "schedule.back", as_json)
+
+
+@schedule.command("next")
+def next_(
+    expression: str,
+    tz: Annotated[str, typer.Option("--tz")] = "",
+    since: Annotated[str, typer.Option("--from")] = "",
+    count: Annotated[int, typer.Option(min=1, max=1000)] = 3,
+    as_json: Json = False,
+) -> None:
+    """Show what a time means: the form that is kept of it, and its next times."""
+    from scheduler.times import parse_schedule, parse_zone
+    from scheduler.times.natural import understand, windows_of
+
+    settings = settings_from()
+    timezone = tz or settings.timezone
+    try:
+        zone = parse_zone(timezone)
+        after = _moment(since).astimezone(zone) if _aware(since) else _moment(since).replace(tzinfo=zone)
+        kept = understand(expression, timezone, after)
+        coming = [moment.astimezone(zone) for moment in parse_schedule(kept, timezone).next(after, count)]
+    except InputRejected as error:
+        fail(error)
+    windows = windows_of(kept, timezone)
+    if as_json:
+        told = {"expression": expression, "means": kept, "timezone": timezone, "from": after.isoformat()}
+        print_json({**told, "windows": windows, "next_times": [moment.isoformat() for moment in coming]})
+        return
+    out, words = Console(), texts(settings.lang)
+    out.print(f"{before(words.get('schedule.means'), words)}{kept} ({timezone})")
+    for window, last in windows:
+        start, _, end = window.partition("-")
+        out.print(words.get("schedule.window_means", start=start, end=end, last=last))
+    for moment in coming:
+        day = words.get(f"digest.day_{moment:%a}".lower())
+        out.print(f"{day} {moment:%Y-%m-%d %H:%M:%S %z}")
+
+
+def _moment(text: str) -> datetime:
+    """An ISO 8601 time; now for an empty one. InputRejected."""
+    try:
+        return datetime.fromisoformat(text) if text else datetime.now(UTC)
+    except ValueError as error:
+        raise InputRejected(
+            f"Not a time: {text!r}.", advice="Write it as 2026-03-28T12:00.", key="not_a_moment", said=text
+        ) from error
+
+
+def _aware(text: str) -> bool:
+    return _moment(text).tzinfo is not None
+
+
+def _one(call: Callable[[Desk, Actor], Awaitable[ScheduleView]], key: str, as_json: bool) -> None:
+    view, lang = with_desk(call)
+    if as_json:
+        print_json(_plain(view))
+        return
+    words = texts(lang)
+    Console().print(panel(Card(words.get(key, id=view.id), tuple(schedule_lines(view, words)))))
+
+
+def _plain(view: ScheduleView) -> dict[str, Any]:
+    plain = {**asdict(view), "next_times": [moment.isoformat() for moment in view.next_times]}
+    if view.last is not None:
+        ended = view.last.ended_at
+        times = {"at": view.last.at.isoformat(), "ended_at": ended.isoformat() if ended else None}
+        plain["last"] = {**asdict(view.last), **times}
+    return plain

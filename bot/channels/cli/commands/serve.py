@@ -1,0 +1,113 @@
+"""``phonedesk serve``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from zoneinfo import ZoneInfo
+
+import typer
+
+from bot.app.memory import pictures_given_back
+from bot.app.settings.layers import Settings
+from bot.app.settings.loading import load
+from bot.app.settings.sections import BOT_API, TelegramSettings
+from bot.channels.chat.texts import Texts
+from bot.channels.cli.commands.common import log_to_file, run_async, settings_from
+from bot.channels.cli.terminal.console import Console, Text, watched
+from bot.channels.cli.terminal.language import texts
+
+if TYPE_CHECKING:
+    from telegram.error import TelegramError
+
+    from bot.app.server import Server
+    from bot.channels.telegram.adapter import TelegramAdapter
+
+
+def serve(
+    no_phones: Annotated[bool, typer.Option("--no-phones")] = False,
+) -> None:
+    """Serve: runs, schedules and the Telegram bot, until Ctrl-C or SIGTERM."""
+
+    def given(settings: Settings) -> Settings:
+        if not no_phones:
+            return settings
+        return settings.model_copy(update={"device": settings.device.model_copy(update={"here": False})})
+
+    settings = given(settings_from(quiet=False))
+    log = log_to_file(settings)
+    run_async(lambda: _serve(settings, lambda: given(load()), log))
+
+
+async def _serve(settings: Settings, read: Callable[[], Settings], log: Path | None) -> None:
+    from bot.app.server import serve_until
+    from bot.app.shutdown import ending
+
+    def say_end() -> None:  # a run at work may need some seconds for it
+        Console().print(Text(texts(settings.lang).get("serve.ending")))
+
+    with ending(say_end, settings.queue.drain_seconds) as ended:
+        async with pictures_given_back():
+            await serve_until(settings, ended, lambda running: _tell(running, log), read)
+
+
+async def _tell(running: Server, log: Path | None) -> None:
+    """Say that it runs, then what happens, if somebody looks."""
+    console, watching = Console(), watched()
+    async with asyncio.TaskGroup() as group:
+        if not watching.quiet:
+            group.create_task(_follow(running, watching), name="activity")
+        await say_up(running, console)
+        if not watching.quiet and log is not None:
+            watching.print(Text(texts(running.settings.lang).get("serve.log", file=log), "dim"), soft_wrap=True)
+
+
+async def _follow(running: Server, console: Console) -> None:
+    from bot.channels.cli.terminal.activity import Activity
+
+    settings = running.settings
+    await Activity(running.desk, console, texts(settings.lang), ZoneInfo(settings.timezone)).follow()
+
+
+async def say_up(running: Server, console: Console) -> None:
+    """What a person needs to know once it runs: the address, whether the bot is there, and the first pairing code."""
+    words = texts(running.settings.lang)
+    # Beside what is told here a program, or whoever looks into the file later, gets the log.
+    up = "serve.up_logged" if watched().quiet else "serve.up"
+    console.print(Text(words.get(up, url=running.url)), soft_wrap=True)  # one line, which programs read
+    if running.mcp_url:
+        console.print(Text(words.get("mcp.up", url=running.mcp_url)))
+    if running.telegram is None:
+        console.print(Text(words.get("serve.no_bot"), "yellow"), soft_wrap=True)
+    else:
+        await _say_bot(running, running.telegram, console, words)
+
+
+async def _say_bot(running: Server, bot: TelegramAdapter, console: Console, words: Texts) -> None:
+    """Whether Telegram has the bot, as soon as that is known; a code to pair with only if it can be used."""
+    await bot.tried.wait()
+    if bot.trouble is not None:
+        console.print(Text(_trouble(running.settings.telegram, bot, bot.trouble, words), "yellow"), soft_wrap=True)
+    await bot.settled.wait()
+    if bot.failed is not None:
+        console.print(Text(words.get("serve.refused"), "red"), soft_wrap=True)
+        return
+    console.print(Text(words.get("serve.bot", name=bot.bot.username)))
+    if (code := await running.desk.people.first_code()) is not None:
+        console.print(Text(words.get("serve.pair", code=code)))
+
+
+def _trouble(settings: TelegramSettings, bot: TelegramAdapter, error: TelegramError, words: Texts) -> str:
+    """Why Telegram was not reached, and which settings may be wrong."""
+    from bot.channels.telegram.request import failure_of
+
+    lines = [words.get(f"serve.{failure_of(error)}", url=settings.api_base_url)]
+    if settings.is_other_server:
+        lines.append(words.get("serve.other_server", url=settings.api_base_url, usual=BOT_API))
+    if bot.route.proxy:
+        lines.append(words.get("serve.by_proxy", **bot.route.values))
+    elif not settings.is_other_server:
+        lines.append(words.get("serve.no_proxy"))
+    return "\n".join(lines)

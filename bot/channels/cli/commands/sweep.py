@@ -1,0 +1,134 @@
+"""``phonedesk sweep``: a cheap look at who has written, and an answer for those who have, in this terminal."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from agent_core.errors import InputRejected
+from agent_core.texts import Listed
+from bot.app.settings.layers import Settings
+from bot.channels.cli.commands.common import (
+    Exit,
+    fail,
+    log_of_terminal,
+    result_of,
+    run_async,
+    settings_from,
+    words_of_contacts,
+)
+from bot.channels.cli.terminal.console import Console, Text, print_json
+from bot.channels.cli.terminal.language import texts
+from bot.desk.actors import NotFound
+
+if TYPE_CHECKING:
+    from scheduler.sweeps.order import SweepOrder
+
+BY_STATUS = {"succeeded": Exit.OK, "failed": Exit.FAILED, "waiting": Exit.WAITING, "stopped": Exit.STOPPED}
+
+
+def sweep(
+    contacts: Annotated[list[str] | None, typer.Argument()] = None,
+    tag: list[str] | None = None,
+    unread: Annotated[bool, typer.Option("--unread")] = False,
+    app: Annotated[str | None, typer.Option(show_default="qq")] = None,
+    device: str = "",
+    as_json: Annotated[bool, typer.Option("--json")] = False,
+) -> None:
+    """Look who has written something new, and answer them, one after the other. Without news no model is asked."""
+    settings = settings_from()
+    log_of_terminal(settings)
+
+    async def named() -> tuple[SweepOrder, str]:
+        from scheduler.sweeps.order import read_order
+
+        words = _words(contacts or [], tag or [], unread, app)
+        return read_order(words), f"{texts(settings.lang).get('sweep.word')} {words}"
+
+    order, task = run_async(named)
+    sweep_for(settings, order, task, device, as_json=as_json)
+
+
+def sweep_for(settings: Settings, order: SweepOrder, task: str, device: str, *, as_json: bool) -> NoReturn:
+    """Do the sweep, which ``task`` says in words, show what came of it, and leave."""
+    started = time.monotonic()
+    done = run_async(lambda: _sweep(settings, order, task, device, as_json))
+    if as_json:
+        print_json({**done, "seconds": round(time.monotonic() - started, 3)})
+    if _nobody_known(done):
+        names = Listed(done["unknown"])
+        fail(NotFound(f"Not found: {names}.", advice="Check the name.", key="no_such_contact", names=names))
+    raise typer.Exit(BY_STATUS[done["status"]])
+
+
+def _words(contacts: list[str], tags: list[str], unread: bool, app: str | None) -> str:
+    """What was asked for, as it would be written in a chat. InputRejected for an app that is none to be swept; so is
+    its name in place of a contact's, unless the app is named, too."""
+    from agent_core.apps.names import packages_named
+    from scheduler.sweeps.order import chat_app, no_chat_app
+
+    meant = chat_app(app or "qq")
+    if app is not None and not meant:
+        raise no_chat_app(app)
+    if app is None and contacts and chat_app(contacts[0]):
+        raise InputRejected(
+            f"{contacts[0]} is an app: write --app {chat_app(contacts[0])}.",
+            key="contact_is_app",
+            name=contacts[0],
+            app=chat_app(contacts[0]),
+        )
+    if app is None and contacts and packages_named(contacts[0]):
+        raise no_chat_app(contacts[0])
+    if unread and (contacts or tags):
+        raise InputRejected("--unread is everybody: it goes with no contact and no tag.", key="unread_alone")
+    return " ".join([meant, *words_of_contacts(contacts, tags)])
+
+
+async def _sweep(settings: Settings, order: SweepOrder, task: str, device: str, as_json: bool) -> dict[str, Any]:
+    # What a run needs takes a second to import; `--help` does not need it.
+    from bot.app.core import open_core
+    from bot.app.sweep_here import sweep_here
+    from bot.channels.chat.sweeps import left_lines
+    from bot.channels.cli.terminal.ask import TerminalHuman
+    from bot.channels.cli.terminal.live import LiveRuns, left_open, outcome_line
+    from scheduler.runs.human import StoredHuman
+
+    said = texts(settings.lang)
+    console = Console(stderr=as_json)
+    async with open_core(settings) as core:
+        store = LiveRuns(core.runs(leg=1), console, said)
+        human = StoredHuman(core.db, hold_seconds=0, leg=1) if as_json else TerminalHuman(core.db, console, said)
+        done = await sweep_here(core, order, task, serial=device, human=human, store=store)
+    details = done.look.details
+    unknown = details.get("unknown") or []
+    found = {
+        "status": "waiting" if done.status == "succeeded" and details["questions"] else done.status,
+        "run_id": done.run_id,
+        "outcome": done.look.outcome,
+        "looked": done.look.contacts,
+        "round_trips": done.look.calls,
+        "contacts": [{"contact": contact, **result_of(session, 0)} for contact, session in done.sessions],
+        "quiet": [name for name in details["quiet"] if name not in unknown],
+        "unknown": unknown,
+        "left": [{"contact": contact, "why": why} for contact, why in details["left"]],
+        "questions": [{"contact": contact, "id": question} for contact, question in details["questions"]],
+        "aside": [{"name": name, "why": why} for name, why in details["aside"]],
+    }
+    if not _nobody_known(found):  # that is told as an error
+        for _, session in done.sessions:
+            console.print(outcome_line(session, said))
+            if (left := left_open(session, said)).plain:
+                console.print(left, soft_wrap=True)  # a command that is cut in two cannot be copied
+        if not done.sessions and not details["left"]:
+            console.print(Text(said.get("sweep.nothing"), style="bold"))
+        for line in left_lines(details, said, looked=done.look.contacts, started=len(done.sessions)):
+            console.print(Text(line))
+        for _, question in details["questions"]:
+            console.print(Text(said.get("question.left_open", id=question)), soft_wrap=True)
+    return found
+
+
+def _nobody_known(done: dict[str, Any]) -> bool:
+    return bool(done["unknown"]) and len(done["unknown"]) == done["looked"]

@@ -1,0 +1,63 @@
+"""What is wrong with settings, in the user's language."""
+
+from __future__ import annotations
+
+from agent_core.texts import Listed
+from bot.app import logs
+from bot.app.settings.loading import UNKNOWN, SettingsWrong
+from bot.app.settings.names import environment_name, names, nearest
+from bot.app.settings.origin import Places
+from bot.app.settings.problem import Problem
+from bot.channels.chat.texts import Texts
+
+
+def told(words: Texts, problem: Problem, places: Places) -> dict[str, str]:
+    """``name``, ``where`` it is written, ``message`` and what may be ``meant``; "" for what is not known."""
+    meant = ""
+    if problem.place:  # a field of one of the owner's files, or the whole file
+        name = ".".join(problem.path)
+        return {
+            "name": name or problem.place,
+            "where": problem.place if name else "",
+            "message": reason(words, problem),
+            "meant": "",
+        }
+    if problem.kind == UNKNOWN:
+        near = nearest(environment_name(problem.path), [name.environment for name in names()])
+        meant = next((name.key for name in names() if name.environment == near), "")
+    place = next(iter(places.named(problem.path)), None) if problem.path else None
+    where = words.get(f"config.from_{place.layer}", where=place.where) if place is not None else ""
+    return {"name": ".".join(problem.path), "where": where, "message": reason(words, problem), "meant": meant}
+
+
+def reason(words: Texts, problem: Problem) -> str:
+    """Why it cannot be. What has no text says so in English."""
+    if problem.kind == UNKNOWN:
+        return words.get("config.unknown_field" if problem.place else "config.unknown")
+    key = f"wrong.{problem.kind}"
+    if (problem.path or problem.place) and words.find(key, ""):
+        # Our own words show what an address with a password looks like.
+        return words.get(key, **{name: _masked(value) for name, value in problem.values.items()})
+    return logs.mask(words.advice(f"{problem.message} {problem.advice}".strip()))
+
+
+def _masked(value: str) -> str:
+    """Return a value without secrets; several, which pydantic writes as ``'a', 'b' or 'c'``, as a list."""
+    if isinstance(value, Listed):
+        return Listed(map(logs.mask, value.items))
+    *parts, last = value.split(" or ")
+    return Listed(map(logs.mask, [*", ".join(parts).split(", "), last])) if parts else logs.mask(value)
+
+
+def refusal(words: Texts, error: SettingsWrong) -> str:
+    """All that is wrong, on lines."""
+    lines = [words.get("config.refused" if error.refused else "config.unusable")]
+    places = Places(error.given)
+    for problem in error.problems:
+        one = told(words, problem, places)
+        # What was asked for stands nowhere yet.
+        where = f"  ({one['where']})" if one["where"] and not error.refused else ""
+        head = f"\u2717 {one['name']}{where}".rstrip()
+        lines += [head, f"  {one['message']}"] if one["name"] else [f"\u2717 {one['message']}"]
+        lines += ["  " + words.get("config.meant", name=one["meant"])] if one["meant"] else []
+    return "\n".join(lines)

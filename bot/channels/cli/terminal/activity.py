@@ -1,0 +1,102 @@
+"""What a server does, for the person at its terminal: a line for each run that begins or ends, answer and question."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from agent_core.newest import keep_newest
+from bot.channels.chat.digest import alert_card
+from bot.channels.chat.texts import Texts
+from bot.channels.cli.terminal.console import Console, Text
+from bot.channels.cli.terminal.live import ended
+from bot.desk.desk import Desk
+from storage.engine import MISSED_SECONDS, is_away
+from storage.events import EventRow, Events
+from storage.history import History
+from storage.runs import FAILED, STOPPED
+
+log = structlog.get_logger(__name__)
+
+REMEMBERED = 200  # runs whose end was told
+_STYLES = {"succeeded": "green", "failed": "red", "stopped": "yellow"}
+
+
+class Activity:
+    """Prints on ``console`` what the event log tells, with the time in ``zone``.
+
+    Runs that found nothing to do, such as sweeps without news, are not told: no agent had them in hand.
+    """
+
+    def __init__(self, desk: Desk, console: Console, words: Texts, zone: ZoneInfo) -> None:
+        self._desk = desk
+        self._console = console
+        self._words = words
+        self._zone = zone
+        self._over: OrderedDict[str, None] = OrderedDict()  # runs whose end was told
+
+    async def follow(self) -> None:
+        """Print what happens from now on, until it is cancelled; nothing while the database is away."""
+        events, position = Events(self._desk.house.db), -1
+        while True:
+            try:
+                if position < 0:
+                    position = await events.newest()
+                for row in await events.wait_after(position, timeout=MISSED_SECONDS):
+                    await self._try_to_show(row)
+                    position = row.id
+            except Exception as error:
+                if not is_away(error):
+                    raise
+                await asyncio.sleep(MISSED_SECONDS)
+
+    async def _try_to_show(self, row: EventRow) -> None:
+        try:
+            await self._show(row)
+        except Exception as error:  # one event must not end the others; logged, nothing is swallowed
+            if is_away(error):
+                raise
+            log.exception("activity_failed", kind=row.kind, event_id=row.id)
+
+    async def _show(self, row: EventRow) -> None:
+        words, data = self._words, row.data
+        match row.kind:
+            case "started":
+                run = await self._desk.runs.get(row.run_id)
+                phone = (run.phone if run else "") or str(data["serial"])
+                await self._say(row, words.get("activity.began", task=data["task"], phone=phone), "bold")
+            case "reply" if data.get("delivered"):
+                await self._say(row, words.get("activity.replied", contact=data["contact"]), "green")
+            case "question":
+                await self._say_question(row, str(data["id"]))
+            case "answered":
+                by = words.get("card.terminal") if data["by"] == "terminal" else data["by"]
+                await self._say(row, words.get("activity.answered", by=by), "")
+            case "outcome":
+                await self._say_end(row, str(data["status"]), str(data["message"]))
+            case "status" if data["status"] in (FAILED, STOPPED) and row.run_id not in self._over:
+                await self._say_end(row, str(data["status"]), str(data["message"]))  # it ended in the line
+            case "alert":
+                alert = await self._desk.digest.alert(data)
+                await self._say(row, alert_card(alert, words).title, "yellow")
+
+    async def _say_question(self, row: EventRow, question_id: str) -> None:
+        view = await self._desk.questions.get(question_id)
+        if view is None or not view.open:
+            return
+        contact = str(view.question.data.get("contact") or "")
+        kind = self._words.get(f"question.{view.question.kind.value}")
+        what = " · ".join(part for part in (kind, contact) if part)
+        await self._say(row, self._words.get("activity.asks", what=what, id=view.id), "bold yellow")
+
+    async def _say_end(self, row: EventRow, status: str, message: str) -> None:
+        keep_newest(self._over, row.run_id, None, REMEMBERED)
+        await self._say(row, ended(status, message.partition("\n")[0], self._words), _STYLES.get(status, ""))
+
+    async def _say(self, row: EventRow, said: str, style: str) -> None:
+        number = f"#{await History(self._desk.house.db).number_of(row.run_id)} " if row.run_id else ""
+        at = row.created_at.astimezone(self._zone)
+        self._console.print(Text(f"{at:%H:%M:%S}  {number}{said}", style), soft_wrap=True)

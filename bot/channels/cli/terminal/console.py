@@ -1,0 +1,143 @@
+"""The terminal: everything that a person reads there, or a program reads from standard output, leaves by this module.
+
+Ruff's banned-api rule (TID251 in pyproject.toml) keeps the other ways shut.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import rich.console
+import rich.text
+import typer
+from rich.console import ConsoleOptions, Group, JustifyMethod, OverflowMethod, RenderableType
+from rich.containers import Lines
+from rich.segment import Segment
+from rich.status import Status
+from rich.style import Style
+
+from bot.app.escapes import escaped, to_json
+from bot.channels.cli.terminal.wrapping import breaks
+
+
+class Text(rich.text.Text):
+    """Rich's Text, of words that may be from outside."""
+
+    def __init__(self, text: str = "", style: str = "", **options: Any) -> None:
+        super().__init__(escaped(text), style, **options)
+
+    def append(self, text: rich.text.Text | str, style: str | Style | None = None) -> Text:
+        super().append(escaped(text) if isinstance(text, str) else text, style)
+        return self
+
+    def wrap(
+        self,
+        console: rich.console.Console,
+        width: int,
+        *,
+        justify: JustifyMethod | None = None,
+        overflow: OverflowMethod | None = None,
+        tab_size: int = 8,
+        no_wrap: bool | None = None,
+    ) -> Lines:
+        """Break lines as ``wrapping`` says; across the whole terminal what can be copied stays whole."""
+        if no_wrap or self.no_wrap or overflow == "ignore":
+            return super().wrap(console, width, justify=justify, overflow=overflow, tab_size=tab_size, no_wrap=no_wrap)
+        whole = width >= console.width
+        lines = Lines()
+        for line in self.split(allow_blank=True):
+            places = breaks(line.plain, width, whole=whole, fold=(overflow or self.overflow or "fold") == "fold")
+            pieces = line.divide(places)
+            for piece in pieces:
+                piece.rstrip_end(width)
+                if piece is not pieces[-1]:
+                    piece.rstrip()
+                if not whole:
+                    piece.truncate(width, overflow=overflow or self.overflow or "fold")
+            lines.extend(pieces)
+        return lines
+
+
+class Console(rich.console.Console):
+    """Prints texts from outside as they are: control characters escaped, ``[red]`` and ``:smile:`` not interpreted.
+
+    Options are those of Rich's own.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(markup=False, emoji=False, highlight=False, **options)
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print as Rich does; texts are broken at word borders.
+
+        ``soft_wrap``: lines stay as they are if a program reads them. In a terminal they are broken all the same, which
+        else would cut them in the middle of a word.
+        """
+        soft = options.get("soft_wrap")
+        soft = self.soft_wrap if soft is None else soft
+        plain_end = options.get("end", "\n") == "\n" and not options.get("no_wrap")
+        if len(objects) == 1 and isinstance(objects[0], str | Text) and plain_end and (self.is_terminal or not soft):
+            text = Text(objects[0]) if isinstance(objects[0], str) else objects[0]
+            objects, options = (Group(text),), {**options, "soft_wrap": False, "crop": False}
+        super().print(*objects, **options)
+
+    def render_str(self, text: str, **options: Any) -> rich.text.Text:
+        """Read a string as Rich does where it takes one in place of a Text."""
+        return super().render_str(escaped(text), **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Render as Rich does. Texts were escaped when they were made, so that there is room for them; here nothing
+        passes that was not, whatever made the segments. Those with ``control`` are Rich's own.
+        """
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=escaped(segment.text))
+
+    def status(self, status: RenderableType, **options: Any) -> Status:
+        """Show what is going on, and return what changes its words; neither are read as markup."""
+        return _PlainStatus(status, console=self, **options)
+
+
+class _PlainStatus(Status):
+    """Rich reads markup in the words of a status, whatever its console says."""
+
+    def __init__(self, status: RenderableType, **options: Any) -> None:
+        super().__init__(_plain(status), **options)
+
+    def update(self, status: RenderableType | None = None, **options: Any) -> None:
+        super().update(None if status is None else _plain(status), **options)
+
+
+def _plain(words: RenderableType) -> RenderableType:
+    return Text(words) if isinstance(words, str) else words
+
+
+err = Console(stderr=True, soft_wrap=True)  # a name that is cut in two cannot be copied
+
+
+def watched() -> Console:
+    """Return a console on standard error that prints only if that is a terminal: for what is going on."""
+    return Console(stderr=True, quiet=not sys.stderr.isatty())
+
+
+def confirm(question: str) -> bool:
+    """Ask the person for yes or no. The end of the input is no."""
+    try:
+        return typer.confirm(escaped(question), err=True)
+    except typer.Abort:
+        return False
+
+
+def print_json(data: object, *, indent: int | None = 2) -> None:
+    """Print one JSON value on standard output."""
+    sys.stdout.write(to_json(data, indent=indent) + "\n")
+    sys.stdout.flush()
+
+
+def print_data(data: bytes) -> None:
+    """Write the bytes of a text file to standard output as they are; in a terminal control characters are escaped."""
+    if sys.stdout.isatty():
+        data = escaped(data.decode("utf-8", "replace").replace("\r\n", "\n").removeprefix("\ufeff")).encode()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()

@@ -1,0 +1,58 @@
+"""Asking a person at the terminal for one value after the other."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Callable, Sequence
+
+from agent_core.errors import ConfigInvalid
+from bot.channels.cli.terminal.console import Console, Text
+
+Check = Callable[[str], str]  # what is wrong with a value, in the person's words; "" for nothing
+
+
+class Form:
+    """Each question is asked until its answer can be used. EOFError at the end of the input."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def say(self, text: str, style: str = "") -> None:
+        self._console.print(Text(text, style), soft_wrap=True)
+
+    def choose(self, question: str, options: Sequence[str], *, usual: int, wrong: str) -> int:
+        """Return the place of the chosen option. ``usual``: what Enter chooses; ``wrong``: for any other input."""
+        self.say(f"\n{question}", "bold")
+        for number, option in enumerate(options, 1):
+            self.say(f"  {number}  {option}")
+        while True:
+            typed = self._line(f"[{usual + 1}] > ")
+            if not typed:
+                return usual
+            if typed.isascii() and typed.isdecimal() and 1 <= int(typed) <= len(options):
+                return int(typed) - 1
+            self.say(wrong, "red")
+
+    def text(self, question: str, *, usual: str = "", check: Check) -> str:
+        """Return what is typed, ``usual`` for Enter."""
+        self.say(f"\n{question}", "bold")
+        while True:
+            typed = self._line(f"[{usual}] > " if usual else "> ") or usual
+            if not (problem := check(typed)):
+                return typed
+            self.say(problem, "red")
+
+    def secret(self, question: str, *, check: Check) -> str:
+        """Return what is typed, which is not shown; "" for Enter."""
+        self.say(f"\n{question}", "bold")
+        while True:
+            typed = getpass.getpass("> ").strip()  # it shows the prompt once nothing typed is shown any more
+            if not (problem := check(typed)):
+                return typed
+            self.say(problem, "red")
+
+    def _line(self, prompt: str) -> str:
+        try:
+            return self._console.input(prompt, markup=False, emoji=False).strip()
+        except UnicodeDecodeError as error:
+            raise ConfigInvalid(f"The terminal's input is no UTF-8: {error.reason}.", key="input_no_text") from None

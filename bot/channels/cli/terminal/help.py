@@ -1,0 +1,251 @@
+"""The commands of the command line, which tell their help and what is wrong in the person's language.
+
+Texts are in ``bot.channels.cli.terminal.texts``, by the command's words (``kb import``) and the parameter's name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from rich.cells import cell_len
+from typer.core import TyperCommand, TyperGroup
+from typer.exceptions import TyperException
+
+from agent_core.texts import Lang, Listed, filled
+from bot.app.release import NAME, program
+from bot.channels.cli.terminal.commands import typed
+from bot.channels.cli.terminal.console import Console, Text, err
+from bot.channels.cli.terminal.language import spoken_language
+from bot.channels.cli.terminal.misuse import is_like_none, said
+from bot.channels.cli.terminal.texts import catalogue
+
+USAGE = 2  # exit code
+WIDEST = 100  # columns: longer lines are hard to read
+LEFT_MOST = 26  # columns of an option's name; a longer one has its text below it
+INDENT = "  "
+_LIST_OR_RANGE = re.compile(r"^list\[|\]$| range$")  # around the name of a type, as Typer shows it
+_RANGE = re.compile(r"(?:(?P<least>[\d.]+)<=)?x(?:<=(?P<most>[\d.]+)|>=(?P<above>[\d.]+))?")
+
+
+class _Spoken:
+    """What commands and groups say of themselves."""
+
+    parent_name = ""  # of the group that a command is in
+
+    @property
+    def key(self) -> str:
+        """The command's words, as its texts are called."""
+        return f"{self.parent_name} {self.name}".strip()  # type: ignore[attr-defined]
+
+    def get_help(self, ctx: Any) -> str:
+        return help_text(self, ctx, spoken_language())
+
+    def get_usage(self, ctx: Any) -> str:
+        return usage_line(self, ctx, spoken_language())
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """For a shell's completion. ``limit`` is for texts that have no bound of their own."""
+        return catalogue(spoken_language()).get(f"{self.key}.summary", "")
+
+
+class Command(_Spoken, TyperCommand):
+    """One command."""
+
+
+class Group(_Spoken, TyperGroup):
+    """Commands under one word."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        for command in self.commands.values():
+            command.parent_name = "" if self.name == NAME else self.name  # type: ignore[attr-defined]
+
+    def headings(self, ctx: Any) -> dict[str, list[str]]:
+        """Return the names of the commands that the help lists, by the keys of their headings."""
+        return {"": self.list_commands(ctx)} if self.commands else {}
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args and self.no_args_is_help and not ctx.resilient_parsing:
+            err.print(Text(self.get_help(ctx)))
+            raise typer.Exit(USAGE)
+        return super().parse_args(ctx, args)
+
+
+class Root(Group):
+    """All commands. Says what is wrong with a command line."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Typer adds its option afterwards; what it says of an installed completion is replaced by our own words."""
+        params = super().get_params(ctx)
+        for param in params:
+            if param.name == "install_completion":
+                param.callback = _install_completion
+        return params
+
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        with _told():
+            return super().make_context(*args, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _told():
+            return super().invoke(ctx)
+
+
+def _install_completion(ctx: Any, param: Any, value: Any) -> None:
+    """Install the completion of the shell that we were started from, and say where."""
+    if not value or ctx.resilient_parsing:
+        return
+    from typer.completion import install  # type: ignore[attr-defined]  # its one place
+
+    shell, file = install()
+    words = catalogue(spoken_language())
+    Console().print(Text(words["usage.completed"].format(shell=shell, file=file)), soft_wrap=True)
+    raise typer.Exit
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except TyperException as error:
+        _tell(error)
+        raise typer.Exit(error.exit_code) from None
+    except typer.Abort:
+        err.print("\n" + catalogue(spoken_language())["usage.aborted"])
+        raise typer.Exit(1) from None
+
+
+def _tell(error: TyperException) -> None:
+    """Print what is wrong with the command line, how it is used and where help is."""
+    lang = spoken_language()
+    words, ctx = catalogue(lang), getattr(error, "ctx", None)
+    if ctx is not None:
+        err.print(Text(ctx.get_usage()))
+        err.print(Text(words["usage.try_help"].format(command=_called(ctx)) + "\n"))
+    param = getattr(error, "param", None)
+    if param is not None and param.param_type_name == "argument":
+        error.param_hint = f"'{_value(param, ctx, words)}'"  # type: ignore[attr-defined]
+    message = error.format_message()
+    err.print(Text(words["usage.error"].format(message=said(message, lang))))
+    if ctx is not None and is_like_none(message):
+        err.print(Text(filled(words["usage.there_are"], {"names": _takes(ctx)}, lang)))
+
+
+def _takes(ctx: Any) -> Listed:
+    """Return what may stand next: the commands of a group, the options of a command."""
+    if isinstance(ctx.command, Group):
+        return Listed(ctx.command.list_commands(ctx))
+    return Listed(name for param in ctx.command.get_params(ctx) for name in param.opts if name.startswith("--"))
+
+
+def usage_line(command: Any, ctx: Any, lang: Lang) -> str:
+    """Return how the command is written: ``Usage: phonedesk run [OPTIONS] TASK``."""
+    words = catalogue(lang)
+    pieces = " ".join(command.collect_usage_pieces(ctx))
+    for param in command.get_params(ctx):
+        if param.param_type_name == "argument":
+            pieces = pieces.replace(param.get_usage_pieces(ctx)[0], _written(param, ctx, words), 1)
+    for key, theirs in (("options_metavar", "[OPTIONS]"), ("command_metavar", "COMMAND [ARGS]...")):
+        pieces = pieces.replace(theirs, words[f"usage.{key}"])
+    return words["usage.usage"].format(command=f"{_called(ctx)} {pieces}")
+
+
+def _called(ctx: Any) -> str:
+    """Return the command's words as they are typed here: ``.venv/bin/phonedesk kb import`` in a checkout."""
+    path, name = str(ctx.command_path), str(ctx.find_root().info_name)
+    return program() + path.removeprefix(name) if name == NAME else path
+
+
+def help_text(command: Any, ctx: Any, lang: Lang) -> str:
+    """Return the whole help of a command."""
+    words = catalogue(lang)
+    width = min(ctx.terminal_width or Console().width, WIDEST)
+    blocks = [usage_line(command, ctx, lang), *_wrapped(words.get(f"{command.key}.summary", ""), width)]
+    blocks += _wrapped(words.get(f"{command.key}.more", ""), width)
+    if example := words.get(f"{command.key}.example", ""):
+        blocks.append(f"{words['usage.example']}\n{INDENT}{typed(example)}")
+    for kind in ("argument", "option"):
+        rows = [_row(command, one, ctx, lang) for one in command.get_params(ctx) if one.param_type_name == kind]
+        blocks += _block(words[f"usage.{kind}s"], rows, width)
+    for heading, rows in _listed(command, ctx, lang):
+        blocks += _block(heading, rows, width)
+    if command.key == NAME:
+        blocks.append(typed(words["usage.other_language"]))
+    return "\n\n".join(blocks)
+
+
+def _listed(command: Any, ctx: Any, lang: Lang) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """The commands of a group with their summaries, under the headings of their groups."""
+    words = catalogue(lang)
+    above = "" if command.key == NAME else command.key
+    for name, commands in (command.headings(ctx) if isinstance(command, Group) else {}).items():
+        heading = words.get(f"groups.{name}", words["usage.commands"]).rstrip(":：") + words["usage.commands"][-1]
+        yield heading, [(one, words.get(f"{above} {one}.summary".strip(), "")) for one in commands]
+
+
+def _row(command: Any, param: Any, ctx: Any, lang: Lang) -> tuple[str, str]:
+    """A parameter as it is written, and what it is for, with its default."""
+    words = catalogue(lang)
+    left, more = param.get_help_record(ctx)
+    if param.param_type_name == "argument":
+        left = _value(param, ctx, words) + ("" if param.nargs == 1 else "...")
+    elif not param.is_flag:
+        left = left.removesuffix(param.display_type_rich(ctx)) + _value(param, ctx, words)
+    more = more.removeprefix(param.help or "")  # the library's own options have one
+    text = words.get(f"{command.key}.{param.name}", words.get(f"common.{param.name}", ""))
+    facts = [_fact(one, words) for one in more.strip().removeprefix("[").removesuffix("]").split("; ") if one]
+    return left, f"{text} [{'; '.join(facts)}]" if facts else text
+
+
+def _written(argument: Any, ctx: Any, words: Mapping[str, str]) -> str:
+    """An argument as the usage shows it: ``TASK``, ``[RUN]`` if it may be left out, ``FILE...`` for several."""
+    name = _value(argument, ctx, words)
+    return (name if argument.required else f"[{name}]") + ("" if argument.nargs == 1 else "...")
+
+
+def _value(param: Any, ctx: Any, words: Mapping[str, str]) -> str:
+    """What stands for a parameter's value: the name of an argument, the choices or the kind of an option's value."""
+    if param.param_type_name == "argument" or param.metavar:
+        name = param.metavar or param.name
+        return words.get(f"values.{name.lower()}", name)
+    kind = param.display_type(ctx).removeprefix("<").removesuffix(">")
+    return words.get(f"values.{_LIST_OR_RANGE.sub('', kind).lower()}", kind)
+
+
+def _fact(said_so: str, words: Mapping[str, str]) -> str:
+    """One of the library's remarks on a parameter: its default, that it is required, its range."""
+    name, _, value = said_so.partition(": ")
+    if name == "default" and value:
+        return words["usage.default"].format(value=value.removeprefix("(").removesuffix(")"))
+    if name == "env var":
+        return words["usage.environment"].format(name=value)
+    if found := _RANGE.fullmatch(said_so):
+        least, most = found["least"] or found["above"], found["most"]
+        key = "from_to" if least and most else "least" if least else "most"
+        return words[f"usage.{key}"].format(least=least, most=most)
+    return words["usage.required"] if said_so == "required" else said_so
+
+
+def _block(heading: str, rows: Sequence[tuple[str, str]], width: int) -> list[str]:
+    """Rows in two columns under a heading; nothing if there are none."""
+    if not rows:
+        return []
+    left = min(max(cell_len(name) for name, _ in rows), LEFT_MOST) + 2
+    lines = [heading]
+    for name, text in rows:
+        folded = "\n\n".join(_wrapped(text, width - left - len(INDENT))).splitlines() or [""]
+        beside = cell_len(name) + 2 <= left
+        lines.append(f"{INDENT}{name}{' ' * (left - cell_len(name))}{folded[0]}" if beside else f"{INDENT}{name}")
+        lines += [" " * (left + len(INDENT)) + line for line in folded[1 if beside else 0 :]]
+    return ["\n".join(line.rstrip() for line in lines)]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Paragraphs folded to ``width`` columns; a Chinese letter takes two."""
+    console = Console(width=width)
+    parts = [Text(part) for part in typed(text).split("\n\n") if part]
+    return ["\n".join(str(line).rstrip() for line in part.wrap(console, width)) for part in parts]

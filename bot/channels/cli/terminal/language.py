@@ -1,0 +1,49 @@
+"""The language of this process in the terminal, and what is said there in other words than in a chat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from agent_core.texts import Lang
+from bot.app.settings.files import written_language
+from bot.channels.chat.elsewhere import in_terminal
+from bot.channels.chat.texts import Texts
+from bot.channels.cli.terminal.commands import typed
+
+
+@dataclass
+class _Spoken:
+    lang: Lang | None = None  # None before the settings are read
+
+
+_spoken = _Spoken()
+
+
+def speak(lang: Lang | None) -> None:
+    """Say everything from now on in this language; None: in the one that the settings name."""
+    _spoken.lang = lang
+
+
+def spoken_language() -> Lang:
+    """Return the language to speak, also if the settings cannot be used."""
+    return _spoken.lang or written_language()
+
+
+class TerminalTexts(Texts):
+    """Names the terminal's commands for the chat's, as they are typed here; what needs other words there has the key
+    with ``_in_terminal``.
+    """
+
+    def _found(self, key: str) -> str:
+        own = self._texts.get(f"{key}_in_terminal")
+        return self.advice(self._texts[key] if own is None else own)
+
+    def advice(self, text: str) -> str:
+        return typed(in_terminal(text))
+
+
+@cache
+def texts(lang: Lang) -> Texts:
+    """Return the texts of a language for the terminal."""
+    return TerminalTexts(lang)

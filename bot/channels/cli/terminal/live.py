@@ -1,0 +1,150 @@
+"""A run as it happens, in a terminal: one line a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from agent_core.model.prices import money
+from agent_core.ports import Event, RunStore
+from agent_core.session import KeptNote, Question, ReplyRecord, Session, Status, StepRecord
+from bot.channels.chat.cards import describe_action, error_lines, model_said, note_lines, reply_lines, ruled
+from bot.channels.chat.texts import Texts
+from bot.channels.cli.terminal.ask import PERSON
+from bot.channels.cli.terminal.commands import typed
+from bot.channels.cli.terminal.console import Console, Text
+from bot.channels.cli.terminal.render import before
+from bot.tools.replay.timings import timings_of
+
+
+class LiveRuns:
+    """A run store that shows what it stores. What people and screens wrote is printed as text, never as markup."""
+
+    def __init__(
+        self, store: RunStore, console: Console, texts: Texts, *, names: Mapping[str, str] | None = None
+    ) -> None:
+        """``names``: of phones, by their serials."""
+        self._store = store
+        self._names = names or {}
+        self._console = console
+        self._texts = texts
+        self._replies: list[ReplyRecord] = []
+        self._model = ""  # of the fallback that was told
+        self._question: Question | None = None  # the last one
+
+    async def save(self, session: Session) -> None:
+        self._question = session.question or self._question
+        await self._store.save(session)
+
+    async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
+        await self._store.event(run_id, event, picture=picture)
+        match event.kind:
+            case "started" | "resumed":
+                self._line(f"▶ {event.data['task']}", "bold")
+                serial = str(event.data["serial"])
+                phone = self._names.get(serial, serial)
+                self._line(f"  {before(self._texts.get('card.phone'), self._texts)}{phone} · {run_id}", "dim")
+            case "step":
+                self._step(StepRecord.model_validate(dict(event.data)))
+                self._tell_replies()
+            case "reply":
+                # Told below the step that sent it, which is told when it is over.
+                self._replies.append(ReplyRecord.model_validate(dict(event.data)))
+            case "outcome":
+                self._tell_replies()
+                self._tell_notes([KeptNote.model_validate(note) for note in event.data["notes"]])
+            case "answered":
+                self._answered(str(event.data["question"]), str(event.data["by"]), str(event.data["text"]))
+
+    def _step(self, step: StepRecord) -> None:
+        seconds = step.timings.get("step", 0.0)
+        said = describe_action(self._texts, step)
+        action = said or step.result.partition("\n")[0] or "—"  # an error's advice stands below the end of the run
+        took = self._texts.get("common.seconds", seconds=f"{seconds:.1f}")
+        self._line(f"{step.index:>3}  {action}  ({took})", "" if step.ok else "yellow")
+        if step.instead_of and step.model != self._model:
+            why = self._texts.find(f"error.{step.instead_of}", self._texts.get("error.model"))
+            self._line(f"     {self._texts.get('card.fallback', model=step.model, why=why)}", "yellow")
+        self._model = step.model if step.instead_of else ""
+        if step.thinking:
+            self._line(f"     {step.thinking}", "dim")
+        for verdict in step.verdicts:  # what the model was told of it is in words for the model
+            self._line(f"     {ruled(verdict, self._texts)}", "yellow")
+        told = not said or step.unread or step.result in said or bool(step.verdicts)  # above; or to the model alone
+        if not told and not step.ok:
+            first, *_ = step.result.splitlines() or [""]  # below it stands advice for the model
+            self._line(f"     {first}", "yellow")
+
+    def _answered(self, question: str, by: str, text: str) -> None:
+        asked = self._question
+        if asked is not None and asked.id == question:
+            texts = self._texts
+            text = next((one.in_words(texts.lang) for one in asked.choices if one.value == text), text)
+        who = self._texts.get("card.terminal") if by == PERSON else by
+        self._line(f"    {before(who, self._texts)}{text}", "yellow")
+
+    def _tell_replies(self) -> None:
+        for reply in self._replies:
+            for line in reply_lines(reply, self._texts):
+                self._line(f"    {before(line.label, self._texts)}{line.text}", "green")
+        self._replies.clear()
+
+    def _tell_notes(self, notes: Sequence[KeptNote]) -> None:
+        for line in note_lines(notes, self._texts):
+            self._line(f"    {before(line.label, self._texts)}{line.text}", "cyan")
+
+    def _line(self, text: str, style: str) -> None:
+        self._console.print(Text(text, style=style))
+
+
+def outcome_line(session: Session, words: Texts) -> Text:
+    """How the run ended; where an error ended it, what to do about it stands below, in the person's language."""
+    styles = {"succeeded": "bold green", "failed": "bold red", "waiting": "bold yellow", "stopped": "bold yellow"}
+    status = session.comes_to.value
+    message = session.message
+    if model_said(session.steps[-1] if session.steps else None, message):
+        message = before(words.get("card.model_note"), words) + message
+    if session.elsewhere is not None or session.comes_to is Status.FAILED:
+        message = typed(message)  # it advises; of what was sent nothing is changed
+    message = message.replace("\n", "\n    ")
+    style = styles.get(status, "")
+    if session.elsewhere is not None and session.elsewhere.goes_on and session.comes_to is Status.WAITING:
+        status = "elsewhere"  # no person is waited for
+    line = Text(ended(status, message, words), style=style)
+    if session.error_kind and session.comes_to is Status.FAILED:
+        for said in error_lines(session.error_kind, words, session.message):
+            line.append(f"\n    {said}")
+    spent = session.spent
+    if spent.calls:
+        used = words.get("digest.calls", calls=f"{spent.calls:,}") + " · "
+        used += words.get("digest.tokens", tokens_in=f"{spent.tokens_in:,}", tokens_out=f"{spent.tokens_out:,}")
+        cost = f" · ≈ {money(spent.cost)} {spent.currency}".rstrip() if spent.cost is not None else ""
+        line.append(f"\n    {used}{cost}")
+    return line
+
+
+def ended(status: str, message: str, words: Texts) -> str:
+    """Return how a run ended, and its message if that says more: "⏹ Stopped", not "⏹ Stopped  Stopped."."""
+    said = words.get(f"card.{status}")
+    return said if said.endswith(message.rstrip("。.")) else f"{said}  {message}"
+
+
+def left_open(session: Session, words: Texts) -> Text:
+    """What becomes of the question that the run waited for at its end; empty if there is none."""
+    if session.question is None or session.status not in {Status.WAITING, Status.STOPPED}:
+        return Text()
+    key = "question.left_open" if session.status is Status.WAITING else "question.closed_by_stop"
+    return Text(f"    {words.get(key, id=session.question.id)}", style="yellow")
+
+
+def timings_line(session: Session, words: Texts) -> Text:
+    """Where the seconds of its steps went, on a line; empty where there were none."""
+    timings = timings_of([session.steps])
+    seconds = {phase.name: phase for phase in timings.phases}
+    if "step" not in seconds:
+        return Text()
+    told = {name: round(seconds[name].total, 1) if name in seconds else 0.0 for name in ("model", "observe", "act")}
+    mean = seconds["model"].mean if "model" in seconds else 0.0
+    whole = max(round(seconds["step"].total, 1), sum(told.values()))
+    rest = whole - sum(told.values())  # the rules, and what is between the phases
+    line = words.get("timings.short", steps=timings.steps, seconds=whole, mean=mean, rest=rest, **told)
+    return Text(f"    {line}", style="dim")

@@ -1,0 +1,65 @@
+"""What is wrong with a command line, in the person's language.
+
+Typer says it in English, and most of it in ready sentences: these are recognised by their wording.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from agent_core.texts import Listed, filled
+from bot.channels.chat.texts import Lang
+from bot.channels.cli.terminal.texts import catalogue
+
+# The wording of Typer 0.29 and of pydantic, which checks values for it. The first that fits counts.
+_WORDING = {
+    "no_option_did": "No such option: {name} (Possible options: {names})",
+    "no_option": "No such option: {name}",
+    "no_command_did": "No such command {name}. Did you mean {names}?",
+    "no_command": "No such command {name}.",
+    "no_command_at_all": "Missing command.",
+    "missing_choice": "Missing {kind} {name}. Choose from:{names}",
+    "missing": "Missing {kind} {name}.",
+    "extra": "Got unexpected extra argument(s) ({names})",
+    "no_value": "Option {name} does not take a value.",
+    "needs_one": "Option {name} requires an argument.",
+    "invalid_for": "Invalid value for {name}: {why}",
+    "invalid": "Invalid value: {why}",
+    "not_integer": "Input should be a valid integer{more}",
+    "not_number": "Input should be a valid number{more}",
+    "too_small": "Input should be greater than or equal to {least}",
+    "too_large": "Input should be less than or equal to {most}",
+    "not_one_of": "Value error, {value} is not one of {names}.",
+    "file_missing": "{kind} {name} does not exist.",
+    "is_folder": "{kind} {name} is a directory.",
+    "unreadable": "{kind} {name} is not readable.",
+}
+_HOLE = re.compile(r"\\{(\w+)\\}")
+_FORMS = {key: re.compile(_HOLE.sub(r"(?P<\1>.*?)", re.escape(text)), re.DOTALL) for key, text in _WORDING.items()}
+
+
+def said(message: str, lang: Lang) -> str:
+    """Return the library's ``message`` in the person's language; one that is not known as it is."""
+    key, values = _recognised(message)
+    return filled(catalogue(lang)[f"wrong.{key}"], _values(values, lang), lang) if key else message
+
+
+def is_like_none(message: str) -> bool:
+    """Tell whether it is about a command or an option that there is not, and that no other is nearly called."""
+    return _recognised(message)[0] in {"no_command", "no_option"}
+
+
+def _recognised(message: str) -> tuple[str, dict[str, str]]:
+    """Return the key of the wording and what stands in its holes; "" for none."""
+    for key, form in _FORMS.items():
+        if found := form.fullmatch(message):
+            return key, found.groupdict()
+    return "", {}
+
+
+def _values(found: Mapping[str, str], lang: Lang) -> dict[str, str]:
+    values = {name: " ".join(value.split()) for name, value in found.items()}
+    if "names" in values:
+        values["names"] = Listed(re.split(r", *(?:or )?", values["names"]))
+    return values | ({"why": said(found["why"], lang)} if "why" in found else {})

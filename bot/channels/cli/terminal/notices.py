@@ -1,0 +1,53 @@
+"""What the log warns of, for a person at a terminal, in their language: the log itself is written to a file.
+
+A warning is told if it has a text of its own (``log.<event>``), an error in any case.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from agent_core.newest import keep_newest
+from bot.channels.chat.texts import Texts
+from bot.channels.cli.terminal.console import Console, Text
+
+AGAIN_SECONDS = 600.0  # the same is told again after this
+REMEMBERED = 100
+
+
+class Notices:
+    """Fits ``bot.app.logs.Notice``. ``file``: where the log is."""
+
+    def __init__(self, console: Console, words: Texts, zone: ZoneInfo, file: Path) -> None:
+        self._console = console
+        self._words = words
+        self._zone = zone
+        self._file = file
+        self._told: OrderedDict[str, float] = OrderedDict()  # the text, and when (monotonic)
+
+    def __call__(self, event: Mapping[str, Any]) -> None:
+        is_error = event["level"] not in {"debug", "info", "warning"}
+        key = f"log.{event['event']}"
+        said = self._words.find(key, self._words.find("log.error", "") if is_error else "")
+        if not said:
+            return
+        said = " ".join(said.format_map(_Values({**event, "file": self._file})).split())
+        now = time.monotonic()
+        if now - self._told.get(said, float("-inf")) < AGAIN_SECONDS:
+            return
+        keep_newest(self._told, said, now, REMEMBERED)
+        at = datetime.now(self._zone)
+        self._console.print(Text(f"{at:%H:%M:%S}  {said}", "red" if is_error else "yellow"), soft_wrap=True)
+
+
+class _Values(dict[str, Any]):
+    """The fields of an event; one that it lacks reads as a dash, for what went wrong must be told anyway."""
+
+    def __missing__(self, key: str) -> str:
+        return "—"

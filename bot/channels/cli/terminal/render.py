@@ -1,0 +1,37 @@
+"""Cards in a terminal."""
+
+from __future__ import annotations
+
+from rich.console import Group
+from rich.panel import Panel
+
+from bot.channels.chat.cards import Card, colon_of, separator
+from bot.channels.chat.texts import Texts
+from bot.channels.cli.terminal.console import Text
+
+STYLES = {"plain": "", "quote": "bold", "code": "cyan"}
+
+
+def before(label: str, words: Texts) -> str:
+    """Return a label with what stands between it and its text; "" for none."""
+    return label + separator(label, words.get("common.colon")) if label else ""
+
+
+def panel(card: Card, *, style: str = "cyan") -> Panel:
+    """The card as a box; what it holds is text, never markup.
+
+    Buttons are numbered, to be answered by their number; one's own words are simply typed, so they have no button, and
+    a new picture of the phone has no place here.
+    """
+    lines = []
+    for line in card.lines:
+        text = Text()
+        if line.label:
+            text.append(line.label + separator(line.label, colon_of(card.title, line.label)), style="dim")
+        text.append(line.text, style=STYLES[line.kind])
+        lines.append(text)
+    buttons = [button for row in card.buttons for button in row if not button.action.startswith(("own:", "look:"))]
+    for number, button in enumerate(buttons, start=1):
+        label = button.label.removeprefix(f"{number}. ")
+        lines.append(Text(f"  [{number}] {label}", style="yellow"))
+    return Panel(Group(*lines), title=Text(card.title, style="bold"), border_style=style, title_align="left")

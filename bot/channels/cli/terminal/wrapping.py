@@ -1,0 +1,53 @@
+"""Where a line is broken that is longer than the terminal is wide: at word borders, Chinese between its letters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from rich.cells import cell_len, chop_cells
+
+from bot.channels.cli.terminal.commands import whole_commands
+
+_OPENS = "（「『“‘《【〈"  # what follows stays beside it
+_ENDS = "，。；：！？、）」』”’》】〉…—"  # stays beside what it follows
+_CJK = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
+
+
+@cache
+def _atoms() -> re.Pattern[str]:
+    """What no break comes into: a command, a Latin word, a Chinese letter, each with its marks and blanks."""
+    word = rf"[^\s{_OPENS}{_ENDS}{_CJK}][^\s{_OPENS}{_CJK}”’…—]*"
+    marks = rf"(?:[{_ENDS}]|[,.;:!?)](?![A-Za-z0-9_]))*"  # not the point of .env
+    return re.compile(rf"\s*[{_OPENS}]*(?:{whole_commands()}|{word}|[{_CJK}]|[{_ENDS}])?{marks}\s*")
+
+
+def breaks(line: str, width: int, *, whole: bool, fold: bool = True) -> list[int]:
+    """Return the places at which ``line`` is broken into pieces of at most ``width`` columns.
+
+    A command or a word that is longer stays ``whole``, for a terminal breaks it so that it can be copied; else it is
+    broken at blanks, and if it has none, anywhere if ``fold``.
+    """
+    places: list[int] = []
+    column = 0
+    for start, atom in _split(line, width, whole=whole, fold=fold):
+        if column and column + cell_len(atom.rstrip()) > width:
+            places.append(start)
+            column = 0
+        column += cell_len(atom)
+    return places
+
+
+def _split(line: str, width: int, *, whole: bool, fold: bool) -> Iterator[tuple[int, str]]:
+    """Yield the atoms of a line, each with its place."""
+    for found in _atoms().finditer(line):
+        atom, place = found[0], found.start()
+        if whole or cell_len(atom.rstrip()) <= width:
+            parts = [atom] if atom else []
+        else:
+            words = re.findall(r"\s*\S+\s*|\s+", atom)
+            parts = [part for word in words for part in (chop_cells(word, width) if fold else [word])]
+        for part in parts:
+            yield place, part
+            place += len(part)

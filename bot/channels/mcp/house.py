@@ -1,0 +1,180 @@
+"""What the tools work with: the core, the rights of the desk, the models, and who has which phone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+
+import structlog
+
+from agent_core.devices.adb.device import AdbDevice
+from agent_core.errors import LeaseLost, ModelNames
+from agent_core.model.base import Model
+from agent_core.model.client import ChatModel
+from agent_core.perception.marks import to_jpeg
+from bot.app.core import Core
+from bot.app.settings.layers import Settings
+from bot.app.settings.sections import McpSettings
+from bot.channels.mcp.asking import Terminal
+from bot.channels.mcp.stopping import Calls, Stopper
+from bot.desk.house import House
+from bot.desk.pairing import Pace
+from bot.desk.phones import DeskPhones
+from bot.desk.programs import DeskPrograms
+from scheduler.runs.host import Fleet
+from scheduler.runs.lease import HeldLease, lease_of
+from scheduler.runs.service import RunService
+from scheduler.runs.worker import Worker
+from storage.leases import Leases
+from storage.runs import Runs
+
+log = structlog.get_logger(__name__)
+
+
+class PhoneBusy(LeaseLost):
+    """Somebody else has the phone now."""
+
+    default_advice = "Ask again later, or use another phone."
+
+
+@dataclass(frozen=True)
+class ToolHouse:
+    """``own_helper``: the model that describes screens, where it is not the one that drives. ``at_work``: the runs that
+    calls of this process make; a worker beside us takes none of them for dead.
+    """
+
+    core: Core
+    rights: DeskPrograms
+    phones: DeskPhones
+    own_helper: Model | None
+    terminal: Terminal = field(default_factory=Terminal)
+    calls: Calls = field(default_factory=Calls)
+    at_work: set[str] = field(default_factory=set)
+
+    @property
+    def settings(self) -> McpSettings:
+        return self.core.settings.mcp
+
+    @property
+    def helper(self) -> Model:
+        """What describes screens and answers in a user's place."""
+        return self.own_helper or self.core.model  # which may be another one when the settings change
+
+    @property
+    def lease_seconds(self) -> float:
+        """How long a phone is kept for who does not heartbeat. A server beside us goes by the same."""
+        return self.core.settings.queue.lost_after_seconds
+
+    @asynccontextmanager
+    async def phone(self, serial: str) -> AsyncIterator[AdbDevice]:
+        """The phone; it is not ours yet."""
+        device = await self.core.device(serial)
+        try:
+            yield device
+        finally:
+            await device.close()
+
+    @asynccontextmanager
+    async def held(self, serial: str, why: str, stopper: Stopper) -> AsyncIterator[HeldLease]:
+        """The phone's lease; a stop of the call is heard inside. PhoneBusy at once where another has it, LeaseLost
+        where it is lost on the way.
+        """
+        await self.check_free(serial)
+        begun = False
+        try:
+            async with lease_of(
+                self.core.db, serial, owner=f"mcp-{os.getpid()}", why=why, seconds=self.lease_seconds
+            ) as lease:
+                begun = True
+                stopper.heard_by(lease.stop)
+                try:
+                    yield lease
+                finally:
+                    stopper.heard_by(None)
+        except LeaseLost as error:
+            if begun:
+                raise
+            raise PhoneBusy(error.message) from None
+
+    @contextmanager
+    def working(self, run_id: str) -> Iterator[None]:
+        """While a call of this process makes this run."""
+        self.at_work.add(run_id)
+        try:
+            yield
+        finally:
+            self.at_work.discard(run_id)
+
+    async def check_free(self, serial: str) -> None:
+        """PhoneBusy, with what is at work on it."""
+        held = await Leases(self.core.db, seconds=self.lease_seconds).held()
+        lease = next((lease for lease in held if lease.serial == serial), None)
+        if lease is None:
+            return
+        run = await Runs(self.core.db).get(lease.run_id)
+        what = f"the run {run.id} is at work on it" if run else "another client is acting on it"
+        raise PhoneBusy(f"The phone {serial} is busy: {what}.")
+
+    async def shot(self, device: AdbDevice) -> bytes | None:
+        """The screen as it is now, secrets covered as the settings say; None where there is none to be had."""
+        try:
+            picture = await self.core.picture(device)
+            return await asyncio.to_thread(to_jpeg, picture)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the task is done, and its client hears of it
+            log.warning("mcp_no_last_screen", serial=device.serial, error=repr(error))
+            return None
+
+
+@asynccontextmanager
+async def open_house(core: Core, beside: Worker | None = None) -> AsyncIterator[ToolHouse]:
+    """At the end every call that is at work is stopped, and its phone left clean. ``beside``: the worker of this
+    process, which works the same phones.
+    """
+    settings = core.settings
+    pace = Pace(settings.telegram.per_minute)
+
+    def follow(new: Settings) -> None:
+        pace.per_minute = new.telegram.per_minute
+
+    house = House(
+        core.db,
+        RunService(core.db),
+        core.phones,
+        core.device,
+        settings.timezone,
+        settings.device.serial,
+        picture=core.picture,
+        names=settings.device.names,
+        glance=core.glance,
+        pace=pace,
+        fleet=Fleet(core.db, settings.queue.lost_after_seconds),
+        host=beside.owner if beside is not None else "",
+    )
+    own = settings.mcp.helper
+    helper = None
+    if own.base_url:
+        key = own.api_key.get_secret_value()
+        helper = ChatModel(
+            own.base_url,
+            own.name,
+            key,
+            timeout=own.timeout_seconds,
+            meter=core.meter,
+            proxy=settings.model_proxy,
+            names=ModelNames.of("MCP__HELPER"),
+        )
+    # How often a program looks is its own affair, as single acts are: what it has us do is counted.
+    phones = DeskPhones(replace(house, pace=Pace()))
+    at_work = beside.at_work_beside if beside is not None else set()
+    tools = ToolHouse(core, DeskPrograms(house), phones, helper, at_work=at_work)
+    core.followers.append(follow)
+    try:
+        yield tools
+    finally:
+        core.followers.remove(follow)
+        await tools.calls.stop()
+        if helper is not None:
+            await helper.close()

@@ -1,0 +1,292 @@
+"""One call on a session: the phone's lease, the agent at work, and what the client is told of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+
+import structlog
+
+from agent_core.devices.adb.device import AdbDevice
+from agent_core.devices.base import Key
+from agent_core.errors import LeaseLost, PhonedeskError
+from agent_core.ports import Human
+from agent_core.session import FINAL, Session, Status
+from bot.app.core import question_times
+from bot.app.logs import mask
+from bot.channels.mcp.arguments import ReplyMode, TaskCall
+from bot.channels.mcp.asking import PROGRAM_MAY, Answerer, AskingHuman, by_form, by_model, no_reply, nobody, who_may
+from bot.channels.mcp.client import Asks, Client, News
+from bot.channels.mcp.house import PhoneBusy, ToolHouse
+from bot.channels.mcp.pictures import Captions
+from bot.channels.mcp.results import Shot, StopReason, TaskResult, agent_action, info_action, stop_reason
+from bot.channels.mcp.stopping import Stopper
+from bot.channels.mcp.story import Story, Wanted
+from bot.desk.actors import Actor
+from scheduler.runs.executor import attempt
+from scheduler.runs.lease import HeldLease
+from scheduler.runs.outcome import outcome_of, said, store_outcome
+from scheduler.runs.parking import park
+from scheduler.runs.stop import Reason, StopRequests
+from storage.runs import Runs
+
+ASKING_STEP = frozenset({"interact", "take_over", "tap"})  # a step with one of these may itself be the question
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """One call on a session. ``before``: how many steps it had when this call began; ``number``: of the run's leg, 0
+    until it is taken up. ``fresh``: it begins from a clean beginning. ``seen``: the session as it was read, as stored.
+    ``note``: what its client is told besides.
+    """
+
+    actor: Actor
+    call: TaskCall
+    client: Client
+    session: Session
+    number: int
+    before: int
+    fresh: bool
+    steps: int  # it may take so many
+    seen: str | None = None
+    note: str = ""
+
+
+TakeUp = Callable[[Leg], Awaitable[Leg]]
+"""With the phone in hand, so that no server beside us goes on first: the leg with its number."""
+
+
+class Legs:
+    def __init__(self, house: ToolHouse) -> None:
+        self._house = house
+        self._core = house.core
+        self._runs = Runs(house.core.db)
+
+    async def call(
+        self,
+        leg: Leg,
+        device: AdbDevice,
+        size: tuple[int, int],
+        stopper: Stopper,
+        take_up: TakeUp | None = None,
+    ) -> TaskResult:
+        """One call; what goes wrong once it has begun is a result, too: its client must not take it for not begun.
+
+        What it thinks with stays open until it is done; every line that is logged tells whose it is. ``size``: the
+        phone's, in pixels. ``take_up`` None: its row says already that it is at work.
+        """
+        with structlog.contextvars.bound_contextvars(run_id=leg.session.run_id, serial=device.serial):
+            async with self._core.turnover.used(), self.story(leg) as (story, captions):
+                return await self._called(leg, device, size, stopper, take_up, story, captions)
+
+    @asynccontextmanager
+    async def story(self, leg: Leg) -> AsyncIterator[tuple[Story, Captions]]:
+        """What the client hears of this call, with the steps that an earlier round of it took."""
+        call = leg.call
+        news = News(leg.client.report, leg.steps)
+        captions = Captions(self._house.helper, leg.session.lang)
+        wanted = Wanted(
+            call.enable_intermediate_logs,
+            call.enable_intermediate_screenshots,
+            call.enable_intermediate_image_caption,
+        )
+        story = Story(news, captions, wanted, lang=leg.session.lang, before=leg.before)
+        try:
+            await story.begin_with(self._core.db, leg.session)
+            yield story, captions
+        finally:
+            await news.close()
+            await captions.close()
+
+    async def _called(
+        self,
+        leg: Leg,
+        device: AdbDevice,
+        size: tuple[int, int],
+        stopper: Stopper,
+        take_up: TakeUp | None,
+        story: Story,
+        captions: Captions,
+    ) -> TaskResult:
+        """Work on the phone, and the result, for which nothing is needed of the phone any more."""
+        session = leg.session
+        taken = cut = False
+        begun = take_up is None
+        final = None
+        with ExitStack() as ours:
+            if begun:
+                ours.enter_context(self._house.working(session.run_id))
+            try:
+                async with self._house.held(device.serial, session.run_id, stopper) as lease:
+                    taken = True
+                    if take_up is not None:
+                        leg = await take_up(leg)
+                        ours.enter_context(self._house.working(session.run_id))
+                        begun = True
+                    final = await self._work(leg, device, lease, story)
+            except PhoneBusy:
+                raise
+            except LeaseLost as error:
+                await self._lost(leg, error)
+                session.message, cut = str(error), True
+            except asyncio.CancelledError:
+                if taken:  # its answer may be stored, or its question asked: nobody is to go on with it unseen
+                    await self._runs.request_stop(session.run_id, by=leg.actor.id)
+                raise
+            except Exception as error:
+                if not (taken and begun):
+                    raise
+                log.exception("mcp_leg_failed", error=repr(error))
+                session.message, cut = mask(said(error, "en")), True
+        told = self.told(leg, size, cut=cut)
+        shot = await self._shot(leg.call, final, captions)
+        return replace(told, logs=await story.logs(last_is_final=not asked_after_last_step(session)), final=shot)
+
+    async def _lost(self, leg: Leg, error: LeaseLost) -> None:
+        """Somebody else has the phone. The run is over, where no other leg has it: its client begins it again or not.
+
+        A reply goes on by itself: by its ledger nothing is sent twice.
+        """
+        session = leg.session
+        try:
+            if session.status in FINAL:
+                await self.close(leg)
+            elif session.gate.enabled:
+                await self._runs.interrupt_leg(session.run_id, leg.number)
+            else:
+                session.end(Status.FAILED, str(error))
+                await self.close(leg)
+        except Exception as failed:  # the database is away, too: the run is found dead
+            log.exception("mcp_leg_not_stored", error=repr(failed))
+
+    async def _work(self, leg: Leg, device: AdbDevice, lease: HeldLease, story: Story) -> bytes | None:
+        """The agent's part; the screen at the end, where it was asked for."""
+        session, call = leg.session, leg.call
+        store = self._core.runs(leg.number)
+        story.stored_in(store)
+        try:
+            await self._agent_works(leg, device, lease, story)
+            final = None
+            if call.enable_final_screenshot or call.enable_final_image_caption:
+                final = await self._house.shot(device)
+            if session.gate.enabled and session.status not in FINAL and await park(device, lease, session):
+                await store.save(session)
+            # While the phone is still ours: a server beside us must not take the run for a dead one.
+            await self.close(leg)
+        except LeaseLost:
+            raise
+        except BaseException as error:
+            if lease.stop.reason is not Reason.LEASE_LOST:  # else see above
+                await self._cut(leg, error, stopped=lease.stop.reason is Reason.STOP)
+            raise
+        return final
+
+    async def _cut(self, leg: Leg, error: BaseException, *, stopped: bool) -> None:
+        """The agent's part ended by an error. Nothing goes on unattended, but for a reply that was begun before."""
+        session = leg.session
+        if session.status not in FINAL and session.gate.enabled and leg.number > 1 and not stopped:
+            await self._runs.interrupt_leg(session.run_id, leg.number)
+            return
+        end_by(session, error)
+        await self.close(leg)
+
+    async def _agent_works(self, leg: Leg, device: AdbDevice, lease: HeldLease, story: Story) -> None:
+        session, core = leg.session, self._core
+        settings = core.agent_settings(lang=session.lang, max_steps=session.max_steps)
+        prepare = partial(_begin_clean, device, lease, session) if leg.fresh else None
+        human, number = self._human(leg), leg.number
+        async with StopRequests(self._core.db).heard(session.run_id, lease.stop):
+            agent = core.agent(
+                device, settings, human=human, lease=lease, store=story, leg=number, run_id=session.run_id
+            )
+            await attempt(agent, session, lease.stop, prepare=prepare)
+
+    def _human(self, leg: Leg) -> Human:
+        house, settings = self._house, self._core.settings
+        answerer: Answerer = nobody
+        patient = PROGRAM_MAY  # what a client is asked waits for it as long as it likes
+        match leg.call.reply_mode:
+            case ReplyMode.MANUAL_REPLY:
+                answerer, patient = house.terminal.answerer(house.core.db), frozenset()
+            case ReplyMode.AUTO_REPLY:
+                answerer = by_model(house.helper)
+            case ReplyMode.NO_REPLY:
+                answerer = no_reply
+            case ReplyMode.PASS_TO_CLIENT if leg.client.asks is Asks.NOW:
+                answerer = by_form(leg.client, name=leg.actor.name, person_there=house.settings.person_at_client)
+        hold, times = settings.run.hold_seconds, question_times(settings)
+        return AskingHuman(house.core.db, answerer, leg=leg.number, hold_seconds=hold, times=times, patient=patient)
+
+    @staticmethod
+    async def _shot(call: TaskCall, jpeg: bytes | None, captions: Captions) -> Shot | None:
+        if not (call.enable_final_screenshot or call.enable_final_image_caption):
+            return None
+        caption = await captions.begin(jpeg) if jpeg and call.enable_final_image_caption else None
+        return Shot(jpeg if call.enable_final_screenshot else None, caption)
+
+    async def close(self, leg: Leg) -> None:
+        """Store how the leg ended."""
+        await store_outcome(self._runs, leg.session.run_id, leg.number, outcome_of(leg.session))
+
+    def told(self, leg: Leg, size: tuple[int, int], *, cut: bool = False) -> TaskResult:
+        """``cut``: the phone was lost, or something failed, while it was at work."""
+        session = leg.session
+        reason = StopReason.ERROR if cut else stop_reason(session)
+        action = agent_action(session.steps[-1]) if len(session.steps) > leg.before else None
+        question = session.question if reason is StopReason.NEEDS_REPLY else None
+        who = ""
+        if question is not None:
+            who = who_may(question, person_there=self._house.settings.person_at_client)
+            explain = action["explain"] if action and not asked_after_last_step(session) else ""
+            action = {**info_action(question, answered_by=who), "explain": explain}
+        return TaskResult(
+            device_id=session.serial,
+            size=size,
+            session_id=session.run_id,
+            stop_reason=reason,
+            message=" ".join(filter(None, (leg.note, session.message))),
+            final_action=action,
+            global_steps=len(session.steps),
+            local_steps=len(session.steps) - leg.before,
+            extra_info=leg.call.extra_info,
+            question=question,
+            client_may_answer=who == "client",
+        )
+
+
+def end_by(session: Session, error: BaseException) -> None:
+    """The end of a session whose call was cut, where it is not over: stopped where it was taken back, else failed."""
+    if session.status in FINAL:
+        return
+    if isinstance(error, asyncio.CancelledError):
+        session.end(Status.STOPPED, "")
+    else:
+        session.end(Status.FAILED, mask(said(error, "en")))
+
+
+def asked_after_last_step(session: Session) -> bool:
+    """Whether the session asks something that is not what its last step did."""
+    if session.question is None or not session.steps:
+        return False
+    return (session.steps[-1].action or {}).get("kind") not in ASKING_STEP
+
+
+async def _begin_clean(device: AdbDevice, lease: HeldLease, session: Session) -> None:
+    """The home screen, and each app begins anew. A customer's app is left as it is: drafts in it are somebody's."""
+    try:
+        await lease.check()
+        await device.wake()
+        await device.key(Key.HOME)
+    except LeaseLost:
+        raise
+    except PhonedeskError as error:
+        session.error_kind = error.kind
+        session.end(Status.FAILED, str(error))
+        return
+    if not session.gate.enabled:
+        device.start_apps_afresh()

@@ -1,0 +1,100 @@
+"""A run as its client hears of it: stored as every run's, told step by step, and kept for the result."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent_core.loop.defaults import NoStore
+from agent_core.ports import Event, RunStore
+from agent_core.session import Session, StepRecord
+from agent_core.texts import Lang
+from bot.channels.mcp.client import News
+from bot.channels.mcp.pictures import Captions
+from bot.channels.mcp.results import LoggedStep, Shot, agent_action
+from bot.channels.mcp.texts import say
+from storage.engine import Database
+from storage.events import Events
+
+MAX_NEWS = 300  # characters of what a client is told of a step
+MOST_EVENTS = 5000  # of a run, that are looked through for the pictures of its steps
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the client wants to see of the steps before the last one."""
+
+    logs: bool = False
+    screenshots: bool = False
+    captions: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    step: StepRecord
+    jpeg: bytes | None
+    caption: asyncio.Task[str | None] | None
+
+
+class Story:
+    """Fits ``agent_core.ports.RunStore``. ``before``: how many steps the session had when this call began."""
+
+    def __init__(self, news: News, captions: Captions, wanted: Wanted, *, lang: Lang, before: int) -> None:
+        self._store: RunStore = NoStore()
+        self._news = news
+        self._captions = captions
+        self._wanted = wanted
+        self._lang = lang
+        self._before = before
+        self._seen: list[_Seen] = []
+
+    def stored_in(self, store: RunStore) -> None:
+        self._store = store
+
+    async def begin_with(self, db: Database, session: Session) -> None:
+        """The steps of this call that an earlier round of it took, with their pictures as they were kept."""
+        steps = session.steps[self._before :]
+        if not steps or not self._wanted.logs:
+            return
+        kept = {}
+        if self._wanted.screenshots or self._wanted.captions:
+            rows = await Events(db).after(0, run_id=session.run_id, limit=MOST_EVENTS)
+            kept = {row.data.get("index"): row.picture_id for row in rows if row.kind == "step"}
+        for step in steps:
+            number = kept.get(step.index)
+            self._keep(step, None if number is None else await Events(db).picture(number))
+
+    async def save(self, session: Session) -> None:
+        await self._store.save(session)
+
+    async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
+        await self._store.event(run_id, event, picture=picture)
+        if event.kind == "step":
+            self._saw(StepRecord.model_validate(dict(event.data)), picture)
+
+    def _saw(self, step: StepRecord, picture: bytes | None) -> None:
+        done = agent_action(step)
+        told = " ".join(filter(None, (str(done["action"]), step.thinking)))
+        self._news.tell(
+            step.index - self._before, say(self._lang, "progress.step", step=step.index, action=told)[:MAX_NEWS]
+        )
+        if self._wanted.logs:
+            self._keep(step, picture)
+
+    def _keep(self, step: StepRecord, picture: bytes | None) -> None:
+        ends = (step.action or {}).get("kind") == "finish"  # it is the final action, of which no picture is given
+        caption = self._captions.begin(picture) if self._wanted.captions and picture and not ends else None
+        self._seen.append(_Seen(step, picture if self._wanted.screenshots else None, caption))
+
+    async def logs(self, *, last_is_final: bool) -> Sequence[LoggedStep] | None:
+        """The steps of this call, without the last one where that is the final action; None where nobody wants them."""
+        if not self._wanted.logs:
+            return None
+        seen = self._seen[:-1] if last_is_final else self._seen
+        return [
+            LoggedStep(
+                one.step.index, agent_action(one.step), Shot(one.jpeg, await one.caption if one.caption else None)
+            )
+            for one in seen
+        ]

@@ -1,0 +1,418 @@
+"""The Telegram channel: its lifecycle, and updates by polling or by webhook."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+import structlog
+from aiohttp import web
+from telegram import Bot, Message, Update
+from telegram.error import BadRequest, Conflict, InvalidToken, TelegramError
+
+from agent_core.texts import language_of
+from bot.app.request_body import body_of
+from bot.channels.chat.cards import Card, plain
+from bot.channels.chat.conversation import Conversation, Outgoing, Said, utc_now
+from bot.channels.chat.texts import Lang, texts
+from bot.channels.telegram import render, updates
+from bot.channels.telegram.batch import MOST, UpdatesRequest, salvaged
+from bot.channels.telegram.delivery import Delivery, Refs
+from bot.channels.telegram.drafts import Drafts
+from bot.channels.telegram.feed import Feed, topic_of
+from bot.channels.telegram.files import TelegramFiles
+from bot.channels.telegram.films import Films
+from bot.channels.telegram.inbox import Inbox
+from bot.channels.telegram.lengths import cut
+from bot.channels.telegram.menu import Menu
+from bot.channels.telegram.options import TelegramOptions
+from bot.channels.telegram.outbox import Outbox
+from bot.channels.telegram.refusals import Refusals, public
+from bot.channels.telegram.request import BotRequest, failure_of, introduce
+from bot.channels.telegram.sending import Telegram
+from bot.channels.telegram.sound import UnreadableUpdate
+from bot.channels.telegram.topics import Topics
+from bot.desk.actors import ChatRef, Role
+from bot.desk.desk import Desk
+from storage.inbox import InboxTable
+from storage.outbox import OutboxTable
+from storage.topics import TopicTable
+
+log = structlog.get_logger(__name__)
+
+WEBHOOK_PATH = "/telegram/webhook"
+SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 - the header's name
+EARLY = 0.5  # seconds; long polling answers later, unless there is something to tell
+MAX_BODY = 1024 * 1024
+DRAIN_SECONDS = 5.0
+_WHY = {
+    "silent": "Telegram did not answer in time.",
+    "not_reached": "Telegram cannot be reached.",
+    "refused": "Telegram does not know the token.",
+    "no_api": "What answered is no Bot API, or refused the call.",
+}
+
+
+class TelegramAdapter:
+    """``start`` returns at once and goes on trying until Telegram is reached; ``ready`` is set then.
+
+    A token that Telegram refuses ends the channel: ``failed`` holds the error, the rest of the product goes on.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        inbox: InboxTable,
+        outbox: OutboxTable,
+        options: TelegramOptions,
+        *,
+        topics: TopicTable | None = None,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        # These write the addresses that are called, with the token in them, at INFO and DEBUG.
+        for name in ("httpx", "httpcore", "telegram"):
+            logging.getLogger(name).setLevel(logging.WARNING)
+        self.options = options
+        self.route = options.route
+        self.ready = asyncio.Event()
+        self.failed: Exception | None = None
+        self.trouble: TelegramError | None = None  # why Telegram was not reached at the last try
+        self.tried = asyncio.Event()  # it was reached, or not, at least once
+        self.settled = asyncio.Event()  # it is ``ready``, or has ``failed``
+        self._updates_request = UpdatesRequest(self.route, options.poll_seconds + 10)
+        self.bot = Bot(
+            options.token,
+            base_url=options.base_url,
+            base_file_url=options.base_file_url,
+            request=BotRequest(self.route, options.read_seconds, pool_seconds=options.pool_seconds, connections=16),
+            get_updates_request=self._updates_request,
+        )
+        self._conversation = Conversation(desk, clock=clock, files=TelegramFiles(self.bot, self.route), show=self._put)
+        self._topics = Topics(topics, self.bot, options, no_right=self._no_right_to_topics, gone=self._topic_gone)
+        telegram = Telegram(self.bot)
+        self._outbox = Outbox(
+            outbox,
+            telegram,
+            Delivery(telegram, Refs(desk), options, topics=self._topics),
+            options,
+            films=Films(desk, self.bot),
+            moved=self._chat_moved,
+            given_up=self._not_shown,
+        )
+        self._inbox = Inbox(inbox, options, self._handle, self._gave_up, self._called_off)
+        self._menu = Menu(self.bot, desk, options)
+        self._desk = desk
+        self._clock = clock
+        self._drafts = Drafts(self.bot, options, wanted=self._streams, free=self._outbox.free)
+        self._feed = Feed(desk, self._outbox, options, drafts=self._drafts, clock=clock)
+        self._refusals = Refusals()
+        self._task: asyncio.Task[None] | None = None
+
+    # Lifecycle --------------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        self._task = asyncio.create_task(self._run(), name="telegram")
+
+    async def stop(self) -> None:
+        """Intake first, then what has begun, then the rest. What is not sent stays in the outbox."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+        await self._inbox.finish(DRAIN_SECONDS)
+        await self.bot.shutdown()
+
+    async def __aenter__(self) -> TelegramAdapter:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    def add_routes(self, app: web.Application) -> None:
+        """Serve the webhook in this application."""
+        app.router.add_post(WEBHOOK_PATH, self.webhook)
+
+    async def _run(self) -> None:
+        try:
+            await self._connect()
+        except InvalidToken:
+            self.failed = InvalidToken("Telegram does not know this token. Check PHONEDESK_TELEGRAM__TOKEN.")
+            log.error("telegram_token_refused", advice="Check PHONEDESK_TELEGRAM__TOKEN.")
+            self.tried.set()
+            self.settled.set()
+            return
+        loops = [self._inbox.run, self._outbox.run, self._feed.run, self._menu.run, self._drafts.run]
+        if not self.options.webhook_url:
+            loops.append(self._poll)
+        async with asyncio.TaskGroup() as group:
+            for loop in loops:
+                group.create_task(self._forever(loop), name=f"telegram-{loop.__qualname__}")
+            self.ready.set()
+            self.tried.set()
+            self.settled.set()
+
+    async def _forever(self, loop: Callable[[], Awaitable[None]]) -> None:
+        """A loop that fell over is logged and begun again; what it had taken is still in its store."""
+        failures = 0
+        while True:
+            try:
+                await loop()
+            except Exception as error:
+                failures += 1
+                log.exception("telegram_loop_failed", loop=loop.__qualname__, error=self.options.safe(error))
+            await asyncio.sleep(self.options.wait_after(max(1, failures)))
+
+    async def _connect(self) -> None:
+        """Say who we are and how we want updates, until Telegram has heard it."""
+        failures = 0
+        while True:
+            try:
+                await introduce(self.bot)
+                await self._introduce()
+            except InvalidToken:
+                raise
+            except TelegramError as error:
+                failures += 1
+                wait = self.options.wait_after(failures)
+                self._told(error, "telegram_not_reached", wait)
+                self.trouble = error
+                self.tried.set()
+                await asyncio.sleep(wait)
+            else:
+                self.trouble = None
+                self._conversation.bot_name = self.bot.username
+                self._conversation.start_link = f"https://t.me/{self.bot.username}?start="
+                log.info(
+                    "telegram_ready", bot=self.bot.username, by="webhook" if self.options.webhook_url else "polling"
+                )
+                return
+
+    def _told(self, error: TelegramError, event: str, wait: float) -> None:
+        """What went wrong in plain words; the library's own are for who looks for a fault in the program."""
+        advice = self.route.advice
+        if isinstance(error, Conflict):
+            advice = "Another process polls with this token: stop it."
+        url = self.options.base_url.removesuffix("/bot")
+        log.warning(event, why=_WHY[failure_of(error)], url=url, again_in=wait, advice=advice)
+        log.debug("telegram_error", error=self.options.safe(error))
+
+    async def _introduce(self) -> None:
+        if self.options.webhook_url:
+            await self.bot.set_webhook(
+                self.options.webhook_url,
+                secret_token=self.options.webhook_secret,
+                allowed_updates=updates.ALLOWED_UPDATES,
+            )
+        else:
+            await self.bot.delete_webhook()
+
+    # Updates in -------------------------------------------------------------------------------------------------------
+
+    async def _poll(self) -> None:
+        """Ask, store, and only then confirm by asking for what comes after.
+
+        The answer is taken as plain data: one update that cannot be read, or parsed, must not keep the others.
+        """
+        offset: int | None = None
+        failures = 0
+        while True:
+            asked = asyncio.get_running_loop().time()
+            try:
+                answer = await self._get_updates(offset)
+            except TelegramError as error:
+                failures += 1
+                wait = self.options.wait_after(failures)
+                self._told(error, "telegram_poll_failed", wait)
+                await asyncio.sleep(wait)
+                continue
+            failures = 0
+            before = offset
+            for raw in answer[:MOST] if isinstance(answer, list) else []:
+                if await self._inbox.take(raw):
+                    offset = raw["update_id"] + 1
+            early = asyncio.get_running_loop().time() - asked < min(EARLY, self.options.poll_seconds)
+            if offset == before and (answer or early):
+                # Nothing in it can be confirmed, so it will come again; or the server does not wait for updates.
+                await asyncio.sleep(self.options.wait_after(1))
+
+    async def _get_updates(self, offset: int | None) -> Any:
+        """Telegram's answer as plain data; ``Bot.get_updates`` would fail as a whole at one odd update."""
+        asked = {"timeout": str(self.options.poll_seconds), "allowed_updates": json.dumps(updates.ALLOWED_UPDATES)}
+        if offset is not None:
+            asked["offset"] = str(offset)
+        url = f"{self.options.base_url}{self.options.token}/getUpdates?{urlencode(asked)}"
+        return await self._updates_request.post(url)
+
+    async def webhook(self, request: web.Request) -> web.Response:
+        """``POST /telegram/webhook``: 200 once the update is stored, 403 for a wrong secret, 400 for what is none, 413
+        for a body that is too large, 408 for one that is too slow. Without the secret no body is read.
+        """
+        given = request.headers.get(SECRET_HEADER, "")
+        if not hmac.compare_digest(given.encode("utf-8", "surrogateescape"), self.options.webhook_secret.encode()):
+            await self._wrong_secret(public(request.remote))
+            return web.Response(status=403)
+        body = await body_of(request, MAX_BODY, self.options.body_seconds)
+        try:
+            text = body.decode("utf-8")
+        except ValueError:
+            return web.Response(status=400)
+        try:
+            raw = json.loads(text)
+        except (ValueError, RecursionError):  # with a number it is taken, or Telegram would bring it for ever
+            raw = next(iter(salvaged(text)), None)
+        return web.Response(status=200 if await self._inbox.take(raw) else 400)
+
+    async def _wrong_secret(self, address: str) -> None:
+        """Told at once, and then a quarter of an hour's in one line: whoever tries has all the time."""
+        count = self._refusals.count(asyncio.get_running_loop().time())
+        if count:
+            log.warning("telegram_webhook_secret_wrong", remote=address, times=count)
+            await self._desk.people.turned_away(updates.CHANNEL, "webhook", address, "secret")
+
+    # Handling ---------------------------------------------------------------------------------------------------------
+
+    async def _handle(self, raw: Mapping[str, Any], received_at: datetime) -> None:
+        update = updates.understood(raw, self.bot)
+        incoming = updates.read(update, bot_id=self.bot.id, bot_name=self.bot.username)
+        said = Said()
+        try:
+            if update.message is not None:
+                await self._note(update.message)
+            if incoming is None:
+                await self._write_down(update)
+                await self._explain(update)
+            else:
+                phone = await self._topics.phone_at(incoming.chat)
+                incoming = replace(incoming, phone=phone, received_at=received_at)
+                said = await self._conversation.handle(incoming)
+                self._menu.look()  # whoever paired, or was given another role, sees their commands
+                for number, message in enumerate(said.messages):
+                    # Handled a second time, since a kill came before it was written down as done, it is not said twice.
+                    await self._put(message, once=message.once or f"said:{update.update_id}:{number}")
+        finally:
+            # A tap is always answered, or its button spins for a minute.
+            if update.callback_query is not None:
+                await self._toast(update.callback_query.id, said)
+
+    async def _note(self, message: Message) -> None:
+        """What a message tells of its chat, whatever it says."""
+        if message.migrate_to_chat_id is not None:
+            await self._chat_moved(str(message.chat.id), str(message.migrate_to_chat_id))
+        elif message.migrate_from_chat_id is not None:
+            await self._chat_moved(str(message.migrate_from_chat_id), str(message.chat.id))
+        await self._topics.saw(message)
+
+    async def _chat_moved(self, old_id: str, new_id: str) -> None:
+        """Told several times, by messages of ours and of Telegram; it changes something once."""
+        shown = await self._desk.chats.moved(updates.CHANNEL, old_id, new_id)
+        await self._outbox.move(old_id, new_id)
+        await self._feed.again(shown)
+
+    async def _topic_gone(self, chat_id: str, thread_id: str) -> None:
+        """Questions that stood in it are shown anew, and live cards."""
+        await self._feed.again(await self._desk.chats.topic_gone(updates.CHANNEL, chat_id, thread_id))
+
+    async def _not_shown(self, ref: str) -> None:
+        await self._feed.not_shown(ref)
+
+    async def _no_right_to_topics(self, chat_id: str, title: str) -> None:
+        """One hint for each owner, in private."""
+        for owner in await self._desk.people.members(updates.CHANNEL):
+            if owner.role is Role.OWNER:
+                words = texts(owner.lang)
+                card = plain(words.get("topics.no_right", chat=title or chat_id), words.get("topics.how"))
+                await self._outbox.put(owner.user_id, render.parcel(card), once=f"topics:{chat_id}:{owner.user_id}")
+
+    async def _write_down(self, update: Update) -> None:
+        """What somebody tried by a way that commands do not come."""
+        tried = updates.refused(update, bot_name=self.bot.username)
+        if tried is not None:
+            person, what = tried
+            await self._desk.people.turned_away(updates.CHANNEL, person.user_id, person.name, what)
+
+    async def _explain(self, update: Update) -> None:
+        """Tell whoever meant us, by a way that counts for nothing, what would count; once a message, or a chat and day.
+
+        Strangers are not told: they have had their one line, or get it for what they write.
+        """
+        edited = updates.edited_command(update, bot_name=self.bot.username)
+        if edited is not None:
+            actor = await self._desk.people.actor(updates.CHANNEL, edited.person.user_id)
+            if actor is not None:
+                card = plain(texts(actor.lang).get("common.edited"))
+                once = f"edited:{edited.chat.chat_id}:{edited.message_id}"
+                await self._put(Outgoing(card, edited.chat, edited.message_id), once=once)
+        nameless = updates.nameless(update, bot_id=self.bot.id, bot_name=self.bot.username)
+        if nameless is not None:
+            chat = updates.chat_ref(nameless)
+            card = plain(texts(await self._house_lang()).get("access.nameless"))
+            once = f"nameless:{chat.chat_id}:{self._clock():%Y-%m-%d}"
+            await self._put(Outgoing(card, chat, str(nameless.message_id)), once=once)
+
+    async def _house_lang(self) -> Lang:
+        """That of the first owner, for a chat whose people we do not know."""
+        owners = [member for member in await self._desk.people.members(updates.CHANNEL) if member.role is Role.OWNER]
+        return owners[0].lang if owners else language_of("")
+
+    async def _streams(self, chat: ChatRef) -> bool:
+        """Whether the person of a private chat, whose number it has, wants to see thoughts as they come."""
+        actor = await self._desk.people.actor(updates.CHANNEL, chat.chat_id)
+        return actor is not None and actor.streams
+
+    async def _put(self, message: Outgoing, *, once: str = "") -> None:
+        chat = message.chat
+        kind, _, name = message.shows.partition(":")
+        run = await self._desk.runs.get(name) if kind == "run" and chat.kind == "group" else None
+        parcel = render.parcel(
+            message.card,
+            thread_id=chat.thread_id,
+            reply_to=message.reply_to,
+            kind=chat.kind,
+            topic=topic_of(run) if run is not None else None,
+        )
+        if message.asks is not None:
+            parcel = render.asking(parcel, message.asks, message.placeholder)
+        if message.replaces is not None:
+            change = {"edit": int(message.replaces.message_id), "edit_picture": message.replaces.picture}
+            parcel = parcel.model_copy(update=change)
+        await self._outbox.put(
+            chat.chat_id,
+            parcel,
+            ref=message.shows,
+            once="" if message.shows else once,
+            begins=kind == "run",
+        )
+
+    async def _toast(self, query_id: str, said: Said) -> None:
+        try:
+            text = cut(said.toast, render.MAX_TOAST) or None
+            await self.bot.answer_callback_query(query_id, text, show_alert=said.alert)
+        except BadRequest as error:  # too old: the person has seen it spin and stop
+            log.info("telegram_tap_too_old", error=self.options.safe(error))
+        except TelegramError as error:
+            log.warning("telegram_tap_not_answered", error=self.options.safe(error))
+
+    async def _gave_up(self, raw: Mapping[str, Any]) -> None:
+        """Tell the person that their message was not dealt with."""
+        await self._apologize(raw, "common.internal")
+
+    async def _called_off(self, raw: Mapping[str, Any]) -> None:
+        await self._apologize(raw, "common.called_off")
+
+    async def _apologize(self, raw: Mapping[str, Any], key: str) -> None:
+        try:
+            incoming = updates.read(updates.understood(raw, self.bot), bot_id=self.bot.id, bot_name=self.bot.username)
+        except UnreadableUpdate as error:
+            log.warning("telegram_update_unreadable", error=self.options.safe(error))
+            return
+        if incoming is not None:
+            words = texts(language_of(incoming.person.lang))
+            await self._put(Outgoing(Card(words.get(key)), incoming.chat, incoming.message_id))

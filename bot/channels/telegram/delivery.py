@@ -1,0 +1,170 @@
+"""One message into its chat: changed in place, or sent to its topic, and remembered under its name."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import structlog
+from telegram.error import BadRequest
+
+from agent_core.newest import keep_newest
+from bot.channels.telegram.options import TelegramOptions
+from bot.channels.telegram.parcel import Parcel
+from bot.channels.telegram.sending import Shown, Telegram, says
+from bot.channels.telegram.topics import Topics
+from bot.desk.actors import ChatRef, MessageRef
+from bot.desk.desk import Desk
+
+log = structlog.get_logger(__name__)
+
+REMEMBERED = 500
+
+
+class Refs:
+    """Which message shows what has a name (``run:<id>``, ``question:<id>``), as the desk remembers it."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def get(self, ref: str) -> MessageRef | None:
+        """Return the message; None if none shows it yet."""
+        kind, _, name = ref.partition(":")
+        if kind == "run":
+            return await self._desk.runs.card(name)
+        return await self._desk.questions.card(name) if kind == "question" else None
+
+    async def set(self, ref: str, message: MessageRef) -> None:
+        kind, _, name = ref.partition(":")
+        if kind == "run":
+            await self._desk.runs.set_card(name, message)
+        elif kind == "question":
+            await self._desk.questions.set_card(name, message)
+
+    async def is_over(self, question_id: str) -> bool:
+        """Return whether nobody is asked this any more."""
+        view = await self._desk.questions.get(question_id)
+        return view is None or not view.open
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What Telegram has taken. ``parcel``: as it was sent, with its topic; ``asked_at``: the message it was to answer;
+    ``left``: the message that it took the place of, elsewhere; ``new``: it is a message of its own.
+    """
+
+    shown: Shown
+    parcel: Parcel
+    asked_at: int | None
+    left: Shown | None
+    new: bool
+
+
+class Delivery:
+    """``send`` is all that Telegram sees of a message; ``write_down`` can be done again until it succeeds."""
+
+    def __init__(
+        self, telegram: Telegram, refs: Refs, options: TelegramOptions, *, topics: Topics | None = None
+    ) -> None:
+        self._telegram = telegram
+        self._refs = refs
+        self._options = options
+        self._topics = topics
+        self._pace: dict[str, float] = {}  # chat → loop time before which nothing is edited
+        self._unwritten: OrderedDict[str, MessageRef] = OrderedDict()  # what Telegram shows, and the desk does not know
+
+    def paced_until(self, chat_id: str) -> float:
+        """The loop time before which nothing is edited in this chat."""
+        return self._pace.get(chat_id, 0.0)
+
+    def wait_for(self, chat_id: str, seconds: float) -> None:
+        """Edit nothing there for so long."""
+        self._pace[chat_id] = asyncio.get_running_loop().time() + seconds
+
+    async def known(self, chat_id: str, ref: str) -> MessageRef | None:
+        """The message of this chat that shows it; in another, somebody saw it who does not any more."""
+        known = self._unwritten.get(ref) or (await self._refs.get(ref) if ref else None)
+        return known if known is not None and known.chat.chat_id == chat_id else None
+
+    async def send(self, chat_id: str, ref: str, parcel: Parcel) -> Delivered | None:
+        """Edit the message that shows this, or send a new one. None where it asks what is answered by now: whoever
+        closed it has the closed card sent. Nothing is called where the message was just made to look like this.
+        """
+        if parcel.question and await self._refs.is_over(parcel.question):
+            log.info("telegram_card_out_of_date", chat=chat_id, ref=ref)
+            return None
+        known = await self.known(chat_id, ref)
+        at = Shown(int(known.message_id), known.picture) if known is not None else None
+        if parcel.stands_alone:
+            at = None
+        elif at is None and parcel.edit is not None:
+            at = Shown(parcel.edit, parcel.edit_picture)
+        asked_at, left = parcel.reply_to, None
+        if known is not None and at is not None and not known.chat.thread_id and parcel.topic is not None:
+            parcel = await self._place(chat_id, parcel)
+            if parcel.thread_id is not None:  # its phone, or the right to make its topic, was not there before
+                at, left = None, at
+        if at is not None and self._telegram.shows(int(chat_id), at, parcel):
+            shown = at
+        else:
+            shown, parcel = await self._at_its_pace(chat_id, at, parcel)
+        if ref and (known is None or shown != Shown(int(known.message_id), known.picture)):
+            changed = known is not None and shown.message_id == int(known.message_id)  # it is where it was
+            thread = known.chat.thread_id if known is not None and changed else str(parcel.thread_id or "")
+            chat = ChatRef("telegram", chat_id, thread, "group" if parcel.group else "private")
+            message = MessageRef(chat, str(shown.message_id), shown.picture)
+            keep_newest(self._unwritten, ref, message, REMEMBERED)
+        return Delivered(shown, parcel, asked_at, left, at is None)
+
+    async def write_down(self, chat_id: str, ref: str, done: Delivered) -> Parcel | None:
+        """Remember the message under its name. A receipt, where its card is, or was asked for, in another topic."""
+        message = self._unwritten.get(ref)
+        if message is not None:
+            await self._refs.set(ref, message)
+            if self._unwritten.get(ref) == message:
+                del self._unwritten[ref]
+        if self._topics is None or (done.left is None and not (done.new and done.asked_at is not None)):
+            return None
+        receipt = self._topics.receipt(chat_id, done.parcel, done.shown)
+        if receipt is None:
+            return None
+        change: dict[str, object] = {"reply_to": done.asked_at}
+        if done.left is not None:
+            change |= {"edit": done.left.message_id, "edit_picture": done.left.picture}
+        return receipt.model_copy(update=change)
+
+    async def _at_its_pace(self, chat_id: str, at: Shown | None, parcel: Parcel) -> tuple[Shown, Parcel]:
+        if at is not None:
+            await self._keep_pace(chat_id)
+        try:
+            return await self._show(chat_id, at, parcel)
+        finally:
+            self.wait_for(chat_id, self._options.edit_group if parcel.group else self._options.edit_private)
+
+    async def _show(self, chat_id: str, at: Shown | None, parcel: Parcel) -> tuple[Shown, Parcel]:
+        """The message, and the parcel as it was sent: with the topic that it went to."""
+        if at is not None:
+            try:
+                return await self._telegram.edit(int(chat_id), at, parcel), parcel
+            except BadRequest as error:
+                if not says(error, "to edit not found", "can't be edited", "no text in", "no caption in", "id_invalid"):
+                    raise
+                log.info("telegram_message_gone", chat=chat_id, message=at.message_id)
+        parcel = await self._place(chat_id, parcel)
+        try:
+            return await self._telegram.send(int(chat_id), parcel), parcel
+        except BadRequest as error:
+            other = await self._topics.instead(chat_id, parcel, error) if self._topics is not None else None
+            if other is None:
+                raise
+        return await self._telegram.send(int(chat_id), other), other
+
+    async def _place(self, chat_id: str, parcel: Parcel) -> Parcel:
+        return await self._topics.place(chat_id, parcel) if self._topics is not None else parcel
+
+    async def _keep_pace(self, chat_id: str) -> None:
+        """Wait until this chat may be edited again."""
+        wait = self.paced_until(chat_id) - asyncio.get_running_loop().time()
+        if wait > 0:
+            await asyncio.sleep(wait)

@@ -1,0 +1,171 @@
+"""What the model thinks while it thinks, as a draft in the private chat of the run.
+
+A draft is a preview that Telegram shows for half a minute and forgets; what a person should keep stands in the card.
+So a draft is no row of the outbox: sent late, or a second time after a restart, it would show a thought that is over,
+and a queue that retries it would hold up what must arrive. It is sent now or not at all: the newest words of a run win,
+nothing waits for it, and a chat in which Telegram does not take it gets no more of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import zlib
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeVar
+
+import structlog
+from telegram import Bot
+from telegram.error import BadRequest, Forbidden, InvalidToken, RetryAfter, TelegramError
+
+from agent_core.newest import keep_newest
+from bot.channels.telegram.lengths import units
+from bot.channels.telegram.options import TelegramOptions
+from bot.channels.telegram.render import MAX_TEXT, clean
+from bot.desk.actors import ChatRef
+
+T = TypeVar("T")
+log = structlog.get_logger(__name__)
+
+SHOWN_SECONDS = 25.0  # a draft is gone after 30
+SEND_SECONDS = 5.0  # what takes longer is a thought of before
+REFUSED_SECONDS = 3600.0  # how long a chat that refused is left alone
+REMEMBERED = 500
+MARK = "💭 "
+CUT = "…"
+
+
+@dataclass(frozen=True, slots=True)
+class _Thought:
+    chat: ChatRef
+    text: str
+
+
+class Drafts:
+    """``wanted`` tells whether the person of a private chat wants to see thoughts.
+
+    ``free``: nothing is being sent to the chat, and Telegram has not asked for silence there.
+    """
+
+    def __init__(
+        self,
+        bot: Bot,
+        options: TelegramOptions,
+        *,
+        wanted: Callable[[ChatRef], Awaitable[bool]],
+        free: Callable[[str], bool],
+    ) -> None:
+        self._bot = bot
+        self._options = options
+        self._wanted = wanted
+        self._free = free
+        self._thoughts: dict[str, _Thought] = {}  # run → its newest words that are not sent
+        self._shown: OrderedDict[str, float] = OrderedDict()  # run → loop time at which its draft went out
+        self._next: OrderedDict[str, float] = OrderedDict()  # chat → loop time before which it gets no draft
+        self._off: OrderedDict[str, None] = OrderedDict()  # runs without drafts from now on
+        self._busy: set[str] = set()  # chats that one is being sent to
+        self._wake = asyncio.Event()
+
+    def think(self, run_id: str, chat: ChatRef, text: str) -> bool:
+        """Show these words soon. False: this run has no draft in view, its card has to tell of the thought."""
+        if chat.kind != "private" or run_id in self._off or not clean(text):
+            return False
+        self._thoughts[run_id] = _Thought(chat, text)
+        self._wake.set()
+        return self.shown(run_id)
+
+    def shown(self, run_id: str) -> bool:
+        """Whether a draft of the run can be seen now."""
+        return asyncio.get_running_loop().time() - self._shown.get(run_id, float("-inf")) < SHOWN_SECONDS
+
+    def over(self, run_id: str) -> None:
+        """The thought has ended: what is not sent of it is not sent any more."""
+        self._thoughts.pop(run_id, None)
+        self._shown.pop(run_id, None)
+
+    async def run(self) -> None:
+        """Send, for ever."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                self._wake.clear()
+                for run_id, thought in list(self._thoughts.items()):
+                    if self._ready(thought.chat.chat_id):
+                        del self._thoughts[run_id]
+                        self._busy.add(thought.chat.chat_id)
+                        group.create_task(self._show(run_id, thought))
+                await self._wait()
+
+    def _ready(self, chat_id: str) -> bool:
+        now = asyncio.get_running_loop().time()
+        return chat_id not in self._busy and now >= self._next.get(chat_id, 0.0) and self._free(chat_id)
+
+    async def _wait(self) -> None:
+        """Until there is something new; while something waits for its chat, look again soon."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._options.edit_private / 4 if self._thoughts else None):
+                await self._wake.wait()
+
+    async def _show(self, run_id: str, thought: _Thought) -> None:
+        chat_id = thought.chat.chat_id
+        wait = self._options.edit_private
+        try:
+            if await self._wanted(thought.chat):
+                wait = await self._send(run_id, thought)
+            else:
+                self._shown.pop(run_id, None)
+        except Exception as error:  # a thought that is not shown is no reason to end anything
+            log.exception("telegram_draft_failed", chat=chat_id, error=self._options.safe(error))
+        finally:
+            self._busy.discard(chat_id)
+            keep_newest(self._next, chat_id, asyncio.get_running_loop().time() + wait, REMEMBERED)
+
+    async def _send(self, run_id: str, thought: _Thought) -> float:
+        """Seconds in which this chat gets no other."""
+        chat, pause = thought.chat, self._options.edit_private
+        try:
+            async with asyncio.timeout(SEND_SECONDS):
+                await self._bot.send_message_draft(
+                    int(chat.chat_id),
+                    draft_id(run_id),
+                    draft_text(thought.text),
+                    message_thread_id=int(chat.thread_id) if chat.thread_id else None,
+                )
+        except RetryAfter as error:
+            self._turn_off(run_id, chat, error)
+            return max(pause, _seconds(error))
+        except (BadRequest, Forbidden, InvalidToken) as error:  # not here, or not by this server: an unknown method
+            self._turn_off(run_id, chat, error)
+            return REFUSED_SECONDS
+        except (TelegramError, TimeoutError) as error:  # the network: the next words may get through
+            log.info("telegram_draft_lost", chat=chat.chat_id, error=self._options.safe(error))
+            self._shown.pop(run_id, None)
+        else:
+            keep_newest(self._shown, run_id, asyncio.get_running_loop().time(), REMEMBERED)
+        return pause
+
+    def _turn_off(self, run_id: str, chat: ChatRef, error: TelegramError) -> None:
+        log.info("telegram_drafts_off", chat=chat.chat_id, run=run_id, error=self._options.safe(error))
+        keep_newest(self._off, run_id, None, REMEMBERED)
+        self.over(run_id)
+
+
+def draft_id(run_id: str) -> int:
+    """One draft a run, which changes in place; never 0."""
+    return zlib.crc32(run_id.encode()) % (2**31 - 1) + 1
+
+
+def draft_text(thinking: str) -> str:
+    """The thought, its newest words where it is too long for a message. Plain text: half a thought is no good HTML."""
+    text = MARK + clean(thinking)
+    if units(text) <= MAX_TEXT:
+        return text
+    room = MAX_TEXT - units(MARK + CUT)
+    return MARK + CUT + clean(thinking).encode("utf-16-le")[-2 * room :].decode("utf-16-le", "ignore")
+
+
+def _seconds(error: RetryAfter) -> float:
+    after = error.retry_after
+    return after.total_seconds() if isinstance(after, timedelta) else float(after)

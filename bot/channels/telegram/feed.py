@@ -1,0 +1,363 @@
+"""From the event log to the chat: one live card a run, question cards, outcomes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+import structlog
+
+from agent_core.newest import keep_newest
+from bot.channels.chat import cards
+from bot.channels.chat.cards import Card
+from bot.channels.chat.conversation import utc_now
+from bot.channels.chat.sweeps import card_of
+from bot.channels.chat.texts import texts
+from bot.channels.telegram import render
+from bot.channels.telegram.drafts import Drafts
+from bot.channels.telegram.faults import is_away
+from bot.channels.telegram.news import NEWS, News
+from bot.channels.telegram.options import TelegramOptions
+from bot.channels.telegram.outbox import Outbox
+from bot.channels.telegram.parcel import Parcel, Topic
+from bot.channels.telegram.updates import CHANNEL
+from bot.desk.actors import ChatRef, Role
+from bot.desk.desk import Desk
+from bot.desk.views import EventView, QuestionView, RunStatus, RunView
+from scheduler.times.quiet import URGENT
+from storage.questions import MOST_REMINDERS
+from storage.uncut import whole
+
+log = structlog.get_logger(__name__)
+
+CONSUMER = "telegram"
+TRIES = 3
+REMEMBERED = 500
+MOST_FOLLOWING = 12_000  # characters of what a run has sent, in messages after its card
+QUESTION_EVENTS = {"question", "answered", "closed", "reminder", "escalated", "learnt"}
+FINAL = {status.value for status in RunStatus if status.final}
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What events told of a run that its row does not: the newest thought and picture."""
+
+    thinking: str = ""
+    picture: bytes | None = None
+    closed: set[str] = field(default_factory=set)  # questions whose cards say what came of them
+
+
+class Feed:
+    def __init__(
+        self,
+        desk: Desk,
+        outbox: Outbox,
+        options: TelegramOptions,
+        *,
+        drafts: Drafts,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self._drafts = drafts
+        self._desk = desk
+        self._outbox = outbox
+        self._options = options
+        self._clock = clock
+        self._held: dict[str, deque[EventView]] = {}  # by run: an event that failed, and those behind it
+        self._last = 0  # the newest event that was looked at
+        self._seen: dict[str, _Seen] = {}
+        self._news = News(desk, outbox, options.is_quiet)
+        self._over: OrderedDict[str, None] = OrderedDict()  # runs whose outcome is out; their rows may lag behind
+
+    async def run(self) -> None:
+        """Follow the log, for ever. What must arrive is in the outbox before its event is confirmed.
+
+        What fails holds up its own run alone. Until it was tried often enough nothing is confirmed: cut off here, the
+        events come again.
+        """
+        self._held.clear()
+        async with asyncio.TaskGroup() as group:
+            async for event in self._desk.events(CONSUMER):
+                behind = self._held.get(event.run_id)
+                if behind is not None:
+                    behind.append(event)
+                elif not await whole(self._is_shown(event)):
+                    self._held[event.run_id] = deque([event])
+                    group.create_task(self._try_again(event.run_id), name=f"telegram-event-{event.id}")
+                self._last = event.id
+                await self._confirm()
+
+    async def _is_shown(self, event: EventView) -> bool:
+        try:
+            await self._show(event)
+        except Exception as error:  # one event must not stop the others; logged, nothing is swallowed
+            if is_away(error):
+                raise  # not the event's fault: unconfirmed, it comes again
+            log.exception("telegram_event_failed", seq=event.id, kind=event.kind, error=self._options.safe(error))
+            return False
+        return True
+
+    async def _try_again(self, run_id: str) -> None:
+        """The events of a run whose first one has failed, in their order."""
+        events, failures = self._held[run_id], 1
+        while events:
+            if failures:
+                await asyncio.sleep(self._options.wait_after(failures))
+            failures = 0 if await whole(self._is_shown(events[0])) else failures + 1
+            if failures in {0, TRIES}:
+                events.popleft()
+                failures = 0
+        del self._held[run_id]
+        await self._confirm()
+
+    async def _confirm(self) -> None:
+        if not self._held:
+            await whole(self._desk.confirm(CONSUMER, self._last))
+
+    async def _show(self, event: EventView) -> None:
+        if event.kind in NEWS:
+            await self._news.show(event, self._clock())
+            return
+        run = await self._desk.runs.get(event.run_id)
+        if run is None or run.chat is None or run.chat.channel != CHANNEL or _is_asked_for(event, run):
+            return
+        if run.parent:
+            await self._show_swept(event, run, run.chat)
+            return
+        told = run.id in self._over and event.kind != "outcome"
+        if told or _is_silent(run):
+            return  # its row closes after its outcome is out: nothing more is shown, or remembered
+        seen = self._seen.setdefault(run.id, _Seen())
+        if event.picture is not None:
+            seen.picture = event.picture
+        if event.kind == "thinking":
+            seen.thinking = str(event.data.get("text") or event.data.get("thinking") or "")
+            if self._drafts.think(run.id, run.chat, seen.thinking):
+                return  # the draft tells of it; the whole thought comes with its step
+        else:
+            self._drafts.over(run.id)
+        if event.kind in {"step", "resumed"}:
+            seen.thinking = ""
+        if event.kind in QUESTION_EVENTS:
+            await self._show_question(event, run, seen)
+        closes = event.kind == "status" and event.data.get("status") in FINAL
+        if event.kind == "outcome" or closes:
+            # A run that no agent had in hand (stopped in the line, no phone) ends with its row alone.
+            await self._show_outcome(_ended(run, event), run.chat, seen)
+        else:
+            self._show_live(run.id, run.chat)
+
+    async def _show_swept(self, event: EventView, run: RunView, chat: ChatRef) -> None:
+        """A contact of a sweep, or a part of a plan, has no card of its own; its questions do.
+
+        A plan's card shows the newest picture of its parts.
+        """
+        seen = self._seen.setdefault(run.id, _Seen())
+        seen.picture = event.picture or seen.picture
+        if run.in_plan and event.picture is not None and run.parent not in self._over:
+            self._seen.setdefault(run.parent, _Seen()).picture = event.picture
+            self._show_live(run.parent, chat)
+        if event.kind in QUESTION_EVENTS:
+            await self._show_question(event, run, seen)
+        if event.kind == "status" and event.data.get("status") in FINAL:
+            await self._close_questions(run)
+            self._seen.pop(run.id, None)
+        if event.kind in {"status", "reply", *QUESTION_EVENTS} and run.parent not in self._over:
+            self._show_live(run.parent, chat)
+
+    async def _close_questions(self, run: RunView) -> None:
+        """Nobody answers them any more; their rows may be closed after this."""
+        for view in await self._desk.questions.of_run(run.id):
+            if not view.by:
+                await self._put_question(replace(view, open=False), run, None)
+
+    async def _show_outcome(self, run: RunView, chat: ChatRef, seen: _Seen) -> None:
+        keep_newest(self._over, run.id, None, REMEMBERED)
+        card = card_of(run, texts(run.lang), now=self._clock(), thinking=seen.thinking, picture=seen.picture)
+        parcel = self._parcel(card, chat, topic_of(run), soundless=run.watch)
+        await self._outbox.put(chat.chat_id, parcel, ref=f"run:{run.id}")
+        if run.replies and run.sweep is None and run.plan is None:
+            await self._put_all_sent(run, chat, card)
+        await self._close_questions(run)
+        self._seen.pop(run.id, None)
+
+    async def _put_all_sent(self, run: RunView, chat: ChatRef, card: Card) -> None:
+        """What a customer got is never cut: where the card does not hold it, it follows, as far as messages go."""
+        words = texts(run.lang)
+        shown = await self._desk.runs.card(run.id)
+        if shown is not None and shown.chat.chat_id != chat.chat_id:
+            shown = None
+        captioned = card.picture is not None or (shown is not None and shown.picture)
+        listed = cards.sent_lines(run.replies, words) == cards.sent_lines(run.replies, words, room=MOST_FOLLOWING)
+        if listed and render.fits(card, captioned=captioned):
+            return
+        title = words.get("card.all_sent", count=len(run.replies))
+        every = Card(title, tuple(cards.sent_lines(run.replies, words, room=MOST_FOLLOWING)))
+        place, answers = (shown.chat, shown.message_id) if shown is not None else (chat, "")
+        parcel = self._parcel(every, place, None if answers else topic_of(run), reply_to=answers)
+        await self._outbox.put(place.chat_id, parcel, once=f"sent:{run.id}")
+
+    async def _draw(self, run_id: str, chat_id: str) -> Parcel | None:
+        """The live card as it is now; None where its run is over (its outcome is in the store), or shown elsewhere."""
+        run = await self._desk.runs.get(run_id)
+        if run is None or run.chat is None or run.status.final or run_id in self._over:
+            return None
+        if _is_silent(run) or run.chat.chat_id != chat_id:
+            return None
+        seen = self._seen.get(run_id, _Seen())
+        card = card_of(run, texts(run.lang), now=self._clock(), thinking=seen.thinking, picture=seen.picture)
+        return self._parcel(card, run.chat, topic_of(run), in_one=True, soundless=run.watch)
+
+    async def _show_question(self, event: EventView, run: RunView, seen: _Seen) -> None:
+        question_id = str(event.data.get("id" if event.kind == "question" else "question") or "")
+        if event.kind == "answered" and question_id in seen.closed:
+            return
+        view = await self._desk.questions.get(question_id)
+        if view is None:
+            log.warning("telegram_question_missing", question=question_id, run=run.id)
+        elif event.kind == "reminder":
+            await self._remind(view, run, int(event.data.get("number") or 0))
+        elif event.kind == "escalated":
+            await self._escalate(view, run)
+        else:
+            if not view.open:
+                seen.closed.add(question_id)
+            await self._put_question(view, run, seen.picture)
+
+    async def _put_question(self, view: QuestionView, run: RunView, picture: bytes | None) -> None:
+        """Every card of it: in the run's chat, and wherever else it was shown."""
+        first = view.chat or run.chat
+        places = [("", first)]
+        places += [(f"@{name}", chat) for name, chat in await self._desk.questions.copies(view.id)]
+        for name, chat in places:
+            if chat is not None and chat.channel == CHANNEL:
+                await self._put_card(view, run, chat, name, picture)
+        for number in range(1, MOST_REMINDERS + 1) if not view.open else ():
+            ref = f"{view.id}@remind{number}"
+            shown = await self._desk.questions.card(ref)
+            if first is not None and shown is not None and shown.chat.chat_id == first.chat_id:
+                card = cards.reminder_card(view, texts(view.lang), now=self._clock())
+                await self._outbox.put(shown.chat.chat_id, self._parcel(card, shown.chat), ref=f"question:{ref}")
+
+    async def _put_card(
+        self, view: QuestionView, run: RunView, chat: ChatRef, name: str, picture: bytes | None
+    ) -> None:
+        words, now = texts(view.lang), picture if view.open else None
+        alike = len(await self._desk.questions.alike(view.id, chat=chat)) if view.open else 0
+        approves = await self._approves(chat)
+        card = cards.question_card(view, words, run=run, picture=now, alike=alike, approves=approves)
+        # A card that was asked for stands where it was asked for.
+        topic = topic_of(run) if not name or name.startswith("@escalated:") else None
+        parcel = self._parcel(card, chat, topic, urgent=view.question.kind in URGENT)
+        await self._outbox.put(chat.chat_id, parcel, ref=f"question:{view.id}{name}")
+
+    async def _approves(self, chat: ChatRef) -> bool:
+        """Whether an owner sees what is shown there: a private chat is one person's."""
+        if chat.kind != "private":
+            return True
+        actor = await self._desk.people.actor(CHANNEL, chat.chat_id)
+        return actor is not None and actor.role is Role.OWNER
+
+    async def _remind(self, view: QuestionView, run: RunView, number: int) -> None:
+        """One short message that answers the card; the card itself where it was lost, or somebody else sees it now."""
+        chat = view.chat or run.chat
+        if not view.open or chat is None or chat.channel != CHANNEL:
+            return
+        shown = await self._desk.questions.card(view.id)
+        if shown is None or shown.chat.chat_id != chat.chat_id:
+            await self._put_card(view, run, chat, "", await self._desk.questions.picture(view.id))
+            return
+        if not number:
+            return  # it was handed on before
+        card = cards.reminder_card(view, texts(view.lang), now=self._clock())
+        place = shown.chat  # with the topic that the card is in
+        parcel = self._parcel(card, place, reply_to=shown.message_id, urgent=view.question.kind in URGENT)
+        await self._outbox.put(place.chat_id, parcel, ref=f"question:{view.id}@remind{number}")
+
+    async def again(self, shown: Sequence[tuple[str, str]]) -> None:
+        """Show anew what is not over of these: ``run`` or ``question``, and its id as the refs know it."""
+        for kind, name in shown:
+            run = await self._desk.runs.get(name) if kind == "run" else None
+            if run is not None and run.chat is not None and not run.status.final:
+                self._show_live(run.id, run.chat)
+            view = await self._desk.questions.get(name.partition("@")[0]) if kind == "question" else None
+            of = await self._desk.runs.get(view.run_id) if view is not None and view.open else None
+            if view is not None and of is not None:
+                await self._put_question(view, of, await self._desk.questions.picture(view.id))
+
+    async def not_shown(self, ref: str) -> None:
+        """A message was given up. A question that its chat did not take is shown to somebody else at once."""
+        kind, _, question_id = ref.partition(":")
+        view = await self._desk.questions.get(question_id) if kind == "question" and "@" not in question_id else None
+        run = await self._desk.runs.get(view.run_id) if view is not None else None
+        if view is not None and run is not None:
+            await self._escalate(view, run)
+
+    async def _escalate(self, view: QuestionView, run: RunView) -> None:
+        """Show it to those who have not seen it. Their cards are remembered first: an answer closes them, too."""
+        if not view.open:
+            return
+        chats = await self._desk.questions.escalate(view.id)
+        names = await self._desk.questions.copies(view.id)
+        picture = await self._desk.questions.picture(view.id)
+        for name, chat in names:
+            if chat in chats and name.startswith("escalated:") and chat.channel == CHANNEL:
+                await self._put_card(view, run, chat, f"@{name}", picture)
+
+    def _show_live(self, run_id: str, chat: ChatRef) -> None:
+        self._outbox.show(chat.chat_id, f"run:{run_id}", lambda chat_id: self._draw(run_id, chat_id))
+
+    def _parcel(
+        self,
+        card: Card,
+        chat: ChatRef,
+        topic: Topic | None = None,
+        *,
+        reply_to: str = "",
+        urgent: bool = False,
+        in_one: bool = False,
+        soundless: bool = False,
+    ) -> Parcel:
+        """In quiet hours without a sound, unless it is ``urgent``; ``soundless``: never with one."""
+        silent = soundless or (not urgent and self._options.is_quiet(self._clock()))
+        drawn = render.parcel(
+            card, thread_id=chat.thread_id, kind=chat.kind, reply_to=reply_to, topic=topic, in_one=in_one
+        )
+        return drawn.model_copy(update={"silent": silent}) if silent else drawn
+
+
+def _is_asked_for(event: EventView, run: RunView) -> bool:
+    """Tell whether this is the beginning of a run that a chat asked for: the chat's answer to that is its card.
+
+    If we were first, the card would answer no message, and an offer that was taken would keep its buttons.
+    """
+    is_first = event.data.get("status") == "queued" and event.data.get("leg") == 1
+    return event.kind == "status" and is_first and not run.schedule_id
+
+
+def _is_silent(run: RunView) -> bool:
+    """Whether it is a sweep of which there is nothing to tell."""
+    return run.sweep is not None and run.sweep.silent
+
+
+def topic_of(run: RunView) -> Topic | None:
+    """The phone whose topic a run is shown in; None while it has no phone."""
+    if not run.serial:
+        return None
+    return Topic(serial=run.serial, name=run.phone or run.serial, receipt=texts(run.lang).get("topics.receipt"))
+
+
+def _ended(run: RunView, event: EventView) -> RunView:
+    """The run with what its outcome says: the event is written before the row is closed."""
+    data = event.data
+    if run.status.final or data.get("status") not in set(RunStatus):
+        return run
+    return replace(
+        run,
+        status=RunStatus(data["status"]),
+        message=str(data.get("message") or run.message),
+        error_kind=str(data.get("error_kind") or run.error_kind),
+        ended_at=run.ended_at or event.created_at,
+    )

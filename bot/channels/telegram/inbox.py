@@ -1,0 +1,237 @@
+"""Updates in: stored before they are confirmed, handled once, in order within each lane."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import structlog
+
+from bot.channels.telegram.lanes import lane, stops
+from bot.channels.telegram.options import TelegramOptions
+from bot.channels.telegram.sound import UnreadableUpdate, number_of
+from storage.inbox import InboxRow, InboxTable
+from storage.uncut import whole
+
+log = structlog.get_logger(__name__)
+
+TRIES = 3
+MOST_TAKEN = 5000  # updates in hand at once, those that wait for others of their lane among them
+LOOK_AGAIN = 5.0  # seconds, for what another process stored
+Handle = Callable[[Mapping[str, Any], datetime], Awaitable[None]]
+
+
+@dataclass(slots=True, eq=False)
+class _Place:
+    """An update's place in its lane. ``stop``: it is a Stop or a Hold. ``over``: it has taken effect."""
+
+    task: asyncio.Task[Any] | None
+    stop: bool = False
+    over: bool = False
+    called_off: bool = False
+
+
+@dataclass(slots=True)
+class _Lane:
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    places: list[_Place] = field(default_factory=list)  # in their order
+
+    def call_off(self, stop: _Place) -> None:
+        """What stands before this Stop, and is not over."""
+        for place in self.places[: self.places.index(stop)]:
+            if place.task is not None and not place.stop and not place.over:
+                place.called_off = True
+                place.task.cancel()
+
+
+class Inbox:
+    """``handle`` gets an update's JSON and when it came; what it raises is logged and the update handed to it again,
+    three times in all. Then ``gave_up`` is told. UnreadableUpdate is given up at once, in silence.
+
+    A handler may see an update again that a killed process had begun: its effects carry the update's number as a key
+    for that. What was begun and neither ended nor was put back has taken its process with it: that counts as a try.
+    Such updates are tried one at a time, so that those that were merely beside it do not count as often.
+
+    A lane waits while one of its updates is tried again. A Stop waits ``stop_patience`` seconds for what its person
+    said before it; what is not over by then is called off, and ``called_off`` told.
+    """
+
+    def __init__(
+        self,
+        store: InboxTable,
+        options: TelegramOptions,
+        handle: Handle,
+        gave_up: Callable[[Mapping[str, Any]], Awaitable[None]],
+        called_off: Callable[[Mapping[str, Any]], Awaitable[None]] | None = None,
+    ) -> None:
+        self._store = store
+        self._options = options
+        self._handle = handle
+        self._gave_up = gave_up
+        self._called_off = called_off
+        self._lanes: dict[str, _Lane] = {}
+        self._alone = asyncio.Lock()  # for what was tried before
+        self._taken: set[int] = set()
+        self._over: set[int] = set()  # dealt with while the store is looked into: what it gives may be older
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._wake = asyncio.Event()
+
+    async def take(self, raw: object) -> bool:
+        """Store an update. False where it is none; its being stored already is no fault."""
+        update_id = number_of(raw)
+        if update_id is None:
+            log.warning("telegram_update_without_number")
+            return False
+        try:
+            text = json.dumps(raw)  # in ASCII: half a surrogate pair could be stored in no database
+        except RecursionError:
+            log.warning("telegram_update_too_deep", update_id=update_id)
+            text = json.dumps({"update_id": update_id})  # it is confirmed, or it would come for ever
+        if await whole(self._store.store(update_id, text)):
+            self._wake.set()
+        return True
+
+    async def run(self) -> None:
+        """Handle what is stored, for ever. When cancelled, what has begun is left to ``finish``."""
+        while True:
+            self._wake.clear()
+            self._over.clear()
+            while len(self._taken) < MOST_TAKEN:
+                # Those in hand are left out: a chat whose updates wait for each other must not hide the others.
+                rows = await whole(self._store.waiting(without=self._taken | self._over))
+                for row in rows:
+                    self._taken.add(row.update_id)
+                    task = asyncio.create_task(self._deal_with(row), name=f"telegram-update-{row.update_id}")
+                    self._tasks.add(task)
+                    task.add_done_callback(self._tasks.discard)
+                if not rows:
+                    break
+            # Not wait_for: in Python 3.11 it can swallow a cancellation that meets the wake-up.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_AGAIN):
+                    await self._wake.wait()
+
+    async def finish(self, seconds: float) -> None:
+        """Wait for the handlers that are at work, then cancel those that are left."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _deal_with(self, row: InboxRow) -> None:
+        place = _Place(asyncio.current_task())
+        try:
+            await self._dealt_with(row, place)
+        except asyncio.CancelledError:
+            if not place.called_off:
+                raise
+            await self._call_off(row)
+        except Exception as error:  # the store: what it has not written down comes again
+            said = self._options.safe(f"{type(error).__name__}: {error}")
+            log.exception("telegram_inbox_failed", update_id=row.update_id, error=said)
+            await asyncio.sleep(self._options.wait_after(1))
+        finally:
+            self._taken.discard(row.update_id)
+            self._over.add(row.update_id)
+            self._wake.set()
+
+    async def _dealt_with(self, row: InboxRow, place: _Place) -> None:
+        try:
+            raw = _read(row)
+        except UnreadableUpdate as error:
+            await self._store.begun(row.update_id)
+            await self._unreadable(row, error)
+            return
+        if row.attempts >= TRIES:
+            await self._put_aside(row, raw)
+            return
+        async with self._in_turn(row, raw, place):
+            for tries in range(row.attempts + 1, TRIES + 1):
+                if await self._is_over(row, raw, tries, place):
+                    return
+                if tries < TRIES:
+                    await asyncio.sleep(self._options.wait_after(tries))
+
+    async def _is_over(self, row: InboxRow, raw: Mapping[str, Any], tries: int, place: _Place) -> bool:
+        """Try it once; whether it is not to be tried again."""
+        begun = False
+        try:
+            async with asyncio.timeout(self._options.handling_seconds):
+                begun = True
+                await self._store.begun(row.update_id)
+                await self._handle(raw, row.received_at)
+                place.over = True
+            await self._store.done(row.update_id)
+        except asyncio.CancelledError:
+            if begun:
+                await self._store.put_back(row.update_id)  # we end, and it is not the update's fault
+            raise
+        except UnreadableUpdate as error:
+            await self._unreadable(row, error)
+        except Exception as error:
+            said = self._options.safe(f"{type(error).__name__}: {error}")
+            log.exception("telegram_update_failed", update_id=row.update_id, tries=tries, error=said)
+            await self._store.failed(row.update_id, said, give_up=tries >= TRIES)
+            if tries >= TRIES:
+                await self._gave_up(raw)
+            return tries >= TRIES
+        return True
+
+    async def _unreadable(self, row: InboxRow, error: UnreadableUpdate) -> None:
+        said = self._options.safe(str(error))
+        log.warning("telegram_update_unreadable", update_id=row.update_id, error=said)
+        await self._store.failed(row.update_id, said, give_up=True)
+
+    @contextlib.asynccontextmanager
+    async def _in_turn(self, row: InboxRow, raw: Mapping[str, Any], place: _Place) -> AsyncIterator[None]:
+        """Behind the others of its lane. What a process may have ended by is alone of its kind; but a Stop goes on."""
+        name = lane(raw)
+        here = self._lanes.setdefault(name, _Lane())
+        place.stop = stops(raw)
+        here.places.append(place)
+        patience = None
+        if place.stop:
+            loop = asyncio.get_running_loop()
+            patience = loop.call_later(self._options.stop_patience, here.call_off, place)
+        try:
+            async with here.lock:
+                if patience is not None:
+                    patience.cancel()
+                async with self._alone if row.attempts and not place.stop else contextlib.nullcontext():
+                    yield
+        finally:
+            if patience is not None:
+                patience.cancel()
+            here.places.remove(place)
+            if not here.places:
+                del self._lanes[name]
+
+    async def _call_off(self, row: InboxRow) -> None:
+        """The row says so before the person is told."""
+        log.info("telegram_update_called_off", update_id=row.update_id)
+        await self._store.failed(row.update_id, "Called off: a Stop came after it.", give_up=True)
+        if self._called_off is not None:
+            await self._called_off(_read(row))
+
+    async def _put_aside(self, row: InboxRow, raw: Mapping[str, Any]) -> None:
+        """It was begun often enough, and the process ended each time: the row says so before anybody is told."""
+        said = f"The process ended {row.attempts} times while it was handled."
+        log.error("telegram_update_put_aside", update_id=row.update_id, error=said)
+        await self._store.failed(row.update_id, said, give_up=True)
+        await self._gave_up(raw)
+
+
+def _read(row: InboxRow) -> dict[str, Any]:
+    try:
+        raw = json.loads(row.raw)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableUpdate(f"{type(error).__name__}: {error}") from error
+    if not isinstance(raw, dict):
+        raise UnreadableUpdate("an update must be an object")
+    return raw

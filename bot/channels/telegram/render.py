@@ -1,0 +1,208 @@
+"""From a card to Telegram's HTML and buttons, within Telegram's limits (counted in UTF-16 units)."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+from html import escape
+
+from PIL import Image
+from telegram import InlineKeyboardButton, InlineKeyboardMarkup
+
+from bot.channels.chat.cards import Card, Line, colon_of, separator
+from bot.channels.chat.turn import Person
+from bot.channels.telegram.lengths import CUT, cut, split, units
+from bot.channels.telegram.parcel import Film, Key, Parcel, Topic
+
+MAX_TEXT = 4096
+MAX_CAPTION = 1024
+MAX_TOAST = 200
+MAX_DATA = 64  # bytes
+MAX_PLACEHOLDER = 64
+MAX_LABEL = 64  # longer ones are cut by the apps anyway
+MAX_PHOTO_BYTES = 10 * 1024 * 1024
+MAX_PHOTO_SIDES = 10_000  # pixels, width and height together
+MAX_PHOTO_RATIO = 20
+MOST_PARTS = 5  # messages that one card is at most
+
+# Control characters but newline and tab, and halves of surrogate pairs: Telegram refuses or drops them.
+_UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+
+
+_UNFIT_NAME = re.compile(r"[\s<>:\"|?*\x00-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2066-\u2069]+")
+
+
+def clean(text: str) -> str:
+    """The text without what cannot be sent; line ends as newlines."""
+    return _UNFIT.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
+
+
+def file_name(written: str) -> str:
+    """A name that no program takes for anything but a name: no folders, no control characters, at most 80 characters.
+
+    The ending stays.
+    """
+    plain = _UNFIT_NAME.sub("_", clean(written).replace("\\", "/").rpartition("/")[2]).strip(" .")
+    stem, dot, ending = plain.rpartition(".")
+    if not dot or not stem or len(ending) > 8:
+        return plain[:80] or "file"
+    return f"{stem[: 79 - len(ending)]}.{ending}"
+
+
+def _line_units(line: Line) -> int:
+    return units(line.text) + (units(line.label) + 2 if line.label else 0) + 1
+
+
+def _fitted(card: Card, limit: int) -> Card:
+    """The card with its longest lines cut, then its last lines left out, until it fits."""
+    title = cut(clean(card.title) or CUT, 200)
+    lines = [replace(line, text=clean(line.text), label=cut(clean(line.label), 64)) for line in card.lines]
+    lines = [line for line in lines if line.text]
+    while (over := units(title) + sum(map(_line_units, lines)) - limit) > 0:
+        longest = max(lines, key=lambda line: units(line.text))
+        length = units(longest.text)
+        if length <= 40:
+            lines.pop()
+            continue
+        place = next(n for n, line in enumerate(lines) if line is longest)
+        lines[place] = replace(longest, text=cut(longest.text, max(40, length - over)))
+    return replace(card, title=title, lines=tuple(lines))
+
+
+def to_html(card: Card, limit: int) -> str:
+    """The card as HTML whose visible text has at most ``limit`` units."""
+    fitted = _fitted(card, limit)
+    return "\n".join([_title(fitted.title), *(_line(line, fitted.title) for line in fitted.lines)])
+
+
+def _title(title: str) -> str:
+    return f"<b>{escape(title, quote=False)}</b>"
+
+
+def _line(line: Line, title: str) -> str:
+    text = escape(line.text, quote=False)
+    label = escape(line.label, quote=False)
+    if line.kind == "quote":
+        # A quote is a block of its own: it stands on its own lines whether or not a newline is written.
+        return f"{label}\n<blockquote>{text}</blockquote>" if label else f"<blockquote>{text}</blockquote>"
+    if line.kind == "code":
+        return f"{label} <code>{text}</code>" if label else f"<code>{text}</code>"
+    return f"{label}{separator(line.label, colon_of(title, line.label))}{text}" if label else text
+
+
+def fits(card: Card, *, captioned: bool) -> bool:
+    """Whether all of it can be read in one message, which carries a picture or not."""
+    lines = sum(_line_units(replace(line, text=clean(line.text))) for line in card.lines)
+    return units(clean(card.title)) + lines <= (MAX_CAPTION if captioned else MAX_TEXT)
+
+
+def whole(card: Card, limit: int) -> list[str]:
+    """All of a card that is longer than ``limit`` units, as HTML of messages; empty where it fits.
+
+    A long line goes on in the next message, each with tags of its own. More than ``MOST_PARTS`` messages are none.
+    """
+    title = cut(clean(card.title) or CUT, 200)
+    lines = [replace(line, text=clean(line.text), label=cut(clean(line.label), 64)) for line in card.lines]
+    lines = [line for line in lines if line.text]
+    if units(title) + sum(map(_line_units, lines)) <= limit:
+        return []
+    parts, room = [[_title(title)]], MAX_TEXT - units(title)
+    for line in lines:
+        rest = line
+        while rest.text:
+            head = _line_units(replace(rest, text=""))
+            size = _line_units(rest)
+            if size > room and (size <= MAX_TEXT or room < 200 + head):
+                parts.append([])
+                room = MAX_TEXT
+            first, others = split(rest.text, room - head)
+            parts[-1].append(_line(replace(rest, text=first), title))
+            room -= head + units(first)
+            rest = replace(rest, text=others, label="")
+    htmls = ["\n".join(part) for part in parts if part]
+    return htmls if len(htmls) <= MOST_PARTS else []
+
+
+def keyboard(card: Card) -> list[list[Key]]:
+    """Buttons whose action is too long for Telegram are a mistake of ours: ValueError."""
+    rows = []
+    for row in card.buttons:
+        keys = []
+        for button in row:
+            if not 1 <= len(button.action.encode()) <= MAX_DATA:
+                raise ValueError(f"A button's action must have 1 to {MAX_DATA} bytes: {button.action!r}")
+            keys.append(Key(label=cut(clean(button.label) or CUT, MAX_LABEL), data=button.action, style=button.style))
+        rows.append(keys)
+    return rows
+
+
+def is_photo(picture: bytes) -> bool:
+    """Whether Telegram takes this picture as a photo; else it goes as a file. What is no picture, it refuses itself."""
+    if len(picture) > MAX_PHOTO_BYTES:
+        return False
+    try:
+        with Image.open(io.BytesIO(picture)) as image:  # the header alone
+            width, height = image.size
+    except (OSError, ValueError, SyntaxError):
+        return True
+    return width + height <= MAX_PHOTO_SIDES and max(width, height) <= MAX_PHOTO_RATIO * min(width, height)
+
+
+def parcel(
+    card: Card,
+    *,
+    thread_id: str = "",
+    reply_to: str = "",
+    kind: str = "private",
+    topic: Topic | None = None,
+    in_one: bool = False,
+) -> Parcel:
+    """The card drawn as a text and as a picture's caption, ready for the outbox.
+
+    ``in_one``: what does not fit is cut; else it is in ``whole``, too.
+    """
+    film = card.film
+    captioned = card.picture is not None or card.document is not None
+    return Parcel(
+        text=to_html(card, MAX_TEXT),
+        caption=to_html(card, MAX_CAPTION),
+        keyboard=keyboard(card),
+        picture=card.picture if card.document is None and card.animation is None and not card.album else None,
+        document=card.document.data if card.document is not None else None,
+        document_name=file_name(card.document.name) if card.document is not None else "",
+        animation=card.animation.data if card.animation is not None else None,
+        animation_name=file_name(card.animation.name) if card.animation is not None else "",
+        album=list(card.album),
+        film=Film(run_id=film.run_id, kind=film.kind, lang=film.lang) if film is not None else None,
+        thread_id=int(thread_id) if thread_id else None,
+        reply_to=int(reply_to) if reply_to else None,
+        group=kind == "group",
+        question=card.question,
+        topic=topic,
+        whole=[] if in_one or film is not None else whole(card, MAX_CAPTION if captioned else MAX_TEXT),
+    )
+
+
+def asking(drawn: Parcel, person: Person, placeholder: str = "") -> Parcel:
+    """The message opens this person's input for a reply to it: in a group we are sent replies, not what is said.
+
+    ``placeholder`` stands in the empty input. In a group the person is named, so that it opens for nobody else.
+    """
+    hint = cut(clean(placeholder), MAX_PLACEHOLDER) or CUT
+    if not drawn.group:
+        return drawn.model_copy(update={"keyboard": [], "force_reply": hint})
+    name = escape(cut(clean(person.name), 64) or person.user_id, quote=False)
+    mention = f'<a href="tg://user?id={int(person.user_id)}">{name}</a>'
+    return drawn.model_copy(update={"text": f"{mention}\n{drawn.text}", "keyboard": [], "force_reply": hint})
+
+
+def markup(rows: list[list[Key]]) -> InlineKeyboardMarkup | None:
+    if not rows:
+        return None
+    return InlineKeyboardMarkup(
+        [
+            [InlineKeyboardButton(key.label, callback_data=key.data, style=key.style or None) for key in row]
+            for row in rows
+        ]
+    )

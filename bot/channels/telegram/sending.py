@@ -1,0 +1,231 @@
+"""One message to or at Telegram: sent, or changed in place."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from telegram import Bot, ForceReply, InputMediaPhoto, LinkPreviewOptions, Message, ReplyParameters
+from telegram.constants import ParseMode
+from telegram.error import BadRequest, TelegramError
+
+from agent_core.newest import keep_newest
+from bot.channels.telegram.parcel import Parcel
+from bot.channels.telegram.render import is_photo, markup
+
+log = structlog.get_logger(__name__)
+
+REMEMBERED = 500
+PICTURE_NAME = "screen.jpg"
+LARGE_SECONDS = 30  # Telegram looks through a film before it answers; asked again too soon, it would show it twice
+ALIVE_SECONDS = 5
+SURE_SECONDS = 20.0  # how long nobody else can have changed what this process sent: another takes over later
+NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
+
+
+# Broken, too large, or not allowed to bots in this group.
+_NO_PICTURE = ("image_process_failed", "photo_", "too big", "non-empty", "not enough rights to send", "chat_send_")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A message of ours. ``picture``: it carries one, or a document, and its words are a caption."""
+
+    message_id: int
+    picture: bool
+
+
+def says(error: BadRequest, *words: str) -> bool:
+    """Telegram tells its refusals apart by their words only."""
+    return any(word in error.message.lower() for word in words)
+
+
+class Telegram:
+    """The calls that the outbox makes. What Telegram answers is raised, but for what comes to the same as success."""
+
+    def __init__(self, bot: Bot) -> None:
+        self._bot = bot
+        self._pictures: OrderedDict[tuple[int, int], bytes] = OrderedDict()  # message → digest of what it shows
+        # Message → digest of all that it shows, and the monotonic time at which it was taken.
+        self._looks: OrderedDict[tuple[int, int], tuple[bytes, float]] = OrderedDict()
+
+    async def answers(self) -> bool:
+        """Whether Telegram can be reached at all just now."""
+        try:
+            await self._bot.get_me(read_timeout=ALIVE_SECONDS)
+        except TelegramError:
+            return False
+        return True
+
+    def shows(self, chat_id: int, at: Shown, parcel: Parcel) -> bool:
+        """Whether this message was just made to look like that: another edit would be refused, and count against the
+        chat's rate. After ``SURE_SECONDS`` another process may have changed it.
+        """
+        look, at_time = self._looks.get((chat_id, at.message_id), (b"", 0.0))
+        return look == _look(parcel) and time.monotonic() - at_time < SURE_SECONDS
+
+    async def send(self, chat_id: int, parcel: Parcel) -> Shown:
+        """A new message. A picture that is too large for a photo, or too long, goes as a file."""
+        return self._took(chat_id, await self._send(chat_id, parcel), parcel)
+
+    async def _send(self, chat_id: int, parcel: Parcel) -> Shown:
+        if parcel.document is not None:
+            return await self._send_file(chat_id, parcel, parcel.document, parcel.document_name)
+        try:
+            shown = await self._send_pictures(chat_id, parcel)
+        except BadRequest as error:
+            self._refused_picture(error)
+        else:
+            if shown is not None:
+                return shown
+        message = await self._bot.send_message(
+            chat_id,
+            parcel.text,
+            parse_mode=ParseMode.HTML,
+            reply_markup=_forced(parcel) or markup(parcel.keyboard),
+            message_thread_id=parcel.thread_id,
+            reply_parameters=_reply(parcel),
+            disable_notification=parcel.silent or None,
+            link_preview_options=NO_PREVIEW,
+        )
+        return Shown(message.message_id, False)
+
+    async def _send_pictures(self, chat_id: int, parcel: Parcel) -> Shown | None:
+        """None where there are none."""
+        if parcel.album:
+            return await self._send_album(chat_id, parcel)
+        if parcel.animation is not None:
+            message = await self._bot.send_animation(
+                chat_id,
+                parcel.animation,
+                filename=parcel.animation_name,
+                read_timeout=LARGE_SECONDS,
+                **self._captioned(parcel),
+            )
+            return Shown(message.message_id, True)
+        if parcel.picture is None:
+            return None
+        if not is_photo(parcel.picture):
+            return await self._send_file(chat_id, parcel, parcel.picture, PICTURE_NAME)
+        message = await self._bot.send_photo(chat_id, parcel.picture, **self._captioned(parcel))
+        return self._remember(chat_id, message, parcel)
+
+    async def _send_file(self, chat_id: int, parcel: Parcel, data: bytes, name: str) -> Shown:
+        message = await self._bot.send_document(
+            chat_id, data, filename=name, read_timeout=LARGE_SECONDS, **self._captioned(parcel)
+        )
+        return Shown(message.message_id, True)
+
+    async def _send_album(self, chat_id: int, parcel: Parcel) -> Shown:
+        """The words stand under the first picture: the apps show them as those of the whole album."""
+        first, *others = parcel.album
+        media = [InputMediaPhoto(first, caption=parcel.caption, parse_mode=ParseMode.HTML)]
+        media += [InputMediaPhoto(picture) for picture in others]
+        messages = await self._bot.send_media_group(
+            chat_id,
+            media,
+            message_thread_id=parcel.thread_id,
+            reply_parameters=_reply(parcel),
+            disable_notification=parcel.silent or None,
+            read_timeout=LARGE_SECONDS,
+        )
+        return Shown(messages[0].message_id, True)
+
+    @staticmethod
+    def _captioned(parcel: Parcel) -> Any:
+        return {
+            "caption": parcel.caption,
+            "parse_mode": ParseMode.HTML,
+            "reply_markup": markup(parcel.keyboard),
+            "message_thread_id": parcel.thread_id,
+            "reply_parameters": _reply(parcel),
+            "disable_notification": parcel.silent or None,
+        }
+
+    async def edit(self, chat_id: int, at: Shown, parcel: Parcel) -> Shown:
+        """Change a message; a text becomes a picture where there is one now, a picture stays one."""
+        self._looks.pop((chat_id, at.message_id), None)  # where the answer is lost nobody knows what it shows
+        return self._took(chat_id, await self._edit(chat_id, at, parcel), parcel)
+
+    async def _edit(self, chat_id: int, at: Shown, parcel: Parcel) -> Shown:
+        try:
+            if parcel.picture is not None and self._pictures.get((chat_id, at.message_id)) != _digest(parcel.picture):
+                try:
+                    return await self._edit_picture(chat_id, at, parcel)
+                except BadRequest as error:
+                    self._refused_picture(error)
+            await self._edit_words(chat_id, at, parcel)
+        except BadRequest as error:
+            if not says(error, "not modified"):
+                raise
+        return at
+
+    async def _edit_picture(self, chat_id: int, at: Shown, parcel: Parcel) -> Shown:
+        media = InputMediaPhoto(parcel.picture or b"", caption=parcel.caption, parse_mode=ParseMode.HTML)
+        message = await self._bot.edit_message_media(
+            media, chat_id, at.message_id, reply_markup=markup(parcel.keyboard)
+        )
+        if isinstance(message, Message):
+            self._remember(chat_id, message, parcel)
+        return Shown(at.message_id, True)
+
+    async def _edit_words(self, chat_id: int, at: Shown, parcel: Parcel) -> None:
+        if at.picture:
+            await self._bot.edit_message_caption(
+                chat_id,
+                at.message_id,
+                caption=parcel.caption,
+                parse_mode=ParseMode.HTML,
+                reply_markup=markup(parcel.keyboard),
+            )
+        else:
+            await self._bot.edit_message_text(
+                parcel.text,
+                chat_id,
+                at.message_id,
+                parse_mode=ParseMode.HTML,
+                reply_markup=markup(parcel.keyboard),
+                link_preview_options=NO_PREVIEW,
+            )
+
+    def _took(self, chat_id: int, shown: Shown, parcel: Parcel) -> Shown:
+        keep_newest(self._looks, (chat_id, shown.message_id), (_look(parcel), time.monotonic()), REMEMBERED)
+        return shown
+
+    def _remember(self, chat_id: int, message: Message, parcel: Parcel) -> Shown:
+        keep_newest(self._pictures, (chat_id, message.message_id), _digest(parcel.picture or b""), REMEMBERED)
+        return Shown(message.message_id, True)
+
+    @staticmethod
+    def _refused_picture(error: BadRequest) -> None:
+        """Pictures that Telegram does not take, here or at all, are left out; any other refusal is raised."""
+        if not says(error, *_NO_PICTURE):
+            raise error
+        log.warning("telegram_picture_refused", error=error.message)
+
+
+def _forced(parcel: Parcel) -> ForceReply | None:
+    """In a group it is selective: the others keep what they are writing."""
+    if not parcel.force_reply:
+        return None
+    return ForceReply(selective=parcel.group or None, input_field_placeholder=parcel.force_reply)
+
+
+def _reply(parcel: Parcel) -> ReplyParameters | None:
+    if parcel.reply_to is None:
+        return None
+    return ReplyParameters(parcel.reply_to, allow_sending_without_reply=True)
+
+
+def _look(parcel: Parcel) -> bytes:
+    """All that a reader sees of it."""
+    words = parcel.model_dump_json(include={"text", "caption", "keyboard"}).encode()
+    return _digest(words + (_digest(parcel.picture) if parcel.picture is not None else b""))
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=16).digest()

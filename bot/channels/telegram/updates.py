@@ -1,0 +1,203 @@
+"""From Telegram's updates to what the conversation understands, and what is passed over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from telegram import Bot, CallbackQuery, Message, Update, User
+
+from bot.channels.chat import commands
+from bot.channels.chat.conversation import Attached, Incoming, Person
+from bot.channels.telegram.render import file_name
+from bot.channels.telegram.sound import UnreadableUpdate, checked
+from bot.desk.actors import ChatRef, MessageRef
+
+CHANNEL = "telegram"
+# An edited message has no effect; it is heard of for the audit log, and so that the person is told.
+ALLOWED_UPDATES = ["message", "edited_message", "callback_query"]
+# What a message may be besides words and documents. Anything else that has no words is a service message.
+OTHER_KINDS = (
+    "voice", "photo", "sticker", "video", "video_note", "audio", "animation", "location", "venue", "contact", "poll",
+    "dice", "story", "paid_media", "checklist", "game",
+)  # fmt: skip
+
+
+def understood(raw: Mapping[str, Any], bot: Bot) -> Update:
+    """UnreadableUpdate where it is none."""
+    plain = checked(raw)
+    try:
+        return Update.de_json(plain, bot)
+    except Exception as error:  # whatever the library stumbles over: it would the next time, too
+        raise UnreadableUpdate(f"{type(error).__name__}: {error}") from error
+
+
+def chat_ref(message: Message) -> ChatRef:
+    thread = message.message_thread_id if getattr(message, "is_topic_message", None) else None
+    kind = "private" if message.chat.type == "private" else "group"
+    return ChatRef(CHANNEL, str(message.chat.id), str(thread or ""), kind)  # type: ignore[arg-type]  # one of the two
+
+
+def message_ref(message: Message) -> MessageRef:
+    return MessageRef(chat_ref(message), str(message.message_id), bool(message.photo or message.document))
+
+
+def read(update: Update, *, bot_id: int, bot_name: str) -> Incoming | None:
+    """What a person wrote or tapped. None for all that is not for us: edits, channels, bots, forwarded commands."""
+    if update.callback_query is not None:
+        return _tap(update.update_id, update.callback_query)
+    message = update.message
+    if message is None or message.from_user is None or message.from_user.is_bot:
+        return None
+    if not _own_chat(message, message.from_user):
+        return None
+    document = attached(message)
+    text = message.text or message.caption or ""
+    other = _other_kind(message)
+    if not text and document is None and not other:
+        return None
+    if message.sender_chat is not None or message.via_bot is not None or message.chat.type == "channel":
+        return None
+    if message.forward_origin is not None and commands.parse(text, bot_name=bot_name) is not None:
+        if document is None:
+            return None
+        text = ""  # the file is what was handed on; the command was somebody else's
+    answered = message.reply_to_message
+    ours = answered is not None and answered.from_user is not None and answered.from_user.id == bot_id
+    return Incoming(
+        "reply" if ours else "text",
+        _person(message.from_user),
+        chat_ref(message),
+        f"{CHANNEL}:{update.update_id}",
+        text,
+        message_id=str(message.message_id),
+        reply_to=message_ref(answered) if answered is not None and ours else None,
+        reply_question=_question_under(answered) if answered is not None and ours else "",
+        document=document,
+        other=other,
+        album=message.media_group_id or "",
+    )
+
+
+def _other_kind(message: Message) -> str:
+    return next((kind for kind in OTHER_KINDS if getattr(message, kind, None)), "")
+
+
+def nameless(update: Update, *, bot_id: int, bot_name: str) -> Message | None:
+    """The message of somebody who wrote to us as their group (an anonymous admin), or as a channel: nobody can tell who
+    it was. None for any other, and for what is not meant for us.
+    """
+    message = update.message
+    if message is None or message.sender_chat is None or message.chat.type not in {"group", "supergroup"}:
+        return None
+    if message.is_automatic_forward or message.forward_origin is not None or message.via_bot is not None:
+        return None
+    answered = message.reply_to_message
+    ours = answered is not None and answered.from_user is not None and answered.from_user.id == bot_id
+    meant = commands.parse(message.text or message.caption or "", bot_name=bot_name)
+    slashed = isinstance(meant, commands.Command) and (message.text or message.caption or "").lstrip()[:1] in "/／"
+    return message if ours or slashed else None
+
+
+def edited_command(update: Update, *, bot_name: str) -> Incoming | None:
+    """A command that was edited in, to be told of; it does nothing."""
+    message = update.edited_message
+    if message is None or message.from_user is None or message.from_user.is_bot or message.sender_chat is not None:
+        return None
+    if message.via_bot is not None or not _own_chat(message, message.from_user):
+        return None
+    command = commands.parse(message.text or message.caption or "", bot_name=bot_name)
+    if not isinstance(command, commands.Command):
+        return None
+    key = f"{CHANNEL}:{update.update_id}"
+    return Incoming("text", _person(message.from_user), chat_ref(message), key, message_id=str(message.message_id))
+
+
+def refused(update: Update, *, bot_name: str) -> tuple[Person, str] | None:
+    """Who tried to command us by a way that counts for nothing, and which: edited, forwarded, inline, channel, button,
+    forged.
+
+    None for what ``read`` takes, for what names no person, and for what was never meant for us.
+    """
+    if update.inline_query is not None:
+        return _person(update.inline_query.from_user), "inline"
+    if update.chosen_inline_result is not None:
+        return _person(update.chosen_inline_result.from_user), "inline"
+    tap = update.callback_query
+    if tap is not None:
+        return (_person(tap.from_user), _tapped_wrongly(tap)) if not tap.from_user.is_bot else None
+    message = update.message or update.edited_message
+    if message is None or message.from_user is None or message.from_user.is_bot:
+        return None
+    if not isinstance(commands.parse(message.text or message.caption or "", bot_name=bot_name), commands.Command):
+        return None
+    ways = {
+        "forged": not _own_chat(message, message.from_user),
+        "edited": update.message is None,
+        "inline": message.via_bot is not None,
+        "channel": message.sender_chat is not None,
+        "forwarded": message.forward_origin is not None and attached(message) is None,
+    }
+    way = next((way for way, was in ways.items() if was), None)
+    return (_person(message.from_user), way) if way else None
+
+
+def _tapped_wrongly(tap: CallbackQuery) -> str:
+    """Why a tap counts for nothing: under a message that another bot, or nobody, has sent for us, or such as no app
+    sends."""
+    return "button" if tap.inline_message_id is not None else "forged"
+
+
+def _own_chat(message: Message, person: User) -> bool:
+    """A private chat has the number of the one person in it."""
+    return message.chat.type != "private" or message.chat.id == person.id
+
+
+def attached(message: Message | None) -> Attached | None:
+    """The document that a message carries; a moving picture is none."""
+    if message is None or message.document is None or message.animation is not None:
+        return None
+    document = message.document
+    return Attached(document.file_id, file_name(document.file_name or "file"), document.file_size or 0)
+
+
+def _actions_under(message: Message) -> tuple[str, ...]:
+    """What the buttons under the message do, as Telegram itself has it: a client may send anything as tapped."""
+    rows = message.reply_markup.inline_keyboard if message.reply_markup is not None else ()
+    found = (button.callback_data for row in rows for button in row)
+    return tuple(data for data in found if isinstance(data, str))
+
+
+def _question_under(message: Message) -> str:
+    """The question that our message's buttons answer (``q:<question>:<number>``); "" where it has none."""
+    return next((data.split(":")[1] for data in _actions_under(message) if data.startswith("q:")), "")
+
+
+def _tap(update_id: int, query: CallbackQuery) -> Incoming | None:
+    message = query.message
+    if (
+        not isinstance(message, Message)
+        or query.data is None
+        or query.from_user.is_bot
+        or not _own_chat(message, query.from_user)
+    ):
+        return None  # written down by the adapter; the tap is answered all the same
+    replied = message.reply_to_message
+    # Words that were changed after the offer are not those that it showed.
+    subject = replied.text or replied.caption if replied is not None and replied.edit_date is None else None
+    return Incoming(
+        "button",
+        _person(query.from_user),
+        chat_ref(message),
+        f"{CHANNEL}:{update_id}",
+        action=query.data,
+        message_id=str(message.message_id),
+        reply_to=message_ref(message),
+        subject=subject or "",
+        buttons=_actions_under(message),
+        document=attached(message.reply_to_message),
+    )
+
+
+def _person(user: User) -> Person:
+    return Person(str(user.id), user.full_name, user.language_code or "")

@@ -1,0 +1,155 @@
+"""The server that is measured, as ``phonedesk serve`` builds it, by its environment: ``python -m`` this module.
+
+Each line on standard input is an ``Order``, each line on standard output what came of it; the first one is written once
+every phone is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from bot.app import logs
+from bot.app.memory import pictures_given_back
+from bot.app.server import Server, server
+from bot.app.settings.loading import load
+from bot.channels.cli.terminal.console import print_json
+from bot.tools.bench.usage import Usage, usage
+from storage.runs import RunRow
+
+LOOK_SECONDS = 0.05
+
+
+class Order(BaseModel):
+    """``tasks``: submit these (serial and task), one each ``every`` seconds, and wait until all are over. Without any:
+    do nothing for ``idle`` seconds.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    tasks: list[tuple[str, str]] = []
+    every: float = 0.0
+    idle: float = 0.0
+    patience: float = 600.0
+
+
+class RunSeen(BaseModel):
+    """``delay``: seconds from its submission until its first leg began; None where none did."""
+
+    serial: str
+    task: str
+    phone: str
+    status: str
+    message: str
+    delay: float | None
+
+
+class Seen(BaseModel):
+    """``seconds``: from the first submission to the end of the last run. ``cpu``: seconds of a core meanwhile.
+
+    ``reads`` and ``writes``: transactions with the database.
+    """
+
+    seconds: float
+    cpu: float
+    resident: float
+    peak: float
+    descriptors: int
+    threads: int
+    reads: int = 0
+    writes: int = 0
+    runs: list[RunSeen] = []
+
+
+async def _do(running: Server, order: Order) -> Seen:
+    loop, before = asyncio.get_running_loop(), usage()
+    begun, db = loop.time(), running.desk.house.db
+    reads, writes = db.reads, db.writes
+    seen: list[RunSeen] = []
+    if order.tasks:
+        ids = []
+        for number, (serial, task) in enumerate(order.tasks):
+            await asyncio.sleep(max(0.0, begun + number * order.every - loop.time()))
+            ids.append(await running.desk.house.runs.submit(task, serial=serial))
+        async with asyncio.timeout(order.patience):
+            rows = await _over(running, ids)
+        seen = [_run(row, *asked) for row, asked in zip(rows, order.tasks, strict=True)]
+    else:
+        await asyncio.sleep(order.idle)
+    held = _seen(loop.time() - begun, before, usage(), seen)
+    return held.model_copy(update={"reads": db.reads - reads, "writes": db.writes - writes})
+
+
+async def _over(running: Server, ids: Sequence[str]) -> list[RunRow]:
+    """The runs once every one is over, or waits for a person."""
+    house = running.desk.house
+    while True:
+        waiter = house.db.signal("runs").waiter()
+        rows = [await house.runs.get(run_id) for run_id in ids]
+        if all(row is not None and (row.final or (row.status == "waiting" and not row.leg_due_at)) for row in rows):
+            return [row for row in rows if row is not None]
+        await waiter.wait(1.0)
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def _run(row: RunRow, serial: str, task: str) -> RunSeen:
+    return RunSeen(
+        serial=serial,
+        task=task,
+        phone=row.serial,
+        status=row.status,
+        message=row.message,
+        delay=_between(row.created_at, row.started_at),
+    )
+
+
+def _between(first: datetime, second: datetime | None) -> float | None:
+    return None if second is None else (second - first).total_seconds()
+
+
+def _seen(seconds: float, before: Usage, after: Usage, runs: list[RunSeen]) -> Seen:
+    return Seen(
+        seconds=seconds,
+        cpu=after.cpu - before.cpu,
+        resident=after.resident,
+        peak=after.peak,
+        descriptors=after.descriptors,
+        threads=after.threads,
+        runs=runs,
+    )
+
+
+async def _until_there(running: Server, phones: int) -> None:
+    while running.work is not None and len(await running.work.host.look()) < phones:  # noqa: ASYNC110 - adb tells no event
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+async def _lines() -> asyncio.StreamReader:
+    reader = asyncio.StreamReader(limit=2**24)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    return reader
+
+
+def _say(data: Any) -> None:
+    print_json(data, indent=None)
+
+
+async def main() -> None:
+    settings = load()
+    logs.configure(settings.log_level)  # to standard error: what is written here is read
+    orders = await _lines()
+    async with server(settings, load) as running, pictures_given_back():
+        await _until_there(running, len(settings.device.connect))
+        _say({"up": True})
+        async for line in orders:
+            seen = await _do(running, Order.model_validate_json(line))
+            _say(seen.model_dump(mode="json"))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

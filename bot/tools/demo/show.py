@@ -1,0 +1,303 @@
+"""The demo in a terminal: what the customer, the operator and the bot say, a row each, so that it fits one screen.
+
+Everything is the product as it is; the operator's part is played through the local stand-in of Telegram.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from agent_core.loop.questions import SKIP, candidate
+from agent_core.session import Answer
+from bot.app.server import Server, server
+from bot.channels.chat.answering import no_answer, read_answer, says_yes, to_confirm
+from bot.channels.chat.texts import Texts
+from bot.channels.cli.terminal.console import Console, Text
+from bot.channels.cli.terminal.language import spoken_language, texts
+from bot.channels.cli.terminal.lines import read_line
+from bot.desk.views import QuestionView
+from bot.tools.demo.pictures import leave_pictures
+from bot.tools.demo.world import World, demo_world
+from scheduler.times import parse_schedule
+from simulator.telegram import FakeTelegram, FakeUser
+from simulator.telegram.world import Button, Message
+
+OPERATOR = 10001
+CONTACT = "11"
+OTHER = "110"
+STEP_SECONDS = 90.0  # the longest wait for one thing of the show
+TICK = "* * * * *"
+
+
+class NotShown(Exception):
+    """Something that the demo waits for did not come."""
+
+
+@dataclass
+class Stage:
+    """The house, the people in front of it, and what they see: a line for each thing that happens."""
+
+    world: World
+    telegram: FakeTelegram
+    running: Server
+    console: Console
+    words: Texts
+    read: Callable[[], Awaitable[str | None]]
+    user: FakeUser
+
+    def say(self, text: str, style: str = "") -> None:
+        """Print one row; what is longer is cut."""
+        self.console.print(Text(text, style=style), no_wrap=True, overflow="ellipsis")
+
+    async def operator(self, text: str) -> None:
+        self.say(self.words.get("demo.operator", text=text), "cyan")
+        await self.user.send(text)
+
+    async def until(self, met: Callable[[], bool], what: str, seconds: float = STEP_SECONDS) -> None:
+        """Show what the bot says until ``met``; NotShown if it does not come."""
+        with self.console.status(self.newest) as status:
+            try:
+                async with asyncio.timeout(seconds):
+                    while not met():
+                        status.update(self.newest)
+                        await asyncio.sleep(0.1)
+            except TimeoutError:
+                raise NotShown(what) from None
+
+    @property
+    def newest(self) -> str:
+        """The head of what the bot said last, with what it does now."""
+        said = self.user.chat.from_bot[-1].words.splitlines() if self.user.chat.from_bot else []
+        return " · ".join(part for part in said[:1] + said[3:6] if part)
+
+    @property
+    def outcome(self) -> str:
+        """How the newest run ended, as its card says it."""
+        states = {self.words.get(f"card.{state}") for state in ("succeeded", "failed", "stopped", "waiting")}
+        heads = (message.words.partition("\n")[0] for message in reversed(self.user.chat.from_bot))
+        return next((head for head in heads if head in states), "")
+
+    @property
+    def question(self) -> Message | None:
+        """The newest open question card."""
+        cards = [m for m in self.user.chat.from_bot if any(b.data.startswith("q:") for b in _buttons(m))]
+        return cards[-1] if cards else None
+
+    def sent(self, contact: str = CONTACT) -> list[str]:
+        """What the contact has really got, in order."""
+        return self.world.phone.report()["sent"].get(contact, [])
+
+
+def _buttons(message: Message) -> list[Button]:
+    return [button for row in message.content.buttons for button in row]
+
+
+def _choices(card: Message) -> list[Button]:
+    """The buttons of a question that answer it."""
+    return [button for button in _buttons(card) if button.data.startswith("q:")]
+
+
+@asynccontextmanager
+async def stage(
+    console: Console, scenario: Path | None, lang: str | None, read: Callable[[], Awaitable[str | None]]
+) -> AsyncIterator[Stage]:
+    async with FakeTelegram() as telegram:
+        settings = {
+            "telegram": {"token": telegram.token, "api_base_url": telegram.url.removesuffix("/bot"), "mode": "polling"},
+            "web": {"host": "127.0.0.1", "port": 0},
+        }
+        async with demo_world(scenario, lang=lang, **settings) as world, server(world.settings) as running:
+            lang_code = world.settings.lang
+            user = telegram.user(OPERATOR, "Owner", lang_code)
+            yield Stage(world, telegram, running, console, texts(lang_code), read, user)
+
+
+async def show(
+    console: Console,
+    folder: Path,
+    *,
+    scenario: Path | None = None,
+    lang: str | None = None,
+    read: Callable[[], Awaitable[str | None]] | None = None,
+    tick: str = TICK,
+) -> bool:
+    """Show the whole demo. Returns whether everything came, and leaves pictures in ``folder``; a cancelled demo leaves
+    none, and says what became of its data.
+
+    read: gives the operator's line. tick: the schedule of the third act, which is left out without one.
+    """
+
+    async def from_terminal() -> str | None:
+        return await read_line(console)
+
+    words, asked = texts(spoken_language()), False
+    try:
+        async with AsyncExitStack() as stack:
+            with console.status(words.get("demo.starting")):
+                on = await stack.enter_async_context(stage(console, scenario, lang, read or from_terminal))
+            try:
+                done = await _acts(on, tick)
+            except asyncio.CancelledError:
+                asked = on.question is not None
+                raise
+            await leave_pictures(on.running.desk.house.db, on.world.phone, folder)
+            if done:
+                on.say(on.words.get("demo.done", folder=folder), "bold green")
+                on.say(on.words.get("demo.next_step"))
+            return done
+    except asyncio.CancelledError:
+        console.print(Text(words.get("demo.stopped_asked" if asked else "demo.stopped")))
+        raise
+
+
+async def _acts(on: Stage, tick: str) -> bool:
+    on.say(on.words.get("demo.welcome"), "bold")
+    try:
+        await _pair(on)
+        await _first(on)
+        await _second(on)
+        if tick:
+            await third_act(on, tick)
+    except NotShown as missing:
+        on.say(on.words.get("demo.not_done", what=missing), "bold red")
+        return False
+    return True
+
+
+async def _pair(on: Stage) -> None:
+    await on.user.send(f"/start {await on.running.desk.people.first_code()}")
+    await on.until(lambda: bool(on.user.chat.from_bot), "/start")
+
+
+async def _first(on: Stage) -> None:
+    on.say(on.words.get("demo.first"), "bold magenta")
+    await _customer_and_run(on, None)
+    await _answer_is_seen(on, 1)
+
+
+async def _second(on: Stage) -> None:
+    on.say(on.words.get("demo.second"), "bold magenta")
+    before = on.question
+    await _customer_and_run(on, on.words.get("demo.unknown_question"))
+    await on.until(lambda: on.question is not None and on.question is not before, "question")
+    card = on.question
+    if card is None:
+        raise NotShown("question")
+    on.say(on.words.get("demo.bot", text=card.words.partition("\n")[0]), "yellow")
+    view = await _view(on, card)
+    for number, choice in enumerate(view.question.choices, start=1):
+        found = candidate(view.question, choice.value)
+        answer = f" → {found['text']}" if found else ""
+        on.say(f"    [{number}] {choice.in_words(on.words.lang)}{answer}", "yellow")
+    on.say(on.words.get("demo.ask"), "yellow")
+    await _answer(on, card, view)
+
+
+async def _view(on: Stage, card: Message) -> QuestionView:
+    """The question that a card shows."""
+    view = await on.running.desk.questions.get(_choices(card)[0].data.split(":")[1])
+    if view is None:
+        raise NotShown("question")
+    return view
+
+
+async def _read(on: Stage, view: QuestionView) -> Answer:
+    """The person's answer, as in every other terminal: what is none is told why, and what looks like a command is asked
+    about. Enter alone skips.
+    """
+    while said := (await on.read() or "").strip():
+        answer = read_answer(view.question, said)
+        if answer is None:
+            on.say(f"  {no_answer(on.words, view, said)}", "yellow")
+        elif not to_confirm(view.question, answer):
+            return answer
+        else:
+            on.say(f"  {on.words.get('question.like_a_command')}", "yellow")
+            on.say(f"  {on.words.get('question.confirm_typed')}", "yellow")
+            if says_yes(await on.read() or ""):
+                return answer
+            on.say(on.words.get("demo.ask"), "yellow")
+    on.say(on.words.get("demo.skipped"), "dim")
+    return Answer(choice=SKIP)
+
+
+async def _answer(on: Stage, card: Message, view: QuestionView) -> None:
+    answer, sent = await _read(on, view), len(on.sent())
+    if answer.text:
+        await on.user.send(answer.text, reply_to=card)
+        if to_confirm(view.question, answer):
+            await _confirm(on)
+        await _answer_is_seen(on, sent + 1)
+        return
+    number = [choice.value for choice in view.question.choices].index(answer.choice)
+    button = _choices(card)[number]
+    on.say(on.words.get("demo.operator", text=f"[{button.text}]"), "cyan")
+    await on.user.tap(card, button.data)
+    await _over(on)
+    if len(on.sent()) > sent:
+        await _answer_is_seen(on, sent + 1)
+    else:
+        on.say(on.words.get("demo.bot", text=on.outcome), "bold green")
+
+
+async def _confirm(on: Stage) -> None:
+    """The bot asks, too, whether that is meant for the customer: the person has just said so."""
+
+    def found() -> tuple[Message, Button] | None:
+        cards = reversed(on.user.chat.from_bot)
+        return next(((m, b) for m in cards for b in _buttons(m) if b.data.startswith("mine:")), None)
+
+    await on.until(lambda: found() is not None, "confirm")
+    if (offered := found()) is not None:
+        await on.user.tap(offered[0], offered[1].data)
+
+
+async def third_act(on: Stage, tick: str = TICK) -> None:
+    """A schedule is added, its tick starts a run, and it is removed again."""
+    on.say(on.words.get("demo.third"), "bold magenta")
+    text = on.words.get("demo.cron_question")
+    # Another customer: what the operator skipped in the second act still stands unanswered in the first one's chat.
+    on.say(on.words.get("demo.customer", contact=OTHER, text=text), "green")
+    on.world.phone.receive(OTHER, text)
+    sent, messages = len(on.sent(OTHER)), len(on.user.chat.from_bot)
+    await on.operator(f'/schedule add "{tick}" QQ回复联系人{OTHER}')
+    await on.until(lambda: len(on.user.chat.from_bot) > messages, "/schedule")
+    settings = on.world.settings
+    coming = parse_schedule(tick, settings.timezone).next(datetime.now(UTC))
+    if coming:
+        time = coming[0].astimezone(ZoneInfo(settings.timezone)).strftime("%H:%M:%S")
+        on.say(on.words.get("demo.next", time=time), "dim")
+    await on.until(lambda: len(on.sent(OTHER)) > sent, "tick")
+    await _answer_is_seen(on, sent + 1, OTHER)
+    messages = len(on.user.chat.from_bot)
+    await on.user.send("/schedule remove 1")
+    await on.until(lambda: len(on.user.chat.from_bot) > messages, "/schedule remove")
+
+
+async def _customer_and_run(on: Stage, text: str | None) -> None:
+    """The customer writes (or has written, as the scenario says); the operator asks for the answer."""
+    if text is None:
+        text = on.world.phone.report()["chats"][CONTACT][-1]["text"]
+    else:
+        on.world.phone.receive(CONTACT, text)
+    on.say(on.words.get("demo.customer", contact=CONTACT, text=text), "green")
+    await on.operator(f"/run QQ回复联系人{CONTACT}")
+
+
+async def _answer_is_seen(on: Stage, count: int, contact: str = CONTACT) -> None:
+    await on.until(lambda: len(on.sent(contact)) >= count, "answer")
+    await _over(on)
+    on.say(on.words.get("demo.answered", outcome=on.outcome, contact=contact, text=on.sent(contact)[-1]), "bold green")
+
+
+async def _over(on: Stage) -> None:
+    """Until the newest run's card is closed: an outcome has no Stop button any more."""
+    await on.until(
+        lambda: not any(b.data.startswith("stop:") for m in on.user.chat.from_bot for b in _buttons(m)), "outcome"
+    )

@@ -1,0 +1,57 @@
+"""What the demo runs on: a virtual phone behind a real adb server, and the demo model, all on this machine."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agent_core.devices.adb.server import open_adb
+from bot.app.settings.layers import Settings
+from bot.app.settings.loading import load
+from bot.tools.eval.scenario import EvalScenario
+from simulator.model.server import MODEL_NAME, start_demo_model
+from simulator.phone.assembly import CHECKED
+from simulator.phone.phone import VirtualPhone
+from simulator.phone.scenario_file import load_scenario
+from simulator.phone.server import serve
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """``settings`` point the product at the stand-ins; ``phone`` knows what really happened."""
+
+    settings: Settings
+    phone: VirtualPhone
+    state_url: str
+    data_dir: Path
+
+
+@asynccontextmanager
+async def demo_world(
+    scenario: Path | None = None, *, lang: str | None = None, **overrides: Any
+) -> AsyncIterator[World]:
+    """Start the stand-ins on free ports of 127.0.0.1 and end them afterwards. Nothing of it stays on the disk."""
+    async with AsyncExitStack() as stack:
+        data_dir = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="phonedesk-demo-")))
+        world = load_scenario(scenario, EvalScenario) if scenario else None  # what is tried in it is left aside
+        running = await stack.enter_async_context(serve(world))
+        # Own port, own keys, no USB: the phones and the adb server of this machine are left alone.
+        adb = await stack.enter_async_context(await open_adb(port=0, usb=False, home=data_dir))
+        model = await start_demo_model()
+        stack.push_async_callback(model.close)
+        settings = load(
+            data_dir=data_dir / "data",
+            database_url=f"sqlite:///{data_dir / 'phonedesk.sqlite3'}",
+            lang=lang,
+            model={"base_url": model.url, "name": MODEL_NAME, "api_key": "demo", "fallbacks": ()},
+            knowledge={"provider": "embedded", "sample": True},
+            device={"serial": running.address, "adb_host": "127.0.0.1", "adb_port": adb.port, "connect": ()},
+            queue={"executor_id": "demo", "database_url": ""},
+            run={"checked_versions": CHECKED},
+            **overrides,
+        )
+        yield World(settings, running.phone, running.state_url, data_dir)

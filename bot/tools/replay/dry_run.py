@@ -1,0 +1,184 @@
+"""A recorded run shown to another model, step by step; nothing is done on any phone.
+
+Each step is asked with the past as it was recorded, whatever the other model would have done before. A model of the
+profile that the run was made with is sent the very messages that were sent then; another one is asked in its own form.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+from pydantic import TypeAdapter, ValidationError
+
+from agent_core.actions import parse_reply
+from agent_core.actions.types import Action
+from agent_core.apps.profile import profile as app_profile
+from agent_core.errors import ActionParseError
+from agent_core.loop.trajectory import Asked, Message, picture_url, with_pictures
+from agent_core.model.base import Model
+from agent_core.model.history import app_name
+from agent_core.model.profile import ModelProfile
+from agent_core.model.prompt import build_messages
+from agent_core.policies import Judgement, PolicyName, Situation, policies_of, review
+from agent_core.session import Session
+from bot.desk.history_views import RecordedStep, RecordingView
+from bot.tools.replay.compare import Likeness, likeness
+
+_ACTION: TypeAdapter[Action] = TypeAdapter(Action)
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One step. ``recorded`` was proposed then, ``done`` is what the gate made of it; ``new`` and ``allowed`` likewise.
+
+    ``error``: why no action can be read from ``reply``. ``rules``: the policies that changed the new proposal.
+    ``seconds``: of the new reply, ``before`` of the recorded one.
+    """
+
+    step: int
+    recorded: Action | None
+    done: Action | None
+    new: Action | None
+    allowed: Action | None
+    likeness: Likeness
+    reply: str
+    thinking: str = ""
+    error: str = ""
+    rules: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
+    seconds: float = 0.0
+    first_token: float | None = None
+    before: float = 0.0
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
+@dataclass
+class Comparison:
+    """What came of it so far."""
+
+    model: str
+    profile: str
+    tried: list[Tried] = field(default_factory=list)
+
+    def count(self, kind: Likeness) -> int:
+        return Counter(one.likeness for one in self.tried)[kind]
+
+    @property
+    def agreement(self) -> float:
+        """The share of steps with the same action, or one near it, 0–1; 0 for none."""
+        alike = self.count(Likeness.SAME) + self.count(Likeness.NEAR)
+        return alike / len(self.tried) if self.tried else 0.0
+
+
+async def try_again(
+    view: RecordingView, model: Model, profile: ModelProfile, *, elements: bool = True
+) -> AsyncIterator[Tried]:
+    """Ask ``model`` for each recorded step. ModelError where it cannot be had.
+
+    ``elements``: what was read of the screen is listed as text, where the profile wants it.
+    """
+    for step in view.recorded:
+        if step.asked is not None and step.record.reply:  # else the model failed: there is nothing to compare with
+            messages = messages_for(view.session, step, step.asked, profile, elements=elements)
+            yield await _try(view.session, step, step.asked, messages, model, profile)
+
+
+def messages_for(
+    session: Session, step: RecordedStep, asked: Asked, profile: ModelProfile, *, elements: bool = True
+) -> list[Message]:
+    """What is sent for this step."""
+    url = picture_url(step.picture) if step.picture else ""
+    if profile.name == asked.profile:
+        return with_pictures(step.messages, lambda _: url)
+    messages = build_messages(
+        as_it_was(session, asked),
+        current_app=app_name(asked.window.package),
+        picture=None,
+        elements=asked.readings if elements and profile.elements and asked.readings else None,
+        profile=app_profile(asked.gate.app) if asked.gate.enabled else None,
+        size=asked.size,
+        model=profile,
+    )
+    if url:  # the bytes that were sent then, not encoded anew
+        messages[-1]["content"].insert(0, {"type": "image_url", "image_url": {"url": url}})
+    return messages
+
+
+def as_it_was(session: Session, asked: Asked) -> Session:
+    """The session at the moment of the request."""
+    return session.model_copy(
+        update={
+            "steps": session.steps[: asked.step - 1],
+            "observation": asked.observation,
+            "summary": asked.summary,
+            "summarised_at": asked.summarised_at,
+            "gate": asked.gate,
+            "replies": session.replies[: asked.replies],
+        }
+    )
+
+
+async def _try(
+    session: Session, step: RecordedStep, asked: Asked, messages: list[Message], model: Model, profile: ModelProfile
+) -> Tried:
+    begun = time.monotonic()
+    completion = await model.complete(messages)
+    seconds = time.monotonic() - begun
+    recorded, done = _action(step.record.asked), _action(step.record.action)
+    new, thinking, error = None, "", ""
+    judgement = Judgement(None)
+    try:
+        reply = parse_reply(completion.text, dialect=profile.dialect, ended=completion.ended)
+        new, thinking = reply.action, reply.thinking
+        judgement = judge(new, session, asked)
+    except ActionParseError as wrong:
+        error = wrong.message
+    return Tried(
+        step=asked.step,
+        recorded=recorded,
+        done=done,
+        new=new,
+        allowed=judgement.action,
+        likeness=likeness(recorded, new, size=asked.size, readings=asked.readings),
+        reply=completion.text,
+        thinking=thinking,
+        error=error,
+        rules=tuple(verdict.policy for verdict in judgement.verdicts),
+        messages=judgement.messages,
+        seconds=seconds,
+        first_token=completion.usage.first_token,
+        before=step.record.timings.get("model", 0.0),
+        tokens_in=completion.usage.tokens_in,
+        tokens_out=completion.usage.tokens_out,
+    )
+
+
+def judge(proposal: Action, session: Session, asked: Asked) -> Judgement:
+    """What the gate makes of it, by what it knew then. Nobody looks at a screen of now: there is none."""
+    gate = asked.gate
+    usual = PolicyName.REPLY if gate.enabled else PolicyName.CAREFUL
+    situation = Situation(
+        profile=app_profile(gate.app) if gate.enabled else None,
+        window=asked.window,
+        size=asked.size,
+        gate=gate.model_copy(deep=True),
+        readings=asked.readings,
+        chat=asked.chat,
+        delivered=[*gate.delivered, *(reply.text for reply in session.replies[: asked.replies])],
+        lang=session.lang,
+        apps=session.apps,
+        open_rows=gate.enabled and not session.dry_run,
+        unread_below=asked.unread_below,
+    )
+    return review(proposal, situation, policies_of(PolicyName(session.policy or usual)))
+
+
+def _action(data: object) -> Action | None:
+    try:
+        return _ACTION.validate_python(data) if data else None
+    except ValidationError:  # of another release
+        return None

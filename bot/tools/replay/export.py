@@ -1,0 +1,101 @@
+"""Runs as lines of JSON, one a step: for analysis, and to train with.
+
+The fields stay what they are within ``FORM``; new ones may come. docs/how-to/look-at-a-run.md names them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from agent_core.actions import parse_reply
+from agent_core.actions.parse import Dialect
+from agent_core.errors import ActionParseError
+from agent_core.loop.trajectory import Asked, with_pictures
+from agent_core.model.profile import model_profiles
+from agent_core.model.prompt import tools_of
+from agent_core.perception.readings import Reading
+from agent_core.texts import Lang
+from bot.app.escapes import to_json
+from bot.desk.history_views import RecordedStep, RecordingView
+
+FORM = 1
+Link = Callable[[RecordedStep], str]
+
+
+def lines_of(view: RecordingView, link: Link) -> Iterator[str]:
+    """One line a step, without its end. ``link``: what stands for the step's picture, "" for nothing."""
+    for step in view.steps:
+        yield to_json(_line(view, step, link(step) if step.picture else ""))
+
+
+def _line(view: RecordingView, step: RecordedStep, picture: str) -> dict[str, Any]:
+    record, asked, session = step.record, step.asked, view.session
+    return {
+        "form": FORM,
+        "run": view.run.id,
+        "number": view.number,
+        "task": session.task,
+        "lang": session.lang,
+        "policy": session.policy,
+        "status": view.run.status.value,
+        "step": record.index,
+        "at": step.at.isoformat(timespec="milliseconds") if step.at else None,
+        "model": asked.model if asked else None,
+        "profile": asked.profile if asked else None,
+        "messages": with_pictures(step.messages, lambda _: picture if asked.sees else "") if asked else None,
+        "tools": _tools(asked, session.lang) if asked else None,
+        "picture": picture or None,
+        "covered": bool(asked and asked.covered and not asked.raw),
+        "screen": _screen(asked) if asked else None,
+        "reply": record.reply,
+        "thinking": record.thinking,
+        "ignored": record.ignored or ignored(record.reply, asked),
+        "asked": record.asked,
+        "action": record.action,
+        "verdicts": [verdict.model_dump() for verdict in record.verdicts],
+        "ok": record.ok,
+        "result": record.result,
+        "timings": record.timings,
+        "tokens_in": record.tokens_in,
+        "tokens_out": record.tokens_out,
+        "cost": record.cost,
+        "currency": session.spent.currency,
+    }
+
+
+def _tools(asked: Asked, lang: Lang) -> list[dict[str, Any]] | None:
+    """What it was offered beside the messages; None for nothing."""
+    profile = next((one for one in model_profiles() if one.name == asked.profile), None)
+    return tools_of(profile, lang) or None if profile is not None else None
+
+
+def _screen(asked: Asked) -> dict[str, Any]:
+    """``elements``: with their boxes as left, top, right, bottom, in pixels of the screen."""
+    return {
+        "package": asked.window.package,
+        "activity": asked.window.activity,
+        "size": list(asked.size),
+        "chat": asked.chat.title if asked.chat else None,
+        "elements": [_element(reading) for reading in asked.readings],
+    }
+
+
+def _element(reading: Reading) -> dict[str, Any]:
+    return {
+        "text": reading.text,
+        "box": list(reading.box.as_tuple()),
+        "role": reading.role,
+        "source": reading.source.value,
+    }
+
+
+def ignored(reply: str, asked: Asked | None) -> str:
+    """What the model said behind its first complete call, of a release that did not write it down."""
+    if asked is None or not reply:
+        return ""
+    dialect: Dialect = asked.dialect
+    try:
+        return parse_reply(reply, dialect=dialect).ignored
+    except ActionParseError:
+        return ""

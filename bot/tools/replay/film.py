@@ -1,0 +1,174 @@
+"""From shots to a moving picture, an album or a sheet, within what a channel takes.
+
+All of it is work for a thread: a film of 60 pictures takes seconds.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from PIL import Image, ImageDraw
+
+from bot.tools.replay.shots import Layout, Shot, framed, jpeg, layout, opened
+from bot.tools.replay.spread import spread
+
+Kind = Literal["gif", "album", "sheet"]
+
+MOST_FRAMES = 60
+MOST_BYTES = 8_000_000
+MOST_IN_ALBUM = 10
+MOST_PHOTO_BYTES = 9_500_000
+WIDTHS = (432, 360, 300, 240)  # pixels, the first that fits
+FEWEST = 8  # frames: with fewer a film tells less than an album
+ALBUM_WIDTH = 720
+SHEET_WIDTH = 240  # of one picture
+MOST_SIDES = 9000  # pixels of a sheet, width and height together
+MILLISECONDS, LAST_MILLISECONDS = 1400, 3500
+_SAMPLES, _SAMPLE = 12, (108, 240)  # pictures that the colours are taken from, and their size
+_MARKS = ("#ff2d55", "#ffffff", "#16202c", "#c3ccd6", "#000000")  # colours that must stay what they are
+
+
+@dataclass(frozen=True, slots=True)
+class Film:
+    """``kind`` gif: one file, moving; album: 2 to 10 JPEGs; sheet: one JPEG; picture: one JPEG of a single shot.
+
+    ``left_out``: the labels of the shots that are not in it. ``size``: pixels of (each of) the files.
+    """
+
+    kind: Literal["gif", "album", "sheet", "picture"]
+    files: tuple[bytes, ...]
+    size: tuple[int, int]
+    frames: int
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """Bytes."""
+        return sum(map(len, self.files))
+
+
+def make_film(
+    shots: Sequence[Shot], kind: Kind = "gif", *, most_frames: int = MOST_FRAMES, most_bytes: int = MOST_BYTES
+) -> Film | None:
+    """What was wanted, or the nearest that can be made of it; None where no shot can be opened.
+
+    A film that is too large gets smaller, then loses frames; then it is an album, or with over ten pictures a sheet.
+    """
+    seen = [shot for shot in shots if opened(shot.picture) is not None]
+    if not seen:
+        return None
+    if len(seen) == 1:
+        return _album(seen, shots, "picture")
+    if kind == "gif":
+        film = _gif(seen, shots, most_frames, most_bytes)
+        if film is not None:
+            return film
+    if kind == "sheet" or (kind == "gif" and len(seen) > MOST_IN_ALBUM):
+        return _sheet(_some(seen, most_frames), shots)
+    return _album(_some(seen, MOST_IN_ALBUM), shots, "album")
+
+
+def _some(shots: Sequence[Shot], most: int) -> list[Shot]:
+    return [shots[place] for place in spread(len(shots), most)]
+
+
+def _left_out(kept: Sequence[Shot], shots: Sequence[Shot]) -> tuple[str, ...]:
+    there = {id(shot) for shot in kept}
+    return tuple(shot.label for shot in shots if id(shot) not in there and shot.label)
+
+
+def _drawn(shot: Shot, place: Layout) -> Image.Image:
+    image = opened(shot.picture, place.size)
+    return framed(image or Image.new("RGB", (1, 1)), shot, place)
+
+
+# A moving picture -----------------------------------------------------------------------------------------------------
+
+
+def _gif(seen: Sequence[Shot], shots: Sequence[Shot], most_frames: int, most_bytes: int) -> Film | None:
+    """The largest that fits; None where even small and with few frames none does."""
+    colours = _colours(seen)
+    kept = _some(seen, most_frames)
+    size = 0  # bytes at ``width``
+    width = WIDTHS[0]
+    for wanted in WIDTHS:
+        if size * (wanted / width) ** 2 > most_bytes and wanted != WIDTHS[-1]:
+            continue  # it would be too large again
+        place, data = _moving(kept, colours, wanted)
+        size, width = len(data), wanted
+        if size <= most_bytes:
+            return Film("gif", (data,), place.size, len(kept), _left_out(kept, shots))
+    while len(kept) > FEWEST:
+        fitting = int(len(kept) * 0.9 * most_bytes / size)
+        kept = _some(kept, max(FEWEST, min(len(kept) - 1, fitting)))
+        place, data = _moving(kept, colours, width)
+        size = len(data)
+        if size <= most_bytes:
+            return Film("gif", (data,), place.size, len(kept), _left_out(kept, shots))
+    return None
+
+
+def _moving(kept: Sequence[Shot], colours: Image.Image, width: int) -> tuple[Layout, bytes]:
+    place = layout([shot.picture for shot in kept], width=width)
+    frames = (
+        _drawn(shot, place).quantize(palette=colours, dither=Image.Dither.NONE) for shot in kept
+    )  # one after the other: a minute of pictures is not held in memory
+    out = io.BytesIO()
+    next(frames).save(
+        out,
+        "GIF",
+        save_all=True,
+        append_images=frames,
+        duration=[MILLISECONDS] * (len(kept) - 1) + [LAST_MILLISECONDS],
+        loop=0,
+    )
+    return place, out.getvalue()
+
+
+def _colours(seen: Sequence[Shot]) -> Image.Image:
+    """The colours of the whole film: with one table for all frames, what stays the same takes no room."""
+    samples = _some(seen, _SAMPLES)
+    width, height = _SAMPLE
+    sheet = Image.new("RGB", (width * len(samples), height + 40))
+    for number, shot in enumerate(samples):
+        image = opened(shot.picture, _SAMPLE)
+        if image is not None:
+            sheet.paste(image.resize(_SAMPLE, Image.Resampling.NEAREST), (number * width, 0))
+    draw = ImageDraw.Draw(sheet)
+    band = sheet.width // len(_MARKS)
+    for number, colour in enumerate(_MARKS):
+        draw.rectangle((number * band, height, (number + 1) * band, height + 40), fill=colour)
+    return sheet.quantize(255, method=Image.Quantize.MEDIANCUT)
+
+
+# Pictures that stand still --------------------------------------------------------------------------------------------
+
+
+def _album(kept: Sequence[Shot], shots: Sequence[Shot], kind: Literal["album", "picture"]) -> Film:
+    place = layout([shot.picture for shot in kept], width=ALBUM_WIDTH)
+    files = tuple(jpeg(_drawn(shot, place)) for shot in kept)
+    return Film(kind, files, place.size, len(kept), _left_out(kept, shots))
+
+
+def _sheet(kept: Sequence[Shot], shots: Sequence[Shot]) -> Film:
+    """All of them side by side, in rows; never taller or heavier than a photo may be."""
+    width = SHEET_WIDTH
+    place = layout([shot.picture for shot in kept], width=width, tallest=width * 3)
+    columns = max(1, min(len(kept), math.ceil(math.sqrt(len(kept) * place.size[1] / place.size[0]))))
+    rows = math.ceil(len(kept) / columns)
+    sheet = Image.new("RGB", (columns * place.size[0], rows * place.size[1]), "#000000")
+    for number, shot in enumerate(kept):
+        row, column = divmod(number, columns)
+        sheet.paste(_drawn(shot, place), (column * place.size[0], row * place.size[1]))
+    factor = max(1.0, sum(sheet.size) / MOST_SIDES)
+    if factor > 1:
+        sheet = sheet.resize((int(sheet.width / factor), int(sheet.height / factor)), Image.Resampling.LANCZOS)
+    data = jpeg(sheet)
+    for quality in (60, 40):
+        if len(data) > MOST_PHOTO_BYTES:
+            data = jpeg(sheet, quality)
+    return Film("sheet", (data,), sheet.size, len(kept), _left_out(kept, shots))

@@ -1,0 +1,83 @@
+"""What is said of a recorded run, in a terminal as on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from agent_core.loop.trajectory import Message, picture_in
+from agent_core.session import StepRecord, StepVerdict
+from agent_core.texts import say
+from bot.channels.chat import cards
+from bot.channels.chat.cards import describe_action, error_lines
+from bot.channels.chat.history import past_lines, took_words
+from bot.channels.chat.texts import Texts
+from bot.desk.history_views import PastRun, RecordingView
+from bot.desk.views import RunStatus, RunView
+
+
+def action_of(data: Mapping[str, Any] | None, words: Texts) -> str:
+    """An action in words, "" for none."""
+    return describe_action(words, StepRecord(index=0, action=dict(data))) if data else ""
+
+
+def ruled(verdict: StepVerdict, words: Texts) -> str:
+    """What a rule decided, and which one, with a word before it that says so."""
+    return words.get("card.gate") + words.get("common.colon") + cards.ruled(verdict, words)
+
+
+def result_of(step: StepRecord) -> str:
+    """What came of a step; "" where that is only that it was done: the model is told so, a person sees it."""
+    bare = {say("zh", "run.done"), say("en", "run.done")}
+    return "" if step.ok and step.result in bare else step.result.strip()
+
+
+def outcome_of(run: RunView, words: Texts) -> list[str]:
+    """How the run ended, in its own words; and where it failed, what that means and what to do. A line each."""
+    failed = run.status is RunStatus.FAILED
+    message = run.message or (words.get("plan.interrupted") if failed and run.plan is not None else "")
+    lines = error_lines(run.error_kind, words, message) if failed and run.error_kind else []
+    return [line for line in (message, *lines) if line]
+
+
+def part_of(part: PastRun, words: Texts) -> tuple[str, str]:
+    """A part of a plan or a sweep, where these are listed: when, how it ended and where; what it was, and came to."""
+    head, said = past_lines(replace(part, plan=0, by=""), words)
+    return head.text, said.text
+
+
+def facts_of(view: RecordingView, words: Texts) -> list[str]:
+    """Outcome, phone, who asked, how long it took, the models, and what the recording takes on the disk."""
+    run = view.run
+    seconds = (run.ended_at - run.started_at).total_seconds() if run.ended_at and run.started_at else None
+    models = dict.fromkeys(f"{step.asked.model} ({step.asked.profile})" for step in view.steps if step.asked)
+    by = words.get("history.by_schedule", id=run.schedule_id) if run.schedule_id else run.by
+    facts = [words.get(f"card.{run.status.value}"), run.phone or run.serial, by, took_words(seconds, words), *models]
+    records = [step.record for step in view.steps]
+    tokens_in, tokens_out = sum(step.tokens_in for step in records), sum(step.tokens_out for step in records)
+    if tokens_in or tokens_out:
+        facts.append(words.get("replay.tokens", tokens_in=tokens_in, tokens_out=tokens_out))
+    if view.recorded:
+        facts.append(words.get("replay.stored", size=stored_bytes(view) / 1024 / len(view.recorded)))
+    return [fact for fact in facts if fact]
+
+
+def stored_bytes(view: RecordingView) -> int:
+    """What the recording takes: what was asked, and each picture once."""
+    pictures = {step.asked.picture: len(step.picture) for step in view.recorded if step.asked and step.picture}
+    return sum(step.stored for step in view.recorded) + sum(pictures.values())
+
+
+def role_word(message: Message, words: Texts) -> str:
+    return words.find(f"replay.role_{message.get('role', '')}", str(message.get("role", "")))
+
+
+def text_of_message(message: Message, words: Texts) -> str:
+    """The message's words; a picture is only named."""
+    content = message.get("content")
+    if not isinstance(content, list):
+        return str(content or "")
+    return "\n\n".join(
+        str(part.get("text", "")) if picture_in(part) is None else words.get("replay.picture") for part in content
+    )

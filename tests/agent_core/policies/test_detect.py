@@ -1,0 +1,115 @@
+"""Which tasks are reply tasks, and for whom."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent_core.errors import InputRejected
+from agent_core.policies.detect import reply_task
+from tests.agent_core.policies.phrasings import PHRASINGS
+
+
+@pytest.mark.parametrize("task", PHRASINGS)
+def test_a_phrase_means_what_people_mean_by_it(task: str) -> None:
+    if PHRASINGS[task] == "?":
+        with pytest.raises(InputRejected, match="Whom to answer"):
+            reply_task(task)
+        return
+    found = reply_task(task)
+    assert PHRASINGS[task] == ("-" if found is None else f"{found.profile.key}:{','.join(found.contacts) or '*'}")
+
+
+@pytest.mark.parametrize(
+    ("task", "contact"),
+    [
+        ("QQ回复联系人11", "11"),
+        ("QQ 回复 联系人 11", "11"),
+        ("qq回复联系人11的问题", "11"),
+        ("打开QQ，回复联系人11，然后结束", "11"),
+        ("QQ智能客服", ""),
+        ("用 QQ 的 GET_KNOWLEDGE_DATA 处理联系人110", "110"),
+        ("QQ联系人小11", "小11"),
+        ("QQ回复联系人：11", "11"),
+        ("Reply to contact 11 on QQ", "11"),
+        ("answer the newest question in qq", ""),
+        ("QQ回复联系人“某某的店”", "某某的店"),
+        ("手机QQ回复联系人11", "11"),
+        ("QQ回复联系人11并说谢谢", "11"),
+        ("QQ回复联系人11然后结束", "11"),
+        ("QQ回复联系人“小王并发货”", "小王并发货"),
+        ("QQ回复联系人“再回首”", "再回首"),
+        ("QQ回复联系人“然后呢”，然后结束", "然后呢"),
+        ("QQ回复联系人再回首", "再回首"),
+        ("QQ回复联系人我的小店", "我的小店"),
+        ("QQ回复联系人我的小店然后结束", "我的小店"),
+    ],
+)
+def test_the_gate_is_on(task: str, contact: str) -> None:
+    found = reply_task(task)
+    assert found is not None
+    assert found.profile.key == "qq"
+    assert found.contact == contact
+
+
+@pytest.mark.parametrize(
+    "task",
+    ["打开微博", "打开QQ看看动态", "用QQ音乐播放一首歌", "回复联系人11", "查一下 qqwry 的用法并回复", "截图"],
+)
+def test_the_gate_is_off(task: str) -> None:
+    assert reply_task(task) is None
+
+
+@pytest.mark.parametrize(
+    ("task", "app"),
+    [
+        ("微信回复联系人11", "wechat"),
+        ("WeChat: reply to contact 11", "wechat"),
+        ("微信回复联系人11，不要打开QQ", "wechat"),
+        ("QQ回复联系人11，他也在微信", "qq"),
+        ("用QQ回复联系人11关于QQ音乐的问题", "qq"),
+    ],
+)
+def test_of_several_apps_the_one_named_first(task: str, app: str) -> None:
+    found = reply_task(task)
+    assert found is not None
+    assert found.profile.key == app
+
+
+@pytest.mark.parametrize("task", ["企业微信回复联系人11", "QQ邮箱回复联系人11", "WeChat Work reply to contact 11"])
+def test_an_apps_name_inside_anothers_is_none(task: str) -> None:
+    assert reply_task(task) is None
+
+
+def test_a_command_can_say_that_it_is_a_reply() -> None:
+    assert reply_task("去QQ看看11") is None
+    found = reply_task("去QQ看看联系人11", certain=True)
+    assert found is not None
+    assert found.contact == "11"
+    assert reply_task("去看看11", certain=True) is None
+
+
+def test_a_name_in_quotes_may_hold_anything() -> None:
+    found = reply_task('QQ回复联系人"A 的 店，分店"')
+    assert found is not None
+    assert found.contact == "A 的 店，分店"
+
+
+@pytest.mark.parametrize(
+    ("task", "contact"),
+    [
+        ("QQ回复联系人11的小店", "11的小店"),
+        ("QQ回复联系人11的小店的问题", "11的小店"),
+        ("QQ回复联系人11的问题", "11"),
+        ("QQ回复联系人小王并发货", "小王并发货"),
+        ("QQ回复联系人小王并发货说谢谢", "小王并发货"),
+        ("QQ回复联系人王 小明", "王 小明"),
+        ("QQ回复联系人A 1", "A 1"),
+        ("QQ回复联系人A 11", "A 11"),  # A 1 is another one
+        ("QQ回复联系人小店铺", "小店铺"),  # as is 小店
+        ("QQ回复联系人“11”的小店", "11"),
+    ],
+)
+def test_a_known_contact_that_stands_there_is_taken_whole(task: str, contact: str) -> None:
+    found = reply_task(task, ["11", "11的小店", "小王", "小王并发货", "王 小明", "A 1", "小店"])
+    assert found is not None
+    assert found.contact == contact

@@ -1,0 +1,196 @@
+"""``phonedesk init`` at a real terminal."""
+
+from __future__ import annotations
+
+import os
+import stat
+import string
+import sys
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from agent_core.model.profile import BY_NAME, model_profile, profile_of_model
+from agent_core.texts import Lang, load_texts
+from bot.app.settings.loading import load
+from bot.app.setup.env_file import write_env
+from bot.app.setup.presets import model_presets
+from bot.app.setup.texts import Texts
+from tests.support.terminal import Terminal
+
+TOKEN = "123456789:AAF" + "x" * 32
+LATER = str(len(model_presets()) + 2)
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    return {
+        **kept,
+        "HOME": str(tmp_path),
+        "LANG": "C.UTF-8",
+        "TERM": "xterm",
+        "COLUMNS": "200",
+        "PYTHONUTF8": "1",
+        "PHONEDESK_DEVICE__ADB_PORT": "1",
+        "PHONEDESK_DEVICE__ADB_PATH": "/nowhere/adb",
+        "PHONEDESK_OBSERVE__OCR": "off",
+    }
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, environment: dict[str, str]) -> Iterator[Terminal]:
+    made = Terminal([sys.executable, "-m", "bot", "init", "--lang", "en"], tmp_path, environment)
+    yield made
+    made.close()
+
+
+def test_from_nothing_to_a_file_that_is_checked(terminal: Terminal, tmp_path: Path) -> None:
+    terminal.answers("Language", "2")
+    terminal.answers("Time zone", "Asia/Nowhere")
+    terminal.answers("Asia/Nowhere", "Asia/Shanghai")
+    assert "novita" in terminal.waits("Which model").lower()
+    terminal.type("4")
+    terminal.answers("API key", "sk-a-key-of-mine")
+    terminal.answers("BotFather", "not a token")
+    terminal.answers("That is no bot's token", TOKEN)
+    terminal.answers("Proxy", "socks5://127.0.0.1:1")
+    terminal.answers("Where do the answers come from", "2")
+    summary = terminal.waits("Write it")
+    assert "PHONEDESK_MODEL__API_KEY=***" in summary
+    terminal.type("")
+    assert terminal.ended() == 1  # there is neither a phone nor a network
+    assert "Telegram bot" in terminal.seen
+    assert "not checked, because of" in terminal.seen
+    assert terminal.seen.rstrip().splitlines()[-1].lstrip().startswith("phonedesk serve")
+    for secret in ("sk-a-key-of-mine", TOKEN):
+        assert secret not in terminal.seen
+    file = tmp_path / ".env"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    lines = dict(line.split("=", 1) for line in file.read_text().splitlines() if not line.startswith("#"))
+    assert {name: value.strip("'") for name, value in lines.items()} == {
+        "PHONEDESK_LANG": "en",
+        "PHONEDESK_TIMEZONE": "Asia/Shanghai",
+        "PHONEDESK_MODEL__BASE_URL": "https://api.novita.ai/openai",
+        "PHONEDESK_MODEL__NAME": "zai-org/autoglm-phone-9b-multilingual",
+        "PHONEDESK_PRICE__TOKENS_IN": "0.035",
+        "PHONEDESK_PRICE__TOKENS_OUT": "0.138",
+        "PHONEDESK_PRICE__CURRENCY": "USD",
+        "PHONEDESK_MODEL__API_KEY": "sk-a-key-of-mine",
+        "PHONEDESK_TELEGRAM__TOKEN": TOKEN,
+        "PHONEDESK_TELEGRAM__PROXY": "socks5://127.0.0.1:1",
+        "PHONEDESK_KNOWLEDGE__PROVIDER": "embedded",
+        "PHONEDESK_KNOWLEDGE__SAMPLE": "true",
+    }
+
+
+def test_a_second_time_enter_keeps_everything_and_the_language_changes(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    before = (
+        f"# mine\nPHONEDESK_LANG=en\nPHONEDESK_TIMEZONE=Asia/Tokyo\nPHONEDESK_TELEGRAM__TOKEN={TOKEN}\n"
+        "PHONEDESK_MODEL__BASE_URL=http://localhost:1/v1\nPHONEDESK_MODEL__NAME=mine\n"
+        "PHONEDESK_RUN__MAX_STEPS=50\n"
+    )
+    (tmp_path / ".env").write_text(before)
+    terminal = Terminal([sys.executable, "-m", "bot", "init"], tmp_path, environment)
+    try:
+        terminal.answers("Language", "1")
+        for asked in (
+            "时区",
+            "哪个模型",
+            "接口地址",
+            "名字",
+            "API 密钥",
+            "BotFather",
+            "代理",
+            "答案从哪里来",
+            "写入吗",
+        ):
+            terminal.answers(asked, "")
+        assert terminal.ended() == 1
+        assert "phonedesk kb import" in terminal.seen
+    finally:
+        terminal.close()
+    after = (tmp_path / ".env").read_text()
+    assert "# mine" in after
+    assert "PHONEDESK_RUN__MAX_STEPS=50" in after
+    assert "PHONEDESK_LANG=zh" in after.replace("'", "")
+    assert "Asia/Tokyo" in after
+    assert TOKEN in after
+    assert (tmp_path / ".env.old").read_text() == before
+    assert stat.S_IMODE((tmp_path / ".env.old").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+@pytest.mark.parametrize("typed", ["sk-a-key-of-mine", ""], ids=["key", "none"])
+def test_a_hosted_model_without_a_key_is_asked_about_once(
+    tmp_path: Path, environment: dict[str, str], lang: str, typed: str
+) -> None:
+    terminal = Terminal([sys.executable, "-m", "bot", "init", "--lang", lang], tmp_path, environment)
+    try:
+        for asked, said in (
+            ("Language", ""),
+            ({"zh": "时区", "en": "Time zone"}[lang], "UTC"),
+            ({"zh": "哪个模型", "en": "Which model"}[lang], "4"),
+            ({"zh": "API 密钥", "en": "API key"}[lang], ""),
+            ({"zh": "没有密钥", "en": "Without a key"}[lang], typed),
+            ("BotFather", ""),
+            ({"zh": "答案从哪里来", "en": "Where do the answers"}[lang], ""),
+        ):
+            terminal.answers(asked, said)
+        summary = terminal.waits({"zh": "写入吗", "en": "Write it"}[lang])
+        assert ("PHONEDESK_MODEL__API_KEY=***" in summary) == bool(typed)
+        terminal.interrupt()
+        assert terminal.ended() == 130
+    finally:
+        terminal.close()
+
+
+@pytest.mark.parametrize("leave", ["ctrl-c", "no"])
+def test_who_leaves_changes_nothing(terminal: Terminal, tmp_path: Path, leave: str) -> None:
+    if leave == "ctrl-c":
+        terminal.waits("Language")
+        terminal.interrupt()
+    else:
+        for asked, typed in (("Language", ""), ("Time zone", "UTC"), ("Which model", LATER), ("BotFather", "")):
+            terminal.answers(asked, typed)
+        terminal.answers("Where do the answers", "9")
+        terminal.answers("Type a number from 1 to 4", "")
+        terminal.answers("Write it", "2")
+    assert terminal.ended() == 130
+    assert "Nothing was changed." in terminal.seen
+    assert "Traceback" not in terminal.seen
+    assert not (tmp_path / ".env").exists()
+
+
+@pytest.mark.parametrize("value", ["a b", "it's", 'say "x"', "#1", "a=b", "中文", "back\\slash", "$HOME", ""])
+def test_a_value_is_read_as_it_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PHONEDESK_MODEL__NAME", raising=False)
+    write_env({"PHONEDESK_MODEL__NAME": value}, tmp_path)
+    assert load().model.name == (value or "autoglm-phone-9b")
+
+
+def test_each_preset_is_usable() -> None:
+    for preset in model_presets():
+        assert preset.base_url.startswith("http")
+        profile = model_profile(preset.profile) if preset.profile else profile_of_model(preset.name, BY_NAME)
+        assert profile.name != "general" or "glm-4.5v" in preset.name, preset.key
+        assert (preset.cost_of_reply is None) == (preset.tokens_in is None)
+        if preset.cost_of_reply is not None:
+            assert 0.0001 < preset.cost_of_reply < 0.1
+            assert preset.priced_at
+        for lang in ("zh", "en"):
+            assert Texts(lang).get(f"model.{preset.key}")
+
+
+def test_both_languages_say_the_same() -> None:
+    def holes(lang: Lang) -> dict[str, set[str | None]]:
+        texts = load_texts("bot.app.setup.texts", lang)
+        return {key: {hole for _, hole, _, _ in string.Formatter().parse(text)} for key, text in texts.items()}
+
+    assert holes("zh") == holes("en")
+    assert resources.files("bot.app.setup").joinpath("presets.toml").is_file()

@@ -1,0 +1,207 @@
+"""A run in this process, on the demo's stand-ins."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from agent_core.devices.adb.device import AdbDevice
+from agent_core.errors import AdbNotFound, DeviceError, InputRejected, LeaseLost
+from agent_core.loop.tasks import NO_RULES, TaskRules
+from agent_core.ports import Event
+from agent_core.session import Session, Status
+from bot.app.core import Core, open_core
+from bot.app.run_here import run_here, stopped_by_interrupt
+from bot.app.worker import listing
+from bot.tools.demo.world import demo_world
+from scheduler.runs.host import Host
+from scheduler.runs.human import StoredHuman
+from scheduler.runs.stop import Reason, StopSignal
+from scheduler.runs.store import StoredRuns
+from storage.contacts import Contacts, NewContact
+from storage.events import Events
+from storage.leases import Leases
+from storage.runs import Runs
+from tests.support.adb import adb_server
+
+pytestmark = pytest.mark.device
+
+TASK = "QQ回复联系人11"
+
+
+@pytest.fixture
+async def core() -> AsyncIterator[Core]:
+    async with demo_world(lang="en") as world, open_core(world.settings) as made:
+        yield made
+
+
+def human(core: Core) -> StoredHuman:
+    return StoredHuman(core.db, hold_seconds=0)
+
+
+async def test_it_is_a_run_like_any_other(core: Core) -> None:
+    session = await run_here(core, f" {TASK} ", human=human(core), store=StoredRuns(core.db))
+    assert session.status is Status.SUCCEEDED
+    assert [reply.delivered for reply in session.replies] == [True]
+    row = await Runs(core.db).get(session.run_id)
+    assert row is not None
+    assert (row.status, row.task, row.serial) == ("succeeded", TASK, core.settings.device.serial)
+    assert (row.requested_by, row.options["lang"]) == ("terminal", "en")
+    assert row.session is not None
+    assert await Leases(core.db).held() == []
+    kinds = [event.kind for event in await Events(core.db).after(0, run_id=session.run_id)]
+    assert kinds[0] == "status"
+    assert {"started", "step", "reply", "outcome"} <= set(kinds)
+
+
+async def test_a_dry_run_touches_nothing(core: Core) -> None:
+    session = await run_here(core, TASK, human=human(core), store=StoredRuns(core.db), max_steps=1, dry_run=True)
+    assert len(session.steps) <= 1
+    assert session.dry_run
+    assert session.replies == []
+    row = await Runs(core.db).get(session.run_id)
+    assert row is not None
+    assert row.final
+
+
+async def test_a_contact_of_the_list_is_named_whole(core: Core) -> None:
+    await Contacts(core.db).add(NewContact("qq", "11的小店", number="20110099"))
+    settings = core.agent_settings()
+    session = await core.session("QQ回复联系人11的小店的问题", "p", settings, run_id="r1", rules=NO_RULES)
+    assert (session.gate.contact, session.gate.number) == ("11的小店", "20110099")
+    session = await core.session("QQ回复联系人11的问题", "p", settings, run_id="r2", rules=NO_RULES)
+    assert session.gate.contact == "11"
+
+
+async def test_a_phone_in_use_fails_the_run(core: Core) -> None:
+    assert await Leases(core.db).acquire(core.settings.device.serial, "other", "r0") is not None
+    with pytest.raises(LeaseLost):
+        await run_here(core, TASK, human=human(core), store=StoredRuns(core.db))
+    (row,) = await Runs(core.db).find()
+    assert row.status == "failed"
+    assert "in use" in row.message
+
+
+async def test_what_is_no_task_makes_no_run(core: Core) -> None:
+    with pytest.raises(InputRejected):
+        await run_here(core, "  ", human=human(core), store=StoredRuns(core.db))
+    for task, app in (("打开抖音", "抖音"), ("打开QQ", "设置")):  # not installed; another one is meant
+        with pytest.raises(InputRejected, match=app):
+            await run_here(core, task, human=human(core), store=StoredRuns(core.db), rules=TaskRules(apps=(app,)))
+    assert await Runs(core.db).find() == []
+
+
+async def test_a_phone_that_goes_before_the_run_begins_is_let_go(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed, close = [], AdbDevice.close
+
+    async def gone(device: AdbDevice, *, fresh: bool = False) -> None:
+        raise DeviceError("It does not answer.")
+
+    async def counted(device: AdbDevice) -> None:
+        closed.append(device.serial)
+        await close(device)
+
+    monkeypatch.setattr(AdbDevice, "packages", gone)
+    monkeypatch.setattr(AdbDevice, "close", counted)
+    with pytest.raises(DeviceError):
+        await run_here(core, "打开QQ", human=human(core), store=StoredRuns(core.db), rules=TaskRules(apps=("QQ",)))
+    assert closed == [core.settings.device.serial]
+
+
+class StopsAtFirstStep(StoredRuns):
+    """Somebody presses Ctrl-C as soon as something was done."""
+
+    async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
+        await super().event(run_id, event, picture=picture)
+        if event.kind == "step":
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+async def test_ctrl_c_stops_it_and_gives_the_phone_back(core: Core) -> None:
+    session: Session = await run_here(core, TASK, human=human(core), store=StopsAtFirstStep(core.db))
+    assert session.status is Status.STOPPED
+    row = await Runs(core.db).get(session.run_id)
+    assert row is not None
+    assert row.status == "stopped"
+    assert await Leases(core.db).held() == []
+
+
+class StopsByRow(StoredRuns):
+    """Somebody taps Stop in a chat, which is another process, as soon as something was done."""
+
+    async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
+        await super().event(run_id, event, picture=picture)
+        if event.kind == "step":
+            assert await self._runs.request_stop(run_id) in {"running", None}
+            await asyncio.sleep(5)  # longer than it takes to be seen
+
+
+async def test_a_stop_from_a_chat_is_heard(core: Core) -> None:
+    session = await run_here(core, TASK, human=human(core), store=StopsByRow(core.db))
+    assert (session.status, len(session.steps)) == (Status.STOPPED, 1)
+    row = await Runs(core.db).get(session.run_id)
+    assert row is not None
+    assert row.status == "stopped"
+    assert await Leases(core.db).held() == []
+
+
+async def test_an_adb_server_that_was_ended_is_started_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("ADB_USB", "ADB_LIBUSB", "ADB_EMU", "ADB_MDNS"):
+        monkeypatch.setenv(name, "0")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    async with adb_server() as adb, demo_world() as world:
+        device = world.settings.device.model_copy(update={"adb_port": adb.port})
+        async with open_core(world.settings.model_copy(update={"device": device})) as core:
+            first, same = await asyncio.gather(core.adb(), core.adb())
+            assert first is same
+            adb.stop()
+            entries = await core.phones()
+            assert [entry.serial for entry in entries if entry.state == "device"] == [device.serial]
+
+
+async def test_a_phone_that_does_not_answer_keeps_nobody_waiting() -> None:
+    async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async with demo_world() as world, await asyncio.start_server(mute, "127.0.0.1", 0) as listening:
+        address = f"127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+        device = world.settings.device.model_copy(update={"connect": (address,)})
+        async with open_core(world.settings) as before, open_core(world.settings) as core:
+            await before.phones()  # the one that answers is attached
+            core.settings = world.settings.model_copy(update={"device": device})
+            begun = time.monotonic()
+            entries = await core.phones()
+            assert time.monotonic() - begun < 5
+            assert device.serial in [entry.serial for entry in entries if entry.state == "device"]
+
+
+async def test_without_adb_there_are_no_phones_and_no_end_of_the_server() -> None:
+    async with demo_world() as world:
+        with socket.socket() as nobody:
+            nobody.bind(("127.0.0.1", 0))
+            changes = {"adb_port": nobody.getsockname()[1], "adb_path": "/nowhere/adb"}
+            device = world.settings.device.model_copy(update=changes)
+            async with open_core(world.settings.model_copy(update={"device": device})) as core:
+                assert await Host(core.db, "host", listing=lambda: listing(core)).look() == []
+                with pytest.raises(AdbNotFound):
+                    await core.phones()
+
+
+async def test_signals_ask_for_a_stop_only_meanwhile() -> None:
+    stop = StopSignal()
+    before = signal.getsignal(signal.SIGTERM)
+    with stopped_by_interrupt(stop):
+        os.kill(os.getpid(), signal.SIGTERM)
+        async with asyncio.timeout(5):
+            while stop.reason is None:
+                await asyncio.sleep(0)
+    assert stop.reason is Reason.STOP
+    assert signal.getsignal(signal.SIGTERM) == before

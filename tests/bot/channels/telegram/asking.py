@@ -1,0 +1,58 @@
+"""What the product asks a Bot API server, each as the words of what it ended in: for a process that is measured."""
+
+from __future__ import annotations
+
+import asyncio
+
+from telegram.error import TelegramError
+
+from bot.channels.chat.turn import Attached
+from bot.channels.telegram.batch import UpdatesRequest
+from bot.channels.telegram.files import TelegramFiles
+from bot.channels.telegram.options import TELEGRAM_PROXY
+from bot.channels.telegram.request import bot_at, introduce
+from bot.desk.actors import BadRequest
+from simulator.telegram.hostile import TOKEN
+
+SECONDS = 1.0  # that an answer may take
+
+
+async def ask(url: str) -> str:
+    """Ask as the commands do, and then for updates as the adapter does."""
+    async with bot_at(TOKEN, url, TELEGRAM_PROXY, SECONDS) as bot:
+        try:
+            await introduce(bot)
+        except TelegramError as error:
+            return f"{type(error).__name__}: {error}"
+        return "none"
+
+
+async def poll(url: str) -> str:
+    request = UpdatesRequest(TELEGRAM_PROXY.route(url), SECONDS)
+    try:
+        found = await request.post(f"{url}/bot{TOKEN}/getUpdates")
+        return str(len(found)) if isinstance(found, list) else "none"
+    except TelegramError as error:
+        return f"{type(error).__name__}: {error}"
+    finally:
+        await request.shutdown()
+
+
+async def fetch(url: str) -> str:
+    """A file, through the bot."""
+    async with bot_at(TOKEN, url, TELEGRAM_PROXY, SECONDS) as bot:
+        try:
+            return (
+                await TelegramFiles(bot, TELEGRAM_PROXY.route(url)).fetch(Attached("F", "a.csv"), 1024 * 1024)
+            ).decode()
+        except (BadRequest, TelegramError) as error:
+            return f"{type(error).__name__}: {error}"
+
+
+async def ask_all(urls: list[str]) -> list[str]:
+    """Of each server, what asking and polling end in."""
+    return [told for url in urls for told in (await ask(url), await poll(url))]
+
+
+async def ask_together(urls: list[str]) -> list[str]:
+    return list(await asyncio.gather(*(work(url) for url in urls for work in (ask, poll))))
