@@ -67,7 +67,7 @@ def test_links_of_a_package_lead_somewhere(package: str) -> None:
 
 
 def test_what_is_not_there_is_found() -> None:
-    text = "`bot/app/core.py:Core.agent`, bot/app/core.py:Core.agents → bot/a.py, `bot/desk/` and agent_core/ports.py:Lease."
+    text = "`bot/app/core.py:Core.agent`, bot/app/core.py:Core.agents → bot/a.py, `bot/desk/` and storage/ids.py."
     assert missing(text) == ["bot/app/core.py:Core.agents", "bot/a.py"]
     assert len(named(text)) == 5
 

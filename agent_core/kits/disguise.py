@@ -22,9 +22,10 @@ from importlib import resources
 from agent_core.apps.profile import AppProfile
 from agent_core.perception.times import is_time
 
+# None that a letter of another script looks like (力 and カ, 工 and エ): it would be read as that one now and then.
 _CHINESE = (
-    "安白班北本边表兵才草长场车城春村大刀灯地点电东冬对多方风高歌工光国海汉河红花话黄火家江交节金京开空来蓝老乐里力立林"
-    "路绿马满毛美门米面民明木南年牛女平千前青清秋去全热山上少生声石时事树水思松岁台太天田听头外王文五午夏先香向小心新星"
+    "安白班北本边表兵才草长场车城春村大刀灯地点电东冬对多方风高歌光国海汉河红花话黄火家江交节金京开空来蓝老乐里立林"
+    "路绿马满毛美门米面民明木南年牛女平前青清秋去全热山上少生声石时事树水思松岁台太天田听头外王文五午夏先香向小心新星"
     "行学雪雨元园远月云运早张真正中住走左"
 )
 _NARROW, _WIDE, _LOWER, _UPPER, _DIGITS = "rtf", "mw", "abdehknpuy", "ABDEHKNPRT", "23456789"

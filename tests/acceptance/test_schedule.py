@@ -47,7 +47,7 @@ async def test_schedules_are_echoed_refused_and_kept_and_a_tick_starts_one_run(o
     after = workday_times(datetime.now(UTC))
     assert CRON in added.words
     assert TASK in added.words
-    assert f"接下来：{', '.join(before)}" in added.words or f"接下来：{', '.join(after)}" in added.words
+    assert f"接下来：{'、'.join(before)}" in added.words or f"接下来：{'、'.join(after)}" in added.words
 
     await owner.send(f'/schedule add "61 9 * * *" {TASK}')
     refused = await on.sees(owner, "没看懂这个时间")

@@ -91,7 +91,11 @@ def test_no_english_text_speaks_of_1_calls() -> None:
     plural = re.compile(rf"\{{(?!most|m\w+_length|limit)\w+(?::,)?\}} (?:[a-z]+ )?(?:{COUNTED.replace(' ', '|')})\b")
     limits = {
         f"bot.{key}"
-        for key in ("chat.texts errors.too_long_a_chain", "chat.texts errors.too_much_asked", "setup.texts model.costs")
+        for key in (
+            "channels.chat.texts errors.too_long_a_chain",
+            "channels.chat.texts errors.too_much_asked",
+            "app.setup.texts model.costs",
+        )
     }
     found = {
         f"{package} {key}"

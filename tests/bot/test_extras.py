@@ -33,12 +33,12 @@ sys.meta_path[sys.meta_path.index(PathFinder)] = Finder
 assert not {name.partition(".")[0] for name in sys.modules} & set(hidden)
 
 from bot.channels.chat.texts import texts
-from bot.cli import app
+from bot.channels.cli.main import app
 from bot.channels.cli.commands.common import speak
 
 def plan():
     from agent_core.errors import PhonedeskError
-    from bot.plans import check_planner
+    from bot.app.plans.service import check_planner
     from bot.app.settings.sections import PlannerSettings
     try:
         check_planner(PlannerSettings(base_url="http://127.0.0.1:9/v1", name="m"))

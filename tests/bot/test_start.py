@@ -24,12 +24,12 @@ try:
     main()
 except SystemExit as end:
     assert not end.code, end.code
-print(*sorted(name for name in sys.modules if name.count(".") < 2), file=sys.stderr)
+print(*sorted(name for name in sys.modules if name.count(".") < 4), file=sys.stderr)
 """
 
 
 def loaded_by(*arguments: str, folder: Path | None = None) -> set[str]:
-    """Return the modules and packages, two names deep, that a process has loaded after these arguments."""
+    """Return the modules and packages, four names deep, that a process has loaded after these arguments."""
     probe = PROBE.format(arguments=list(arguments))
     done = run_here(probe, folder=folder)
     assert done.stdout.strip(), arguments

@@ -153,7 +153,7 @@ async def test_the_film_and_what_is_not_in_it(shop: Shop) -> None:
     assert "spread evenly: 140 are left out" in many.lines[-1].text
     album = await film_card(shop.desk.history, FilmOrder(run_id, "album", "zh"))
     assert (len(album.album), album.animation, album.picture) == (10, None, None)
-    assert "没有放进来的步骤：2–8, 10–15" in album.lines[-1].text
+    assert "没有放进来的步骤：2–8、10–15" in album.lines[-1].text
     sheet = await film_card(shop.desk.history, FilmOrder(run_id, "sheet", "zh"))
     assert sheet.picture is not None
     one = await film_card(shop.desk.history, FilmOrder(await past_run(shop.db, steps=1), "gif", "zh"))
