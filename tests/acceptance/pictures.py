@@ -23,6 +23,7 @@ from zoneinfo import ZoneInfo
 
 from PIL import Image, ImageChops
 
+from agent_core.texts import Listed
 from bot.channels.chat.cards import Card
 from bot.channels.chat.digest import alert_card, digest_card
 from bot.channels.chat.texts import LANGUAGES, Lang, Texts, catalogue, texts
@@ -103,13 +104,13 @@ class Plain:
         self._began = began.replace(second=0, microsecond=0)
         seconds = words.get("common.seconds", seconds=6)
         ahead = parse_schedule(CRON, ZONE).next(MORNING, 3)
-        moments = ", ".join(f"{moment.astimezone(MORNING.tzinfo):%m-%d %H:%M}" for moment in ahead)
+        moments = Listed(f"{moment.astimezone(MORNING.tzinfo):%m-%d %H:%M}" for moment in ahead).joined(words.lang)
         self._patterns: list[tuple[re.Pattern[str], str]] = [
             (re.compile(rf"(?<!\d){seconds.replace('6', chr(92) + 'd+')}(?!\w)"), seconds),
             (re.compile(r"#[0-9a-f]{12}\b"), "#7fd14cb8d0d7"),  # an entry's id
             (re.compile(r"(?<= · 1:)\d{4,5}\b"), "5555"),  # the end of a phone's serial
             (re.compile(r"\b\d{4}-\d\d-\d\d\b(?! \d\d:)"), f"{MORNING:%Y-%m-%d}"),
-            (re.compile(rf"(?<={words.get('schedule.next')})(：|: )[-\d :,]+"), rf"\g<1>{moments}"),
+            (re.compile(rf"(?<={words.get('schedule.next')})(：|: )[-\d :,、]+"), rf"\g<1>{moments}"),
         ]
 
     def __call__(self, said: str) -> str:
