@@ -83,9 +83,9 @@ def main() -> None:
     parser.add_argument("--files", action="store_true", help="list the files")
     wanted = parser.parse_args()
     found = asyncio.run(traced())
-    print(f"agent: {found['agent']} files, whole run: {len(found['files'])} files, {found['functions']} functions")
+    print(f"agent: {found['agent']} files, whole run: {len(found['files'])} files, {found['functions']} functions")  # noqa: T201
     if wanted.files:
-        print(*found["files"], sep="\n")
+        print(*found["files"], sep="\n")  # noqa: T201
 
 
 if __name__ == "__main__":
