@@ -19,14 +19,14 @@ from openai.types.chat import ChatCompletionMessageParam
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from agent_core.errors import ConfigInvalid, ConfigMissing, ModelError, ModelNames
+from agent_core.model.api_types import Answer, read_answer
 from agent_core.model.failures import LIBRARY_ERRORS, Failures
 from agent_core.model.http import MODEL_PROXY, bounded_client
-from agent_core.model.meter import Meter
 from agent_core.model.parameters import Parameters
 from agent_core.model.stream import plain_text, usage_of
 from agent_core.model.tries import tried
 from agent_core.model.unheard import counted_unheard, time_limits
-from agent_core.model.wire import Answer, read_answer
+from agent_core.model.usage import Meter
 from agent_core.ports import Chosen, Record
 from agent_core.proxies import ProxySetting
 from agent_core.retry import Sleep

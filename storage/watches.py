@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
+from storage.idempotency import AlreadyMade, made_under, remember
 from storage.leases import LEASE_SECONDS, Leases
-from storage.requests import AlreadyMade, made_under, remember
 from storage.runs import NewRun
 from storage.runs.changes import insert_run
 from storage.schedules import Tick

@@ -12,7 +12,7 @@ from agent_core.model.pictures import data_url
 from agent_core.model.profile import ModelProfile
 from agent_core.model.words import summary_text
 from agent_core.perception.observer import Observation
-from agent_core.perception.veil import secret_boxes
+from agent_core.perception.redaction import secret_boxes
 from agent_core.session import KeptNote, Session
 from agent_core.texts import fault, say
 

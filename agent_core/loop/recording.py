@@ -20,7 +20,7 @@ from agent_core.model.base import Completion
 from agent_core.model.profile import ModelProfile
 from agent_core.perception.marks import mark, to_jpeg
 from agent_core.perception.observer import Observation
-from agent_core.perception.veil import Veil
+from agent_core.perception.redaction import Redaction
 from agent_core.policies.base import Judgement
 from agent_core.ports import AnswerEvent, Event, RunStore
 from agent_core.session import Question, QuestionKind, ReplyRecord, Session, Status, StepRecord, StepVerdict
@@ -66,7 +66,9 @@ class Taken:
 class Recorder:
     """Writes one run's story down."""
 
-    def __init__(self, session: Session, store: RunStore, veil: Veil, trajectory: Trajectory | None = None) -> None:
+    def __init__(
+        self, session: Session, store: RunStore, veil: Redaction, trajectory: Trajectory | None = None
+    ) -> None:
         self._session = session
         self._tape = Tape(session, trajectory, veil) if trajectory is not None else None
         self._store = store

@@ -19,7 +19,7 @@ from agent_core.loop.repeats import RepeatWatch
 from agent_core.loop.result import ActResult, Ending
 from agent_core.loop.thinking import Thinker, Thought
 from agent_core.loop.trajectory import Trajectory
-from agent_core.model.meter import Account, charge_to
+from agent_core.model.usage import Account, charge_to
 from agent_core.perception.observer import Observation, Observer
 from agent_core.policies import Judgement, Policy, PolicyName, Situation, policies_of, review
 from agent_core.policies.approval import holds, meant

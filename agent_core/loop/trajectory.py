@@ -30,8 +30,8 @@ from agent_core.model.pictures import data_url
 from agent_core.model.profile import ModelProfile
 from agent_core.perception.observer import Observation
 from agent_core.perception.readings import ChatScreen, Reading
+from agent_core.perception.redaction import Redaction, cover, tells_secret
 from agent_core.perception.secret_texts import COVER, Secrets, covered_text, figures_in, secrets_in
-from agent_core.perception.veil import Veil, cover, tells_secret
 from agent_core.ports import TrajectoryStore
 from agent_core.session import GateState, Session
 
@@ -88,7 +88,7 @@ class Trajectory:
 class Tape:
     """Keeps what one run's model is asked. What goes wrong with it is logged: no run fails for its recording."""
 
-    def __init__(self, session: Session, trajectory: Trajectory, veil: Veil) -> None:
+    def __init__(self, session: Session, trajectory: Trajectory, veil: Redaction) -> None:
         self._session = session
         self._to = trajectory
         self._veil = veil

@@ -15,7 +15,7 @@ from typing import Any
 import httpx2
 import openai
 
-from agent_core.model.wire import Answer
+from agent_core.model.api_types import Answer
 
 _LINE = re.compile(rb"\r\n|\n|\r(?!$)")  # a CR at the very end may be half of a CRLF
 _DONE = "[DONE]"

@@ -14,8 +14,8 @@ from PIL import Image
 from agent_core.errors import ModelError, ModelFormat, ModelLimit, ModelRefused, ModelSpent, ModelUnreachable
 from agent_core.model.base import Completion, Model, OnThinking, Request
 from agent_core.model.client import MAY_PASS
-from agent_core.model.meter import Meter
 from agent_core.model.profile import ModelProfile
+from agent_core.model.usage import Meter
 from agent_core.retry import RETRIES, Sleep
 
 log = structlog.get_logger(__name__)

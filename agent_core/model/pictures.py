@@ -11,7 +11,7 @@ from typing import Protocol
 
 from PIL import Image
 
-from agent_core.newest import keep_newest
+from agent_core.lru import keep_newest
 
 MAX_BASE64 = 70 * 1024  # characters of a picture in one request
 HALVE_ABOVE = 1200  # pixels of the longer side; smaller pictures stay as they are

@@ -11,8 +11,8 @@ import httpx2
 import openai
 
 from agent_core.model.base import Usage
-from agent_core.model.meter import Meter
 from agent_core.model.tokens import request_tokens
+from agent_core.model.usage import Meter
 
 CONNECTING = 0.9  # of the time for an answer: what has no connection by then was sent to nobody
 _NOT_SENT = (httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.WriteTimeout)

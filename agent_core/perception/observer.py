@@ -20,7 +20,7 @@ from agent_core.geometry import Box
 from agent_core.perception.page_report import Page, read_page, without_secrets
 from agent_core.perception.reader import ScreenReader, TreeHealth
 from agent_core.perception.readings import ChatScreen, Reading, SendState
-from agent_core.perception.veil import Veil, cover
+from agent_core.perception.redaction import Redaction, cover
 from agent_core.ports import Ledger
 
 TreeUse = Literal["auto", "on", "off"]
@@ -113,7 +113,7 @@ class Observer:
         self.device = device
         self.reader = reader
         self._ledger = ledger
-        self.veil = Veil(reader, on=blur)
+        self.veil = Redaction(reader, on=blur)
         self._tree = tree
         self._bad_trees: Counter[str] = Counter()
 

@@ -20,7 +20,7 @@ from PIL import Image
 
 from agent_core import extras
 from agent_core.geometry import Box
-from agent_core.newest import keep_newest
+from agent_core.lru import keep_newest
 from agent_core.perception.readings import Reading, Source
 
 if TYPE_CHECKING:

@@ -115,7 +115,7 @@ class ScreenReader:
             second = self._transcriber if use_model else None
             return await pages.read_chat(self._ocr, frame, profile, second)
         if use_model and self._transcriber is not None and healthy is None:
-            from agent_core.perception.by_model import read_by_model
+            from agent_core.perception.vision import read_by_model
 
             return await read_by_model(self._transcriber, frame, (nodes or ()) if self._tree else (), profile)
         return None

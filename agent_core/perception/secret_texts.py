@@ -1,6 +1,6 @@
 """Secrets that were read on a screen, found again wherever they are written: in an observation, in what was said.
 
-Pure text: where a secret stands on a screen is known in ``agent_core.perception.veil``.
+Pure text: where a secret stands on a screen is known in ``agent_core.perception.redaction``.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from PIL import Image
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agent_core.errors import ModelError
+from agent_core.lru import keep_newest
 from agent_core.model.base import Model
-from agent_core.newest import keep_newest
 from agent_core.perception.readings import Bubble, Side
 from agent_core.perception.tree import WORDLESS, is_hint, kind_of
 

@@ -37,9 +37,9 @@ from openai.types.responses import ResponseUsage
 from agent_core.errors import PhonedeskError
 from agent_core.model.base import Usage
 from agent_core.model.http import AnswerRefused
-from agent_core.model.meter import Meter
 from agent_core.model.pace import Pace
 from agent_core.model.tokens import text_tokens
+from agent_core.model.usage import Meter
 from agent_core.planner.base import (
     CallResult,
     Executor,

@@ -15,7 +15,7 @@ from openai import AsyncOpenAI
 from agent_core.errors import ModelNames, PhonedeskError
 from agent_core.model.failures import LIBRARY_ERRORS, Failures
 from agent_core.model.http import MODEL_PROXY, bounded_client
-from agent_core.model.meter import Meter
+from agent_core.model.usage import Meter
 from agent_core.planner.base import Executor, Memory, Order, PlanDone, PlanEvent, PlanFailed
 from agent_core.planner.tools import Tool
 from agent_core.planner.words import Lang, texts

@@ -11,16 +11,16 @@ import structlog
 
 from agent_core.errors import ModelError, ModelLimit
 from agent_core.model.base import Usage
-from agent_core.model.meter import Meter, account
 from agent_core.model.prices import money
+from agent_core.model.usage import Meter, account
 from agent_core.retry import Sleep
 from bot.app.counters import Counts
 from bot.app.models import prices_of, unpriced
 from bot.app.settings.layers import Settings
 from bot.app.settings.sections import LimitSettings
 from storage.engine import Database
-from storage.spending import Spending, Used
-from storage.watched import Watched
+from storage.model_usage import Spending, Used
+from storage.outages import Outages
 
 MOST_MINUTES = 10  # of waiting for a minute in which a call is left
 SUBJECT = "limit"  # of the alert
@@ -63,7 +63,7 @@ class StoredMeter(Meter):
         self._counts = counts or Counts()
         self._db = db
         self._spending = Spending(db)
-        self._watched = Watched(db)
+        self._watched = Outages(db)
         self._sleep = sleep
         self.follow(settings)
 

@@ -31,8 +31,8 @@ from bot.channels.telegram.options import TelegramOptions
 from bot.channels.web import layered_agent
 from bot.channels.web.app import make_app, serving
 from bot.channels.web.metrics import add_metrics
+from bot.desk.context import DeskContext
 from bot.desk.desk import Desk
-from bot.desk.house import House
 from bot.desk.pairing import Pace
 from scheduler.clock import Clock
 from scheduler.jobs.alerts import AlertTimes, AlertWatch
@@ -93,7 +93,7 @@ async def server(settings: Settings, read: Callable[[], Settings] | None = None)
         await housekeeping.start()
         stack.push_async_callback(housekeeping.stop)
         desk = Desk(
-            House(
+            DeskContext(
                 core.db,
                 service,
                 core.phones if work is not None else _no_phones,
@@ -191,14 +191,14 @@ def _follow(desk: Desk, quiet: Quiet, housekeeping: Housekeeping, settings: Sett
     quiet.hours = parse_quiet(settings.quiet.hours)
     housekeeping.keep = timedelta(days=settings.keep_days)
     housekeeping.keep_shown = timedelta(days=settings.trajectory.picture_days)
-    house = desk.house
-    house.pace.per_minute = settings.telegram.per_minute
-    house.provider = settings.knowledge.provider
-    house.escalate_chat = settings.questions.escalate_chat
-    house.alert_chat = settings.alerts.chat
-    house.keep = housekeeping.keep
-    house.prices = prices_of(settings.price)
-    house.names = settings.device.names
+    context = desk.context
+    context.pace.per_minute = settings.telegram.per_minute
+    context.provider = settings.knowledge.provider
+    context.escalate_chat = settings.questions.escalate_chat
+    context.alert_chat = settings.alerts.chat
+    context.keep = housekeeping.keep
+    context.prices = prices_of(settings.price)
+    context.names = settings.device.names
 
 
 async def _start_news(

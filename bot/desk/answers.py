@@ -14,7 +14,7 @@ from agent_core.ports import Record
 from agent_core.reply.sureness.plain import stripped
 from bot.desk.actors import AccessDenied, Actor, BadRequest, NotFound, Role, not_one_of
 from bot.desk.answers_views import AnswersAsked, AnswersPage, AnswerView, UnansweredView
-from bot.desk.house import RANK, DeskService, sees
+from bot.desk.context import RANK, DeskService, sees
 from storage.answers import SENT, STATES, AnswerFilter, AnswerRow, Answers
 from storage.events import Events
 from storage.people import People
@@ -139,7 +139,7 @@ class DeskAnswers(DeskService):
         return tuple(self._view(row, names) for row in reversed(rows))
 
     async def _group(self, rows: Sequence[AnswerRow]) -> UnansweredView:
-        entry = await self.house.store.means(rows[0].question) if self.house.store is not None else None
+        entry = await self.context.store.means(rows[0].question) if self.context.store is not None else None
         return UnansweredView(
             answer_id=str(rows[0].id),
             example=rows[0].question,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.desk.house import DeskService
+from bot.desk.context import DeskService
 from storage.chats import Chats
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from agent_core.apps.profile import profiles
 from bot.desk.actors import Actor, BadRequest, NotFound, Role, not_one_of
-from bot.desk.house import DeskService, sees
+from bot.desk.context import DeskService, sees
 from bot.desk.views import ContactView
 from storage.contacts import ContactRow, Contacts, ContactThere, NewContact
 

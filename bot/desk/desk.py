@@ -8,9 +8,9 @@ from bot.desk.actors import Actor, Role
 from bot.desk.answers import DeskAnswers
 from bot.desk.chats import DeskChats
 from bot.desk.contacts import DeskContacts
+from bot.desk.context import DeskContext, DeskService, sees
 from bot.desk.digest import DeskDigest
 from bot.desk.history import DeskHistory
-from bot.desk.house import DeskService, House, sees
 from bot.desk.keys import DeskKeys
 from bot.desk.knowledge import DeskKnowledge
 from bot.desk.learning import DeskLearning
@@ -36,24 +36,24 @@ class Desk(DeskService):
     took effect, it asks again with the same key, and is given what the first time made.
     """
 
-    def __init__(self, house: House) -> None:
-        super().__init__(house)
-        self.people = DeskPeople(house)
-        self.team = DeskTeam(house)
-        self.keys = DeskKeys(house)
-        self.phones = DeskPhones(house)
-        self.contacts = DeskContacts(house)
-        self.chats = DeskChats(house)
-        self.answers = DeskAnswers(house)
-        self.questions = DeskQuestions(house)
-        self.runs = DeskRuns(house, self.answers)
-        self.sweeps = DeskSweeps(house, self.runs)
-        self.plans = DeskPlans(house, self.runs)
-        self.schedules = DeskSchedules(house, self.runs)
-        self.history = DeskHistory(house, self.runs)
-        self.digest = DeskDigest(house)
-        self.kb = DeskKnowledge(house)
-        self.learning = DeskLearning(house)
+    def __init__(self, context: DeskContext) -> None:
+        super().__init__(context)
+        self.people = DeskPeople(context)
+        self.team = DeskTeam(context)
+        self.keys = DeskKeys(context)
+        self.phones = DeskPhones(context)
+        self.contacts = DeskContacts(context)
+        self.chats = DeskChats(context)
+        self.answers = DeskAnswers(context)
+        self.questions = DeskQuestions(context)
+        self.runs = DeskRuns(context, self.answers)
+        self.sweeps = DeskSweeps(context, self.runs)
+        self.plans = DeskPlans(context, self.runs)
+        self.schedules = DeskSchedules(context, self.runs)
+        self.history = DeskHistory(context, self.runs)
+        self.digest = DeskDigest(context)
+        self.kb = DeskKnowledge(context)
+        self.learning = DeskLearning(context)
 
     async def status(self, actor: Actor) -> StatusView:
         """Return the phones, active runs and open questions that the person may see.
@@ -68,7 +68,7 @@ class Desk(DeskService):
         runs = tuple(view for view in views if view is not None)
         attached = await self.phones.all()
         there = {"", *(phone.serial for phone in attached)}
-        expected = (*self.house.names, self.house.serial, *(run.serial for run in runs))
+        expected = (*self.context.names, self.context.serial, *(run.serial for run in runs))
         missing = await self.phones.away(serial for serial in expected if serial not in there)
         return StatusView(
             phones=tuple(phone for phone in (*attached, *missing) if sees(actor, phone.serial)),

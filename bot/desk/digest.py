@@ -11,14 +11,14 @@ from agent_core.model.base import Usage as Tokens
 from agent_core.model.prices import Prices
 from agent_core.reply.sureness.plain import stripped
 from bot.desk.actors import Actor, BadRequest, ChatRef, Role, not_one_of
+from bot.desk.context import TELEGRAM, DeskService, chat_data, chat_ref, telegram_chat
 from bot.desk.digest_views import Addressee, AlertView, Bar, DigestSetting, DigestView, Lang, ModelShare, Often, Period
-from bot.desk.house import TELEGRAM, DeskService, chat_data, chat_ref, telegram_chat
 from bot.desk.people import actor_of
 from scheduler.jobs.digests import DigestChat
 from storage.answers import FAILED, FORGOTTEN, SENT, SKIPPED, UNKNOWN
 from storage.digests import DigestChatRow, Digests
-from storage.figures import AskedRow, Figures, ModelUsage, Span, Usage
 from storage.people import People, PersonRow
+from storage.statistics import AskedRow, ModelUsage, Span, Statistics, Usage
 
 MOST_OFTEN = 4
 LEFT = (SKIPPED, FAILED, UNKNOWN)
@@ -47,13 +47,13 @@ class DeskDigest(DeskService):
         return await self._view(period, since, until, actor.phones)
 
     async def _view(self, period: Period, since: datetime, until: datetime, serials: Sequence[str]) -> DigestView:
-        figures, span = Figures(self._db), Span(since.astimezone(UTC), until.astimezone(UTC), serials)
+        figures, span = Statistics(self._db), Span(since.astimezone(UTC), until.astimezone(UTC), serials)
         rows = await figures.asked(span)
         usage, swept = await figures.usage(span), await figures.swept(span)
         now = self._db.now()
         answered = [row for row in rows if row.state == SENT]
         left = [row for row in rows if _is_left(row, now)]
-        kept = now - self.house.keep if self.house.keep is not None else None
+        kept = now - self.context.keep if self.context.keep is not None else None
         unit: Literal["hour", "day"] = "hour" if until - since <= timedelta(hours=25) else "day"
         return DigestView(
             period=period,
@@ -70,9 +70,9 @@ class DeskDigest(DeskService):
             calls=usage.calls,
             tokens_in=usage.tokens_in,
             tokens_out=usage.tokens_out,
-            cost=_cost(usage, self.house.prices),
-            currency=self.house.prices.currency,
-            models=_shares(usage, self.house.prices),
+            cost=_cost(usage, self.context.prices),
+            currency=self.context.prices.currency,
+            models=_shares(usage, self.context.prices),
             kept_since=kept.astimezone(self._zone) if kept is not None and kept > since else None,
             sweeps=swept.sweeps,
             swept_contacts=swept.contacts,
@@ -147,7 +147,7 @@ class DeskDigest(DeskService):
 
     async def _setting(self, actor: Actor, chat: ChatRef) -> DigestSetting:
         row, kinds = await self._on(chat)
-        at = {"daily_at": self.house.digest_at[0], "weekly_at": self.house.digest_at[1]}
+        at = {"daily_at": self.context.digest_at[0], "weekly_at": self.context.digest_at[1]}
         if row is not None:
             return DigestSetting("daily" in kinds, "weekly" in kinds, **at)
         own = actor.role is Role.OWNER and chat.kind == "private"
@@ -173,7 +173,7 @@ class DeskDigest(DeskService):
 
     async def is_empty(self, since: datetime, until: datetime, serials: Sequence[str]) -> bool:
         """Tell whether there is nothing to tell of this time."""
-        figures, span = Figures(self._db), Span(since, until, serials)
+        figures, span = Statistics(self._db), Span(since, until, serials)
         usage = await figures.usage(span)
         return not (await figures.asked(span) or await figures.put_to_people(span) or usage.calls)
 
@@ -205,9 +205,9 @@ class DeskDigest(DeskService):
 
     async def alerted(self) -> list[Addressee]:
         """Return who is told of alerts: the chat of the settings, else every owner's own."""
-        if wanted := self.house.alert_chat:
+        if wanted := self.context.alert_chat:
             person = await People(self._db).by_telegram(int(wanted))
-            lang: Lang = actor_of(person).lang if person is not None else self.house.lang
+            lang: Lang = actor_of(person).lang if person is not None else self.context.lang
             return [Addressee(telegram_chat(wanted), lang)]
         owners = [person for person in await People(self._db).all() if person.role == Role.OWNER.value]
         return [Addressee(ChatRef(TELEGRAM, str(person.telegram_id)), actor_of(person).lang) for person in owners]

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from agent_core.session import Question, Session, StepRecord
 from bot.desk.actors import Actor, BadRequest, NotFound, Role, not_one_of
 from bot.desk.answers import moment
+from bot.desk.context import DeskContext, DeskService, sees
 from bot.desk.history_views import (
     FilmView,
     FrameView,
@@ -18,7 +19,6 @@ from bot.desk.history_views import (
     RecordingView,
     ReplayView,
 )
-from bot.desk.house import DeskService, House, sees
 from bot.desk.keys import key_names
 from bot.desk.phonebook import PhoneBook
 from bot.desk.recordings import recorded_steps
@@ -37,8 +37,8 @@ PLANNED = "planned"  # an answer's first event: its picture is that of the step 
 class DeskHistory(DeskService):
     """A run is named by its number or its id; raises NotFound for one that is not there."""
 
-    def __init__(self, house: House, runs: DeskRuns) -> None:
-        super().__init__(house)
+    def __init__(self, context: DeskContext, runs: DeskRuns) -> None:
+        super().__init__(context)
         self._runs = runs
 
     async def runs(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from agent_core.texts import language_of
 from bot.desk.actors import Actor, BadRequest, NotFound, Role
-from bot.desk.house import DeskService, no_phone
+from bot.desk.context import DeskService, no_phone
 from bot.desk.people import plain_name
 from storage.api_keys import ApiKeys, KeyRow, NameTaken
 from storage.engine import Database
@@ -92,5 +92,5 @@ class DeskKeys(DeskService):
         began = await Runs(self._db).find(statuses=ACTIVE, requested_by=actor_of_row(row).id, limit=MOST_GOING)
         going = [run for run in began if not run.parent_id]  # with a sweep, or a plan, its own runs end
         for run in going:
-            await self.house.runs.request_stop(run.id, by=actor.name)
+            await self.context.runs.request_stop(run.id, by=actor.name)
         return row, len(going)

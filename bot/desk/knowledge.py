@@ -15,7 +15,7 @@ from typing import Any, get_args
 
 from agent_core.errors import ConfigMissing
 from bot.desk.actors import Actor, BadRequest, DoubleEntry, NotFound, Role, not_one_of
-from bot.desk.house import RANK, DeskService
+from bot.desk.context import RANK, DeskService
 from bot.desk.knowledge_views import EntryText, ImportStep, ImportView, KnowledgeFile, KnowledgeStats, Tell
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry, Found, make_entry
@@ -40,9 +40,9 @@ class DeskKnowledge(DeskService):
 
     @property
     def _store(self) -> EmbeddedKnowledge:
-        if self.house.store is None:
+        if self.context.store is None:
             raise ConfigMissing("There is no knowledge store here.", advice="Run phonedesk serve.", key="no_store")
-        return self.house.store
+        return self.context.store
 
     # Looking ----------------------------------------------------------------------------------------------------------
 
@@ -62,7 +62,7 @@ class DeskKnowledge(DeskService):
     async def means(self, actor: Actor, question: str) -> Entry | None:
         """Return the entry that these very words ask for: a live one, else one that waits, for those who may see it."""
         await self._allow(actor, Role.VIEWER, "kb search", words=question)
-        entry = await self.house.store.means(question) if self.house.store is not None else None
+        entry = await self.context.store.means(question) if self.context.store is not None else None
         return entry if entry is not None and (entry.live or RANK[actor.role] >= RANK[Role.OPERATOR]) else None
 
     async def pending(self, actor: Actor) -> Sequence[Entry]:
@@ -75,7 +75,7 @@ class DeskKnowledge(DeskService):
         await self._allow(actor, Role.VIEWER, "kb stats")
         found = await self._store.stats()
         newest = found.newest.astimezone(self._zone) if found.newest is not None else None
-        return KnowledgeStats(replace(found, newest=newest), self.house.provider, self.house.uses_entries)
+        return KnowledgeStats(replace(found, newest=newest), self.context.provider, self.context.uses_entries)
 
     # Keeping ----------------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from bot.desk.actors import Actor, BadRequest, NotFound, Role
-from bot.desk.house import DeskService, no_phone
+from bot.desk.context import DeskService, no_phone
 from bot.desk.learning_views import ShownChat, TriedChat
 
 if TYPE_CHECKING:
@@ -28,23 +28,23 @@ class DeskLearning(DeskService):
         self, actor: Actor, app: AppProfile, contact: str, *, serial: str = "", here: bool = False
     ) -> tuple[str, ShownChat]:
         """Read a chat that is to be confirmed, and return it with its key. ``here``: take the chat in front."""
-        entries = await self.house.entries()
+        entries = await self.context.entries()
         serial = (await self._book(entries)).serial(serial) if serial else ""
-        wanted = self._phone_for(actor, serial) if actor.phones else serial or self.house.serial
+        wanted = self._phone_for(actor, serial) if actor.phones else serial or self.context.serial
         await self._allow(actor, Role.OWNER, "learn", phone=wanted, serial=wanted, app=app.key)
         phones = self._phones()
         if wanted and wanted not in {entry.serial for entry in entries}:
             raise no_phone(wanted)
         shown = await phones.show(app, contact, serial=wanted, here=here)
         key = uuid4().hex[:8]
-        self.house.shown.put(key, shown)
+        self.context.shown.put(key, shown)
         return key, shown
 
     async def attempt(self, actor: Actor, key: str, text: str, *, send: bool) -> TriedChat:
         """Try the input of a chat that was read rightly, and keep what sends a text if that is certain."""
         shown, _ = await self._of(actor, key, "learn.confirm")
         tried = await self._phones().attempt(shown, text, send=send)
-        self.house.shown.put(key, shown, tried)
+        self.context.shown.put(key, shown, tried)
         if tried.sends_by != "button" and not tried.sent:
             return TriedChat(shown, tried, None)
         return TriedChat(shown, tried, await self._phones().keep(shown, tried.sends_by, person=actor.name))
@@ -68,20 +68,20 @@ class DeskLearning(DeskService):
         return (await self._of(actor, key, "learn.shown"))[0]
 
     async def _of(self, actor: Actor, key: str, command: str) -> tuple[ShownChat, Tried | None]:
-        found = self.house.shown.chats.get(key)
+        found = self.context.shown.chats.get(key)
         await self._allow(actor, Role.OWNER, command, phone=found[0].serial if found else None)
         if found is None:
             raise _forgotten()
         return found
 
     def _phones(self) -> CoreLearning:
-        if self.house.learning is None:
+        if self.context.learning is None:
             raise BadRequest(
                 "No phone is worked by this process.",
                 advice="Run phonedesk apps learn on the machine that has the phone.",
                 key="learn_elsewhere",
             )
-        return self.house.learning
+        return self.context.learning
 
 
 def _forgotten() -> NotFound:

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from agent_core.newest import keep_newest
+from agent_core.lru import keep_newest
 
 if TYPE_CHECKING:
     from agent_core.apps.learning import Tried

@@ -12,7 +12,7 @@ from typing import Any
 from agent_core.errors import RateLimited
 from agent_core.texts import language_of
 from bot.desk.actors import AccessDenied, Actor, Role, StillLimited
-from bot.desk.house import TELEGRAM, DeskService, House
+from bot.desk.context import TELEGRAM, DeskContext, DeskService
 from bot.desk.pairing import Notebook, PairingLimit
 from bot.desk.views import OWN_CHAT
 from storage.engine import Database
@@ -27,8 +27,8 @@ FIRST = "first"  # who makes the codes for the first person
 
 
 class DeskPeople(DeskService):
-    def __init__(self, house: House) -> None:
-        super().__init__(house)
+    def __init__(self, context: DeskContext) -> None:
+        super().__init__(context)
         self._limit = PairingLimit()
         self._notebook = Notebook()
         self._one_by_one = asyncio.Lock()  # guesses that come all at once are counted too

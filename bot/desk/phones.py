@@ -15,7 +15,7 @@ from agent_core.errors import DeviceOffline
 from agent_core.perception.marks import to_jpeg
 from agent_core.perception.observer import SeenPage
 from bot.desk.actors import Actor, BadRequest, Role
-from bot.desk.house import DeskService, no_phone
+from bot.desk.context import DeskService, no_phone
 from bot.desk.views import PhoneView
 from scheduler.runs.host import ANSWER_SECONDS
 from storage.hosts import FAILED, GONE, USABLE, HostPhone, Hosts
@@ -30,7 +30,7 @@ class DeskPhones(DeskService):
     async def all(self) -> list[PhoneView]:
         """Return the phones that are attached, and those of hosts that are not heard any more. Asks for no rights."""
         held = {lease.serial: lease.run_id for lease in await Leases(self._db, seconds=self._fleet.seconds).held()}
-        entries = await self.house.entries()
+        entries = await self.context.entries()
         book = await self._book(entries)
         elsewhere = await self._elsewhere()
         local = _local(entries, elsewhere)
@@ -72,9 +72,9 @@ class DeskPhones(DeskService):
         if host is not None:
             shown = await self._shown_by(host)
         else:
-            device = await self.house.device(wanted)
+            device = await self.context.device(wanted)
             try:
-                shown = await self.house.picture(device)
+                shown = await self.context.picture(device)
             finally:
                 await device.close()
         if full:
@@ -88,24 +88,24 @@ class DeskPhones(DeskService):
             said = f"The phone {host.serial} is at the host {host.host}; its screen can be shown here, but not read."
             advice = "Ask for the picture alone, or give a screenshot to phonedesk read."
             raise BadRequest(said, advice=advice, key="read_elsewhere", host=host.host)
-        device = await self.house.device(wanted)
+        device = await self.context.device(wanted)
         try:
-            return await self.house.page(device)
+            return await self.context.page(device)
         finally:
             await device.close()
 
     async def _seen_phone(self, actor: Actor, serial: str | None) -> tuple[str, HostPhone | None]:
         """Return the phone whose screen somebody may see: its serial ("": the usual one), and what another host has."""
-        entries = await self.house.entries()
+        entries = await self.context.entries()
         serial = (await self._book(entries)).serial(serial) if serial else ""
         wanted = self._phone_for(actor, serial) if actor.phones else serial
         await self._allow(actor, Role.VIEWER, "screen", phone=wanted, serial=wanted)
         others = await self._elsewhere()
         here = {entry.serial for entry in _local(entries, others)}
         elsewhere = {phone.serial: phone for phone in others if phone.serial not in here}
-        if not wanted and not self.house.serial and not here and len(elsewhere) == 1:
+        if not wanted and not self.context.serial and not here and len(elsewhere) == 1:
             wanted = next(iter(elsewhere))
-        meant = wanted or self.house.serial
+        meant = wanted or self.context.serial
         if meant in elsewhere:
             return meant, elsewhere[meant]
         if wanted and wanted not in here:  # an address that somebody made up is not connected to

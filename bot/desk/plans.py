@@ -11,11 +11,11 @@ from agent_core.errors import ConfigMissing
 from agent_core.loop.tasks import check_task
 from agent_core.planner import PlanEvent
 from bot.desk.actors import Actor, ChatRef, NotFound, Role
-from bot.desk.house import DeskService, House, chat_data, no_phone
+from bot.desk.context import DeskContext, DeskService, chat_data, no_phone
 from bot.desk.plans_views import NewPlan
 from bot.desk.runs import DeskRuns
 from bot.desk.views import RunView
-from storage import requests
+from storage import idempotency as requests
 
 if TYPE_CHECKING:
     from bot.app.plans.service import PlanService
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 class DeskPlans(DeskService):
     """The planner of this process. An operator may plan, on the phones that are theirs to use."""
 
-    def __init__(self, house: House, runs: DeskRuns) -> None:
-        super().__init__(house)
+    def __init__(self, context: DeskContext, runs: DeskRuns) -> None:
+        super().__init__(context)
         self._runs = runs
 
     @property
     def ready(self) -> bool:
         """Whether plans can be made here: there is a planner, and this process has phones."""
-        return self.house.planning is not None and self.house.planning.ready
+        return self.context.planning is not None and self.context.planning.ready
 
     async def start(
         self,
@@ -55,7 +55,7 @@ class DeskPlans(DeskService):
             return await self._view(begun)
         session = session or (await self._session_after(actor, after) if after else "")
         name = session or uuid4().hex
-        planning = self.house.planning
+        planning = self.context.planning
         with planning.beginning(_key(actor, name)) if planning is not None else nullcontext():
             run_id = await self._start(actor, task, chat, serial, name, key)
         return await self._view(run_id)
@@ -67,7 +67,7 @@ class DeskPlans(DeskService):
         return view
 
     async def _start(self, actor: Actor, task: str, chat: ChatRef | None, serial: str, session: str, key: str) -> str:
-        book = await self._book(await self.house.entries() if serial else [])
+        book = await self._book(await self.context.entries() if serial else [])
         only = book.serial(serial) if serial else ""
         await self._allow(actor, Role.OPERATOR, "plan", phone=only or None, chat=chat, task=task, serial=only)
         if serial and only not in book.known:
@@ -116,13 +116,13 @@ class DeskPlans(DeskService):
         return key
 
     def _planning(self) -> PlanService:
-        if self.house.planning is None:
+        if self.context.planning is None:
             raise ConfigMissing(
                 "This server makes no plans: it has no phones of its own.",
                 advice="Ask a server at which phones are attached (PHONEDESK_DEVICE__HERE).",
                 key="no_planning_here",
             )
-        return self.house.planning
+        return self.context.planning
 
 
 def _key(actor: Actor, session: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bot.desk.actors import Actor, Role
-from bot.desk.house import DeskService, no_phone
+from bot.desk.context import DeskService, no_phone
 from bot.desk.phonebook import PhoneBook
 
 
@@ -32,7 +32,7 @@ class DeskPrograms(DeskService):
         return wanted
 
     async def _meant(self, actor: Actor, device_id: str) -> tuple[str, PhoneBook]:
-        book = await self._book(await self.house.entries() if device_id else [])
+        book = await self._book(await self.context.entries() if device_id else [])
         return self._phone_for(actor, book.serial(device_id) if device_id else ""), book
 
     async def may_list(self, actor: Actor) -> None:

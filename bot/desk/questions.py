@@ -8,7 +8,7 @@ from agent_core.errors import KnowledgeError
 from agent_core.session import Answer, Question, QuestionKind
 from agent_core.texts import kept_language
 from bot.desk.actors import Actor, BadRequest, ChatRef, MessageRef, NotFound, Role
-from bot.desk.house import TELEGRAM, DeskService, card_message, chat_data, chat_ref, put_card, sees, telegram_chat
+from bot.desk.context import TELEGRAM, DeskService, card_message, chat_data, chat_ref, put_card, sees, telegram_chat
 from bot.desk.views import AnswerResult, QuestionView
 from knowledge.alike import alike
 from knowledge.entries import Entry
@@ -38,7 +38,7 @@ class DeskQuestions(DeskService):
         if not Question.model_validate(dict(row.payload)).accepts(given):
             said = "This is none of the choices."
             raise BadRequest(said, advice="Tap a button of the question.", key="not_a_choice")
-        result = await self.house.runs.answer(
+        result = await self.context.runs.answer(
             question_id, {"choice": choice, "text": given.text}, by=actor.name, at=actor.said_at
         )
         won = result.question.answer or {}
@@ -134,7 +134,7 @@ class DeskQuestions(DeskService):
             return []
         run = await Runs(self._db).get(row.run_id)
         shown = await self.chat_of(run) if run else None
-        if wanted := self.house.escalate_chat:
+        if wanted := self.context.escalate_chat:
             chats = [telegram_chat(wanted)]
         else:
             owners = [person for person in await People(self._db).all() if person.role == Role.OWNER.value]
@@ -203,8 +203,8 @@ class DeskQuestions(DeskService):
 
     async def _learnt(self, row: QuestionRow) -> Entry | None:
         """Return the entry that waits for approval since this was answered, if the shop's own entries are in use."""
-        store, entry = self.house.store, None
-        if store is None or not self.house.uses_entries:
+        store, entry = self.context.store, None
+        if store is None or not self.context.uses_entries:
             return None
         if entry_id := await Events(self._db).entry_of(row.run_id, row.id):
             with suppress(KnowledgeError):  # a card is shown without what it could offer

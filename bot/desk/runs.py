@@ -16,7 +16,7 @@ from agent_core.session import Session, Spent, Status
 from agent_core.texts import kept_language
 from bot.desk.actors import Actor, ChatRef, MessageRef, NotFound, Role
 from bot.desk.answers import DeskAnswers
-from bot.desk.house import DeskService, House, card_message, chat_data, no_phone, put_card, sees
+from bot.desk.context import DeskContext, DeskService, card_message, chat_data, no_phone, put_card, sees
 from bot.desk.keys import key_names
 from bot.desk.phones import away_from
 from bot.desk.run_parts import plan_run, sweep_run
@@ -44,8 +44,8 @@ class _Away:
 
 
 class DeskRuns(DeskService):
-    def __init__(self, house: House, answers: DeskAnswers) -> None:
-        super().__init__(house)
+    def __init__(self, context: DeskContext, answers: DeskAnswers) -> None:
+        super().__init__(context)
         self._answers = answers
 
     async def start(
@@ -82,13 +82,13 @@ class DeskRuns(DeskService):
         key: str,
     ) -> RunView:
         """Queue what was made of a task, for ``start`` of runs and sweeps. ``command`` stands in the audit log."""
-        entries = await self.house.entries() if serial else []
+        entries = await self.context.entries() if serial else []
         book = await self._book(entries)
         wanted = self._phone_for(actor, book.serial(serial) if serial else "")
         await self._allow(actor, Role.OPERATOR, command, phone=wanted, chat=chat, task=task, serial=wanted)
         if serial and wanted not in book.known:  # one that was seen before may come back
             raise no_phone(serial)
-        run_id = await self.house.runs.submit(
+        run_id = await self.context.runs.submit(
             task,
             serial=wanted,
             options={"lang": actor.lang, **options},
@@ -118,7 +118,7 @@ class DeskRuns(DeskService):
             raise _no_run(run_id)
         if row is None or row.final:
             return None
-        await self.house.runs.request_stop(row.id, by=actor.name)
+        await self.context.runs.request_stop(row.id, by=actor.name)
         return await self.get(row.id)
 
     async def hold(self, actor: Actor, run_id: str | None = None) -> RunView | None:
@@ -140,7 +140,7 @@ class DeskRuns(DeskService):
             row = next((run for run in await Runs(self._db).parts_of(row.id) if run.status == RUNNING), None)
         if row is None or row.final or row.stop_requested:
             return None
-        await self.house.runs.hold(row.id)
+        await self.context.runs.hold(row.id)
         view = await self.get(row.id)
         return view if view is not None and view.held else None
 
@@ -152,7 +152,7 @@ class DeskRuns(DeskService):
             row = await self._held_of(actor)
         elif row is None:
             raise _no_run(run_id)
-        if row is None or not await self.house.runs.resume(row.id):
+        if row is None or not await self.context.runs.resume(row.id):
             return None
         return await self.get(row.id)
 
@@ -273,16 +273,16 @@ class DeskRuns(DeskService):
     async def _position(self, row: RunRow) -> int:
         """Return the place in line, from 1."""
         usable = [phone.serial for phone in (await self._fleet.phones()).values() if phone.usable]
-        return await self.house.runs.place(row.id, usable)
+        return await self.context.runs.place(row.id, usable)
 
     async def _away(self, row: RunRow) -> _Away:
         """Return why the phone that a queued run is to have cannot be used now, and until when it is waited for."""
         elsewhere = {phone.serial: phone for phone in await self._elsewhere()}
         entries: Sequence[DeviceEntry] = []
-        if self.house.glance is not None:
+        if self.context.glance is not None:
             try:
                 async with asyncio.timeout(GLANCE_SECONDS):
-                    entries = await self.house.glance()
+                    entries = await self.context.glance()
             except TimeoutError:
                 return _Away()  # adb takes its time: nothing is known
             except PhonedeskError:

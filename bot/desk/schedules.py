@@ -15,7 +15,7 @@ from agent_core.policies import PolicyName
 from agent_core.session import Session
 from agent_core.texts import kept_language
 from bot.desk.actors import Actor, BadRequest, ChatRef, NotFound, Role, not_one_of
-from bot.desk.house import DeskService, House, chat_data, chat_ref, no_phone, sees
+from bot.desk.context import DeskContext, DeskService, chat_data, chat_ref, no_phone, sees
 from bot.desk.runs import DeskRuns
 from bot.desk.schedules_views import NO_WISH, LastTick, ScheduleNews, ScheduleView, ScheduleWish, What
 from bot.desk.sweeps import check_tags
@@ -39,8 +39,8 @@ MAX_NUMBER = 9  # digits
 class DeskSchedules(DeskService):
     """A schedule is named by its number, with or without a number sign; raises NotFound for one that is not there."""
 
-    def __init__(self, house: House, runs: DeskRuns) -> None:
-        super().__init__(house)
+    def __init__(self, context: DeskContext, runs: DeskRuns) -> None:
+        super().__init__(context)
         self._runs = runs
 
     async def add(
@@ -63,7 +63,7 @@ class DeskSchedules(DeskService):
         check_rules(task, rules)
         await self._allow(actor, Role.OWNER, "schedule add", chat=chat, expression=expression, task=task)
         values = await self._values(wish)
-        timezone = str(values.pop("timezone", self.house.timezone))
+        timezone = str(values.pop("timezone", self.context.timezone))
         _check_watch(kind == WATCH, expression, rules, wish)
         await self._check_tags(task)
         kept = "" if kind == WATCH else self._understood(expression, timezone)
@@ -78,7 +78,7 @@ class DeskSchedules(DeskService):
             chat=chat_data(chat) if chat else await self._owners_chat(),
             options={"lang": actor.lang, **rules.data()},
             created_by=actor.id,
-            **{"serial": self.house.serial, **values},
+            **{"serial": self.context.serial, **values},
         )
         try:
             row = await Schedules(self._db).add(new, key=key, once=True)
@@ -254,7 +254,7 @@ class DeskSchedules(DeskService):
         return values
 
     async def _phone_named(self, written: str) -> str:
-        book = await self._book(await self.house.entries())
+        book = await self._book(await self.context.entries())
         serial = book.serial(written)
         if serial not in book.known:  # one that was seen before may come back
             raise no_phone(written)
@@ -290,7 +290,7 @@ class DeskSchedules(DeskService):
             rules=TaskRules.of(row.options),
             chat=chat_ref(row.chat),
             timezone=row.timezone,
-            elsewhere=row.timezone != self.house.timezone,
+            elsewhere=row.timezone != self.context.timezone,
             serial=row.serial,
             phone=book.name(row.serial),
             missed=row.missed,

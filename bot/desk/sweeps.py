@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent_core.loop.tasks import check_task
 from bot.desk.actors import Actor, BadRequest, ChatRef
-from bot.desk.house import DeskService, House
+from bot.desk.context import DeskContext, DeskService
 from bot.desk.runs import DeskRuns
 from bot.desk.views import RunView
 from scheduler.sweeps.leg import no_tag, unknown_tags
@@ -15,8 +15,8 @@ _WORD = {"zh": WORDS[0], "en": WORDS[-1]}
 
 
 class DeskSweeps(DeskService):
-    def __init__(self, house: House, runs: DeskRuns) -> None:
-        super().__init__(house)
+    def __init__(self, context: DeskContext, runs: DeskRuns) -> None:
+        super().__init__(context)
         self._runs = runs
 
     async def start(

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 from agent_core.texts import Listed
 from bot.desk.actors import Actor, BadRequest, NotFound, Role, not_one_of
-from bot.desk.house import TELEGRAM, DeskService, chat_ref
+from bot.desk.context import TELEGRAM, DeskService, chat_ref
 from bot.desk.people import actor_of, add_code
 from bot.desk.phonebook import PhoneBook
 from bot.desk.team_views import InviteView, PersonView, RefusedView
@@ -254,7 +254,7 @@ class DeskTeam(DeskService):
         book = await self._book()
         known = book.known
         if any(book.serial(name) not in known for name in written):  # one that was never asked for may be attached
-            book = await self._book(await self.house.entries())
+            book = await self._book(await self.context.entries())
             known = book.known
         for name in written:
             if book.serial(name) not in known:

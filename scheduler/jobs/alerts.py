@@ -15,7 +15,7 @@ import structlog
 from scheduler.jobs.periodic import Periodic
 from storage.engine import Database
 from storage.events import Events
-from storage.watched import Watched, WatchedRow
+from storage.outages import OutageRow, Outages
 
 LOOK_SECONDS = 30.0
 FORGOTTEN = timedelta(days=14)  # a phone that has been away for so long, and that no setting names, is no news any more
@@ -56,7 +56,7 @@ class AlertTimes:
     after: timedelta
     poll: timedelta
 
-    def pause(self, row: WatchedRow | None) -> timedelta:
+    def pause(self, row: OutageRow | None) -> timedelta:
         """How long to wait with the next question: less while it is not sure whether it is down."""
         if row is None or row.down_since is None:
             return self.poll
@@ -100,7 +100,7 @@ class AlertWatch(Periodic):
     ) -> None:
         super().__init__("alert-watch", self.once, look_seconds)
         self._db = db
-        self._watched = Watched(db)
+        self._watched = Outages(db)
         self._times = times
         self._phones = phones
         self._probes = probes
@@ -115,7 +115,7 @@ class AlertWatch(Periodic):
         for subject, probe in self._probes.items():
             await self._look_at(subject, probe, rows.get(subject))
 
-    async def _look_at_phones(self, rows: Mapping[str, WatchedRow]) -> None:
+    async def _look_at_phones(self, rows: Mapping[str, OutageRow]) -> None:
         seen = await self._phones()
         for serial in seen.usable:
             row = rows.get(PHONE + serial)
@@ -143,7 +143,7 @@ class AlertWatch(Periodic):
                 elif not sign.error_kind and probe.proves:
                     self._shown[subject].worked_at = sign.at
 
-    async def _look_at(self, subject: str, probe: Probe, row: WatchedRow | None) -> None:
+    async def _look_at(self, subject: str, probe: Probe, row: OutageRow | None) -> None:
         now, shown = self._db.now(), self._shown[subject]
         is_down = row is not None and row.down_since is not None
         if shown.works_since(row.seen_down_at if row is not None else None):

@@ -11,7 +11,7 @@ from agent_core.reply.put_off import pause
 from agent_core.session import Session, Status
 from agent_core.texts import Lang, kept_language, say, told
 from storage.runs import RunRow, Runs
-from storage.tries import MOST_TRIES, GaveUp, LeftAlone, plain_words
+from storage.runs.giving_up import MOST_TRIES, GaveUp, LeftAlone, plain_words
 
 
 @dataclass(frozen=True, slots=True)

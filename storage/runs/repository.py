@@ -9,8 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from storage.engine import Database
-from storage.legs import hold_turn
-from storage.requests import AlreadyMade, find, made_under, remember
+from storage.idempotency import AlreadyMade, find, made_under, remember
 from storage.runs.changes import (
     expire_questions,
     has_runs,
@@ -24,7 +23,8 @@ from storage.runs.changes import (
     stop_runs_of,
     tell_status,
 )
-from storage.runs.early import dead, end_plan, free_phones, put_back
+from storage.runs.giving_up import GaveUp, LeftAlone, plain_words, plainly_left
+from storage.runs.lost import dead, end_plan, free_phones, put_back
 from storage.runs.rows import (
     ACTIVE,
     FINAL,
@@ -39,7 +39,7 @@ from storage.runs.rows import (
     RunRow,
 )
 from storage.tables import hosts, runs
-from storage.tries import GaveUp, LeftAlone, plain_words, plainly_left
+from storage.turn import hold_turn
 from storage.uncut import uncut
 
 

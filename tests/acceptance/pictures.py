@@ -28,7 +28,7 @@ from bot.channels.chat.cards import Card
 from bot.channels.chat.digest import alert_card, digest_card
 from bot.channels.chat.texts import LANGUAGES, Lang, Texts, catalogue, texts
 from bot.channels.telegram import render
-from bot.channels.telegram.parcel import Parcel
+from bot.channels.telegram.outgoing import OutgoingMessage
 from bot.desk.digest_views import AlertView, Bar, DigestView, Often
 from scheduler.times import parse_schedule
 from simulator.phone.phone import VirtualPhone
@@ -328,7 +328,7 @@ def _post(desk: World, chat: Chat, card: Card) -> Message:
     return desk.post(chat, desk.bot, content.with_entities(entities))
 
 
-def _buttons(made: Parcel) -> tuple[tuple[Button, ...], ...]:
+def _buttons(made: OutgoingMessage) -> tuple[tuple[Button, ...], ...]:
     return tuple(tuple(Button(key.label, key.data, style=key.style) for key in row) for row in made.keyboard)
 
 

@@ -10,8 +10,8 @@ from PIL import Image
 
 from agent_core.errors import DeviceOffline
 from bot.desk.actors import Actor, Role
+from bot.desk.context import DeskContext
 from bot.desk.desk import Desk
-from bot.desk.house import House
 from scheduler.runs.host import Fleet
 from storage.events import Events
 from storage.runs import RunRow
@@ -37,7 +37,7 @@ def desk_without_phones(made: Town) -> Desk:
         raise AssertionError(f"{serial} is not to be reached from here")
 
     fleet = Fleet(made.db, LOST_AFTER)
-    house = House(made.db, made.service, none_here, no_device, ZONE, fleet=fleet)  # type: ignore[arg-type]  # it has none
+    house = DeskContext(made.db, made.service, none_here, no_device, ZONE, fleet=fleet)  # type: ignore[arg-type]  # it has none
     return Desk(house)
 
 

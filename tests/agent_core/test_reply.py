@@ -6,7 +6,7 @@ import pytest
 
 from agent_core.errors import KnowledgeUnreachable, ModelLimit
 from agent_core.loop.questions import right_chat
-from agent_core.model.meter import Meter
+from agent_core.model.usage import Meter
 from agent_core.ports import Record, ReplyState
 from agent_core.reply.put_off import pause
 from agent_core.reply.results import nothing_left

@@ -33,8 +33,8 @@ from agent_core.model.prompt import build_messages
 from agent_core.perception.observer import Observation
 from agent_core.perception.reader import ScreenReader
 from agent_core.perception.readings import Reading, Source
+from agent_core.perception.redaction import Redaction
 from agent_core.perception.secret_texts import COVER
-from agent_core.perception.veil import Veil
 from agent_core.ports import Event
 from agent_core.session import Session, StepRecord
 from agent_core.session import Status as RunStatus
@@ -158,7 +158,7 @@ async def test_what_was_asked_is_kept_and_only_the_secrets_are_covered() -> None
 async def test_a_step_that_is_asked_again_takes_the_place_of_the_first_try() -> None:
     """As where another model stands in, which is asked in its own form."""
     kept, session = Kept(), Session(run_id="r", task="t")
-    veil = Veil(ScreenReader(ocr=None, model=None), on=False)
+    veil = Redaction(ScreenReader(ocr=None, model=None), on=False)
     tape = Tape(session, Trajectory(kept), veil)
     seen = Observation(Frame(Image.new("RGB", (20, 40)), "d", 0.0), Window("app"), None, (), None, 0.0)
     first, other = model_profile("autoglm-phone"), model_profile("general")
@@ -186,7 +186,7 @@ def page(texts: dict[str, int], package: str) -> tuple[Observation, list[Node]]:
 async def kept_of(session: Session, *pages: tuple[dict[str, int], str]) -> Kept:
     """What is kept of a run over these pages; each step's result tells all that it saw."""
     kept, profile = Kept(), model_profile("autoglm-phone")
-    veil = Veil(ScreenReader(ocr=None, model=None))
+    veil = Redaction(ScreenReader(ocr=None, model=None))
     tape = Tape(session, Trajectory(kept), veil)
     for texts, package in pages:
         seen, nodes = page(texts, package)

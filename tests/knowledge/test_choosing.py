@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from agent_core.errors import ConfigInvalid, ConfigMissing, ModelError
 from agent_core.model.base import Usage
-from agent_core.model.meter import Meter
+from agent_core.model.usage import Meter
 from agent_core.ports import Chooser, Chosen, Record
 from agent_core.texts import load_texts
 from bot.app.models import build_chooser

@@ -12,12 +12,12 @@ import pytest
 
 from storage.engine import Database
 from storage.events import Events
-from storage.figures import Figures, Span, SweptFigures
 from storage.history import History, HistoryFilter
 from storage.leases import Leases
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from storage.schedules import NewSchedule, Schedules, Tick
+from storage.statistics import Span, Statistics, SweptFigures
 from storage.sweeps import NewSweep, NewSwept, Place, Sweeps
 from tests.support.clock import Clock
 
@@ -240,8 +240,8 @@ async def test_the_figures_tell_of_looks(db: Database, clock: Clock) -> None:
         sweep = await begun(db)
         await Sweeps(db).looked(sweep, 1, LOOKED, of(sweep, *runs))
     span = Span(clock.time, clock.time + timedelta(seconds=1))
-    assert await Figures(db).swept(span) == SweptFigures(sweeps=3, contacts=9, idle=2)
-    assert await Figures(db).swept(replace(span, serials=["P2"])) == SweptFigures()
+    assert await Statistics(db).swept(span) == SweptFigures(sweeps=3, contacts=9, idle=2)
+    assert await Statistics(db).swept(replace(span, serials=["P2"])) == SweptFigures()
 
 
 async def test_looks_that_found_nobody_do_not_fill_the_history(db: Database, clock: Clock) -> None:

@@ -14,7 +14,7 @@ from agent_core.devices.base import Device
 from agent_core.geometry import Point
 from agent_core.loop.trajectory import Trajectory
 from agent_core.model.client import ChatModel
-from agent_core.model.meter import Meter
+from agent_core.model.usage import Meter
 from agent_core.perception.ocr import OcrEngine
 from agent_core.perception.reader import ScreenReader
 from agent_core.ports import Event, Lease, Ledger, Record, RunStore, StopGuard

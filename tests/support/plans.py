@@ -18,8 +18,8 @@ from bot.app.settings.loading import load
 from bot.app.worker import Legs, listing
 from bot.channels.web import layered_agent
 from bot.channels.web.app import make_app, serving
+from bot.desk.context import DeskContext
 from bot.desk.desk import Desk
-from bot.desk.house import House
 from scheduler.runs.dispatcher import Dispatcher
 from scheduler.runs.host import Host
 from scheduler.runs.service import RunService
@@ -168,7 +168,7 @@ async def plan_house(
         stack.push_async_callback(dispatcher.stop)
         planning = PlanService(core, worker, runs)
         stack.push_async_callback(planning.close)
-        house = House(
+        house = DeskContext(
             core.db, runs, core.phones, core.device, made.timezone, store=core.store, names=made.device.names,
             planning=planning, host="here",
         )  # fmt: skip

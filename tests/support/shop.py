@@ -9,8 +9,8 @@ from agent_core.devices.adb.server import DeviceEntry
 from agent_core.errors import DeviceOffline
 from agent_core.session import Choice, Question, QuestionKind
 from bot.desk.actors import Actor, ChatRef, Role
+from bot.desk.context import DeskContext
 from bot.desk.desk import Desk
-from bot.desk.house import House
 from bot.desk.people import new_code
 from scheduler.runs.service import RunService
 from storage.engine import Database
@@ -66,5 +66,5 @@ async def make_shop(url: str, clock: Clock) -> Shop:
     await Phones(db).saw(dict.fromkeys(SEEN, ""))
     for chat_id in USED:
         await TopicTable(db).put(chat_id, "S1", thread_id="9", name="S1")
-    desk = Desk(House(db, service, entries, device, "Asia/Shanghai"))
+    desk = Desk(DeskContext(db, service, entries, device, "Asia/Shanghai"))
     return Shop(db, clock, desk, service, attached, devices)

@@ -20,8 +20,8 @@ from agent_core.perception.page_report import Page
 from agent_core.ports import Event
 from agent_core.session import Choice, Question, QuestionKind, ReplyRecord, Session, Status, StepRecord
 from bot.desk.actors import Actor, Role
+from bot.desk.context import DeskContext
 from bot.desk.desk import Desk
-from bot.desk.house import House
 from bot.desk.views import QuestionView, RunView
 from scheduler.jobs.deadlines import QuestionTimes
 from scheduler.runs.human import StoredHuman
@@ -62,7 +62,7 @@ class Stage:
         self.service = RunService(self.db)
         self.rows = Runs(self.db)
         self.desk = Desk(
-            House(
+            DeskContext(
                 self.db,
                 self.service,
                 self._entries,

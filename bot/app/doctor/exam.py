@@ -22,7 +22,7 @@ from bot.app.doctor.report import Verdict
 from bot.app.logs import mask
 from bot.app.settings.layers import Settings
 from bot.app.settings.values import password_of
-from storage.spending import Used
+from storage.model_usage import Used
 
 SHORTEST_SECRET = 6  # characters; what is shorter is a placeholder, and would be found in every text
 PLACEHOLDERS = frozenset({"", "EMPTY"})

@@ -28,7 +28,7 @@ from bot.app.settings.writing import holds_secret
 from storage.engine import Database, OtherRelease
 from storage.learnt import LearntApps
 from storage.leases import Leases
-from storage.spending import Spending
+from storage.model_usage import Spending
 
 _TOKENS = ("TOKEN", "AUTH_TOKEN")
 UTC_NAMES = frozenset({"UTC", "Etc/UTC", "Etc/UCT", "Etc/GMT", "GMT", "Universal", "Zulu"})

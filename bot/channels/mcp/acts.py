@@ -15,11 +15,11 @@ from agent_core.devices.stillness import wait_until_still
 from agent_core.geometry import Point
 from agent_core.loop.device_actions import do_on
 from bot.channels.mcp.arguments import Act, TypeText
-from bot.channels.mcp.house import ToolHouse
+from bot.channels.mcp.context import ToolContext
 from bot.channels.mcp.stopping import Stopper
 from bot.channels.mcp.unsent import take_unsent_away
 from bot.desk.actors import Actor
-from bot.desk.house import sees
+from bot.desk.context import sees
 
 ELSEWHERE = "elsewhere"  # the state of a phone that another host works
 HARMLESS = (Back, Home, Launch, Wait)  # none of these sends what stands in an input
@@ -35,15 +35,15 @@ class Shown:
 
 
 class Acts:
-    def __init__(self, house: ToolHouse) -> None:
-        self._house = house
+    def __init__(self, context: ToolContext) -> None:
+        self._context = context
 
     async def phones(self, actor: Actor, *, for_tasks: bool) -> list[dict[str, Any]]:
         """The phones that this client may use. Those of other hosts only show their screens here; ``for_tasks``:
         without them.
         """
-        await self._house.rights.may_list(actor)
-        seen = [phone for phone in await self._house.phones.all() if sees(actor, phone.serial)]
+        await self._context.rights.may_list(actor)
+        seen = [phone for phone in await self._context.phones.all() if sees(actor, phone.serial)]
         return [
             {
                 "device_id": phone.serial,
@@ -57,10 +57,10 @@ class Acts:
 
     async def screenshot(self, actor: Actor, device_id: str) -> Shown:
         """What the phone shows, secrets covered as the settings say. Only read: no lease is taken."""
-        jpeg = await self._house.phones.screenshot(actor, device_id or None, full=True)
-        named = await self._house.rights.serial_of(actor, device_id)
+        jpeg = await self._context.phones.screenshot(actor, device_id or None, full=True)
+        named = await self._context.rights.serial_of(actor, device_id)
         if not named:
-            named = next((phone.serial for phone in await self._house.phones.all() if sees(actor, phone.serial)), "")
+            named = next((phone.serial for phone in await self._context.phones.all() if sees(actor, phone.serial)), "")
         return Shown(named, jpeg, await asyncio.to_thread(_size, jpeg))
 
     async def act(self, actor: Actor, name: str, arguments: Act, stopper: Stopper) -> dict[str, Any]:
@@ -68,16 +68,16 @@ class Acts:
         action = arguments.action()
         told = arguments.model_dump(mode="json", exclude={"device_id"}, exclude_none=True)
         noted = {key: value for key, value in told.items() if not isinstance(arguments, TypeText) or key != "value"}
-        serial = await self._house.rights.may_act(actor, f"mcp {name}", arguments.device_id, paced=False, **noted)
+        serial = await self._context.rights.may_act(actor, f"mcp {name}", arguments.device_id, paced=False, **noted)
         async with (
-            self._house.phone(serial) as device,
-            self._house.held(device.serial, f"mcp {name}", stopper) as lease,
+            self._context.phone(serial) as device,
+            self._context.held(device.serial, f"mcp {name}", stopper) as lease,
         ):
             await lease.check()
             await device.recover()  # what a dead run left behind: its keyboard, a screen that stays on
             size = await _ready(device)
             if not isinstance(action, HARMLESS):
-                await take_unsent_away(self._house.core, device, lease)
+                await take_unsent_away(self._context.core, device, lease)
             if isinstance(arguments, TypeText) and arguments.point is not None:
                 await lease.check()
                 await device.tap(Point.from_relative((arguments.point[0], arguments.point[1]), size))

@@ -74,8 +74,8 @@ async def _answer(core: Core, beside: Worker | None, sock: socket.socket, ended:
             return
         # Half a second that nobody else is to wait for.
         http = await asyncio.to_thread(importlib.import_module, "bot.channels.mcp.http")
-        house = await asyncio.to_thread(importlib.import_module, "bot.channels.mcp.house")
-        async with house.open_house(core, beside) as tools, http.serving(tools, sock) as running:
+        context = await asyncio.to_thread(importlib.import_module, "bot.channels.mcp.context")
+        async with context.open_context(core, beside) as tools, http.serving(tools, sock) as running:
             await http.until_ended(running, ended)
     except Exception as error:
         log.exception("mcp_ended", error=repr(error))

@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from agent_core.errors import PhonedeskError
 from bot.app.release import release
 from bot.app.server_names import ServerNames, mcp_names
-from bot.channels.mcp.house import ToolHouse
+from bot.channels.mcp.context import ToolContext
 from bot.channels.mcp.server import Context, make_server
 from bot.channels.mcp.sessions import MOST_SESSIONS, SharedSessions
 from bot.desk.actors import AccessDenied, Actor
@@ -69,15 +69,15 @@ def who_asks(context: Context) -> Actor:
     return actor
 
 
-def http_app(house: ToolHouse) -> Starlette:
+def http_app(context: ToolContext) -> Starlette:
     """The ASGI application; its lifespan runs the sessions of clients."""
-    settings, db = house.settings, house.core.db
+    settings, db = context.settings, context.core.db
     manager = StreamableHTTPSessionManager(
-        make_server(house, who_asks, release()),
+        make_server(context, who_asks, release()),
         max_request_body_size=MAX_BODY,
         max_sessions=MOST_SESSIONS,
     )
-    endpoint = RequireAuthMiddleware(SharedSessions(manager.asgi_app, house.calls.at_work), [])
+    endpoint = RequireAuthMiddleware(SharedSessions(manager.asgi_app, context.calls.at_work), [])
     return Starlette(
         routes=[Route(PATH, endpoint=endpoint)],
         middleware=[
@@ -117,10 +117,10 @@ class _Server(uvicorn.Server):
         yield
 
 
-def server(house: ToolHouse) -> uvicorn.Server:
+def server(context: ToolContext) -> uvicorn.Server:
     """To be served with ``serve(sockets=…)``, and ended by ``should_exit``."""
     config = uvicorn.Config(
-        http_app(house),
+        http_app(context),
         log_config=None,
         access_log=False,
         lifespan="on",
@@ -131,16 +131,16 @@ def server(house: ToolHouse) -> uvicorn.Server:
 
 
 @asynccontextmanager
-async def serving(house: ToolHouse, sock: socket.socket) -> AsyncIterator[asyncio.Task[None]]:
+async def serving(context: ToolContext, sock: socket.socket) -> AsyncIterator[asyncio.Task[None]]:
     """Serve on a socket that listens already: the task that does. In the end what is at work is stopped first, so that
     it is answered.
     """
-    running = server(house)
+    running = server(context)
     task = asyncio.create_task(running.serve(sockets=[sock]), name="mcp-http")
     try:
         yield task
     finally:
-        await house.calls.stop()
+        await context.calls.stop()
         running.should_exit = True
         await asyncio.wait([task])
 

@@ -20,7 +20,7 @@ from bot.app.logs import mask
 from bot.channels.mcp.arguments import ReplyMode, TaskCall
 from bot.channels.mcp.asking import PROGRAM_MAY, Answerer, AskingHuman, by_form, by_model, no_reply, nobody, who_may
 from bot.channels.mcp.client import Asks, Client, News
-from bot.channels.mcp.house import PhoneBusy, ToolHouse
+from bot.channels.mcp.context import PhoneBusy, ToolContext
 from bot.channels.mcp.pictures import Captions
 from bot.channels.mcp.results import Shot, StopReason, TaskResult, agent_action, info_action, stop_reason
 from bot.channels.mcp.stopping import Stopper
@@ -62,10 +62,10 @@ TakeUp = Callable[[Leg], Awaitable[Leg]]
 
 
 class Legs:
-    def __init__(self, house: ToolHouse) -> None:
-        self._house = house
-        self._core = house.core
-        self._runs = Runs(house.core.db)
+    def __init__(self, context: ToolContext) -> None:
+        self._context = context
+        self._core = context.core
+        self._runs = Runs(context.core.db)
 
     async def call(
         self,
@@ -89,7 +89,7 @@ class Legs:
         """What the client hears of this call, with the steps that an earlier round of it took."""
         call = leg.call
         news = News(leg.client.report, leg.steps)
-        captions = Captions(self._house.helper, leg.session.lang)
+        captions = Captions(self._context.helper, leg.session.lang)
         wanted = Wanted(
             call.enable_intermediate_logs,
             call.enable_intermediate_screenshots,
@@ -120,13 +120,13 @@ class Legs:
         final = None
         with ExitStack() as ours:
             if begun:
-                ours.enter_context(self._house.working(session.run_id))
+                ours.enter_context(self._context.working(session.run_id))
             try:
-                async with self._house.held(device.serial, session.run_id, stopper) as lease:
+                async with self._context.held(device.serial, session.run_id, stopper) as lease:
                     taken = True
                     if take_up is not None:
                         leg = await take_up(leg)
-                        ours.enter_context(self._house.working(session.run_id))
+                        ours.enter_context(self._context.working(session.run_id))
                         begun = True
                     final = await self._work(leg, device, lease, story)
             except PhoneBusy:
@@ -173,7 +173,7 @@ class Legs:
             await self._agent_works(leg, device, lease, story)
             final = None
             if call.enable_final_screenshot or call.enable_final_image_caption:
-                final = await self._house.shot(device)
+                final = await self._context.shot(device)
             if session.gate.enabled and session.status not in FINAL and await park(device, lease, session):
                 await store.save(session)
             # While the phone is still ours: a server beside us must not take the run for a dead one.
@@ -207,20 +207,20 @@ class Legs:
             await attempt(agent, session, lease.stop, prepare=prepare)
 
     def _human(self, leg: Leg) -> Human:
-        house, settings = self._house, self._core.settings
+        context, settings = self._context, self._core.settings
         answerer: Answerer = nobody
         patient = PROGRAM_MAY  # what a client is asked waits for it as long as it likes
         match leg.call.reply_mode:
             case ReplyMode.MANUAL_REPLY:
-                answerer, patient = house.terminal.answerer(house.core.db), frozenset()
+                answerer, patient = context.terminal.answerer(context.core.db), frozenset()
             case ReplyMode.AUTO_REPLY:
-                answerer = by_model(house.helper)
+                answerer = by_model(context.helper)
             case ReplyMode.NO_REPLY:
                 answerer = no_reply
             case ReplyMode.PASS_TO_CLIENT if leg.client.asks is Asks.NOW:
-                answerer = by_form(leg.client, name=leg.actor.name, person_there=house.settings.person_at_client)
+                answerer = by_form(leg.client, name=leg.actor.name, person_there=context.settings.person_at_client)
         hold, times = settings.run.hold_seconds, question_times(settings)
-        return AskingHuman(house.core.db, answerer, leg=leg.number, hold_seconds=hold, times=times, patient=patient)
+        return AskingHuman(context.core.db, answerer, leg=leg.number, hold_seconds=hold, times=times, patient=patient)
 
     @staticmethod
     async def _shot(call: TaskCall, jpeg: bytes | None, captions: Captions) -> Shot | None:
@@ -241,7 +241,7 @@ class Legs:
         question = session.question if reason is StopReason.NEEDS_REPLY else None
         who = ""
         if question is not None:
-            who = who_may(question, person_there=self._house.settings.person_at_client)
+            who = who_may(question, person_there=self._context.settings.person_at_client)
             explain = action["explain"] if action and not asked_after_last_step(session) else ""
             action = {**info_action(question, answered_by=who), "explain": explain}
         return TaskResult(

@@ -23,7 +23,7 @@ from bot.channels.chat.elsewhere import for_programs
 from bot.channels.mcp import arguments as given
 from bot.channels.mcp.acts import Acts, Shown
 from bot.channels.mcp.client import Asks, Client, Elicited, form_of, words_of
-from bot.channels.mcp.house import ToolHouse
+from bot.channels.mcp.context import ToolContext
 from bot.channels.mcp.results import IS_ERROR, JPEG, Shot, StopReason, TaskResult
 from bot.channels.mcp.stopping import Stopper
 from bot.channels.mcp.tasks import Tasks
@@ -39,10 +39,10 @@ WhoAsks = Callable[[Context], Actor]
 Answered = types.CallToolResult | types.InputRequiredResult
 
 
-def make_server(house: ToolHouse, who: WhoAsks, version: str = "") -> Server[dict[str, Any]]:
+def make_server(shared: ToolContext, who: WhoAsks, version: str = "") -> Server[dict[str, Any]]:
     """``who`` tells whose call it is."""
-    offered = tools(low_level=house.settings.low_level)
-    calls = _Calls(house, offered)
+    offered = tools(low_level=shared.settings.low_level)
+    calls = _Calls(shared, offered)
 
     async def listed(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[tool.listed() for tool in offered.values()])
@@ -53,17 +53,17 @@ def make_server(house: ToolHouse, who: WhoAsks, version: str = "") -> Server[dic
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name[:64]}.")
         actor = who(context)
         session = context.request.headers.get(MCP_SESSION_ID_HEADER, "") if context.request is not None else ""
-        return await house.calls.apart(lambda stopper: calls.answer(context, tool, actor, params, stopper), session)
+        return await shared.calls.apart(lambda stopper: calls.answer(context, tool, actor, params, stopper), session)
 
     return Server(NAME, version=version, instructions=INSTRUCTIONS, on_list_tools=listed, on_call_tool=called)
 
 
 class _Calls:
-    def __init__(self, house: ToolHouse, offered: Mapping[str, Tool]) -> None:
-        self._house = house
+    def __init__(self, shared: ToolContext, offered: Mapping[str, Tool]) -> None:
+        self._shared = shared
         self._offered = offered
-        self._acts = Acts(house)
-        self._tasks = Tasks(house)
+        self._acts = Acts(shared)
+        self._tasks = Tasks(shared)
 
     async def answer(
         self, context: Context, tool: Tool, actor: Actor, params: types.CallToolRequestParams, stopper: Stopper

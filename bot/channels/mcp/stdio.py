@@ -7,21 +7,21 @@ import asyncio
 from mcp.server.stdio import stdio_server
 
 from bot.app.release import release
-from bot.channels.mcp.house import ToolHouse
+from bot.channels.mcp.context import ToolContext
 from bot.channels.mcp.server import make_server
 from bot.desk.actors import Actor, Role
 
 HERE = "terminal"
 
 
-async def serve_stdio(house: ToolHouse, ended: asyncio.Event) -> bool:
+async def serve_stdio(context: ToolContext, ended: asyncio.Event) -> bool:
     """Serve until the client closes its end (True) or ``ended`` is set (False); what is at work is stopped then.
 
     After False the reader of standard input hangs in its line, where nobody can cancel it: the process has to leave.
     """
-    lang = house.core.settings.lang
+    lang = context.core.settings.lang
     me = Actor(HERE, HERE, HERE, HERE, lang, Role.OWNER)
-    server = make_server(house, lambda _: me, release())
+    server = make_server(context, lambda _: me, release())
 
     async def serve() -> None:
         async with stdio_server() as (incoming, outgoing):
@@ -34,7 +34,7 @@ async def serve_stdio(house: ToolHouse, ended: asyncio.Event) -> bool:
         if serving.done():
             serving.result()
             return True
-        await house.calls.stop()
+        await context.calls.stop()
         return False
     finally:
         ending.cancel()

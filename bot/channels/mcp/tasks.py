@@ -14,7 +14,7 @@ from agent_core.session import NOBODY, Answer, Session, Status
 from bot.channels.mcp.arguments import ReplyMode, TaskCall
 from bot.channels.mcp.asking import read_reply
 from bot.channels.mcp.client import Client
-from bot.channels.mcp.house import ToolHouse
+from bot.channels.mcp.context import ToolContext
 from bot.channels.mcp.legs import Leg, Legs, asked_after_last_step, end_by
 from bot.channels.mcp.results import TaskResult
 from bot.channels.mcp.stopping import Stopper
@@ -32,19 +32,19 @@ MAX_EXTRA = 4000  # characters of the client's own notes
 
 
 class Tasks:
-    def __init__(self, house: ToolHouse) -> None:
-        self._house = house
-        self._core = house.core
-        self._runs = Runs(house.core.db)
-        self._questions = Questions(house.core.db)
-        self._legs = Legs(house)
+    def __init__(self, context: ToolContext) -> None:
+        self._context = context
+        self._core = context.core
+        self._runs = Runs(context.core.db)
+        self._questions = Questions(context.core.db)
+        self._legs = Legs(context)
 
     def _steps(self, call: TaskCall) -> int:
-        return min(call.max_steps, self._house.settings.max_steps)
+        return min(call.max_steps, self._context.settings.max_steps)
 
     def _check(self, call: TaskCall) -> None:
         if call.reply_mode is ReplyMode.MANUAL_REPLY:
-            self._house.terminal.check()
+            self._context.terminal.check()
         if len(json.dumps(call.extra_info, ensure_ascii=False)) > MAX_EXTRA:
             raise BadRequest(f"extra_info is longer than {MAX_EXTRA} characters.", advice="Keep it short.")
 
@@ -60,10 +60,10 @@ class Tasks:
                 key="reply_one",
             )
         self._check(call)
-        serial = await self._house.rights.may_act(actor, "mcp task", call.device_id, task=task)
+        serial = await self._context.rights.may_act(actor, "mcp task", call.device_id, task=task)
         settings = self._core.agent_settings(lang=actor.lang, max_steps=self._steps(call))
-        async with self._house.phone(serial) as device:
-            await self._house.check_free(device.serial)
+        async with self._context.phone(serial) as device:
+            await self._context.check_free(device.serial)
             await self._core.may_ask(actor.lang)
             # The phone is asked before there is a row: one that is at work and has no lease soon is taken for dead.
             size = (await device.info()).size
@@ -118,7 +118,7 @@ class Tasks:
         steps = self._steps(call)
         session.max_steps = len(session.steps) + steps
         leg = Leg(actor, call, client, session, 0, before=first, fresh=False, steps=steps, seen=row.session)
-        async with self._house.phone(row.serial) as device:
+        async with self._context.phone(row.serial) as device:
             size = (await device.info()).size
             result = await self._legs.call(leg, device, size, stopper, partial(self._taken_up, answer))
         return replace(result, reply=call.reply_from_client or "")
@@ -126,7 +126,7 @@ class Tasks:
     async def waits(self, actor: Actor, call: TaskCall, *, before: int, why: str = "") -> TaskResult:
         """How a session stands that nobody answered: it waits as before. ``why``: what was wrong with the answer."""
         row, session = await self._waiting(actor, call)
-        async with self._house.phone(row.serial) as device:
+        async with self._context.phone(row.serial) as device:
             size = (await device.info()).size
         first, steps = min(before, len(session.steps)), self._steps(call)
         leg = Leg(actor, call, Client(_unheard), session, row.leg, first, fresh=False, steps=steps, note=why)
@@ -141,11 +141,11 @@ class Tasks:
         row = await self._runs.get(session_id)
         own = row is not None and (row.requested_by == actor.id or actor.role is Role.OWNER)
         if row is None or row.options.get("channel") != CHANNEL or not own:
-            await self._house.rights.may_act(actor, "mcp reply", session=session_id[:64])
+            await self._context.rights.may_act(actor, "mcp reply", session=session_id[:64])
             raise NotFound(f"There is no session {session_id[:64]}.", advice="Begin a new task.")
         # Not what is replied, which may be a password: the question's row has it.
-        await self._house.rights.may_act(actor, "mcp reply", row.serial, session=row.id)
-        if call.device_id and await self._house.rights.serial_of(actor, call.device_id) != row.serial:
+        await self._context.rights.may_act(actor, "mcp reply", row.serial, session=row.id)
+        if call.device_id and await self._context.rights.serial_of(actor, call.device_id) != row.serial:
             raise BadRequest(
                 f"The session {row.id} is on the phone {row.serial}.", advice="Leave device_id out, or give this one."
             )
@@ -155,8 +155,8 @@ class Tasks:
             raise BadRequest(
                 f"The session {row.id} is on hold.", advice="A person resumes it, in Telegram or at the server."
             )
-        held = await Leases(self._core.db, seconds=self._house.lease_seconds).held()
-        at_work = row.id in self._house.at_work or any(lease.run_id == row.id for lease in held)
+        held = await Leases(self._core.db, seconds=self._context.lease_seconds).held()
+        at_work = row.id in self._context.at_work or any(lease.run_id == row.id for lease in held)
         if row.status == RUNNING and at_work:
             raise BadRequest(f"The session {row.id} is at work now.", advice="Wait for the result of that call.")
         return row, Session.model_validate_json(row.session)
@@ -170,7 +170,7 @@ class Tasks:
         if stored is not None and stored.state != OPEN:
             await self._questions.answer(stored.id, {"choice": "", "text": words}, by=actor.name)  # kept as a late one
             return None
-        there = self._house.settings.person_at_client
+        there = self._context.settings.person_at_client
         return read_reply(session.question, words, by=actor.name, person_there=there, confirmed=call.confirm)
 
     async def _taken_up(self, answer: Answer | None, leg: Leg) -> Leg:

@@ -34,11 +34,11 @@ from bot.channels.telegram.lengths import cut
 from bot.channels.telegram.menu import Menu
 from bot.channels.telegram.options import TelegramOptions
 from bot.channels.telegram.outbox import Outbox
-from bot.channels.telegram.refusals import Refusals, public
+from bot.channels.telegram.rate_limited_log import RateLimitedLog, public
 from bot.channels.telegram.request import BotRequest, failure_of, introduce
 from bot.channels.telegram.sending import Telegram
-from bot.channels.telegram.sound import UnreadableUpdate
 from bot.channels.telegram.topics import Topics
+from bot.channels.telegram.update_schema import UnreadableUpdate
 from bot.desk.actors import ChatRef, Role
 from bot.desk.desk import Desk
 from storage.inbox import InboxTable
@@ -112,7 +112,7 @@ class TelegramAdapter:
         self._clock = clock
         self._drafts = Drafts(self.bot, options, wanted=self._streams, free=self._outbox.free)
         self._feed = Feed(desk, self._outbox, options, drafts=self._drafts, clock=clock)
-        self._refusals = Refusals()
+        self._refusals = RateLimitedLog()
         self._task: asyncio.Task[None] | None = None
 
     # Lifecycle --------------------------------------------------------------------------------------------------------

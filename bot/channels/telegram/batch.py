@@ -10,7 +10,7 @@ from typing import Any
 from telegram.error import TelegramError
 
 from bot.channels.telegram.request import BotRequest, answer_of
-from bot.channels.telegram.sound import BROKEN
+from bot.channels.telegram.update_schema import BROKEN
 
 MOST = 100  # updates in one answer, as the Bot API says
 SHOWN = 200  # characters of what cannot be parsed that are kept

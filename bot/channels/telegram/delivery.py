@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import structlog
 from telegram.error import BadRequest
 
-from agent_core.newest import keep_newest
+from agent_core.lru import keep_newest
 from bot.channels.telegram.options import TelegramOptions
-from bot.channels.telegram.parcel import Parcel
+from bot.channels.telegram.outgoing import OutgoingMessage
 from bot.channels.telegram.sending import Shown, Telegram, says
 from bot.channels.telegram.topics import Topics
 from bot.desk.actors import ChatRef, MessageRef
@@ -55,7 +55,7 @@ class Delivered:
     """
 
     shown: Shown
-    parcel: Parcel
+    parcel: OutgoingMessage
     asked_at: int | None
     left: Shown | None
     new: bool
@@ -87,7 +87,7 @@ class Delivery:
         known = self._unwritten.get(ref) or (await self._refs.get(ref) if ref else None)
         return known if known is not None and known.chat.chat_id == chat_id else None
 
-    async def send(self, chat_id: str, ref: str, parcel: Parcel) -> Delivered | None:
+    async def send(self, chat_id: str, ref: str, parcel: OutgoingMessage) -> Delivered | None:
         """Edit the message that shows this, or send a new one. None where it asks what is answered by now: whoever
         closed it has the closed card sent. Nothing is called where the message was just made to look like this.
         """
@@ -117,7 +117,7 @@ class Delivery:
             keep_newest(self._unwritten, ref, message, REMEMBERED)
         return Delivered(shown, parcel, asked_at, left, at is None)
 
-    async def write_down(self, chat_id: str, ref: str, done: Delivered) -> Parcel | None:
+    async def write_down(self, chat_id: str, ref: str, done: Delivered) -> OutgoingMessage | None:
         """Remember the message under its name. A receipt, where its card is, or was asked for, in another topic."""
         message = self._unwritten.get(ref)
         if message is not None:
@@ -134,7 +134,9 @@ class Delivery:
             change |= {"edit": done.left.message_id, "edit_picture": done.left.picture}
         return receipt.model_copy(update=change)
 
-    async def _at_its_pace(self, chat_id: str, at: Shown | None, parcel: Parcel) -> tuple[Shown, Parcel]:
+    async def _at_its_pace(
+        self, chat_id: str, at: Shown | None, parcel: OutgoingMessage
+    ) -> tuple[Shown, OutgoingMessage]:
         if at is not None:
             await self._keep_pace(chat_id)
         try:
@@ -142,7 +144,7 @@ class Delivery:
         finally:
             self.wait_for(chat_id, self._options.edit_group if parcel.group else self._options.edit_private)
 
-    async def _show(self, chat_id: str, at: Shown | None, parcel: Parcel) -> tuple[Shown, Parcel]:
+    async def _show(self, chat_id: str, at: Shown | None, parcel: OutgoingMessage) -> tuple[Shown, OutgoingMessage]:
         """The message, and the parcel as it was sent: with the topic that it went to."""
         if at is not None:
             try:
@@ -160,7 +162,7 @@ class Delivery:
                 raise
         return await self._telegram.send(int(chat_id), other), other
 
-    async def _place(self, chat_id: str, parcel: Parcel) -> Parcel:
+    async def _place(self, chat_id: str, parcel: OutgoingMessage) -> OutgoingMessage:
         return await self._topics.place(chat_id, parcel) if self._topics is not None else parcel
 
     async def _keep_pace(self, chat_id: str) -> None:

@@ -10,7 +10,7 @@ from datetime import datetime
 
 import structlog
 
-from agent_core.newest import keep_newest
+from agent_core.lru import keep_newest
 from bot.channels.chat import cards
 from bot.channels.chat.cards import Card
 from bot.channels.chat.conversation import utc_now
@@ -19,10 +19,10 @@ from bot.channels.chat.texts import texts
 from bot.channels.telegram import render
 from bot.channels.telegram.drafts import Drafts
 from bot.channels.telegram.faults import is_away
-from bot.channels.telegram.news import NEWS, News
+from bot.channels.telegram.notifications import NEWS, Notifications
 from bot.channels.telegram.options import TelegramOptions
 from bot.channels.telegram.outbox import Outbox
-from bot.channels.telegram.parcel import Parcel, Topic
+from bot.channels.telegram.outgoing import OutgoingMessage, Topic
 from bot.channels.telegram.updates import CHANNEL
 from bot.desk.actors import ChatRef, Role
 from bot.desk.desk import Desk
@@ -68,7 +68,7 @@ class Feed:
         self._held: dict[str, deque[EventView]] = {}  # by run: an event that failed, and those behind it
         self._last = 0  # the newest event that was looked at
         self._seen: dict[str, _Seen] = {}
-        self._news = News(desk, outbox, options.is_quiet)
+        self._news = Notifications(desk, outbox, options.is_quiet)
         self._over: OrderedDict[str, None] = OrderedDict()  # runs whose outcome is out; their rows may lag behind
 
     async def run(self) -> None:
@@ -199,7 +199,7 @@ class Feed:
         parcel = self._parcel(every, place, None if answers else topic_of(run), reply_to=answers)
         await self._outbox.put(place.chat_id, parcel, once=f"sent:{run.id}")
 
-    async def _draw(self, run_id: str, chat_id: str) -> Parcel | None:
+    async def _draw(self, run_id: str, chat_id: str) -> OutgoingMessage | None:
         """The live card as it is now; None where its run is over (its outcome is in the store), or shown elsewhere."""
         run = await self._desk.runs.get(run_id)
         if run is None or run.chat is None or run.status.final or run_id in self._over:
@@ -319,7 +319,7 @@ class Feed:
         urgent: bool = False,
         in_one: bool = False,
         soundless: bool = False,
-    ) -> Parcel:
+    ) -> OutgoingMessage:
         """In quiet hours without a sound, unless it is ``urgent``; ``soundless``: never with one."""
         silent = soundless or (not urgent and self._options.is_quiet(self._clock()))
         drawn = render.parcel(

@@ -14,7 +14,7 @@ from bot.channels.chat.cards import Card, FilmOrder
 from bot.channels.chat.history import film_card
 from bot.channels.chat.texts import Lang, texts
 from bot.channels.telegram import render
-from bot.channels.telegram.parcel import Film, Parcel
+from bot.channels.telegram.outgoing import Film, OutgoingMessage
 from bot.desk.desk import Desk
 
 log = structlog.get_logger(__name__)
@@ -26,7 +26,7 @@ class Films:
         self._bot = bot
         self._one = asyncio.Lock()  # a film is a second of a core: one after the other
 
-    async def develop(self, chat_id: str, parcel: Parcel) -> Parcel:
+    async def develop(self, chat_id: str, parcel: OutgoingMessage) -> OutgoingMessage:
         """The parcel with what was made of its film in place of it; words where that failed. Where it goes to is not in
         it: that can change until it is sent.
         """
@@ -36,7 +36,7 @@ class Films:
         await self._say_so(chat_id, parcel)
         return _drawn(await self._card(film), parcel)
 
-    def failed(self, parcel: Parcel) -> Parcel:
+    def failed(self, parcel: OutgoingMessage) -> OutgoingMessage:
         """Words in place of a film that could not be made, or does not arrive."""
         lang = parcel.film.lang if parcel.film is not None else "zh"
         return _drawn(_no_film(lang), parcel)
@@ -49,12 +49,12 @@ class Films:
                 log.exception("telegram_film_failed", run=film.run_id, error=repr(error))
                 return _no_film(film.lang)
 
-    async def _say_so(self, chat_id: str, parcel: Parcel) -> None:
+    async def _say_so(self, chat_id: str, parcel: OutgoingMessage) -> None:
         with contextlib.suppress(TelegramError):  # it is but a hint
             await self._bot.send_chat_action(int(chat_id), ChatAction.UPLOAD_VIDEO, parcel.thread_id)
 
 
-def _drawn(card: Card, parcel: Parcel) -> Parcel:
+def _drawn(card: Card, parcel: OutgoingMessage) -> OutgoingMessage:
     drawn = render.parcel(card, kind="group" if parcel.group else "private")
     return drawn.model_copy(update={"silent": parcel.silent})
 

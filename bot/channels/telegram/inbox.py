@@ -14,7 +14,7 @@ import structlog
 
 from bot.channels.telegram.lanes import lane, stops
 from bot.channels.telegram.options import TelegramOptions
-from bot.channels.telegram.sound import UnreadableUpdate, number_of
+from bot.channels.telegram.update_schema import UnreadableUpdate, number_of
 from storage.inbox import InboxRow, InboxTable
 from storage.uncut import whole
 

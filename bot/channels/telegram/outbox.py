@@ -19,12 +19,12 @@ import structlog
 from pydantic import ValidationError
 from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, RetryAfter, TelegramError
 
-from agent_core.newest import keep_newest
+from agent_core.lru import keep_newest
 from bot.channels.telegram.delivery import Delivered, Delivery
 from bot.channels.telegram.faults import is_away
 from bot.channels.telegram.films import Films
 from bot.channels.telegram.options import TelegramOptions
-from bot.channels.telegram.parcel import Parcel
+from bot.channels.telegram.outgoing import OutgoingMessage
 from bot.channels.telegram.sending import Telegram
 from storage.outbox import OutboxRow, OutboxTable
 from storage.uncut import whole
@@ -38,7 +38,7 @@ OWN_FAULTS = 5  # how often a message may fail while Telegram answers; then it g
 MISTAKES = 3  # how often a message is tried that we ourselves fail at
 REMEMBERED = 1000  # names of what was said once; those before are in the store
 OF_ITS_CHAT = ("thread_id", "reply_to", "edit", "edit_picture")  # of a parcel: what another chat has no use for
-Draw = Callable[[str], Awaitable[Parcel | None]]  # for this chat
+Draw = Callable[[str], Awaitable[OutgoingMessage | None]]  # for this chat
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class _Tried:
     faults: int = 0
     mistakes: int = 0
     waits: int = 0
-    made: Parcel | None = None
+    made: OutgoingMessage | None = None
     taken: Delivered | None = None  # Telegram has it: it is never sent again
 
 
@@ -92,7 +92,9 @@ class Outbox:
 
     # In ---------------------------------------------------------------------------------------------------------------
 
-    async def put(self, chat_id: str, parcel: Parcel, *, ref: str = "", once: str = "", begins: bool = False) -> None:
+    async def put(
+        self, chat_id: str, parcel: OutgoingMessage, *, ref: str = "", once: str = "", begins: bool = False
+    ) -> None:
         """Keep a message until it is sent. Under a ``ref`` the newest wins, and edits the message that shows it.
 
         ``once``: a name under which nothing is sent a second time. ``begins``: this is how ``ref`` looks at first, and
@@ -115,7 +117,7 @@ class Outbox:
             self._said_once.pop(once, None)  # not said: whoever tries again must not find it done
             raise
 
-    async def _keep(self, chat_id: str, parcel: Parcel, ref: str, once: str) -> None:
+    async def _keep(self, chat_id: str, parcel: OutgoingMessage, ref: str, once: str) -> None:
         self._live.pop(ref, None)
         name = ref or once
         *before, last = [parcel] if await self._is_edit(chat_id, ref, parcel) else parcel.messages()
@@ -124,7 +126,7 @@ class Outbox:
         await self._store.put(chat_id, last.payload(), ref=name, replace=bool(name))
         self._wake.set()
 
-    async def _is_edit(self, chat_id: str, ref: str, parcel: Parcel) -> bool:
+    async def _is_edit(self, chat_id: str, ref: str, parcel: OutgoingMessage) -> bool:
         """Whether it takes the place of one message, and so must fit into it."""
         return (
             parcel.edit is not None
@@ -216,7 +218,7 @@ class Outbox:
 
     async def _make(self, row: OutboxRow, films: Films) -> None:
         try:
-            self._of(row).made = await films.develop(row.chat_key, Parcel.model_validate(row.payload))
+            self._of(row).made = await films.develop(row.chat_key, OutgoingMessage.model_validate(row.payload))
         except ValidationError as error:
             await self._give_up(row, self._options.safe(error))
 
@@ -248,9 +250,9 @@ class Outbox:
             self._tried.popitem(last=False)
         return tried
 
-    def _parcel(self, row: OutboxRow, tried: _Tried) -> Parcel:
+    def _parcel(self, row: OutboxRow, tried: _Tried) -> OutgoingMessage:
         """What is sent of a row: what was made of its film, or at last words alone."""
-        parcel = Parcel.model_validate(row.payload)
+        parcel = OutgoingMessage.model_validate(row.payload)
         alone = tried.faults >= OWN_FAULTS
         if parcel.film is not None and self._films is not None:
             place = {name: getattr(parcel, name) for name in OF_ITS_CHAT}
@@ -336,7 +338,7 @@ class Outbox:
             return False
         tried = self._of(row)
         tried.faults += 1
-        can_be_words = Parcel.model_validate(row.payload).words_alone() is not None
+        can_be_words = OutgoingMessage.model_validate(row.payload).words_alone() is not None
         return tried.faults >= (2 * OWN_FAULTS if can_be_words else OWN_FAULTS)
 
     async def _give_up(self, row: OutboxRow, why: str) -> None:

@@ -13,7 +13,7 @@ from telegram import InlineKeyboardButton, InlineKeyboardMarkup
 from bot.channels.chat.cards import Card, Line, colon_of, separator
 from bot.channels.chat.turn import Person
 from bot.channels.telegram.lengths import CUT, cut, split, units
-from bot.channels.telegram.parcel import Film, Key, Parcel, Topic
+from bot.channels.telegram.outgoing import Film, Key, OutgoingMessage, Topic
 
 MAX_TEXT = 4096
 MAX_CAPTION = 1024
@@ -157,14 +157,14 @@ def parcel(
     kind: str = "private",
     topic: Topic | None = None,
     in_one: bool = False,
-) -> Parcel:
+) -> OutgoingMessage:
     """The card drawn as a text and as a picture's caption, ready for the outbox.
 
     ``in_one``: what does not fit is cut; else it is in ``whole``, too.
     """
     film = card.film
     captioned = card.picture is not None or card.document is not None
-    return Parcel(
+    return OutgoingMessage(
         text=to_html(card, MAX_TEXT),
         caption=to_html(card, MAX_CAPTION),
         keyboard=keyboard(card),
@@ -184,7 +184,7 @@ def parcel(
     )
 
 
-def asking(drawn: Parcel, person: Person, placeholder: str = "") -> Parcel:
+def asking(drawn: OutgoingMessage, person: Person, placeholder: str = "") -> OutgoingMessage:
     """The message opens this person's input for a reply to it: in a group we are sent replies, not what is said.
 
     ``placeholder`` stands in the empty input. In a group the person is named, so that it opens for nobody else.

@@ -13,8 +13,8 @@ from telegram import Bot, ForceReply, InputMediaPhoto, LinkPreviewOptions, Messa
 from telegram.constants import ParseMode
 from telegram.error import BadRequest, TelegramError
 
-from agent_core.newest import keep_newest
-from bot.channels.telegram.parcel import Parcel
+from agent_core.lru import keep_newest
+from bot.channels.telegram.outgoing import OutgoingMessage
 from bot.channels.telegram.render import is_photo, markup
 
 log = structlog.get_logger(__name__)
@@ -61,18 +61,18 @@ class Telegram:
             return False
         return True
 
-    def shows(self, chat_id: int, at: Shown, parcel: Parcel) -> bool:
+    def shows(self, chat_id: int, at: Shown, parcel: OutgoingMessage) -> bool:
         """Whether this message was just made to look like that: another edit would be refused, and count against the
         chat's rate. After ``SURE_SECONDS`` another process may have changed it.
         """
         look, at_time = self._looks.get((chat_id, at.message_id), (b"", 0.0))
         return look == _look(parcel) and time.monotonic() - at_time < SURE_SECONDS
 
-    async def send(self, chat_id: int, parcel: Parcel) -> Shown:
+    async def send(self, chat_id: int, parcel: OutgoingMessage) -> Shown:
         """A new message. A picture that is too large for a photo, or too long, goes as a file."""
         return self._took(chat_id, await self._send(chat_id, parcel), parcel)
 
-    async def _send(self, chat_id: int, parcel: Parcel) -> Shown:
+    async def _send(self, chat_id: int, parcel: OutgoingMessage) -> Shown:
         if parcel.document is not None:
             return await self._send_file(chat_id, parcel, parcel.document, parcel.document_name)
         try:
@@ -94,7 +94,7 @@ class Telegram:
         )
         return Shown(message.message_id, False)
 
-    async def _send_pictures(self, chat_id: int, parcel: Parcel) -> Shown | None:
+    async def _send_pictures(self, chat_id: int, parcel: OutgoingMessage) -> Shown | None:
         """None where there are none."""
         if parcel.album:
             return await self._send_album(chat_id, parcel)
@@ -114,13 +114,13 @@ class Telegram:
         message = await self._bot.send_photo(chat_id, parcel.picture, **self._captioned(parcel))
         return self._remember(chat_id, message, parcel)
 
-    async def _send_file(self, chat_id: int, parcel: Parcel, data: bytes, name: str) -> Shown:
+    async def _send_file(self, chat_id: int, parcel: OutgoingMessage, data: bytes, name: str) -> Shown:
         message = await self._bot.send_document(
             chat_id, data, filename=name, read_timeout=LARGE_SECONDS, **self._captioned(parcel)
         )
         return Shown(message.message_id, True)
 
-    async def _send_album(self, chat_id: int, parcel: Parcel) -> Shown:
+    async def _send_album(self, chat_id: int, parcel: OutgoingMessage) -> Shown:
         """The words stand under the first picture: the apps show them as those of the whole album."""
         first, *others = parcel.album
         media = [InputMediaPhoto(first, caption=parcel.caption, parse_mode=ParseMode.HTML)]
@@ -136,7 +136,7 @@ class Telegram:
         return Shown(messages[0].message_id, True)
 
     @staticmethod
-    def _captioned(parcel: Parcel) -> Any:
+    def _captioned(parcel: OutgoingMessage) -> Any:
         return {
             "caption": parcel.caption,
             "parse_mode": ParseMode.HTML,
@@ -146,12 +146,12 @@ class Telegram:
             "disable_notification": parcel.silent or None,
         }
 
-    async def edit(self, chat_id: int, at: Shown, parcel: Parcel) -> Shown:
+    async def edit(self, chat_id: int, at: Shown, parcel: OutgoingMessage) -> Shown:
         """Change a message; a text becomes a picture where there is one now, a picture stays one."""
         self._looks.pop((chat_id, at.message_id), None)  # where the answer is lost nobody knows what it shows
         return self._took(chat_id, await self._edit(chat_id, at, parcel), parcel)
 
-    async def _edit(self, chat_id: int, at: Shown, parcel: Parcel) -> Shown:
+    async def _edit(self, chat_id: int, at: Shown, parcel: OutgoingMessage) -> Shown:
         try:
             if parcel.picture is not None and self._pictures.get((chat_id, at.message_id)) != _digest(parcel.picture):
                 try:
@@ -164,7 +164,7 @@ class Telegram:
                 raise
         return at
 
-    async def _edit_picture(self, chat_id: int, at: Shown, parcel: Parcel) -> Shown:
+    async def _edit_picture(self, chat_id: int, at: Shown, parcel: OutgoingMessage) -> Shown:
         media = InputMediaPhoto(parcel.picture or b"", caption=parcel.caption, parse_mode=ParseMode.HTML)
         message = await self._bot.edit_message_media(
             media, chat_id, at.message_id, reply_markup=markup(parcel.keyboard)
@@ -173,7 +173,7 @@ class Telegram:
             self._remember(chat_id, message, parcel)
         return Shown(at.message_id, True)
 
-    async def _edit_words(self, chat_id: int, at: Shown, parcel: Parcel) -> None:
+    async def _edit_words(self, chat_id: int, at: Shown, parcel: OutgoingMessage) -> None:
         if at.picture:
             await self._bot.edit_message_caption(
                 chat_id,
@@ -192,11 +192,11 @@ class Telegram:
                 link_preview_options=NO_PREVIEW,
             )
 
-    def _took(self, chat_id: int, shown: Shown, parcel: Parcel) -> Shown:
+    def _took(self, chat_id: int, shown: Shown, parcel: OutgoingMessage) -> Shown:
         keep_newest(self._looks, (chat_id, shown.message_id), (_look(parcel), time.monotonic()), REMEMBERED)
         return shown
 
-    def _remember(self, chat_id: int, message: Message, parcel: Parcel) -> Shown:
+    def _remember(self, chat_id: int, message: Message, parcel: OutgoingMessage) -> Shown:
         keep_newest(self._pictures, (chat_id, message.message_id), _digest(parcel.picture or b""), REMEMBERED)
         return Shown(message.message_id, True)
 
@@ -208,20 +208,20 @@ class Telegram:
         log.warning("telegram_picture_refused", error=error.message)
 
 
-def _forced(parcel: Parcel) -> ForceReply | None:
+def _forced(parcel: OutgoingMessage) -> ForceReply | None:
     """In a group it is selective: the others keep what they are writing."""
     if not parcel.force_reply:
         return None
     return ForceReply(selective=parcel.group or None, input_field_placeholder=parcel.force_reply)
 
 
-def _reply(parcel: Parcel) -> ReplyParameters | None:
+def _reply(parcel: OutgoingMessage) -> ReplyParameters | None:
     if parcel.reply_to is None:
         return None
     return ReplyParameters(parcel.reply_to, allow_sending_without_reply=True)
 
 
-def _look(parcel: Parcel) -> bytes:
+def _look(parcel: OutgoingMessage) -> bytes:
     """All that a reader sees of it."""
     words = parcel.model_dump_json(include={"text", "caption", "keyboard"}).encode()
     return _digest(words + (_digest(parcel.picture) if parcel.picture is not None else b""))

@@ -17,7 +17,7 @@ from telegram.error import BadRequest, Forbidden
 
 from bot.channels.telegram.lengths import cut
 from bot.channels.telegram.options import TelegramOptions
-from bot.channels.telegram.parcel import Parcel
+from bot.channels.telegram.outgoing import OutgoingMessage
 from bot.channels.telegram.render import clean
 from bot.channels.telegram.sending import Shown, says
 from bot.desk.actors import ChatRef
@@ -87,7 +87,7 @@ class Topics:
 
     # Where a message goes ---------------------------------------------------------------------------------------------
 
-    async def place(self, chat_id: str, parcel: Parcel) -> Parcel:
+    async def place(self, chat_id: str, parcel: OutgoingMessage) -> OutgoingMessage:
         """The parcel with the topic that it is to be sent to. Raises what Telegram answers, but for a missing right."""
         if parcel.thread_id is not None and (chat_id, parcel.thread_id) in self._gone:
             parcel = parcel.model_copy(update={"thread_id": None, "reply_to": None})
@@ -103,7 +103,7 @@ class Topics:
         thread = await self._thread(self._store, chat_id, parcel.topic.serial, parcel.topic.name)
         return parcel if thread is None else parcel.model_copy(update={"thread_id": thread, "reply_to": None})
 
-    async def instead(self, chat_id: str, parcel: Parcel, error: BadRequest) -> Parcel | None:
+    async def instead(self, chat_id: str, parcel: OutgoingMessage, error: BadRequest) -> OutgoingMessage | None:
         """Another place for what was refused because of its topic; None where that was not the reason."""
         if parcel.thread_id is None:
             return None
@@ -123,14 +123,14 @@ class Topics:
         return None
 
     @staticmethod
-    def receipt(chat_id: str, parcel: Parcel, shown: Shown) -> Parcel | None:
+    def receipt(chat_id: str, parcel: OutgoingMessage, shown: Shown) -> OutgoingMessage | None:
         """Said where a command was given whose card is in a topic: which, with a link to the card."""
         topic = parcel.topic
         if topic is None or not topic.receipt or parcel.thread_id is None:
             return None
         link = f"https://t.me/c/{chat_id.removeprefix('-100')}/{parcel.thread_id}/{shown.message_id}"
         words = f'{escape(topic.receipt, quote=False)} <a href="{link}">{escape(_name(topic.name), quote=False)}</a>'
-        return Parcel(text=words, caption=words, group=True)
+        return OutgoingMessage(text=words, caption=words, group=True)
 
     # One topic --------------------------------------------------------------------------------------------------------
 

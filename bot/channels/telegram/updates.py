@@ -10,7 +10,7 @@ from telegram import Bot, CallbackQuery, Message, Update, User
 from bot.channels.chat import commands
 from bot.channels.chat.conversation import Attached, Incoming, Person
 from bot.channels.telegram.render import file_name
-from bot.channels.telegram.sound import UnreadableUpdate, checked
+from bot.channels.telegram.update_schema import UnreadableUpdate, checked
 from bot.desk.actors import ChatRef, MessageRef
 
 CHANNEL = "telegram"

@@ -108,8 +108,8 @@ def add_routes(app: web.Application, desk: Desk, db: Database, *, heartbeat: flo
         return web.json_response({"success": True})
 
     async def end_all(_: web.Application) -> None:
-        if desk.house.planning is not None:
-            await desk.house.planning.close()  # else the server would wait for streams that wait for plans
+        if desk.context.planning is not None:
+            await desk.context.planning.close()  # else the server would wait for streams that wait for plans
 
     app.on_shutdown.append(end_all)
     for name, handler in (("chat", chat), ("abort", abort), ("reset", reset)):

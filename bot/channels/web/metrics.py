@@ -23,9 +23,9 @@ from prometheus_client.registry import Collector
 
 from bot.app.counters import BOUNDS, Counts
 from bot.channels.web.keys import CHALLENGE, actor_of_key
-from storage.census import Census, Censuses
 from storage.engine import Database
-from storage.spending import Used
+from storage.gauges import GaugeReader, Gauges
+from storage.model_usage import Used
 
 FRESH_SECONDS = 5.0  # how old what was read from the database may be
 ANSWERS_FRESH_SECONDS = 60.0  # the same of what takes reading a whole table
@@ -41,7 +41,7 @@ Key = TypeVar("Key", bound=tuple[str, ...])
 class _Read:
     """What was read from the database, and when (monotonic). ``down``: it could not be read the last time."""
 
-    census: Census = field(default_factory=Census)
+    census: Gauges = field(default_factory=Gauges)
     census_at: float = float("-inf")
     answers: Mapping[tuple[str, str], int] = field(default_factory=dict)
     answers_at: float = float("-inf")
@@ -60,7 +60,7 @@ class Metrics(Collector):
         self._counts = counts
         self._host = host
         self._release = release
-        self._censuses = Censuses(db, seconds=seconds)
+        self._censuses = GaugeReader(db, seconds=seconds)
         self._keeps = (FRESH_SECONDS, ANSWERS_FRESH_SECONDS) if fresh else (0.0, 0.0)
         self._read = _Read()
         self._reading: asyncio.Task[None] | None = None

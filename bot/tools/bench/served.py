@@ -68,14 +68,14 @@ class Seen(BaseModel):
 
 async def _do(running: Server, order: Order) -> Seen:
     loop, before = asyncio.get_running_loop(), usage()
-    begun, db = loop.time(), running.desk.house.db
+    begun, db = loop.time(), running.desk.context.db
     reads, writes = db.reads, db.writes
     seen: list[RunSeen] = []
     if order.tasks:
         ids = []
         for number, (serial, task) in enumerate(order.tasks):
             await asyncio.sleep(max(0.0, begun + number * order.every - loop.time()))
-            ids.append(await running.desk.house.runs.submit(task, serial=serial))
+            ids.append(await running.desk.context.runs.submit(task, serial=serial))
         async with asyncio.timeout(order.patience):
             rows = await _over(running, ids)
         seen = [_run(row, *asked) for row, asked in zip(rows, order.tasks, strict=True)]
@@ -87,10 +87,10 @@ async def _do(running: Server, order: Order) -> Seen:
 
 async def _over(running: Server, ids: Sequence[str]) -> list[RunRow]:
     """The runs once every one is over, or waits for a person."""
-    house = running.desk.house
+    context = running.desk.context
     while True:
-        waiter = house.db.signal("runs").waiter()
-        rows = [await house.runs.get(run_id) for run_id in ids]
+        waiter = context.db.signal("runs").waiter()
+        rows = [await context.runs.get(run_id) for run_id in ids]
         if all(row is not None and (row.final or (row.status == "waiting" and not row.leg_due_at)) for row in rows):
             return [row for row in rows if row is not None]
         await waiter.wait(1.0)

@@ -146,7 +146,7 @@ async def show(
             except asyncio.CancelledError:
                 asked = on.question is not None
                 raise
-            await leave_pictures(on.running.desk.house.db, on.world.phone, folder)
+            await leave_pictures(on.running.desk.context.db, on.world.phone, folder)
             if done:
                 on.say(on.words.get("demo.done", folder=folder), "bold green")
                 on.say(on.words.get("demo.next_step"))

@@ -17,8 +17,8 @@ from bot.app.core import Core, build_reader, open_core
 from bot.app.knowledge import build_knowledge
 from bot.app.settings.layers import Settings
 from bot.app.settings.loading import load
+from bot.desk.context import DeskContext
 from bot.desk.desk import Desk
-from bot.desk.house import House
 from bot.tools.eval.knowledge import FaultyKnowledge, entry
 from bot.tools.eval.model import EvalModel, WatchedModel
 from bot.tools.eval.people import ScriptedPeople
@@ -103,7 +103,7 @@ class Bench:
             for contact in scenario.contacts:
                 if number := scenario.known_numbers.get(contact.key):
                     await Contacts(core.db).add(NewContact(contact.app, contact.name, number=number))
-            desk = Desk(House(core.db, RunService(core.db), core.phones, core.device, core.settings.timezone))
+            desk = Desk(DeskContext(core.db, RunService(core.db), core.phones, core.device, core.settings.timezone))
             for look in map(LOOKS.__getitem__, scenario.looks.values()):
                 if look.key not in DEFAULT_LOOKS.values():  # its owner has shown it to the desk
                     await StoredLedger(core.db).learn(running.address, look.learnt())

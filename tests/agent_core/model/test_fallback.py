@@ -13,9 +13,9 @@ from agent_core.loop.thinking import in_words
 from agent_core.model.base import Completion, Request
 from agent_core.model.client import ChatModel
 from agent_core.model.fallback import Fallbacks, Mind
-from agent_core.model.meter import Meter
 from agent_core.model.profile import ModelProfile, model_profile
 from agent_core.model.prompt import build_messages
+from agent_core.model.usage import Meter
 from agent_core.session import Session, StepRecord
 from agent_core.texts import Lang
 from bot.channels.chat.cards import error_lines

@@ -12,7 +12,7 @@ from typing import cast
 import agent_core.planner
 from agent_core.errors import ModelError
 from agent_core.model.base import Usage
-from agent_core.model.meter import Meter
+from agent_core.model.usage import Meter
 from agent_core.planner import Executor, Order, PlanDone, phone_tools
 from agent_core.planner.base import PlanEvent, PlanFailed
 from agent_core.planner.planner import Planner

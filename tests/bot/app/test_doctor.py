@@ -43,7 +43,7 @@ from simulator.phone.server import RunningPhone, serve
 from simulator.telegram import FakeTelegram
 from storage.engine import Database
 from storage.leases import Leases
-from storage.spending import Spending, Used
+from storage.model_usage import Spending, Used
 from tests.support.adb import AdbServerProcess, adb_server
 from tests.support.environment import without_settings
 from tests.support.model_server import Reply, Script, ScriptedModel

@@ -12,7 +12,7 @@ import pytest
 from agent_core.errors import ModelLimit
 from agent_core.loop.thinking import in_words
 from agent_core.model.base import Usage
-from agent_core.model.meter import Account, charge_to
+from agent_core.model.usage import Account, charge_to
 from agent_core.ports import Record
 from agent_core.session import Answer, QuestionKind, Spent, Status
 from bot.app.core import Core, open_core
@@ -31,8 +31,8 @@ from simulator.phone.assembly import CHECKED
 from storage.engine import Database
 from storage.events import Events
 from storage.leases import Leases
+from storage.model_usage import Spending, Used
 from storage.runs import NewRun, Runs
-from storage.spending import Spending, Used
 from tests.support.clock import Clock
 from tests.support.database import empty_sqlite
 from tests.support.lab import People

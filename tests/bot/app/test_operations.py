@@ -24,7 +24,7 @@ KEY = "key-of-the-other-model"
 
 
 async def done(running: Server, task: str) -> RunRow:
-    house = running.desk.house
+    house = running.desk.context
     run_id = await house.runs.submit(task, serial=house.serial)
     async with asyncio.timeout(60):
         while True:

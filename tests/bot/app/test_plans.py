@@ -22,10 +22,10 @@ from bot.channels.web.keys import actor_of_key
 from bot.desk.history_views import HistoryAsked
 from scheduler.runs.dispatcher import Dispatcher
 from storage.leases import Leases
+from storage.model_usage import Spending
 from storage.plans import Conversations
 from storage.questions import Questions
 from storage.runs import RunRow, Runs
-from storage.spending import Spending
 from storage.tables import plans
 from storage.tables import runs as runs_table
 from tests.support.model_server import Hang, Status, Text
@@ -276,7 +276,7 @@ async def test_a_question_of_a_part_waits_for_a_person_and_the_plan_with_it(tmp_
             told = f"在等人回答：打开哪一个?（编号 {open_ones[0].id}"
             while not any(told in getattr(event, "content", "") for event in house.planning._known[plan.id].events):
                 await asyncio.sleep(0.01)
-            await house.desk.house.runs.answer(open_ones[0].id, {"choice": "QQ", "text": ""}, by="Wang")
+            await house.desk.context.runs.answer(open_ones[0].id, {"choice": "QQ", "text": ""}, by="Wang")
             events = await following
         assert kinds(events) == ["tool_call", "message", "tool_result", "message", "done"]
         assert results(events) == [{"result": "按QQ做了", "steps": 2, "success": True}]
@@ -301,7 +301,7 @@ async def test_a_question_of_a_part_waits_for_a_person_and_the_plan_with_it(tmp_
         assert (plan.status, {part.status for part in parts}) == ("failed", {"waiting", "stopped"})
         (stopped,) = [part for part in parts if part.status == "stopped"]
         assert (stopped.task, stopped.message) == ("等", say("zh", "run.left_alone"))
-        await house.desk.house.runs.answer(open_ones[0].id, {"choice": "QQ", "text": ""}, by="Wang")
+        await house.desk.context.runs.answer(open_ones[0].id, {"choice": "QQ", "text": ""}, by="Wang")
         while {part.status for part in (await rows(house))[1]} != {"succeeded", "stopped"}:
             await asyncio.sleep(0.01)
 

@@ -61,7 +61,7 @@ async def test_nothing_is_done_on_a_phone_that_another_task_used_meanwhile(tmp_p
         asking = asyncio.create_task(executor.chat(serial, "问一下"))
         while not (asked := await Questions(house.core.db).find(state="open")) or await leases.held():
             await asyncio.sleep(0.01)
-        await house.desk.house.runs.answer(asked[0].id, {"choice": "QQ", "text": ""}, by="Wang")
+        await house.desk.context.runs.answer(asked[0].id, {"choice": "QQ", "text": ""}, by="Wang")
         assert (await asking).success
         assert (await executor.chat(serial, "再看看")).success
         # Another task opens another chat.

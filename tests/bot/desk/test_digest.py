@@ -10,13 +10,13 @@ import pytest
 
 from agent_core.model.prices import Price, Prices
 from bot.desk.actors import AccessDenied, Actor, BadRequest, ChatRef, Role
+from bot.desk.context import chat_data
 from bot.desk.desk import Desk
 from bot.desk.digest_views import Often, Period
-from bot.desk.house import chat_data
 from scheduler.jobs.digests import DigestWatch, digest_times
 from scheduler.times.quiet import quiet_of
 from storage.events import Events
-from storage.watched import Watched
+from storage.outages import Outages
 from tests.bot.desk.day import ZONE, Day, at, day
 from tests.support.shop import CHAT, Shop
 
@@ -24,7 +24,7 @@ __all__ = ["day"]  # a fixture
 
 
 async def look(shop: Shop, period: Period = "today", **changes: Any) -> Any:
-    desk = Desk(replace(shop.desk.house, **changes))
+    desk = Desk(replace(shop.desk.context, **changes))
     return await desk.digest.look(await shop.person(Role.VIEWER), period)
 
 
@@ -171,7 +171,7 @@ async def test_who_is_told_of_what_is_down(shop: Shop) -> None:
     owner, other = await shop.person(Role.OWNER), await shop.person(Role.OWNER)
     await shop.person(Role.OPERATOR)
     assert {to.chat for to in await shop.desk.digest.alerted()} == {own(owner), own(other)}
-    named = Desk(replace(shop.desk.house, alert_chat="-1009"))
+    named = Desk(replace(shop.desk.context, alert_chat="-1009"))
     (to,) = await named.digest.alerted()
     assert (to.chat, to.lang) == (ChatRef("telegram", "-1009", kind="group"), "zh")
     data = {"subject": "phone:1:2", "state": "down", "since": "2026-11-20T01:00:00+00:00", "why": "offline"}
@@ -182,7 +182,7 @@ async def test_who_is_told_of_what_is_down(shop: Shop) -> None:
 
 
 async def test_that_models_may_be_asked_no_more_today_is_told_once_a_day(shop: Shop) -> None:
-    watched, figures = Watched(shop.db), {"spent": "2.00", "limit": "2.00", "currency": "CNY"}
+    watched, figures = Outages(shop.db), {"spent": "2.00", "limit": "2.00", "currency": "CNY"}
     told = [await watched.once("limit", day, {"why": "day_cost", **figures}) for day in ("11-20", "11-20", "11-21")]
     assert told == [True, False, True]
     assert [row.subject for row in await watched.all()] == ["limit:11-21"]

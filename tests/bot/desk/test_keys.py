@@ -42,7 +42,7 @@ async def test_anything_else_is_nobody(shop: Shop, form: str) -> None:
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.OPERATOR])
 async def test_only_an_owner_has_keys(shop: Shop, role: Role) -> None:
-    who, keys = await shop.person(role), DeskKeys(shop.desk.house)
+    who, keys = await shop.person(role), DeskKeys(shop.desk.context)
     for call in (keys.add(who, "x", Role.VIEWER), keys.all(who), keys.remove(who, "x")):
         with pytest.raises(AccessDenied):
             await call

@@ -32,7 +32,7 @@ async def store(tmp_path: Path) -> AsyncIterator[EmbeddedKnowledge]:
 
 @pytest.fixture
 def kb(shop: Shop, store: EmbeddedKnowledge) -> DeskKnowledge:
-    return Desk(replace(shop.desk.house, store=store)).kb
+    return Desk(replace(shop.desk.context, store=store)).kb
 
 
 @pytest.fixture
@@ -213,7 +213,7 @@ class TestUndo:
         entry = await kb.add(owner, RETURN)
         await kb.delete(owner, entry.id)
         assert await store.get(entry.id) is None
-        again = Desk(replace(shop.desk.house, store=store)).kb
+        again = Desk(replace(shop.desk.context, store=store)).kb
         assert await again.undo(owner, entry.id) == entry
         assert await store.get(entry.id) == entry
         with pytest.raises(BadRequest, match="nothing to undo"):
@@ -359,6 +359,6 @@ class TestFiles:
 async def test_whether_the_entries_answer_customers(
     shop: Shop, store: EmbeddedKnowledge, viewer: Actor, provider: str, used: bool
 ) -> None:
-    house = replace(shop.desk.house, store=store, provider=provider)
+    house = replace(shop.desk.context, store=store, provider=provider)
     stats = await Desk(house).kb.stats(viewer)
     assert (stats.provider, stats.used) == (provider, used)

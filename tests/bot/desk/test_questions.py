@@ -152,9 +152,9 @@ async def test_who_else_sees_what_nobody_answers(shop: Shop) -> None:
     for _ in range(2):
         assert await shop.desk.questions.escalate("q1") == private
     assert [chat for _, chat in await shop.desk.questions.copies("q1")] == private
-    named = Desk(replace(shop.desk.house, escalate_chat="-1009"))
+    named = Desk(replace(shop.desk.context, escalate_chat="-1009"))
     assert await named.questions.escalate("q1") == [ChatRef("telegram", "-1009", kind="group")]
-    own = Desk(replace(shop.desk.house, escalate_chat=CHAT.chat_id))
+    own = Desk(replace(shop.desk.context, escalate_chat=CHAT.chat_id))
     assert await own.questions.escalate("q1") == [], "it is there already"
 
 

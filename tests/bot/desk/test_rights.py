@@ -16,9 +16,9 @@ from agent_core.ports import AnswerEvent, Event, ReplyState
 from agent_core.session import Session
 from bot.desk.actors import AccessDenied, Actor, ChatRef, Role, StillLimited
 from bot.desk.answers_views import AnswersAsked
+from bot.desk.context import DeskService
 from bot.desk.desk import Desk
 from bot.desk.history_views import HistoryAsked
-from bot.desk.house import DeskService
 from bot.desk.knowledge_views import EntryText, KnowledgeFile
 from bot.desk.pairing import NOTED_OF_ONE, OWNER_TIMES, Pace
 from bot.desk.views import ContactView
@@ -49,7 +49,7 @@ class Busy:
 @pytest.fixture
 async def busy(shop: Shop, tmp_path: Path) -> AsyncIterator[Busy]:
     store = EmbeddedKnowledge(tmp_path / "knowledge.sqlite3")
-    desk = Desk(replace(shop.desk.house, store=store))
+    desk = Desk(replace(shop.desk.context, store=store))
     run_id = await Runs(shop.db).create(NewRun("QQ回复联系人11", PHONE))
     assert run_id is not None
     await Runs(shop.db).begin_leg(run_id, 1, serial=PHONE)
@@ -293,7 +293,7 @@ async def test_where_no_phone_is_named_it_is_their_own(busy: Busy) -> None:
     of_two = replace(who, phones=(OTHER, PHONE))
     with pytest.raises(AccessDenied, match=r"Which phone is meant\? Yours: 127.0.0.1:16002, 127.0.0.1:16001"):
         await busy.desk.runs.start(of_two, "打开设置", chat=CHAT)
-    usual = Desk(replace(busy.desk.house, serial=PHONE))
+    usual = Desk(replace(busy.desk.context, serial=PHONE))
     assert (await usual.runs.start(of_two, "打开设置", chat=CHAT)).serial == PHONE
 
 
@@ -319,7 +319,7 @@ async def test_a_run_that_has_no_phone_yet_is_not_for_the_limited(busy: Busy) ->
 
 
 def paced(shop: Shop, per_minute: int) -> Desk:
-    return Desk(replace(shop.desk.house, pace=Pace(per_minute)))
+    return Desk(replace(shop.desk.context, pace=Pace(per_minute)))
 
 
 async def test_one_line_then_silence_until_it_is_over(shop: Shop) -> None:

@@ -104,7 +104,7 @@ async def test_a_runs_card_and_its_questions_say_which_run_is_meant(shop: Shop) 
 
 async def test_a_view_does_not_wait_for_an_adb_that_hangs(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bot.desk.runs.GLANCE_SECONDS", 0.05)
-    hanging = Desk(replace(shop.desk.house, glance=asyncio.Event().wait))  # type: ignore[arg-type]  # never there
+    hanging = Desk(replace(shop.desk.context, glance=asyncio.Event().wait))  # type: ignore[arg-type]  # never there
     view = await hanging.runs.start(await shop.person(Role.OPERATOR), "打开设置", chat=CHAT)
     assert (view.status, view.away) == (RunStatus.QUEUED, "")
 
@@ -156,7 +156,7 @@ async def test_status_shows_phones_runs_and_questions_oldest_first(shop: Shop) -
 
 def glancing(shop: Shop, **more: Any) -> Desk:
     """A desk that knows at once what is attached."""
-    return Desk(replace(shop.desk.house, glance=shop.desk.house.entries, **more))
+    return Desk(replace(shop.desk.context, glance=shop.desk.context.entries, **more))
 
 
 async def test_a_run_whose_phone_is_away_says_so_until_it_is_back(shop: Shop) -> None:

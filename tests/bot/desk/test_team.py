@@ -168,7 +168,7 @@ async def test_what_names_no_phone_and_no_chat(shop: Shop, owner: Actor, limits:
 
 async def test_phones_are_named_as_people_call_them_and_may_be_away(shop: Shop, owner: Actor) -> None:
     await shop.person(Role.OPERATOR, "Anna")
-    desk = Desk(replace(shop.desk.house, names={"S2": "Front desk"}))
+    desk = Desk(replace(shop.desk.context, names={"S2": "Front desk"}))
     shop.attached.clear()
     view = await desk.team.limit(owner, "Anna", phones=["front desk", "S1"])
     assert (view.phones, view.phone_names) == (("S2", "S1"), ("Front desk", "S1"))

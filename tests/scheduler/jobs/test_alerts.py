@@ -11,8 +11,8 @@ import pytest
 from scheduler.jobs.alerts import FORGOTTEN, AlertTimes, AlertWatch, PhonesSeen, Probe
 from storage.engine import Database
 from storage.events import Events
+from storage.outages import Outages
 from storage.runs import NewRun, Runs
-from storage.watched import Watched
 from tests.support.clock import Clock
 
 TIMES = AlertTimes(after=timedelta(minutes=5), poll=timedelta(minutes=10))
@@ -100,7 +100,7 @@ async def test_a_phone_of_the_settings_counts_though_it_was_never_seen(desk: Des
     desk.usable, desk.named, desk.states = set(), {"192.168.1.9:5555"}, {"": "no adb"}
     await desk.minutes(desk.watch(), 7)
     assert await desk.told() == [("phone:192.168.1.9:5555", "down")]
-    rows = await Watched(desk.db).all()
+    rows = await Outages(desk.db).all()
     assert [row.why for row in rows if row.subject.startswith("phone:")] == ["no adb"]
 
 
@@ -127,7 +127,7 @@ async def test_services_are_asked_gently(desk: Desk) -> None:
 async def test_nothing_is_asked_over_the_net_at_the_start_but_of_what_is_down(desk: Desk) -> None:
     await desk.minutes(desk.watch(), 4)
     assert desk.asked == []
-    await Watched(desk.db).down("model", "x", after=TIMES.after, gap=TIMES.gap)
+    await Outages(desk.db).down("model", "x", after=TIMES.after, gap=TIMES.gap)
     await desk.watch().once()
     assert desk.asked == [("model", True)]
 

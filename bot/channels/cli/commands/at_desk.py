@@ -21,8 +21,8 @@ def with_desk(call: Callable[[Desk, Actor], Awaitable[T]]) -> tuple[T, Lang]:
     """Run ``call`` as the owner who sits at this machine; a server over the same database takes changes up itself."""
     from bot.app.database import open_database
     from bot.app.knowledge import own_entries
+    from bot.desk.context import DeskContext
     from bot.desk.desk import Desk
-    from bot.desk.house import House
     from scheduler.runs.service import RunService
 
     settings = settings_from()
@@ -37,7 +37,7 @@ def with_desk(call: Callable[[Desk, Actor], Awaitable[T]]) -> tuple[T, Lang]:
         db = await open_database(settings)
         store = own_entries(settings, db)  # opened by the first call that needs it
         try:
-            house = House(
+            context = DeskContext(
                 db,
                 RunService(db),
                 no_phones,
@@ -49,7 +49,7 @@ def with_desk(call: Callable[[Desk, Actor], Awaitable[T]]) -> tuple[T, Lang]:
                 names=settings.device.names,
             )
             me = Actor("terminal", "terminal", "terminal", "terminal", settings.lang, Role.OWNER)
-            return await call(Desk(house), me)
+            return await call(Desk(context), me)
         finally:
             await store.close()
             await db.close()

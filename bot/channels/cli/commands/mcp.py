@@ -31,12 +31,12 @@ async def _over_stdio(settings: Settings) -> None:
     extras.require("mcp")
     from bot.app.core import open_core
     from bot.app.shutdown import ending
-    from bot.channels.mcp.house import open_house
+    from bot.channels.mcp.context import open_context
     from bot.channels.mcp.stdio import serve_stdio
 
     with ending(lambda: None, settings.queue.drain_seconds) as ended:
-        async with open_core(settings) as core, open_house(core) as house:
-            closed_by_client = await serve_stdio(house, ended)
+        async with open_core(settings) as core, open_context(core) as context:
+            closed_by_client = await serve_stdio(context, ended)
     # All is closed. The reader of standard input may hang in its line, where nobody reaches it, and a client ends a
     # server that is not gone within two seconds.
     err.file.flush()
@@ -47,15 +47,15 @@ async def _over_http(settings: Settings) -> None:
     extras.require("mcp")
     from bot.app.core import open_core
     from bot.app.shutdown import ending
+    from bot.channels.mcp.context import open_context
     from bot.channels.mcp.door import address_of, listening
-    from bot.channels.mcp.house import open_house
     from bot.channels.mcp.http import serving, until_ended
     from storage.api_keys import ApiKeys
 
     words, console = texts(settings.lang), Console(stderr=True)
     with ending(lambda: console.print(Text(words.get("serve.ending"))), settings.queue.drain_seconds) as ended:
         sock = listening(settings.mcp)
-        async with open_core(settings) as core, open_house(core) as house, serving(house, sock) as running:
+        async with open_core(settings) as core, open_context(core) as context, serving(context, sock) as running:
             console.print(Text(words.get("mcp.up", url=address_of(sock))))
             if not await ApiKeys(core.db).all():
                 console.print(Text(words.get("mcp.no_key")))

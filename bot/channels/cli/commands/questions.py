@@ -99,7 +99,7 @@ def _verdict(words: Texts, view: QuestionView, result: AnswerResult) -> str:
 
 async def _open(desk: Desk, me: Actor) -> list[tuple[QuestionView, RunView | None, int]]:
     """Each with its run, and with the run's number."""
-    numbers = History(desk.house.db)
+    numbers = History(desk.context.db)
     views = await desk.questions.all_open(me)
     return [(view, await desk.runs.get(view.run_id), await numbers.number_of(view.run_id)) for view in views]
 

@@ -22,8 +22,8 @@ from bot.channels.cli.terminal.console import Console, Text, err, print_json, wa
 from bot.channels.cli.terminal.language import texts
 from bot.desk.actors import Actor, BadRequest
 from bot.tools.replay.compare import Likeness
-from bot.tools.replay.covering import covered
 from bot.tools.replay.dry_run import Comparison, Tried, try_again
+from bot.tools.replay.redaction import covered
 from bot.tools.replay.words import action_of
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ async def _compared(
     endpoint = _endpoint(settings, wanted)
     profile = endpoint_profile(endpoint)
     # It costs what any call costs, and counts for the day.
-    model = chat_model(endpoint, settings, StoredMeter(desk.house.db, settings))
+    model = chat_model(endpoint, settings, StoredMeter(desk.context.db, settings))
     compared = Comparison(model.name, profile.name)
     try:
         # What is going on is shown on standard error, where somebody looks at it.

@@ -30,7 +30,7 @@ from bot.desk.history_views import (
     RecordingView,
     ReplayView,
 )
-from bot.tools.replay.covering import covered
+from bot.tools.replay.redaction import covered
 from bot.tools.replay.words import (
     action_of,
     facts_of,

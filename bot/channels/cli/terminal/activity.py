@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from agent_core.newest import keep_newest
+from agent_core.lru import keep_newest
 from bot.channels.chat.digest import alert_card
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.terminal.console import Console, Text
@@ -40,7 +40,7 @@ class Activity:
 
     async def follow(self) -> None:
         """Print what happens from now on, until it is cancelled; nothing while the database is away."""
-        events, position = Events(self._desk.house.db), -1
+        events, position = Events(self._desk.context.db), -1
         while True:
             try:
                 if position < 0:
@@ -97,6 +97,6 @@ class Activity:
         await self._say(row, ended(status, message.partition("\n")[0], self._words), _STYLES.get(status, ""))
 
     async def _say(self, row: EventRow, said: str, style: str) -> None:
-        number = f"#{await History(self._desk.house.db).number_of(row.run_id)} " if row.run_id else ""
+        number = f"#{await History(self._desk.context.db).number_of(row.run_id)} " if row.run_id else ""
         at = row.created_at.astimezone(self._zone)
         self._console.print(Text(f"{at:%H:%M:%S}  {number}{said}", style), soft_wrap=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from agent_core.newest import keep_newest
+from agent_core.lru import keep_newest
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.terminal.console import Console, Text
 

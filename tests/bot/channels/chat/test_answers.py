@@ -234,7 +234,7 @@ async def test_what_the_knowledge_base_had_no_answer_to(shop: Shop, owner: Membe
 async def store(shop: Shop, tmp_path: Path) -> AsyncIterator[EmbeddedKnowledge]:
     """The shop's own entries, at the desk."""
     base = EmbeddedKnowledge(tmp_path / "knowledge.sqlite3")
-    shop.desk = Desk(replace(shop.desk.house, store=base))
+    shop.desk = Desk(replace(shop.desk.context, store=base))
     yield base
     await base.close()
 

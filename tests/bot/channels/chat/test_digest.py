@@ -40,7 +40,7 @@ def picture(talker: Member) -> Image.Image:
 
 
 async def test_the_figures_of_today(shop: Shop, day: Day, owner: Member) -> None:
-    shop.desk = Desk(replace(shop.desk.house, prices=Prices(default=Price(2, 8), currency="CNY")))
+    shop.desk = Desk(replace(shop.desk.context, prices=Prices(default=Price(2, 8), currency="CNY")))
     said = await owner.say("小结")
     assert "今天 · 11-20" in said
     assert "客户提问 7 个，已回答 3 个（43%）" in said
@@ -97,7 +97,7 @@ async def test_what_is_not_understood_gets_examples(owner: Member, words: str) -
 
 
 async def test_on_and_off_in_a_chat(shop: Shop, owner: Member) -> None:
-    shop.desk = Desk(replace(shop.desk.house, digest_at=("09:00", "mon 09:00")))
+    shop.desk = Desk(replace(shop.desk.context, digest_at=("09:00", "mon 09:00")))
     said = await owner.say("/digest off weekly")
     assert "每日小结: 09:00" in said
     assert "每周小结: 不发送" in said
@@ -113,7 +113,7 @@ async def test_on_and_off_in_a_chat(shop: Shop, owner: Member) -> None:
 
 
 async def test_it_stands_in_the_settings(shop: Shop, owner: Member) -> None:
-    shop.desk = Desk(replace(shop.desk.house, digest_at=("21:00", "")))
+    shop.desk = Desk(replace(shop.desk.context, digest_at=("21:00", "")))
     said = await owner.say("/settings")
     assert "每日小结: 21:00" in said
     assert "每周小结: 已开启，但服务的设置里关掉了" in said

@@ -142,7 +142,7 @@ async def test_runs_are_stopped_and_held_by_the_number_of_the_list(shop: Shop) -
 
 async def test_stop_and_hold_are_never_too_much(shop: Shop) -> None:
     """However often the person asked before; and who taps anything else learns why nothing comes of it."""
-    shop.desk.house.pace.per_minute = 1
+    shop.desk.context.pace.per_minute = 1
     operator = await member(shop, Role.OPERATOR)
     ids = [str(await Runs(shop.db).create(NewRun(f"任务{n}", PHONE, requested_by=operator.actor.id))) for n in (1, 2)]
     said = [await operator.say("/whoami") for _ in range(3)]
@@ -164,7 +164,7 @@ async def test_stop_in_a_phones_place_asks_no_phone(shop: Shop) -> None:
 
     boss = await member(shop, Role.OWNER)
     run_id = str(await Runs(shop.db).create(NewRun("任务", PHONE)))
-    talk = Conversation(Desk(replace(shop.desk.house, entries=dead, glance=dead)))
+    talk = Conversation(Desk(replace(shop.desk.context, entries=dead, glance=dead)))
     place = ChatRef("telegram", "-5", "9", "group")
     said = await talk.handle(Incoming("text", Person(boss.actor.user_id, "B"), place, "k1", "/stop", phone=PHONE))
     row = await Runs(shop.db).get(run_id)

@@ -56,7 +56,7 @@ class Asker:
 @pytest.fixture
 async def desk(shop: Shop, tmp_path: Path) -> AsyncIterator[Desk]:
     store = EmbeddedKnowledge(tmp_path / "knowledge.sqlite3")
-    yield Desk(replace(shop.desk.house, store=store))
+    yield Desk(replace(shop.desk.context, store=store))
     await store.close()
 
 

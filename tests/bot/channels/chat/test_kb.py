@@ -58,7 +58,7 @@ class KnowledgeShop:
 
 @pytest.fixture
 def desk(shop: Shop, store: EmbeddedKnowledge, drawer: Drawer) -> KnowledgeShop:
-    return KnowledgeShop(shop, Desk(replace(shop.desk.house, store=store)), drawer)
+    return KnowledgeShop(shop, Desk(replace(shop.desk.context, store=store)), drawer)
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ class TestLooking:
     async def test_a_provider_that_does_not_use_them_is_told(
         self, desk: KnowledgeShop, store: EmbeddedKnowledge
     ) -> None:
-        desk.desk = Desk(replace(desk.shop.desk.house, store=store, provider="dify"))
+        desk.desk = Desk(replace(desk.shop.desk.context, store=store, provider="dify"))
         sender = await desk.sender(Role.OWNER, "Owner B")
         assert "PHONEDESK_KNOWLEDGE__PROVIDER=embedded,dify" in await sender.say("/kb 统计")
 

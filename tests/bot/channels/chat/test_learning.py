@@ -19,8 +19,8 @@ from bot.channels.chat.conversation import Conversation, Incoming, Person
 from bot.channels.chat.learning import Asked, asked
 from bot.channels.chat.turn import Said
 from bot.desk.actors import ChatRef, Role
+from bot.desk.context import DeskContext
 from bot.desk.desk import Desk
-from bot.desk.house import House
 from bot.desk.people import new_code
 from scheduler.runs.service import RunService
 from simulator.phone.apps.looks import LOOKS
@@ -102,7 +102,7 @@ async def talk(
         monkeypatch.setenv("PHONEDESK_LANG", "zh")
         await adb.connect(running.adb_port)
         async with open_core(load()) as core:
-            house = House(core.db, RunService(core.db), core.phones, core.device, "Asia/Shanghai", page=core.page)
+            house = DeskContext(core.db, RunService(core.db), core.phones, core.device, "Asia/Shanghai", page=core.page)
             desk = Desk(replace(house, learning=CoreLearning(core)))
             if role is not Role.OWNER:
                 await desk.people.pair(

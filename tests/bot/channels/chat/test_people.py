@@ -303,7 +303,7 @@ async def test_thoughts_as_they_come_are_a_persons_own_choice(owner: Member) -> 
 
 
 async def test_asking_too_much_is_answered_once(shop: Shop, owner: Member) -> None:
-    shop.desk = Desk(replace(shop.desk.house, pace=Pace(2)))
+    shop.desk = Desk(replace(shop.desk.context, pace=Pace(2)))
     viewer = await member(shop, Role.VIEWER, "Vera")
     said = [await viewer.say(text) for text in ("/help", "hello", "/whoami", "/status", "/help")]
     assert said[2].startswith("太频繁了：一分钟最多 2 条命令。\n")
@@ -315,7 +315,7 @@ async def test_asking_too_much_is_answered_once(shop: Shop, owner: Member) -> No
 
 
 async def test_people_who_talk_in_a_group_are_not_counted(shop: Shop, owner: Member) -> None:
-    shop.desk = Desk(replace(shop.desk.house, pace=Pace(1)))
+    shop.desk = Desk(replace(shop.desk.context, pace=Pace(1)))
     viewer = there(await member(shop, Role.VIEWER, "Vera"))
     for _ in range(5):
         assert await viewer.say("nice weather") == ""

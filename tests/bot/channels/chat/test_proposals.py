@@ -112,7 +112,7 @@ class KnowledgeShop:
 async def desk(shop: Shop, tmp_path: Path) -> AsyncIterator[KnowledgeShop]:
     store = EmbeddedKnowledge(tmp_path / "knowledge.sqlite3")
     await store.add(SHIP)
-    yield KnowledgeShop(shop, Desk(replace(shop.desk.house, store=store)), store)
+    yield KnowledgeShop(shop, Desk(replace(shop.desk.context, store=store)), store)
     await store.close()
 
 
@@ -198,7 +198,7 @@ class TestToAnswerLikeThisAlways:
     async def test_nothing_is_offered_if_the_entries_answer_nobody(self, desk: KnowledgeShop, owner: Sender) -> None:
         question = await desk.ask("啥时候寄")
         await owner.press(f"q:{question.id}:0")
-        desk.desk = Desk(replace(desk.desk.house, provider="dify"))
+        desk.desk = Desk(replace(desk.desk.context, provider="dify"))
         assert (await desk.sent(question)).learnt is None
 
 

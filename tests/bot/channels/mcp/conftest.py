@@ -19,8 +19,8 @@ from mcp.client.streamable_http import streamable_http_client
 from bot.app.core import Core, open_core
 from bot.app.settings.layers import Settings
 from bot.app.settings.loading import load
+from bot.channels.mcp.context import ToolContext, open_context
 from bot.channels.mcp.door import address_of, listening
-from bot.channels.mcp.house import ToolHouse, open_house
 from bot.channels.mcp.http import serving
 from simulator.phone.assembly import CHECKED
 from simulator.phone.phone import VirtualPhone
@@ -53,7 +53,7 @@ class World:
     model: ScriptedModel
     adb: AdbServerProcess
     core: Core
-    house: ToolHouse
+    house: ToolContext
     url: str
     key: str
     told: list[tuple[float, float | None, str | None]] = field(default_factory=list)  # progress
@@ -106,7 +106,7 @@ class World:
 
 async def _served(stack: AsyncExitStack, settings: Settings) -> dict[str, Any]:
     core = await stack.enter_async_context(open_core(settings))
-    house = await stack.enter_async_context(open_house(core))
+    house = await stack.enter_async_context(open_context(core))
     sock = listening(settings.mcp)
     await stack.enter_async_context(serving(house, sock))
     return {"core": core, "house": house, "url": address_of(sock)}

@@ -19,7 +19,7 @@ from agent_core.ports import Event
 from agent_core.session import GateState, Session
 from bot.channels.mcp.arguments import TaskCall
 from bot.channels.mcp.client import Client
-from bot.channels.mcp.house import ToolHouse
+from bot.channels.mcp.context import ToolContext
 from bot.channels.mcp.stopping import Stopper
 from bot.channels.mcp.tasks import CHANNEL, Tasks
 from bot.desk.actors import Actor, BadRequest, Role
@@ -48,7 +48,7 @@ async def nothing() -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SlowHouse(ToolHouse):
+class SlowHouse(ToolContext):
     """``meanwhile`` happens before the phone is connected to, ``at_the_shot`` before the last screen is taken."""
 
     meanwhile: Callable[[], Awaitable[None]] = nothing

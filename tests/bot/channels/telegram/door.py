@@ -12,8 +12,8 @@ from agent_core.errors import DeviceOffline
 from bot.channels.telegram.adapter import TelegramAdapter
 from bot.channels.telegram.options import TelegramOptions
 from bot.desk.actors import Actor, Role
+from bot.desk.context import DeskContext
 from bot.desk.desk import Desk
-from bot.desk.house import House
 from scheduler.runs.service import RunService
 from simulator.telegram import FakeTelegram, FakeUser
 from storage.engine import Database
@@ -39,7 +39,7 @@ class Door:
         async def no_phone(serial: str) -> Any:
             raise DeviceOffline("no phone")
 
-        self.desk = Desk(House(db, RunService(db), no_phones, no_phone, "Asia/Shanghai"))
+        self.desk = Desk(DeskContext(db, RunService(db), no_phones, no_phone, "Asia/Shanghai"))
 
     async def open(self) -> Actor:
         code = await self.desk.people.first_code()

@@ -11,8 +11,8 @@ from agent_core.errors import DeviceOffline
 from bot.channels.telegram.adapter import TelegramAdapter
 from bot.channels.telegram.options import TelegramOptions
 from bot.desk.actors import Role
+from bot.desk.context import DeskContext
 from bot.desk.desk import Desk
-from bot.desk.house import House
 from bot.desk.people import new_code
 from knowledge.embedded import EmbeddedKnowledge
 from scheduler.runs.service import RunService
@@ -37,7 +37,7 @@ class Shop:
         async def no_phone(serial: str) -> Any:
             raise DeviceOffline("no phone")
 
-        self.desk = Desk(House(db, RunService(db), no_phones, no_phone, "Asia/Shanghai", store=store))
+        self.desk = Desk(DeskContext(db, RunService(db), no_phones, no_phone, "Asia/Shanghai", store=store))
 
     async def person(self, user_id: int, role: Role, lang: str = "zh") -> FakeUser:
         code = await new_code(self.db, role, created_by="test")

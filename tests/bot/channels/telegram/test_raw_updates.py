@@ -20,8 +20,8 @@ from telegram import Bot
 from bot.channels.telegram import lanes, updates
 from bot.channels.telegram.adapter import SECRET_HEADER, WEBHOOK_PATH, TelegramAdapter
 from bot.channels.telegram.options import TelegramOptions
-from bot.channels.telegram.refusals import QUIET_SECONDS, Refusals, public
-from bot.channels.telegram.sound import UnreadableUpdate
+from bot.channels.telegram.rate_limited_log import QUIET_SECONDS, RateLimitedLog, public
+from bot.channels.telegram.update_schema import UnreadableUpdate
 from simulator.telegram import FakeTelegram
 from storage.engine import Database
 from storage.inbox import InboxTable
@@ -201,7 +201,7 @@ async def test_a_flood_with_a_wrong_secret_is_one_line(house: House) -> None:
 
 
 def test_refusals_are_told_once_in_a_while_with_their_number() -> None:
-    refusals = Refusals()
+    refusals = RateLimitedLog()
     assert [refusals.count(now) for now in (100.0, 101.0, 102.0)] == [1, 0, 0]
     assert refusals.count(100.0 + QUIET_SECONDS) == 3
     assert refusals.count(101.0 + QUIET_SECONDS) == 0

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bot.channels.chat.cards import Button, Card, Line
 from bot.channels.telegram import lengths, render
-from bot.channels.telegram.parcel import Parcel
+from bot.channels.telegram.outgoing import OutgoingMessage
 from simulator.telegram.rules import checked_caption, checked_text, utf16
 
 TEXTS = st.text(st.characters(), max_size=300) | st.text("<>&\"'a字😀\n\r\0", max_size=5000)
@@ -58,7 +58,7 @@ def test_buttons() -> None:
 def test_a_parcel_survives_the_store() -> None:
     card = Card("t", (Line("<b>"),), b"\xff\xd8jpeg\x00", ((Button("go", "Go", "success"),),))
     parcel = render.parcel(card, thread_id="7", reply_to="5", kind="group")
-    assert Parcel.model_validate(parcel.payload()) == parcel
+    assert OutgoingMessage.model_validate(parcel.payload()) == parcel
     assert (parcel.thread_id, parcel.reply_to, parcel.group) == (7, 5, True)
 
 

@@ -7,7 +7,7 @@ import pytest
 from agent_core.devices.adb.server import DeviceEntry
 from agent_core.session import QuestionKind
 from bot.desk.actors import Role
-from bot.desk.house import chat_data
+from bot.desk.context import chat_data
 from simulator.telegram import Chat, FakeUser, Message
 from storage.runs import NewRun, Runs
 from storage.topics import TopicTable
@@ -198,7 +198,7 @@ class TestCards(WithARun):
         async with house.adapter():
             await operator.send("/run one", chat=forum)
             await in_topic(operator, forum, "one")
-            house.desk.house.names = {"S1": "Front desk"}
+            house.desk.context.names = {"S1": "Front desk"}
             await operator.send("/run two", chat=forum)
             await in_topic(operator, forum, "two", topic="Front desk")
         assert [topic.name for topic in forum.topics.values()] == ["Front desk"]
@@ -209,7 +209,7 @@ class TestCards(WithARun):
         async with house.adapter():
             await operator.send("/run one", chat=forum)
             await in_topic(operator, forum, "one")
-            house.desk.house.serial = ""  # no phone is the usual one any more
+            house.desk.context.serial = ""  # no phone is the usual one any more
             await operator.send("/run two", chat=forum)
             card = await in_topic(operator, forum, "two", topic="")
             assert card.buttons

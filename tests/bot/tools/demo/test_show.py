@@ -77,7 +77,7 @@ async def test_the_third_act_is_a_tick_that_starts_one_run() -> None:
     async with stage(printed(), None, "zh", says()) as on:
         await on.operator(f"/start {await on.running.desk.people.first_code()}")
         await on.until(lambda: bool(on.user.chat.from_bot), "/start")
-        db = on.running.desk.house.db
+        db = on.running.desk.context.db
         act = asyncio.create_task(third_act(on, "0 0 1 1 *"))  # not due within this test
         try:
             async with asyncio.timeout(30):

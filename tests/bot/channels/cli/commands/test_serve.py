@@ -76,7 +76,7 @@ async def test_without_a_token_it_says_what_works_and_then_what_happens() -> Non
             assert all(part in text_of(up) for part in ("@BotFather", *parts))
         console = printed()
         following = asyncio.create_task(Activity(running.desk, console, words, ZONE).follow())
-        runs, serial = Runs(running.desk.house.db), running.settings.device.serial
+        runs, serial = Runs(running.desk.context.db), running.settings.device.serial
         await runs.create(NewRun("QQ回复联系人11", serial))
         shown = await until(console, f"#1 {words.get('card.succeeded')}")
         assert f"#1 {words.get('activity.began', phone='VP 1', task='QQ回复联系人11')}" in shown

@@ -17,7 +17,7 @@ from agent_core.loop.recording import Recorder
 from agent_core.perception.ocr import OcrEngine
 from agent_core.perception.reader import ScreenReader
 from agent_core.perception.readings import Bubble, ChatScreen, Reading, Side, Source
-from agent_core.perception.veil import Veil, cover, secret_boxes
+from agent_core.perception.redaction import Redaction, cover, secret_boxes
 from agent_core.ports import Event
 from agent_core.session import Session
 from tests.support.ocr import needs_ocr
@@ -40,7 +40,7 @@ WHOLE = [Box(0, 0, *SIZE)]
 
 
 async def shown(reader: ScreenReader, seen: Look, package: str | None = QQ_PACKAGE) -> Image.Image:
-    veil = Veil(reader)
+    veil = Redaction(reader)
     veil.saw(seen.frame, package, seen.nodes)
     return await veil.over(seen.frame)
 
@@ -114,10 +114,10 @@ async def test_a_payment_app_shows_no_figure(reader: ScreenReader) -> None:
 async def test_what_nobody_can_read_is_whole_in_sensitive_apps_and_where_the_app_is_not_known() -> None:
     seen = await look(await open_chat(scenario(them("验证码 483920"))))
     for package, expected in ((PAY, WHOLE), ("com.android.mms", WHOLE), (QQ_PACKAGE, [])):
-        veil = Veil(BLIND)
+        veil = Redaction(BLIND)
         veil.saw(seen.frame, package, seen.nodes)
         assert await veil.boxes(seen.frame) == expected, package
-    assert await Veil(BLIND).boxes(seen.frame) == WHOLE
+    assert await Redaction(BLIND).boxes(seen.frame) == WHOLE
 
 
 async def test_what_a_model_transcribed_covers_the_messages() -> None:
@@ -127,7 +127,7 @@ async def test_what_a_model_transcribed_covers_the_messages() -> None:
         return ChatScreen(title="11", bubbles=(Bubble(Side.THEM, text),), draft=draft, source=Source.MODEL, sure=True)
 
     for words, count in ((chat("验证码 483920"), 1), (chat("在吗"), 0), (chat("在吗", "密码 483920"), 1)):
-        veil = Veil(BLIND)
+        veil = Redaction(BLIND)
         veil.saw(seen.frame, QQ_PACKAGE, None, words)
         boxes = await veil.boxes(seen.frame)
         assert len(boxes) == count
@@ -140,7 +140,7 @@ async def test_a_reading_that_fails_covers_everything() -> None:
             raise OSError("the model files are gone")
 
     seen = await look(await open_chat(scenario(them("验证码 483920"))))
-    veil = Veil(Failing(ocr=None, model=None))
+    veil = Redaction(Failing(ocr=None, model=None))
     veil.saw(seen.frame, QQ_PACKAGE, seen.nodes)
     assert await veil.boxes(seen.frame) == WHOLE
 
@@ -182,7 +182,7 @@ async def test_a_screen_is_read_once_and_again_where_more_is_known() -> None:
 
     seen = await look(await open_chat(scenario(them("验证码 483920"))))
     reader = Counting(ocr=None, model=None)
-    veil = Veil(reader)
+    veil = Redaction(reader)
     veil.saw(seen.frame, QQ_PACKAGE, seen.nodes)
     boxes = await veil.boxes(seen.frame)
     assert await veil.boxes(seen.frame) == boxes
@@ -193,7 +193,7 @@ async def test_a_screen_is_read_once_and_again_where_more_is_known() -> None:
 
 async def test_turned_off_it_covers_nothing_and_asks_nothing() -> None:
     seen = await look(await open_chat(scenario(them("验证码 483920"))))
-    veil = Veil(BLIND, on=False)
+    veil = Redaction(BLIND, on=False)
     assert not veil.needs_tree
     assert await veil.over(seen.frame) is seen.frame.image
 
@@ -210,7 +210,7 @@ async def test_the_ring_is_drawn_over_the_cover_and_the_frame_stays_raw() -> Non
 
     seen = await look(await open_chat(scenario(them("验证码 483920"))))
     raw = seen.frame.image.copy()
-    veil = Veil(BY_TREE)
+    veil = Redaction(BY_TREE)
     veil.saw(seen.frame, QQ_PACKAGE, seen.nodes)
     recorder = Recorder(Session(run_id="r", task="t"), Kept(), veil)
     plain, ringed = await recorder.picture(seen.frame), await recorder.picture(seen.frame, Tap(element=(500, 500)))

@@ -19,7 +19,7 @@ from bot.desk.views import EventView
 NEWS = frozenset({"digest", "alert", "schedule"})
 
 
-class News:
+class Notifications:
     """``is_quiet``: whether what is said at this time makes no sound."""
 
     def __init__(self, desk: Desk, outbox: Outbox, is_quiet: Callable[[datetime], bool]) -> None:

@@ -1,4 +1,4 @@
-"""Figures, digests and what alerts watch, over both engines."""
+"""Statistics, digests and what alerts watch, over both engines."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from storage.answers import Answers
 from storage.digests import EMPTY, SENT, Digests
 from storage.engine import Database
 from storage.events import Events
-from storage.figures import Figures, ModelUsage, Span, Usage
+from storage.outages import Outages
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
-from storage.watched import Watched
+from storage.statistics import ModelUsage, Span, Statistics, Usage
 from tests.support.clock import Clock
 
 AFTER, GAP = timedelta(minutes=5), timedelta(minutes=30)
@@ -44,14 +44,14 @@ async def test_questions_of_a_time_and_of_some_phones(db: Database, clock: Clock
         told = AnswerEvent(number, "qq", "11", f"问题{number}", state, provenance=provenance, person=person, sent="答")
         await Answers(db).tell(run, told)
     until = clock.time
-    rows = await Figures(db).asked(Span(since, until))
+    rows = await Statistics(db).asked(Span(since, until))
     assert [(row.question, row.state, row.by_person) for row in rows] == [
         ("问题1", "sent", False), ("问题2", "sent", True), ("问题3", "sent", True), ("问题4", "skipped", False)
     ]  # fmt: skip
     assert [row.changed_at - row.asked_at for row in rows] == [timedelta(seconds=30)] * 4
-    assert [row.question for row in await Figures(db).asked(Span(since, until, ["S2"]))] == ["问题3", "问题4"]
-    assert [row.question for row in await Figures(db).asked(Span(since, rows[1].asked_at))] == ["问题1"]
-    assert await Figures(db).asked(Span(until, until + timedelta(days=1))) == []
+    assert [row.question for row in await Statistics(db).asked(Span(since, until, ["S2"]))] == ["问题3", "问题4"]
+    assert [row.question for row in await Statistics(db).asked(Span(since, rows[1].asked_at))] == ["问题1"]
+    assert await Statistics(db).asked(Span(until, until + timedelta(days=1))) == []
 
 
 async def test_what_was_put_to_people_and_what_the_model_used(db: Database, clock: Clock) -> None:
@@ -66,21 +66,21 @@ async def test_what_was_put_to_people_and_what_the_model_used(db: Database, cloc
     await Events(db).append(first, "step", {})
     await Events(db).append(first, "note", {"tokens_in": 7})
     clock.move(seconds=1)
-    assert await Figures(db).put_to_people(span(clock)) == 3
-    assert await Figures(db).put_to_people(span(clock, "S2")) == 2
-    assert await Figures(db).usage(span(clock)) == Usage((ModelUsage("", 4, 3000, 150, 0, None),))
-    assert await Figures(db).usage(span(clock, "S2")) == Usage((ModelUsage("", 2, 2000, 100, 0, None),))
+    assert await Statistics(db).put_to_people(span(clock)) == 3
+    assert await Statistics(db).put_to_people(span(clock, "S2")) == 2
+    assert await Statistics(db).usage(span(clock)) == Usage((ModelUsage("", 4, 3000, 150, 0, None),))
+    assert await Statistics(db).usage(span(clock, "S2")) == Usage((ModelUsage("", 2, 2000, 100, 0, None),))
     named = {"model": "m", "tokens_in": 10, "tokens_out": 1, "tokens_cached": 4}
     await Events(db).append(first, "step", {**named, "cost": 0.5})
     await Events(db).append(first, "step", {**named, "cost": 0.25})
     await Events(db).append(first, "step", {**named, "cost": None})
     clock.move(seconds=1)
-    found = await Figures(db).usage(span(clock, "S1"))
+    found = await Statistics(db).usage(span(clock, "S1"))
     assert {(one.model, one.calls, one.tokens_in, one.tokens_cached, one.cost) for one in found.models} == {
         ("", 2, 1000, 0, None), ("m", 2, 20, 8, 0.75), ("m", 1, 10, 4, None)
     }  # fmt: skip
     clock.move(days=2)
-    assert await Figures(db).usage(span(clock)) == Usage()
+    assert await Statistics(db).usage(span(clock)) == Usage()
 
 
 async def test_of_all_who_try_one_sends_a_digest(db: Database, other_db: Database, clock: Clock) -> None:
@@ -116,7 +116,7 @@ class Outage:
     """What happens to one subject, and what people were told of it."""
 
     def __init__(self, db: Database, clock: Clock) -> None:
-        self.db, self.clock, self.watched = db, clock, Watched(db)
+        self.db, self.clock, self.watched = db, clock, Outages(db)
 
     async def down(self, why: str = "no answer") -> bool:
         return await self.watched.down("model", why, after=AFTER, gap=GAP)
@@ -137,7 +137,7 @@ async def test_told_once_after_a_while_and_once_when_back(outage: Outage, other_
     clock.move(minutes=4)
     assert not await outage.down()
     clock.move(minutes=1)
-    both = (outage.watched, Watched(other_db))
+    both = (outage.watched, Outages(other_db))
     assert sorted(await asyncio.gather(*(each.down("model", "x", after=AFTER, gap=GAP) for each in both))) == [
         False,
         True,
@@ -168,7 +168,7 @@ async def test_a_time_in_which_nobody_looked_does_not_count(outage: Outage, cloc
 
 
 async def test_what_runs_have_shown(db: Database, clock: Clock) -> None:
-    watched = Watched(db)
+    watched = Outages(db)
     assert await Events(db).newest() == 0
     run = await a_run(db)
     start = await Events(db).newest()

@@ -53,7 +53,7 @@ class Topic(BaseModel):
     receipt: str = ""
 
 
-class Parcel(BaseModel):
+class OutgoingMessage(BaseModel):
     """``text`` and ``caption`` are the same card as HTML, cut for the one use and for the other.
 
     ``edit``: the number of our message to be changed, ``edit_picture``: it carries a picture. A ``document`` is a
@@ -93,7 +93,7 @@ class Parcel(BaseModel):
         """It is sent as a message of its own, whatever it was to take the place of."""
         return self.document is not None or self.animation is not None or bool(self.album)
 
-    def words_alone(self) -> Parcel | None:
+    def words_alone(self) -> OutgoingMessage | None:
         """Without picture, film or file; None where there is nothing of the kind, or no words."""
         heavy = self.picture is not None or self.stands_alone or self.film is not None
         if not heavy or not self.text.strip():
@@ -101,7 +101,7 @@ class Parcel(BaseModel):
         nothing: dict[str, Any] = {"picture": None, "document": None, "animation": None, "album": [], "film": None}
         return self.model_copy(update=nothing)
 
-    def messages(self) -> list[Parcel]:
+    def messages(self) -> list[OutgoingMessage]:
         """As it is sent where nothing is edited: itself, after as many messages as hold what was cut from it."""
         if not self.whole:
             return [self]

@@ -79,7 +79,7 @@ class SweptFigures:
 
 
 @uncut
-class Figures:
+class Statistics:
     def __init__(self, db: Database) -> None:
         self._db = db
 

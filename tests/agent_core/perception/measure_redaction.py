@@ -1,4 +1,4 @@
-"""What covering secrets costs a picture: ``python -m tests.agent_core.perception.measure_veil``."""
+"""What covering secrets costs a picture: ``python -m tests.agent_core.perception.measure_redaction``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agent_core.perception import overlays
 from agent_core.perception.ocr import OcrEngine
 from agent_core.perception.reader import BANNER, ScreenReader
 from agent_core.perception.readings import Source
-from agent_core.perception.veil import Veil, cover
+from agent_core.perception.redaction import Redaction, cover
 
 from .support import QQ_PACKAGE, Look, look, me, open_chat, scenario, them
 
@@ -29,7 +29,7 @@ async def reading(name: str, reader: ScreenReader, seen: Look, nodes: list[Node]
         image = seen.frame.image.copy()
         image.putpixel((dot[0] + number, dot[1]), (0, 0, 0))
         frame = Frame(image, f"{name} {number}", 0.0)
-        veil = Veil(reader)
+        veil = Redaction(reader)
         veil.saw(frame, QQ_PACKAGE, nodes)
         began = time.perf_counter()
         await veil.boxes(frame)

@@ -19,7 +19,7 @@ from storage.uncut import uncut
 
 
 @dataclass(frozen=True, slots=True)
-class WatchedRow:
+class OutageRow:
     """``down_since`` None: it is up. ``told_at`` None: nobody was told that it is down."""
 
     subject: str
@@ -42,14 +42,14 @@ class Sign:
 
 
 @uncut
-class Watched:
+class Outages:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    async def all(self) -> list[WatchedRow]:
+    async def all(self) -> list[OutageRow]:
         async with self._db.read() as connection:
             found = await connection.execute(sa.select(watched).order_by(watched.c.subject))
-            return [WatchedRow(**row) for row in found.mappings()]
+            return [OutageRow(**row) for row in found.mappings()]
 
     async def up(self, subject: str) -> bool:
         """It was seen to work. True where people were told that it was down, and are told now that it is back."""
@@ -58,7 +58,7 @@ class Watched:
         add = self._db.insert(watched).values(subject=subject, **fresh).on_conflict_do_nothing()
         async with self._db.write(durable=True) as connection:
             await connection.execute(add)
-            row = WatchedRow(**(await connection.execute(self._locked(subject))).mappings().one())
+            row = OutageRow(**(await connection.execute(self._locked(subject))).mappings().one())
             await connection.execute(sa.update(watched).where(watched.c.subject == subject).values(**fresh))
             if row.down_since is None or row.told_at is None:
                 return False
@@ -83,7 +83,7 @@ class Watched:
         add = self._db.insert(watched).values(subject=subject, **fresh).on_conflict_do_nothing()
         async with self._db.write(durable=True) as connection:
             await connection.execute(add)
-            row = WatchedRow(**(await connection.execute(self._locked(subject))).mappings().one())
+            row = OutageRow(**(await connection.execute(self._locked(subject))).mappings().one())
             since = row.down_since
             unseen = row.seen_down_at is None or now - row.seen_down_at > gap
             if since is None or (row.told_at is None and unseen):

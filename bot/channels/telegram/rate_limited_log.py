@@ -7,7 +7,7 @@ import ipaddress
 QUIET_SECONDS = 15 * 60
 
 
-class Refusals:
+class RateLimitedLog:
     """Counts in this process: a restart begins anew."""
 
     def __init__(self) -> None:

@@ -12,9 +12,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from storage.engine import Database
 from storage.heartbeats import fresh
 from storage.runs.changes import expire_questions, is_asked, lock_parent, settle_parent, tell_status
+from storage.runs.giving_up import MOST_TRIES, GaveUp, LeftAlone, errors_since_step
 from storage.runs.rows import ACTIVE, FAILED, PLAN, RUNNING, STOPPED, WAITING
 from storage.tables import leases, plans, questions, runs, sweeps
-from storage.tries import MOST_TRIES, GaveUp, LeftAlone, errors_since_step
 
 BEGINNING = timedelta(seconds=5)
 CLIENTS = "mcp"  # the option ``channel`` of runs that a client waits for

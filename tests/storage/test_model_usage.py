@@ -6,8 +6,8 @@ import asyncio
 from datetime import UTC, date, datetime, timedelta
 
 from storage.engine import Database
-from storage.spending import Spending, Used
-from storage.watched import Watched
+from storage.model_usage import Spending, Used
+from storage.outages import Outages
 
 DAY = date(2026, 3, 1)
 MINUTE = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
@@ -36,5 +36,5 @@ async def test_a_minute_has_so_many_calls_whoever_takes_them(db: Database, other
 
 
 async def test_who_tells_first_tells_alone(db: Database, other_db: Database) -> None:
-    told = await asyncio.gather(*(Watched(each).once("limit", "2026-03-01", {}) for each in (db, other_db) * 2))
+    told = await asyncio.gather(*(Outages(each).once("limit", "2026-03-01", {}) for each in (db, other_db) * 2))
     assert sum(told) == 1

@@ -5,23 +5,23 @@ from datetime import date
 import sqlalchemy as sa
 
 from agent_core.ports import ReplyState
-from storage.census import Censuses
 from storage.engine import Database
+from storage.gauges import GaugeReader
 from storage.hosts import Hosts
 from storage.leases import Leases
+from storage.model_usage import Spending, Used
 from storage.outbox import OutboxTable
 from storage.runs import NewRun, Runs
-from storage.spending import Spending, Used
 from storage.tables import answers, inbox, schedules
 from tests.support.clock import Clock
 
 
 async def test_an_empty_database_is_all_zeros(db: Database) -> None:
-    census = await Censuses(db).take()
+    census = await GaugeReader(db).take()
     assert census.runs == dict.fromkeys(("queued", "running", "waiting", "succeeded", "failed", "stopped"), 0)
     assert (census.in_line, census.leases, census.outbox, census.oldest_out, census.inbox) == (0, 0, 0, 0.0, 0)
     assert (census.questions, census.hosts, census.models, census.phones) == ({}, {}, {}, {"device": 0})
-    assert await Censuses(db).answers() == {}
+    assert await GaugeReader(db).answers() == {}
 
 
 async def test_everything_is_counted_by_its_state(db: Database, clock: Clock) -> None:
@@ -53,7 +53,7 @@ async def test_everything_is_counted_by_its_state(db: Database, clock: Clock) ->
         await connection.execute(sa.insert(answers).values(**row, state=ReplyState.SKIPPED.value))
         await connection.execute(sa.insert(schedules).values(**tick, started=4, skipped_busy=2))
         await connection.execute(sa.insert(inbox).values(update_id=1, raw="{}", state="new", received_at=db.now()))
-    census = await Censuses(db, seconds=30).take()
+    census = await GaugeReader(db, seconds=30).take()
     assert {status: count for status, count in census.runs.items() if count} == {"queued": 2, "succeeded": 1}
     assert census.in_line == 2
     assert census.phones == {"device": 2, "offline": 1}  # S1 once, and what a lost host saw not at all
@@ -61,4 +61,4 @@ async def test_everything_is_counted_by_its_state(db: Database, clock: Clock) ->
     assert (census.leases, census.outbox, census.oldest_out, census.inbox) == (1, 2, 20.0, 1)
     assert census.ticks == {"started": 4, "busy": 2, "missed": 0, "quiet": 0}
     assert census.models == {"m": Used(4, 200, 20, 10, 1.0)}
-    assert await Censuses(db).answers() == {("knowledge", "sent"): 3, ("", "skipped"): 1}
+    assert await GaugeReader(db).answers() == {("knowledge", "sent"): 3, ("", "skipped"): 1}

@@ -42,7 +42,7 @@ RANK = {Role.VIEWER: 0, Role.OPERATOR: 1, Role.OWNER: 2}
 
 
 @dataclass
-class House:
+class DeskContext:
     """What the desk's services share. A server changes some of it while it runs, when its settings change.
 
     entries: lists the phones that adb knows.
@@ -85,10 +85,10 @@ class House:
 class DeskService:
     """Base of the desk's services: what can be asked about one subject, with the rights that it needs."""
 
-    def __init__(self, house: House) -> None:
-        self.house = house
-        self._db = house.db
-        self._audit = Audit(house.db)
+    def __init__(self, context: DeskContext) -> None:
+        self.context = context
+        self._db = context.db
+        self._audit = Audit(context.db)
 
     async def _allow(
         self,
@@ -123,7 +123,7 @@ class DeskService:
     async def _count(self, actor: Actor, command: str) -> None:
         """Count a request. Raises RateLimited if it is too much, with a row in the audit log, and then StillLimited."""
         try:
-            self.house.pace.count(actor, self._db.now())
+            self.context.pace.count(actor, self._db.now())
         except StillLimited:
             raise
         except RateLimited:
@@ -135,7 +135,7 @@ class DeskService:
 
         "" is any phone, which ``_allow`` refuses to people who are limited to some.
         """
-        wanted = serial or self.house.serial
+        wanted = serial or self.context.serial
         if serial or not actor.phones or wanted in actor.phones:
             return wanted
         return actor.phones[0] if len(actor.phones) == 1 else ""
@@ -144,20 +144,20 @@ class DeskService:
         """Return what phones are called. ``attached``: what is known of them now, besides what was seen before."""
         seen = await Phones(self._db).models()
         now = {entry.serial: entry.model or seen.get(entry.serial, "") for entry in attached}
-        usual = {self.house.serial: seen.get(self.house.serial, "")} if self.house.serial else {}
-        return PhoneBook(self.house.names, {**usual, **seen, **now})
+        usual = {self.context.serial: seen.get(self.context.serial, "")} if self.context.serial else {}
+        return PhoneBook(self.context.names, {**usual, **seen, **now})
 
     async def _elsewhere(self) -> list[HostPhone]:
         """Return the phones of the other hosts, also of hosts that are not heard any more."""
-        return [phone for phone in (await self._fleet.phones()).values() if phone.host not in {"", self.house.host}]
+        return [phone for phone in (await self._fleet.phones()).values() if phone.host not in {"", self.context.host}]
 
     @property
     def _fleet(self) -> Fleet:
-        return self.house.fleet or Fleet(self._db)
+        return self.context.fleet or Fleet(self._db)
 
     @property
     def _zone(self) -> ZoneInfo:
-        return parse_zone(self.house.timezone)
+        return parse_zone(self.context.timezone)
 
     async def chat_of(self, run: RunRow) -> ChatRef | None:
         """Return where a run is shown: where it was asked for, or the owner's chat once it has asked something itself.
@@ -169,7 +169,7 @@ class DeskService:
         if chat is not None:
             if await self._is_seen_in(chat, run.serial or run.wanted):
                 return chat
-            if wanted := self.house.escalate_chat:
+            if wanted := self.context.escalate_chat:
                 return telegram_chat(wanted)
             return chat_ref(await self._owners_chat())
         asked = await Questions(self._db).find(run_id=run.id, limit=1)

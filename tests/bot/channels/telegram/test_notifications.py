@@ -19,7 +19,7 @@ from agent_core.session import Question, QuestionKind
 from bot.channels.telegram.adapter import TelegramAdapter
 from bot.channels.telegram.options import TelegramOptions
 from bot.desk.actors import ChatRef, Role
-from bot.desk.house import chat_data
+from bot.desk.context import chat_data
 from scheduler.jobs.digests import DigestWatch, digest_times
 from scheduler.runs.store import StoredRuns
 from scheduler.times.quiet import quiet_of
@@ -27,11 +27,11 @@ from simulator.telegram import Chat, Message
 from storage.engine import Database
 from storage.events import Events
 from storage.inbox import InboxTable
+from storage.outages import Outages
 from storage.outbox import OutboxTable
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from storage.tables import answers, people
-from storage.watched import Watched
 from tests.bot.channels.telegram.house import FAST
 from tests.bot.channels.telegram.shop import Shop
 
@@ -127,7 +127,7 @@ async def test_the_outbox_tells_a_digest_handed_in_twice_once(tg_shop: Shop) -> 
     """The event is dealt with again where a kill came before it was confirmed."""
     owner = await tg_shop.person(11, Role.OWNER)
     await owner.send("/start")
-    watched = Watched(tg_shop.db)
+    watched = Outages(tg_shop.db)
     await watched.down("model", "no answer", after=timedelta(0), gap=timedelta(hours=1))
     for times in (1, 2):
         async with adapter(tg_shop):
@@ -148,7 +148,7 @@ async def test_alerts_are_for_owners(tg_shop: Shop) -> None:
     operator = await tg_shop.person(12, Role.OPERATOR)
     await owner.send("/start")
     await operator.send("/start")
-    await Watched(tg_shop.db).down("phone:S1", "offline", after=timedelta(0), gap=timedelta(hours=1))
+    await Outages(tg_shop.db).down("phone:S1", "offline", after=timedelta(0), gap=timedelta(hours=1))
     async with adapter(tg_shop):
         await owner.sees(lambda chat: chat.saying("手机 S1 连不上了")[0])
         await operator.send("/whoami")
@@ -160,7 +160,7 @@ async def test_alerts_are_for_owners(tg_shop: Shop) -> None:
 async def test_in_quiet_hours_only_what_is_urgent_makes_a_sound(tg_shop: Shop, now: datetime, quiet: bool) -> None:
     owner = await tg_shop.person(11, Role.OWNER)
     await owner.send("/start")
-    await Watched(tg_shop.db).down("model", "", after=timedelta(0), gap=timedelta(hours=1))
+    await Outages(tg_shop.db).down("model", "", after=timedelta(0), gap=timedelta(hours=1))
     run_id = await one_answer(tg_shop.db)
     for question_id, kind in (("q1", QuestionKind.NO_SURE_ANSWER), ("q2", QuestionKind.DELIVERY_UNKNOWN)):
         asked = Question(id=question_id, kind=kind, text=f"问题 {question_id}")

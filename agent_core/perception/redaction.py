@@ -21,7 +21,7 @@ from agent_core.apps.profile import profile_of_package
 from agent_core.apps.secrets import SecretRule, SecretRules, rules_of
 from agent_core.devices.base import Frame, Node
 from agent_core.geometry import Box
-from agent_core.newest import keep_newest
+from agent_core.lru import keep_newest
 from agent_core.perception.picture import region_box
 from agent_core.perception.reader import ScreenReader
 from agent_core.perception.readings import ChatScreen, Reading, Source
@@ -44,7 +44,7 @@ class _Seen:
     chat: ChatScreen | None
 
 
-class Veil:
+class Redaction:
     """Remembers how the newest screens were read, so that nothing is read twice. ``on`` False covers nothing."""
 
     def __init__(self, reader: ScreenReader, *, on: bool = True) -> None:

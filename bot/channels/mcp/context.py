@@ -20,7 +20,7 @@ from bot.app.settings.layers import Settings
 from bot.app.settings.sections import McpSettings
 from bot.channels.mcp.asking import Terminal
 from bot.channels.mcp.stopping import Calls, Stopper
-from bot.desk.house import House
+from bot.desk.context import DeskContext
 from bot.desk.pairing import Pace
 from bot.desk.phones import DeskPhones
 from bot.desk.programs import DeskPrograms
@@ -41,7 +41,7 @@ class PhoneBusy(LeaseLost):
 
 
 @dataclass(frozen=True)
-class ToolHouse:
+class ToolContext:
     """``own_helper``: the model that describes screens, where it is not the one that drives. ``at_work``: the runs that
     calls of this process make; a worker beside us takes none of them for dead.
     """
@@ -129,7 +129,7 @@ class ToolHouse:
 
 
 @asynccontextmanager
-async def open_house(core: Core, beside: Worker | None = None) -> AsyncIterator[ToolHouse]:
+async def open_context(core: Core, beside: Worker | None = None) -> AsyncIterator[ToolContext]:
     """At the end every call that is at work is stopped, and its phone left clean. ``beside``: the worker of this
     process, which works the same phones.
     """
@@ -139,7 +139,7 @@ async def open_house(core: Core, beside: Worker | None = None) -> AsyncIterator[
     def follow(new: Settings) -> None:
         pace.per_minute = new.telegram.per_minute
 
-    house = House(
+    context = DeskContext(
         core.db,
         RunService(core.db),
         core.phones,
@@ -167,9 +167,9 @@ async def open_house(core: Core, beside: Worker | None = None) -> AsyncIterator[
             names=ModelNames.of("MCP__HELPER"),
         )
     # How often a program looks is its own affair, as single acts are: what it has us do is counted.
-    phones = DeskPhones(replace(house, pace=Pace()))
+    phones = DeskPhones(replace(context, pace=Pace()))
     at_work = beside.at_work_beside if beside is not None else set()
-    tools = ToolHouse(core, DeskPrograms(house), phones, helper, at_work=at_work)
+    tools = ToolContext(core, DeskPrograms(context), phones, helper, at_work=at_work)
     core.followers.append(follow)
     try:
         yield tools

@@ -14,10 +14,10 @@ from storage.engine import Database
 from storage.hosts import ENDED, USABLE
 from storage.inbox import NEW
 from storage.leases import LEASE_SECONDS
+from storage.model_usage import Used
 from storage.outbox import PENDING
 from storage.questions import OPEN
 from storage.runs import ACTIVE, FINAL, QUEUED, WAITING
-from storage.spending import Used
 from storage.tables import answers, host_phones, hosts, inbox, leases, model_days, outbox, questions, runs, schedules
 from storage.uncut import uncut
 
@@ -25,7 +25,7 @@ LOST = "lost"  # the state of a host that is not heard
 
 
 @dataclass(frozen=True, slots=True)
-class Census:
+class Gauges:
     """``phones`` by the state in which adb sees them, of hosts that are heard. ``oldest_out``: seconds that the oldest
     message has waited to be sent. ``ticks`` of the schedules that there are: started, busy, missed, quiet.
     """
@@ -44,20 +44,20 @@ class Census:
 
 
 @uncut
-class Censuses:
+class GaugeReader:
     """``seconds``: how long a host lives without a heartbeat."""
 
     def __init__(self, db: Database, *, seconds: float = LEASE_SECONDS) -> None:
         self._db = db
         self._ttl = timedelta(seconds=seconds)
 
-    async def take(self) -> Census:
+    async def take(self) -> Gauges:
         in_line = sa.and_(runs.c.status.in_((QUEUED, WAITING)), runs.c.leg_due_at.is_not(None))
         pending = outbox.c.state == PENDING
         async with self._db.read() as connection:
             oldest = (await connection.execute(sa.select(sa.func.min(outbox.c.created_at)).where(pending))).scalar()
             now = self._db.now()
-            return Census(
+            return Gauges(
                 runs={**dict.fromkeys((*ACTIVE, *FINAL), 0), **await _by(connection, runs.c.status)},
                 in_line=await _count(connection, runs, in_line),
                 questions=await _by(connection, questions.c.kind, questions.c.state == OPEN),

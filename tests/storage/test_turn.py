@@ -13,10 +13,10 @@ from storage.answers import AnswerFilter, Answers
 from storage.engine import Database
 from storage.events import Events
 from storage.leases import LeaseRow, Leases
-from storage.legs import hold_turn
 from storage.questions import Questions
 from storage.runs import NewRun, RunRow, Runs
-from storage.tries import MOST_TRIES
+from storage.runs.giving_up import MOST_TRIES
+from storage.turn import hold_turn
 from tests.support.clock import Clock
 
 PHONE = "phone-1"
