@@ -47,6 +47,17 @@ def test_an_entry_from_add_to_delete() -> None:
     assert json.loads(call("kb", "search", "能退吗", "--json")[1]) == []
 
 
+def test_several_aliases_in_one_option_are_parted_as_in_a_table() -> None:
+    added = json.loads(
+        call("kb", "add", "怎么退货", "七天内可退", "--alias", "能退吗|怎么退", "--tag", "售后，退货", "--json")[1]
+    )
+    assert (added["aliases"], added["tags"]) == (["能退吗", "怎么退"], ["售后", "退货"])
+    edit = ("kb", "edit", added["id"], "--json")
+    assert json.loads(call(*edit, "--add-alias", "好退吗 ｜ 退不退")[1])["aliases"][2:] == ["好退吗", "退不退"]
+    assert json.loads(call(*edit, "--remove-alias", "能退吗|退不退")[1])["aliases"] == ["怎么退", "好退吗"]
+    assert json.loads(call(*edit, "--alias", "退吗|退货, 行吗")[1])["aliases"] == ["退吗", "退货, 行吗"]
+
+
 def test_what_waits_is_approved_or_rejected(tmp_path: Path) -> None:
     file = tmp_path / "learnt.jsonl"
     rows = [{"id": f"p{n}", "question": f"question {n}", "answer": "yes", "live": False} for n in (1, 2)]
