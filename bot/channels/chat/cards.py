@@ -317,7 +317,7 @@ def source_lines(answer: ReplyRecord | AnswerView, texts: Texts) -> list[Line]:
     asked = [texts.get("card.record", question=cut(one, MOST_OF_A_QUESTION)) for one in answer.record_questions]
     parts = ["" if own else answer.record_source, *asked]
     if not any(parts):
-        parts = [texts.get("card.own_record") if own else f"#{answer.record_id}"]
+        parts = [texts.get("card.own_record") if own else texts.number(answer.record_id)]
     if answer.score is not None:
         parts.append(texts.get("card.score", score=answer.score))
     return [Line(" · ".join(part for part in parts if part), texts.get("card.source")), *chosen]

@@ -35,6 +35,10 @@ class Texts:
         """The text with ``values`` filled in. KeyError for an unknown key or a placeholder without a value."""
         return filled(self._found(key), values, self.lang)
 
+    def number(self, entry_id: str) -> str:
+        """Return the id of a knowledge entry as people are shown it."""
+        return f"#{entry_id}"
+
     def find(self, key: str, default: str) -> str:
         """The text of a key that may not be there, as it stands."""
         return self._found(key) if key in self._texts else default

@@ -50,6 +50,11 @@ def is_like_none(message: str) -> bool:
     return _recognised(message)[0] in {"no_command", "no_option"}
 
 
+def is_missing(message: str) -> bool:
+    """Tell whether it is about an argument or an option that was left out."""
+    return _recognised(message)[0] == "missing"
+
+
 def _recognised(message: str) -> tuple[str, dict[str, str]]:
     """Return the key of the wording and what stands in its holes; "" for none."""
     for key, form in _FORMS.items():

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.channels.cli.commands.common import Exit
+from bot.channels.cli.terminal.language import speak
 from tests.support.command_line import call, empty_place
 
 __all__ = ["empty_place"]  # a fixture
@@ -40,7 +41,7 @@ def test_an_entry_from_add_to_delete() -> None:
     assert "Also asked, before: 退货流程" in shown
     code, out, err = call(*edit, "--remove-alias", "没有的")
     assert (code, out) == (Exit.USAGE, "")
-    assert f"The entry #{added['id']} has no alias “没有的”" in err
+    assert f"The entry {added['id']} has no alias “没有的”" in err
     assert "phonedesk kb search 怎么退货" in err
     assert json.loads(call("kb", "stats", "--json")[1])["live"] == 1
     assert json.loads(call("kb", "delete", f"#{added['id']}", "--json")[1])["answer"] == "十五天"
@@ -58,13 +59,32 @@ def test_several_aliases_in_one_option_are_parted_as_in_a_table() -> None:
     assert json.loads(call(*edit, "--alias", "退吗|退货, 行吗")[1])["aliases"] == ["退吗", "退货, 行吗"]
 
 
+def test_numbers_are_printed_as_a_shell_takes_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind a number sign a shell reads nothing more."""
+    shown = call("kb", "add", "怎么退货", "七天内可退")[1] + call("kb", "search")[1]
+    (entry,) = json.loads(call("kb", "search", "--json")[1])
+    assert shown.count(entry["id"]) == 2
+    assert "#" not in shown
+    for start in (entry["id"][:4], "#" + entry["id"][:4]):
+        assert json.loads(call("kb", "edit", start, "--answer", f"答 {start}", "--json")[1])["id"] == entry["id"]
+    for lang, said in (("en", "leavethe#out"), ("zh", "请去掉#")):
+        monkeypatch.setenv("PHONEDESK_LANG", lang)
+        speak(None)  # another process would read it from the settings
+        code, _, err = call("kb", "edit", "--answer", "x")
+        assert (code, said in "".join(err.split())) == (Exit.USAGE, True)
+
+
 def test_what_waits_is_approved_or_rejected(tmp_path: Path) -> None:
     file = tmp_path / "learnt.jsonl"
     rows = [{"id": f"p{n}", "question": f"question {n}", "answer": "yes", "live": False} for n in (1, 2)]
     file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     assert call("kb", "import", str(file))[0] == Exit.OK
     assert [entry["id"] for entry in json.loads(call("kb", "pending", "--json")[1])] == ["p1", "p2"]
-    assert "Waiting for approval: 2" in call("kb", "pending")[1]
+    shown = call("kb", "pending")[1]
+    assert "Waiting for approval: 2" in shown
+    assert ("p1" in shown, "1." in shown) == (True, False)  # the ids name them
+    code, _, err = call("kb", "approve", "1")
+    assert (code, "phonedesk kb pending" in err) == (Exit.USAGE, True)
     assert json.loads(call("kb", "approve", "p1", "--json")[1])["live"] is True
     assert json.loads(call("kb", "reject", "p2", "--json")[1])["id"] == "p2"
     assert "Nothing waits for approval." in call("kb", "pending")[1]
