@@ -18,6 +18,7 @@ from agent_core.errors import MODEL_NAMES, PhonedeskError
 
 Lang = Literal["zh", "en"]
 LANGUAGES: tuple[Lang, ...] = ("zh", "en")
+_ENDS = tuple("。！？：；…—.!?:;")  # of a sentence, or of what goes on
 
 
 def language_of(code: str) -> Lang:
@@ -116,6 +117,14 @@ def weekday(lang: Lang, date: str) -> str:
 def say(lang: Lang, key: str, **values: Any) -> str:
     """The text of ``key`` with ``values`` filled in. KeyError for an unknown key: a text must not be missing."""
     return filled(catalogue(lang)[key], values, lang)
+
+
+def sentences(parts: Iterable[str], lang: Lang) -> str:
+    """Join sentences as the language does: in Chinese without a blank. A missing full stop before the next is added."""
+    *first, last = [part for part in parts if part] or [""]
+    stop, between = ("。", "") if lang == "zh" else (".", " ")
+    ended = [part if part.rstrip("”’\"')）").endswith(_ENDS) else part + stop for part in first]
+    return between.join([*ended, last])
 
 
 class Listed(str):
