@@ -416,8 +416,9 @@ def question_card(
     if contact := str(question.data.get("contact") or ""):
         lines.append(Line(contact, texts.get("question.contact")))
     if question.text:
-        label = "question.customer" if question.kind in _CUSTOMERS_WORDS else "question.words"
-        lines.append(Line(question.text, texts.get(label), "quote"))
+        theirs = question.kind in _CUSTOMERS_WORDS
+        label = "question.customer" if theirs else "question.words"
+        lines.append(Line(question.text if theirs else texts.typed(question.text), texts.get(label), "quote"))
     if not view.open:
         return _closed(view, texts, lines, picture, learnt=learnt, approves=approves)
     lines += _data_lines(view, texts)

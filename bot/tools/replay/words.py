@@ -38,12 +38,12 @@ def outcome_of(run: RunView, words: Texts) -> list[str]:
     failed = run.status is RunStatus.FAILED
     message = run.message or (words.get("plan.interrupted") if failed and run.plan is not None else "")
     lines = error_lines(run.error_kind, words, message) if failed and run.error_kind else []
-    return [line for line in (message, *lines) if line]
+    return [line for line in (words.typed(message), *lines) if line]
 
 
 def part_of(part: PastRun, words: Texts) -> tuple[str, str]:
     """A part of a plan or a sweep, where these are listed: when, how it ended and where; what it was, and came to."""
-    head, said = past_lines(replace(part, plan=0, by=""), words)
+    head, said = past_lines(replace(part, plan=0, by=""), words, whole=True)
     return head.text, said.text
 
 

@@ -72,6 +72,10 @@ class Texts:
             kind = kind.rpartition(".")[0]
         return self.find(f"advice.{kind}", "")
 
+    def typed(self, text: str) -> str:
+        """Return what a run or a question says of itself, with its commands as they are typed at this place."""
+        return text
+
     def _word(self, value: object) -> object:
         if isinstance(value, PhonedeskError):
             return self.error(value)

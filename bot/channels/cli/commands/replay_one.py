@@ -63,7 +63,7 @@ def show_list(as_json: bool) -> None:
     console = Console()
     table = _two_columns()
     for past in page.runs:
-        head, said = past_lines(past, words)
+        head, said = past_lines(past, words, whole=True)
         table.add_row(Text(f"#{past.number}"), Text(f"{head.text}\n{said.text}"))
     console.print(table if page.runs else Text(words.get("history.empty")))
 

@@ -94,7 +94,7 @@ class Activity:
 
     async def _say_end(self, row: EventRow, status: str, message: str) -> None:
         keep_newest(self._over, row.run_id, None, REMEMBERED)
-        await self._say(row, ended(status, message.partition("\n")[0], self._words), _STYLES.get(status, ""))
+        await self._say(row, ended(status, self._words.typed(message.partition("\n")[0]), self._words), _STYLES.get(status, ""))
 
     async def _say(self, row: EventRow, said: str, style: str) -> None:
         number = f"#{await History(self._desk.context.db).number_of(row.run_id)} " if row.run_id else ""

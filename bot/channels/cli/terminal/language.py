@@ -43,7 +43,10 @@ class TerminalTexts(Texts):
         return entry_id
 
     def advice(self, text: str) -> str:
-        return typed(in_terminal(text))
+        return self.typed(in_terminal(text))
+
+    def typed(self, text: str) -> str:
+        return typed(text)
 
 
 @cache
