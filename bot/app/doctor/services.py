@@ -55,7 +55,9 @@ async def model(exam: Exam) -> Verdict:
         values = {"url": _address(settings.base_url), "message": problem}
         if without_key and isinstance(problem, ModelAuth):
             return failed("no_key", **values).by(route)
-        if problem.values.get("status") == HTTPStatus.NOT_FOUND and not _VERSION.search(urlsplit(settings.base_url).path):
+        if problem.values.get("status") == HTTPStatus.NOT_FOUND and not _VERSION.search(
+            urlsplit(settings.base_url).path
+        ):
             return failed("no_version", **values, meant=f"{_address(settings.base_url).rstrip('/')}/v1").by(route)
         if route.proxy:
             return failed("not_reached_by_proxy", **values, **route.values).by(route)

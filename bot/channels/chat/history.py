@@ -145,7 +145,7 @@ def past_lines(run: PastRun, words: Texts, *, whole: bool = False) -> list[Line]
 
     whole: what it ended with is not cut; it may say what to do.
     """
-    by = words.get("history.by_schedule", id=run.schedule_id) if run.schedule_id else run.by
+    by = words.get("history.by_schedule", id=run.schedule_id) if run.schedule_id else words.person(run.by)
     by = words.get("history.in_plan", number=run.plan) if run.plan else by
     took = took_words(run.seconds, words)
     state = words.get(state_of(run.status, held=run.held))

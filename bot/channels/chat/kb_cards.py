@@ -74,7 +74,11 @@ def origin(entry: Entry, texts: Texts) -> str:
     """Where it came from, in words."""
     kind, _, name = entry.origin.partition(":")
     pattern = texts.find(f"kb.origin_{kind}", "")
-    return pattern.format(name=name or kind, time=entry.created_at.strftime("%Y-%m-%d")) if pattern else entry.origin
+    return (
+        pattern.format(name=texts.person(name or kind), time=entry.created_at.strftime("%Y-%m-%d"))
+        if pattern
+        else entry.origin
+    )
 
 
 def entry_card(
@@ -189,7 +193,8 @@ def stats_lines(stats: KnowledgeStats, texts: Texts) -> tuple[Line, ...]:
         lines.append(Line(" ".join(f"{tag}×{count}" for tag, count in entries.tags[:10]), texts.get("kb.tags")))
     if not entries.live and not entries.pending:
         lines.append(Line(texts.get("kb.empty")))
-    lines.append(Line(stats.provider, texts.get("kb.provider")))
+    asked = Listed(texts.find(f"kb.provider_{name}", name) for name in stats.provider.split(","))
+    lines.append(Line(asked.joined(texts.lang), texts.get("kb.provider")))
     if not stats.used:
         lines.append(Line(texts.get("kb.not_used", provider=stats.provider)))
     return tuple(lines)

@@ -52,7 +52,7 @@ def facts_of(view: RecordingView, words: Texts) -> list[str]:
     run = view.run
     seconds = (run.ended_at - run.started_at).total_seconds() if run.ended_at and run.started_at else None
     models = dict.fromkeys(f"{step.asked.model} ({step.asked.profile})" for step in view.steps if step.asked)
-    by = words.get("history.by_schedule", id=run.schedule_id) if run.schedule_id else run.by
+    by = words.get("history.by_schedule", id=run.schedule_id) if run.schedule_id else words.person(run.by)
     facts = [words.get(f"card.{run.status.value}"), run.phone or run.serial, by, took_words(seconds, words), *models]
     records = [step.record for step in view.steps]
     tokens_in, tokens_out = sum(step.tokens_in for step in records), sum(step.tokens_out for step in records)

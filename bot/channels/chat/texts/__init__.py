@@ -15,6 +15,8 @@ from agent_core.texts import LANGUAGES, Lang, filled, load_texts, told
 from agent_core.texts import catalogue as agent_catalogue
 from bot.desk.actors import Role
 
+TERMINAL = "terminal"  # what is stored as the name of whoever sits there
+
 __all__ = ["LANGUAGES", "Lang", "Texts", "catalogue", "texts"]
 
 
@@ -38,6 +40,10 @@ class Texts:
     def number(self, entry_id: str) -> str:
         """Return the id of a knowledge entry as people are shown it."""
         return f"#{entry_id}"
+
+    def person(self, name: str) -> str:
+        """Return the name of whoever did something; who sits at the terminal is called so in this language."""
+        return self.get("card.terminal") if name == TERMINAL else name
 
     def find(self, key: str, default: str) -> str:
         """The text of a key that may not be there, as it stands."""

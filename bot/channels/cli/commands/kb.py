@@ -153,7 +153,7 @@ def import_(
         mark = view.mark
         if not dry_run and view.plan.lost:
             _show_import(view, texts(lang), Console(stderr=as_json), verbose=verbose)
-            if not confirm(texts(lang).get("kb.import_sure")):
+            if not confirm(texts(lang).get("kb.import_sure"), wrong=texts(lang).get("common.yes_or_no")):
                 Console(stderr=True).print(texts(lang).get("kb.import_not_done"))
                 raise typer.Exit(Exit.FAILED)
     if not dry_run:

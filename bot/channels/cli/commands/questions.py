@@ -14,7 +14,6 @@ from bot.channels.chat.cards import Line, answer_label, choice_label, question_c
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.commands.at_desk import with_desk
 from bot.channels.cli.commands.common import Exit
-from bot.channels.cli.terminal.ask import PERSON
 from bot.channels.cli.terminal.console import Console, confirm, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.channels.cli.terminal.render import panel
@@ -60,7 +59,11 @@ def answer(
     (view, result), lang = with_desk(_given(question, said))
     words = texts(lang)
     meant = read_answer(view.question, said) if result is None else None
-    if meant is not None and not as_json and confirm(words.get("question.like_a_command")):
+    if (
+        meant is not None
+        and not as_json
+        and confirm(words.get("question.like_a_command"), wrong=words.get("common.yes_or_no"))
+    ):
         (view, result), lang = with_desk(_given(question, said, confirmed=True))
     if as_json:
         before = _answer_before(view) if result is not None and result.state == "late" else {}
@@ -91,7 +94,7 @@ def _verdict(words: Texts, view: QuestionView, result: AnswerResult) -> str:
         return verdict(words, view, result)
     return words.get(
         "question.late_at",
-        by=words.get("card.terminal") if view.by == PERSON else view.by,
+        by=words.person(view.by),
         time=f"{view.answered_at:%Y-%m-%d %H:%M}",
         answer=answer_label(view, view.answer, words),
     )

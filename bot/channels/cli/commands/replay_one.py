@@ -165,7 +165,7 @@ def _show(view: ReplayView, recording: RecordingView | None, words: Texts) -> No
         facts = facts_of(recording, words)
     else:
         seconds = (run.ended_at - run.started_at).total_seconds() if run.ended_at and run.started_at else None
-        by = words.get("history.by_schedule", id=run.schedule_id) if run.schedule_id else run.by
+        by = words.get("history.by_schedule", id=run.schedule_id) if run.schedule_id else words.person(run.by)
         facts = [words.get(f"card.{run.status.value}"), run.phone or run.serial, by, took_words(seconds, words)]
     console.print(Text(" · ".join(fact for fact in facts if fact)))
     currency = recording.session.spent.currency if recording is not None else ""

@@ -73,8 +73,7 @@ class Activity:
             case "question":
                 await self._say_question(row, str(data["id"]))
             case "answered":
-                by = words.get("card.terminal") if data["by"] == "terminal" else data["by"]
-                await self._say(row, words.get("activity.answered", by=by), "")
+                await self._say(row, words.get("activity.answered", by=words.person(str(data["by"]))), "")
             case "outcome":
                 await self._say_end(row, str(data["status"]), str(data["message"]))
             case "status" if data["status"] in (FAILED, STOPPED) and row.run_id not in self._over:
@@ -94,7 +93,9 @@ class Activity:
 
     async def _say_end(self, row: EventRow, status: str, message: str) -> None:
         keep_newest(self._over, row.run_id, None, REMEMBERED)
-        await self._say(row, ended(status, self._words.typed(message.partition("\n")[0]), self._words), _STYLES.get(status, ""))
+        await self._say(
+            row, ended(status, self._words.typed(message.partition("\n")[0]), self._words), _STYLES.get(status, "")
+        )
 
     async def _say(self, row: EventRow, said: str, style: str) -> None:
         number = f"#{await History(self._desk.context.db).number_of(row.run_id)} " if row.run_id else ""

@@ -206,6 +206,12 @@ def test_a_value_is_read_as_it_was_written(tmp_path: Path, monkeypatch: pytest.M
     assert load().model.name == (value or "autoglm-phone-9b")
 
 
+@pytest.mark.parametrize(("lang", "said"), [("zh", "# phonedesk 的设置"), ("en", "# Settings of phonedesk")])
+def test_a_new_file_begins_with_its_comment_in_the_language_chosen(tmp_path: Path, lang: str, said: str) -> None:
+    write_env({"PHONEDESK_LANG": lang}, tmp_path)
+    assert (tmp_path / ".env").read_text(encoding="utf-8").startswith(said)
+
+
 def test_each_preset_is_usable() -> None:
     for preset in model_presets():
         assert preset.base_url.startswith("http")

@@ -28,6 +28,7 @@ from agent_core.session import Question, QuestionKind, ReplyRecord, Session, Sta
 from bot.app.release import release
 from bot.channels.chat.texts import Lang, catalogue
 from bot.channels.cli.commands.common import BY_STATUS, Exit, fail, result_of, run_async, settings_from
+from bot.channels.cli.commands.sweep import _words as sweep_words
 from bot.desk.actors import AccessDenied, BadRequest, NotFound
 from scheduler.runs.queue import ProcessLock
 from tests.support.command_line import call, empty_place
@@ -321,3 +322,8 @@ def test_a_wrong_word_is_answered_with_the_right_ones(
         code, _, err = call(*typed)
         assert code == Exit.USAGE
         assert said in err
+
+
+def test_a_sweep_is_called_by_the_apps_name() -> None:
+    assert sweep_words([], [], False, None) == "QQ"
+    assert sweep_words(["11"], [], False, "wechat") == '微信 "11"'

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from agent_core.texts import Lang
+from bot.channels.chat.kb_cards import entry_lines, stats_lines
+from bot.channels.chat.texts import texts
 from bot.channels.cli.commands.common import Exit
 from bot.channels.cli.terminal.language import speak
+from bot.desk.knowledge_views import KnowledgeStats
+from knowledge.entries import Entry, Stats
 from tests.support.command_line import call, empty_place
 
 __all__ = ["empty_place"]  # a fixture
@@ -57,6 +63,17 @@ def test_several_aliases_in_one_option_are_parted_as_in_a_table() -> None:
     assert json.loads(call(*edit, "--add-alias", "好退吗 ｜ 退不退")[1])["aliases"][2:] == ["好退吗", "退不退"]
     assert json.loads(call(*edit, "--remove-alias", "能退吗|退不退")[1])["aliases"] == ["怎么退", "好退吗"]
     assert json.loads(call(*edit, "--alias", "退吗|退货, 行吗")[1])["aliases"] == ["退吗", "退货, 行吗"]
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_whoever_sits_at_the_terminal_and_the_own_entries_are_named_in_words(lang: Lang) -> None:
+    words, now = texts(lang), datetime(2026, 11, 23, tzinfo=UTC)
+    entry = Entry(question="问", answer="答", origin="person:terminal", created_at=now, updated_at=now)
+    said = " ".join(line.text for line in entry_lines(entry, words))
+    assert ("终端回答客户时写的" if lang == "zh" else "the terminal") in said
+    stats = KnowledgeStats(Stats(1, 0, 0, None, ()), "embedded,dify", used=True)
+    shown = " ".join(line.text for line in stats_lines(stats, words))
+    assert ("内置、dify" if lang == "zh" else "its own entries, dify") in shown
 
 
 def test_numbers_are_printed_as_a_shell_takes_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +165,8 @@ def test_approved_aliases_stay_and_go_only_when_a_person_agrees(faq: Path, monke
         assert "is it on its way" in out
         assert "Not imported; nothing was changed." in err
         assert len(aliases()) == 2
-    code, out, _ = call("kb", "import", str(faq), "--drop-aliases", typed="y\n")
+    code, out, err = call("kb", "import", str(faq), "--drop-aliases", typed="perhaps\ny\n")
+    assert "Type y for yes or n for no." in err
     assert (code, aliases()) == (Exit.OK, ["How do returns work"])
     call("kb", "edit", found["id"], "--alias", "is it on its way")
     done = json.loads(call("kb", "import", str(faq), "--drop-aliases", "--yes", "--json")[1])

@@ -68,12 +68,17 @@ def test_the_open_ones_with_how_to_answer(shop: Path) -> None:
     assert (row["run"], row["phone"], row["task"]) == (1, "phone", "QQ回复联系人11")
 
 
-def test_what_a_question_of_ours_advises_is_as_it_is_typed_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_a_question_of_ours_advises_is_as_it_is_typed_here(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """What a customer wrote is shown as it was written."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "bin/phonedesk")])
     advice = say("zh", "run.no_chat", contact="11")
-    for kind, shown in ((QuestionKind.STUCK, "bin/phonedesk contacts"), (QuestionKind.NO_SURE_ANSWER, "phonedesk contacts")):
+    for kind, shown in (
+        (QuestionKind.STUCK, "bin/phonedesk contacts"),
+        (QuestionKind.NO_SURE_ANSWER, "phonedesk contacts"),
+    ):
         view = QuestionView("q2", "r1", Question(id="q2", kind=kind, text=advice))
         said = " ".join(line.text for line in question_card(view, TerminalTexts("zh")).lines)
         assert f"或 {shown} 登记" in said
