@@ -20,7 +20,7 @@ from bot.app.release import NAME, program
 from bot.channels.cli.terminal.commands import typed
 from bot.channels.cli.terminal.console import Console, Text, err
 from bot.channels.cli.terminal.language import spoken_language
-from bot.channels.cli.terminal.misuse import is_like_none, is_missing, said
+from bot.channels.cli.terminal.misuse import is_like_none, is_missing, meant, said
 from bot.channels.cli.terminal.texts import catalogue
 
 USAGE = 2  # exit code
@@ -135,6 +135,10 @@ def _tell(error: TyperException) -> None:
     err.print(Text(words["usage.error"].format(message=said(message, lang))))
     if param is not None and is_missing(message) and (param.metavar or param.name).lower() in _NUMBERS:
         err.print(Text(words["usage.no_sign"]))
+    above = "" if ctx is None or ctx.command.key == NAME else ctx.command.key
+    for name in meant(message, above):
+        does = words[f"{name}.summary"]
+        err.print(Text(typed(words["usage.perhaps"].format(command=f"{NAME} {name}", does=does))))
     if ctx is not None and is_like_none(message):
         err.print(Text(filled(words["usage.there_are"], {"names": _takes(ctx)}, lang)))
 

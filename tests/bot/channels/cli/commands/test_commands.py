@@ -29,6 +29,8 @@ from bot.app.release import release
 from bot.channels.chat.texts import Lang, catalogue
 from bot.channels.cli.commands.common import BY_STATUS, Exit, fail, result_of, run_async, settings_from
 from bot.channels.cli.commands.sweep import _words as sweep_words
+from bot.channels.cli.terminal.language import speak
+from bot.channels.cli.terminal.texts import catalogue as help_texts
 from bot.desk.actors import AccessDenied, BadRequest, NotFound
 from scheduler.runs.queue import ProcessLock
 from tests.support.command_line import call, empty_place
@@ -327,3 +329,17 @@ def test_a_wrong_word_is_answered_with_the_right_ones(
 def test_a_sweep_is_called_by_the_apps_name() -> None:
     assert sweep_words([], [], False, None) == "QQ"
     assert sweep_words(["11"], [], False, "wechat") == '微信 "11"'
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+@pytest.mark.parametrize(
+    ("typed", "there"), [("kb list", "kb search"), ("kb lst", "kb export"), ("history", "replay"), ("history", "answers")]
+)
+def test_what_is_expected_under_another_name_is_named(
+    monkeypatch: pytest.MonkeyPatch, lang: Lang, typed: str, there: str
+) -> None:
+    monkeypatch.setenv("PHONEDESK_LANG", lang)
+    speak(None)
+    code, _, err = call(*typed.split())
+    wanted = help_texts(lang)["usage.perhaps"].partition("{")[0] + f"phonedesk {there}"
+    assert (code, wanted in err) == (Exit.USAGE, True)
