@@ -84,8 +84,8 @@ def told(error: PhonedeskError, lang: Lang) -> str:
     more = texts.get(f"errors.{error.key}", "").split("\n")[1:]
     others = error.values.get("others")
     if isinstance(others, tuple):
-        said = " ".join(fault(one, lang) for one in others)
-        head = f"{head} {say(lang, 'model.others_failed', errors=said)}"
+        said = sentences([fault(one, lang) for one in others], lang)
+        head = sentences([head, say(lang, "model.others_failed", errors=said)], lang)
     if "proxy" in error.values and error.key != "proxy_form":
         advice.insert(0, filled(texts["model.by_proxy"], values, lang))
     return "\n".join([head, *advice, *(filled(line, values, lang) for line in more)])

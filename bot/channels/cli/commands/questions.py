@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_core.texts import say
+from agent_core.texts import say, sentences
 from bot.channels.chat.answering import no_answer, read_answer, to_confirm, verdict
 from bot.channels.chat.cards import Line, answer_label, choice_label, question_card
 from bot.channels.chat.texts import Texts
@@ -73,7 +73,7 @@ def answer(
         console.print(panel(question_card(view, words, hint=_hint(view, words))))  # with the choices and their numbers
         console.print(no_answer(words, view, said))
     elif result is None:
-        said_so = f"{say(lang, 'run.nothing_sent')} {words.get('question.left_open', id=view.id)}"
+        said_so = sentences([say(lang, "run.nothing_sent"), words.get("question.left_open", id=view.id)], lang)
         Console(stderr=True).print(said_so, soft_wrap=True)
     else:
         goes_on = [words.get("question.goes_on")] if result.state == "accepted" else []

@@ -18,6 +18,7 @@ from agent_core.session import (
     StepRecord,
     StepVerdict,
 )
+from agent_core.texts import rule_words
 from bot.channels.chat.cards import (
     SOMEWHAT_ALIKE,
     VERY_ALIKE,
@@ -26,10 +27,11 @@ from bot.channels.chat.cards import (
     describe_action,
     devices_card,
     question_card,
+    ruled,
     run_card,
     status_card,
 )
-from bot.channels.chat.texts import Texts, texts
+from bot.channels.chat.texts import LANGUAGES, Lang, Texts, texts
 from bot.channels.telegram import render
 from bot.desk.actors import ChatRef
 from bot.desk.views import PhoneView, QuestionView, RunStatus, RunView, StatusView
@@ -374,3 +376,12 @@ def test_a_phone_is_not_said_to_be_at_work_on_a_run_that_has_left_it() -> None:
     other = replace(RUN, id="o", serial="S1", task="看看天气")
     both = devices_card(StatusView((PhoneView("S1", "Pixel", "busy", "o"),), (waiting, other)), ZH)
     assert lines(both)[-2:] == ["正在做: ▶️ 执行中 · 看看天气 · 第 0 步", f"停着（不占手机）: {line}"]
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_a_rule_that_changed_a_step_is_told_as_what_happened(lang: Lang) -> None:
+    """Not as what the model is told to do."""
+    told = ruled(StepVerdict(policy="customer_reply", decision="rewrite", message="x"), texts(lang))
+    assert told == " · ".join((texts(lang).get("gate.rewrite"), rule_words(lang, "customer_reply")))
+    assert ("还没有" if lang == "zh" else "not every question") in told
+    assert "要有" not in told

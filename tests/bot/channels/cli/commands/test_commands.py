@@ -333,7 +333,8 @@ def test_a_sweep_is_called_by_the_apps_name() -> None:
 
 @pytest.mark.parametrize("lang", ["zh", "en"])
 @pytest.mark.parametrize(
-    ("typed", "there"), [("kb list", "kb search"), ("kb lst", "kb export"), ("history", "replay"), ("history", "answers")]
+    ("typed", "there"),
+    [("kb list", "kb search"), ("kb lst", "kb export"), ("history", "replay"), ("history", "answers")],
 )
 def test_what_is_expected_under_another_name_is_named(
     monkeypatch: pytest.MonkeyPatch, lang: Lang, typed: str, there: str
