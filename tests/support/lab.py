@@ -103,9 +103,12 @@ class Story:
 
     events: list[Event] = field(default_factory=list)
     saved: str = ""
+    ledger: DrawnLedger | None = None
 
     async def save(self, session: Session) -> None:
         self.saved = session.model_dump_json()
+        if self.ledger is not None and session.gate.enabled:
+            self.ledger.note_stage(session)
 
     async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
         self.events.append(event)
@@ -129,6 +132,9 @@ class Lab:
     tree: str = "auto"
     elements: bool = True  # without, nothing is read of a screen for the model, nor covered for people
     another: Callable[[], AdbDevice] = field(default=_unset, repr=False)  # as a new process would hold it
+
+    def __post_init__(self) -> None:
+        self.story.ledger = self.ledger if isinstance(self.ledger, DrawnLedger) else None
 
     @property
     def sent(self) -> dict[str, list[str]]:
