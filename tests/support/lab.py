@@ -133,9 +133,6 @@ class Lab:
     elements: bool = True  # without, nothing is read of a screen for the model, nor covered for people
     another: Callable[[], AdbDevice] = field(default=_unset, repr=False)  # as a new process would hold it
 
-    def __post_init__(self) -> None:
-        self.story.ledger = self.ledger if isinstance(self.ledger, DrawnLedger) else None
-
     @property
     def sent(self) -> dict[str, list[str]]:
         return self.phone.report()["sent"]
@@ -171,6 +168,8 @@ class Lab:
         meter: Meter | None = None,
     ) -> Session:
         """A leg: a new run of ``task``, or the next leg of ``session``."""
+        ledger = ledger or self.ledger
+        self.story.ledger = ledger if isinstance(ledger, DrawnLedger) else None
         client = ChatModel(model.url, "scripted", "key", timeout=5, meter=meter, sleep=_no_sleep)
         settings = AgentSettings(
             max_steps=max_steps,
@@ -184,7 +183,7 @@ class Lab:
             device=device or self.device,
             knowledge=self.knowledge,
             human=self.people,
-            ledger=ledger or self.ledger,
+            ledger=ledger,
             store=store or self.story,
             lease=lease,
             guard=guard,

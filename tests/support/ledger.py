@@ -19,7 +19,7 @@ _ARROW = re.compile(r"^ *(\w+) --> (\w+)", re.MULTILINE)
 
 @cache
 def drawn() -> frozenset[tuple[str, str]]:
-    """Return the arrows of the drawing, from one state to another."""
+    """Return the arrows of the drawings, from one state to another and from one stage to another."""
     return frozenset(_ARROW.findall(PAGE.read_text(encoding="utf-8")))
 
 
@@ -38,8 +38,7 @@ class DrawnLedger(MemoryLedger):
         row = self._rows[session.planned.ledger_id] if session.planned is not None else None
         before, after = self._stages.get(session.run_id, Stage.UNREAD), stage_of(session, row)
         self._stages[session.run_id] = after
-        if before is not after:
-            open("/tmp/n/stages.txt", "a").write(f"{before.value} {after.value}\n")
+        _check(before, after)
 
     async def plan(self, row_id: int, **values: Any) -> LedgerRow:
         before = self._rows[row_id].state
@@ -54,5 +53,5 @@ class DrawnLedger(MemoryLedger):
         return row
 
 
-def _check(before: ReplyState, after: ReplyState) -> None:
+def _check(before: ReplyState | Stage, after: ReplyState | Stage) -> None:
     assert before is after or (before.value, after.value) in drawn(), f"{before} --> {after} is not in {PAGE.name}"
