@@ -103,9 +103,12 @@ class Story:
 
     events: list[Event] = field(default_factory=list)
     saved: str = ""
+    ledger: DrawnLedger | None = None
 
     async def save(self, session: Session) -> None:
         self.saved = session.model_dump_json()
+        if self.ledger is not None and session.gate.enabled:
+            self.ledger.note_stage(session)
 
     async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
         self.events.append(event)
@@ -165,6 +168,8 @@ class Lab:
         meter: Meter | None = None,
     ) -> Session:
         """A leg: a new run of ``task``, or the next leg of ``session``."""
+        ledger = ledger or self.ledger
+        self.story.ledger = ledger if isinstance(ledger, DrawnLedger) else None
         client = ChatModel(model.url, "scripted", "key", timeout=5, meter=meter, sleep=_no_sleep)
         settings = AgentSettings(
             max_steps=max_steps,
@@ -178,7 +183,7 @@ class Lab:
             device=device or self.device,
             knowledge=self.knowledge,
             human=self.people,
-            ledger=ledger or self.ledger,
+            ledger=ledger,
             store=store or self.story,
             lease=lease,
             guard=guard,

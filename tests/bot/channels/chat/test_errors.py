@@ -23,7 +23,7 @@ SENTENCE = re.compile(r"[A-Za-z']+(?:,? [A-Za-z']+){2,}")
 def raised() -> list[tuple[str, ast.Call]]:
     """Each place where desk or conversation make an error of theirs."""
     folder = Path(str(bot.__file__)).parent
-    files = [*(folder / "desk").glob("*.py"), *(folder / "chat").glob("*.py")]
+    files = [*(folder / "desk").glob("*.py"), *(folder / "channels" / "chat").glob("*.py")]
     calls = [(file.name, node) for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
     return [
         (f"{name}:{node.lineno}", node)
@@ -43,7 +43,7 @@ def test_every_error_of_the_desk_has_a_text_of_its_own() -> None:
 def test_what_a_person_wrote_is_refused_in_their_language() -> None:
     """Tasks, and files for the knowledge base: what a chat takes in."""
     root = Path(str(bot.__file__)).parent.parent
-    files = [root / "agent_core" / "tasks.py", *(root / "knowledge" / "importing").glob("*.py")]
+    files = [root / "agent_core" / "loop" / "tasks.py", *(root / "knowledge" / "importing").glob("*.py")]
     files.append(root / "knowledge" / "embedded.py")
     keys = []
     for file in files:

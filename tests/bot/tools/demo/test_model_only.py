@@ -22,6 +22,7 @@ async def run(world: World) -> Session:
         return await run_here(core, "QQ回复联系人11", human=human, store=StoredRuns(core.db))
 
 
+@pytest.mark.device
 async def test_the_answer_is_delivered_and_seen() -> None:
     async with demo_world(observe=PICTURES_ONLY) as world:
         session = await run(world)

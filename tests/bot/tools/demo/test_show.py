@@ -19,7 +19,7 @@ from bot.tools.demo.show import TICK, NotShown, show, stage, third_act
 from storage.runs import Runs
 from storage.schedules import Schedules, Tick
 
-pytestmark = pytest.mark.rotating(parts=2)
+pytestmark = [pytest.mark.rotating(parts=2), pytest.mark.device]
 
 
 @pytest.fixture(autouse=True)

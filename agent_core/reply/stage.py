@@ -1,0 +1,49 @@
+"""How far a reply is, told from the session and the row of the ledger that it works on.
+
+Drawn in ``docs/development/architecture.md``; the tests hold every run against the drawing.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from agent_core.ports import LedgerRow, ReplyState
+from agent_core.session import Session
+
+
+class Stage(StrEnum):
+    """Where a run stands with the customer's newest messages."""
+
+    UNREAD = "unread"  # they have not been read, in the contact's own chat
+    READ = "read"  # each question has a row; nothing has been chosen for the next one
+    WAITING = "waiting"  # a person is asked what to do about it
+    CHOSEN = "chosen"  # its text is written down, and nothing of it typed
+    TYPING = "typing"  # it is typed and read back
+    SENDING = "sending"  # Send may have been touched
+    UNCLEAR = "unclear"  # it carries a red mark, or nothing tells whether it arrived
+    ANSWERED = "answered"  # nothing is left to be answered
+
+
+_OF_ROW = {
+    ReplyState.TYPING: Stage.TYPING,
+    ReplyState.SENDING: Stage.SENDING,
+    ReplyState.UNKNOWN: Stage.UNCLEAR,
+    ReplyState.FAILED: Stage.UNCLEAR,
+}
+
+
+def stage_of(session: Session, row: LedgerRow | None) -> Stage:
+    """Return the stage of a reply task.
+
+    row: of what ``session.planned`` names, as the ledger has it now; None if nothing is planned.
+    """
+    if row is not None and session.planned is not None:
+        if row.state in _OF_ROW:
+            return _OF_ROW[row.state]
+        if row.state is ReplyState.PLANNED and session.question is not None:
+            return Stage.WAITING
+        if row.state is ReplyState.PLANNED and session.planned.text:
+            return Stage.CHOSEN
+    if session.cluster is None:
+        return Stage.UNREAD
+    return Stage.READ if session.cluster.left else Stage.ANSWERED
