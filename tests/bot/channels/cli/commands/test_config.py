@@ -489,7 +489,7 @@ def test_names_that_neither_we_nor_the_owner_have_are_refused(monkeypatch: pytes
     found = json.loads(call("check", "--json")[1])["wrong"]
     assert [one["name"] for one in found] == ["model.fallbacks.0.profile", "planner.tools"]
     assert "“shoe”; there are auto, autoglm-phone" in found[0]["message"]
-    assert "'price_of'; there are search_knowledge, get_battery, stock_of" in found[1]["message"]
+    assert "“price_of”; there are search_knowledge, get_battery, stock_of" in found[1]["message"]
     assert call("set", "model.profile", "shoe")[0] == 2
 
 
