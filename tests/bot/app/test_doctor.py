@@ -771,7 +771,7 @@ async def test_the_command_when_settings_are_wrong() -> None:
     assert code == 1
     assert "✗ Settings" in out
     assert "PHONEDESK_MODEL__TIMEOUT_SECONDS" in out
-    assert f"stand in {Path.cwd() / '.env'}, one a line" in out
+    assert f"would stand in {Path.cwd() / '.env'}, which is not there yet" in out
     assert (
         f"写在 {Path.cwd() / '.env'} 里" in (await command("--lang", "zh", PHONEDESK_MODEL__TIMEOUT_SECONDS="soon"))[1]
     )
