@@ -26,10 +26,14 @@ from agent_core.errors import (
 )
 from agent_core.session import Question, QuestionKind, ReplyRecord, Session, Status
 from bot.app.release import release
+from bot.app.settings.loading import load
 from bot.channels.chat.texts import Lang, catalogue
 from bot.channels.cli.commands.common import BY_STATUS, Exit, fail, result_of, run_async, settings_from
 from bot.desk.actors import AccessDenied, BadRequest, NotFound
 from scheduler.runs.queue import ProcessLock
+from storage.engine import Database
+from storage.runs import NewRun, Runs
+from tests.support.adb import adb_server
 from tests.support.command_line import call, empty_place
 from tests.support.environment import in_a_checkout
 
@@ -321,3 +325,17 @@ def test_a_wrong_word_is_answered_with_the_right_ones(
         code, _, err = call(*typed)
         assert code == Exit.USAGE
         assert said in err
+
+
+@pytest.mark.device
+async def test_devices_says_which_missing_phones_runs_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = Database(load().url)
+    await db.migrate()
+    await Runs(db).create(NewRun(TASK, "127.0.0.1:1"))
+    await Runs(db).create(NewRun(TASK))  # any phone will do
+    await db.close()
+    async with adb_server() as adb:
+        monkeypatch.setenv("PHONEDESK_DEVICE__ADB_PORT", str(adb.port))
+        code, _, said = await asyncio.to_thread(call, "devices")
+        assert (code, json.loads((await asyncio.to_thread(call, "devices", "--json"))[1])) == (Exit.OK, [])
+    assert "Runs wait for phones that are not here: 127.0.0.1:1." in said
