@@ -32,6 +32,7 @@ from bot.channels.cli.commands.common import BY_STATUS, Exit, fail, result_of, r
 from bot.desk.actors import AccessDenied, BadRequest, NotFound
 from scheduler.runs.queue import ProcessLock
 from storage.engine import Database
+from storage.hosts import Hosts
 from storage.runs import NewRun, Runs
 from tests.support.adb import adb_server
 from tests.support.command_line import call, empty_place
@@ -56,6 +57,23 @@ def test_schedules_from_add_to_remove() -> None:
     assert "Schedule 1 removed" in call("schedule", "remove", "1")[1]
     assert json.loads(call("schedule", "list", "--json")[1]) == []
     assert "no schedules yet" in call("schedule", "list")[1]
+
+
+def test_a_schedule_says_that_serve_has_to_run_for_it() -> None:
+    async def serve_starts() -> None:
+        db = Database(load().url)
+        assert await Hosts(db).register("host", "token") is None
+        await db.close()
+
+    no_serve = "phonedesk serve is not running"
+    assert no_serve in call("schedule", "add", "every 5m", TASK)[1]
+    assert no_serve in call("schedule", "watch", "11")[1]
+    assert f"is queued. {no_serve}" in call("schedule", "run", "1")[1]
+    for command in ("pause", "remove"):
+        assert no_serve not in call("schedule", command, "1")[1]
+    asyncio.run(serve_starts())
+    assert no_serve not in call("schedule", "add", "every 5m", TASK)[1]
+    assert "Schedule 3 is run now" in call("schedule", "run", "3")[1]
 
 
 def test_schedules_for_people() -> None:
