@@ -12,8 +12,8 @@ from agent_core.actions.words import in_words
 from agent_core.model.prices import money
 from agent_core.session import (
     TO_CUSTOMER,
-    WAITS_ELSEWHERE,
     KeptNote,
+    LeftTo,
     QuestionKind,
     ReplyRecord,
     StepRecord,
@@ -169,7 +169,7 @@ def run_card(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", p
     if run.message and (run.status.final or run.status is RunStatus.WAITING or run.again_at is not None):
         label = "card.model_note" if model_said(run.last_step, run.message) else "card.result"
         lines.append(Line(run.message, texts.get(label) if run.status.final else ""))
-    if run.error_kind and run.status is RunStatus.FAILED:
+    if run.error_kind and run.status is RunStatus.FAILED and not run.left_to:
         lines += [Line(said) for said in error_lines(run.error_kind, texts, run.message)]
     lines += sent_lines(run.replies, texts)
     lines += note_lines(run.notes, texts) if run.status.final else []
@@ -192,13 +192,13 @@ def away_lines(run: RunView, texts: Texts) -> list[Line]:
     return [*lines, Line(texts.get(do))]
 
 
-def state_of(status: RunStatus, *, held: bool = False, away: bool = False, error: str = "") -> str:
-    """Return the text key of what a run is at. ``error``: the kind of the error that ended it.
+def state_of(status: RunStatus, *, held: bool = False, away: bool = False, left_to: LeftTo = "") -> str:
+    """Return the text key of what a run is at, the same wherever a run is shown.
 
     A run that left its customer to an older run, which is yet to answer, has neither failed nor done what was asked.
     """
-    if error == WAITS_ELSEWHERE and status.final:
-        return "card.waiting" if status is RunStatus.FAILED else "card.elsewhere"
+    if left_to and status.final:
+        return "card.elsewhere" if left_to == "run" else "card.waiting"
     if held and not status.final:
         return "card.holding" if status is RunStatus.RUNNING else "card.held"
     return "card.away" if away and status is RunStatus.QUEUED else f"card.{status.value}"
@@ -208,8 +208,7 @@ def _state(run: RunView, texts: Texts) -> str:
     """What a run is at, in words."""
     if run.again_at is not None:
         return texts.get("card.put_off", time=run.again_at.strftime("%H:%M:%S"))
-    error = "" if run.replies else run.error_kind
-    return texts.get(state_of(run.status, held=run.held, away=bool(run.away), error=error))
+    return texts.get(state_of(run.status, held=run.held, away=bool(run.away), left_to=run.left_to))
 
 
 def _live_buttons(run: RunView, texts: Texts) -> tuple[tuple[Button, ...], ...]:

@@ -145,7 +145,7 @@ def past_lines(run: PastRun, words: Texts) -> list[Line]:
     by = words.get("history.by_schedule", id=run.schedule_id) if run.schedule_id else run.by
     by = words.get("history.in_plan", number=run.plan) if run.plan else by
     took = took_words(run.seconds, words)
-    state = words.get(state_of(run.status, held=run.held))
+    state = words.get(state_of(run.status, held=run.held, left_to=run.left_to))
     head = " · ".join(part for part in (f"{run.at:%m-%d %H:%M}", state, run.phone, by, took) if part)
     colon = words.get("common.colon")
     said = [cut(run.task, 60), *(f"→ {cut(contact, 20)}{colon}{cut(text, 60)}" for contact, text in run.sent[:2])]
@@ -211,7 +211,7 @@ def film_lines(view: FilmView, film: Film, wanted: FilmKind, words: Texts) -> tu
     """What it is a film of, and what is not in it."""
     lines = [
         Line(view.run.task, words.get("card.task")),
-        Line(words.get(state_of(view.run.status, held=view.run.held))),
+        Line(words.get(state_of(view.run.status, held=view.run.held, left_to=view.run.left_to))),
     ]
     if film.kind != wanted:
         lines.append(Line(words.get(f"replay.as_{film.kind}")))

@@ -9,11 +9,13 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from agent_core.lru import keep_newest
+from bot.channels.chat.cards import state_of
 from bot.channels.chat.digest import alert_card
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.terminal.console import Console, Text
 from bot.channels.cli.terminal.live import ended
 from bot.desk.desk import Desk
+from bot.desk.views import RunStatus
 from storage.engine import MISSED_SECONDS, is_away
 from storage.events import EventRow, Events
 from storage.history import History
@@ -94,7 +96,10 @@ class Activity:
 
     async def _say_end(self, row: EventRow, status: str, message: str) -> None:
         keep_newest(self._over, row.run_id, None, REMEMBERED)
-        await self._say(row, ended(status, message.partition("\n")[0], self._words), _STYLES.get(status, ""))
+        run = await self._desk.runs.get(row.run_id)
+        left_to = run.left_to if run is not None else ""
+        said = ended(state_of(RunStatus(status), left_to=left_to), message.partition("\n")[0], self._words)
+        await self._say(row, said, "yellow" if left_to else _STYLES.get(status, ""))
 
     async def _say(self, row: EventRow, said: str, style: str) -> None:
         number = f"#{await History(self._desk.context.db).number_of(row.run_id)} " if row.run_id else ""
