@@ -14,6 +14,7 @@ from agent_core.session import (
     TO_CUSTOMER,
     KeptNote,
     LeftTo,
+    Question,
     QuestionKind,
     ReplyRecord,
     StepRecord,
@@ -427,20 +428,23 @@ def question_card(
     lines.append(Line(hint or _hint(view, texts)))
     if view.deadline is not None:
         lines.append(Line(_until(view, texts)))
-    return Card(_title(view, texts), tuple(lines), picture, question_buttons(view, texts), question=view.id)
+    return Card(
+        question_title(view.question, texts), tuple(lines), picture, question_buttons(view, texts), question=view.id
+    )
 
 
-def _title(view: QuestionView, texts: Texts) -> str:
-    if view.question.kind is QuestionKind.NO_SURE_ANSWER and view.question.data.get("sure_alone"):
+def question_title(question: Question, texts: Texts) -> str:
+    """Return in a few words what is asked, the same wherever a question is shown."""
+    if question.kind is QuestionKind.NO_SURE_ANSWER and question.data.get("sure_alone"):
         return texts.get("question.sure_alone")
-    return texts.get(f"question.{view.question.kind.value}")
+    return texts.get(f"question.{question.kind.value}")
 
 
 def _closed(
     view: QuestionView, texts: Texts, lines: list[Line], picture: bytes | None, *, learnt: str, approves: bool
 ) -> Card:
     """Who answered what. An entry that was learnt is shown as it will answer, in place of all that was offered."""
-    title, outcome = _title(view, texts), Line(_outcome(view, texts))
+    title, outcome = question_title(view.question, texts), Line(_outcome(view, texts))
     if learnt:
         return Card(title, (*lines, outcome, Line(learnt)), picture)
     if view.learnt is None:
@@ -564,7 +568,7 @@ def ask_card(questions: Sequence[QuestionView], texts: Texts, *, now: datetime) 
         return Card(texts.get("ask.none"))
     lines, buttons = [], []
     for number, view in enumerate(questions[:MOST_ASKED], start=1):
-        kind, question = texts.get(f"question.{view.question.kind.value}"), view.question
+        kind, question = question_title(view.question, texts), view.question
         open_for = open_since(texts, view.asked_at or now, now)
         contact = str(question.data.get("contact") or "")
         lines.append(Line(" · ".join(part for part in (kind, contact, open_for) if part), f"#{number}"))
@@ -586,7 +590,7 @@ def open_since(texts: Texts, since: datetime, now: datetime) -> str:
 
 def reminder_card(view: QuestionView, texts: Texts, *, now: datetime) -> Card:
     """One short message that answers the question's card; a reply to it is an answer, too."""
-    kind = texts.get(f"question.{view.question.kind.value}")
+    kind = question_title(view.question, texts)
     if not view.open:
         return plain(kind, _outcome(view, texts))
     lines = [Line(kind)]
@@ -609,7 +613,7 @@ def status_card(status: StatusView, texts: Texts, *, may_act: bool = True) -> Ca
     if not status.runs:
         lines.append(Line(texts.get("status.idle")))
     for question in status.questions:
-        kind = texts.get(f"question.{question.question.kind.value}")
+        kind = question_title(question.question, texts)
         lines.append(Line(question.question.text or kind, texts.get("status.questions"), "quote"))
     rows = [_row(run, texts) for run in status.runs[:5]] if may_act else []
     return Card(texts.get("status.title"), tuple(lines), None, tuple(rows))

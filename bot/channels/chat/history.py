@@ -9,7 +9,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agent_core.texts import Listed
-from bot.channels.chat.cards import Button, Card, Document, FilmOrder, Line, cut, describe_action, state_of
+from bot.channels.chat.cards import (
+    Button,
+    Card,
+    Document,
+    FilmOrder,
+    Line,
+    cut,
+    describe_action,
+    question_title,
+    state_of,
+)
 from bot.channels.chat.commands import Command, parse
 from bot.channels.chat.pages import ELSEWHERE, PAGE, numbers, times_of, turning
 from bot.channels.chat.sweeps import card_of
@@ -202,7 +212,7 @@ def _shot(frame: FrameView, steps: int, words: Texts) -> Shot:
         title = f"{step.index}/{max(steps, step.index)} {describe_action(words, step)}"
         return Shot(frame.picture, title, step.thinking or step.result, str(step.index))
     if frame.question is not None:
-        return Shot(frame.picture, words.get(f"question.{frame.question.kind.value}"), frame.question.text)
+        return Shot(frame.picture, question_title(frame.question, words), frame.question.text)
     state = words.get(f"answer_state.{frame.state}") if frame.state else ""
     return Shot(frame.picture, " · ".join(part for part in (state, frame.contact) if part), frame.text)
 

@@ -68,7 +68,8 @@ async def _follow(running: Server, console: Console) -> None:
     from bot.channels.cli.terminal.activity import Activity
 
     settings = running.settings
-    await Activity(running.desk, console, texts(settings.lang), ZoneInfo(settings.timezone)).follow()
+    words, zone = texts(settings.lang), ZoneInfo(settings.timezone)
+    await Activity(running.desk, console, words, zone, has_bot=running.telegram is not None).follow()
 
 
 async def say_up(running: Server, console: Console) -> None:
