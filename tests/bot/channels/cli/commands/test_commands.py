@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +38,7 @@ from storage.runs import NewRun, Runs
 from tests.support.adb import adb_server
 from tests.support.command_line import call, empty_place
 from tests.support.environment import in_a_checkout
+from tests.support.proxies import free_port
 
 __all__ = ["empty_place"]  # a fixture
 
@@ -252,17 +254,28 @@ def test_a_name_that_sets_nothing_is_told_with_the_right_one(tmp_path: Path, mon
     assert "PHONEDESK_TIMEZONE" in zone
 
 
-def test_a_second_server_of_the_same_name_is_told_of_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_server_or_worker_of_the_same_name_is_told_of_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PHONEDESK_LOG_FILE", str(tmp_path / "{host}.log"))
     monkeypatch.setenv("PHONEDESK_LANG", "zh")
+    monkeypatch.setenv("PHONEDESK_WEB__PORT", str(free_port()))
     first = ProcessLock(tmp_path / "data" / "phonedesk-1.lock")
-    first.acquire()
+    first.acquire("token")
     with FileLock(tmp_path / "phonedesk-1.log.lock"):
         code, _, err = call("serve")
+        assert (code, f"已经有 phonedesk 在运行（进程 {os.getpid()}）" in err) == (Exit.USAGE, True)
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            port = listening.getsockname()[1]
+            monkeypatch.setenv("PHONEDESK_WEB__PORT", str(port))
+            told = "".join(call("serve")[2].split())
+        assert f"phonedeskserve已经在这里运行（进程{os.getpid()}，http://127.0.0.1:{port}）" in told
+        assert not any(word in err + told for word in ("日志", "EXECUTOR_ID", "--host"))
+        code, _, err = call("worker")
         assert (code, "phonedesk-1" in err, "--host" in err) == (Exit.USAGE, True, True)
-        assert "日志" not in err
         first.release()
         assert "日志文件" in call("serve")[2]
+    assert first.acquire() == "token", "looking takes nothing from who had the name before"
 
 
 def test_ctrl_c_is_130() -> None:
