@@ -380,20 +380,6 @@ class StepRecord(BaseModel):
         """Whether the model replied, and that could not be read: ``result`` is written for the model then."""
         return bool(self.reply or self.tokens_out) and self.asked is None and self.action is None
 
-    @field_validator("ignored", mode="before")
-    @classmethod
-    def _whether_alone(cls, value: object) -> object:
-        """Events that an earlier version wrote say only whether there was something."""
-        return "" if isinstance(value, bool) else value
-
-    @field_validator("verdicts", mode="before")
-    @classmethod
-    def _named_only(cls, value: object) -> object:
-        """Releases before 0.2 stored the policies' names alone."""
-        if not isinstance(value, list):
-            return value
-        return [{"policy": item, "decision": ""} if isinstance(item, str) else item for item in value]
-
 
 class Session(BaseModel):
     """Version 1. New fields have defaults, so that an older run is taken up by a newer release."""
@@ -408,7 +394,7 @@ class Session(BaseModel):
     max_cost: float = 0.0
     allowance: int = 1  # how often these may be used up, one more each time a person says so
     spent: Spent = Field(default_factory=Spent)
-    policy: str = ""  # the name of the policies that hold; "" of older releases: reply or careful, as the gate is
+    policy: str = ""  # the name of the policies that hold; "": reply or careful, as the gate is
     apps: list[str] = Field(default_factory=list)  # the only apps that a task which is no reply may use; [] for all
     dry_run: bool = False
     date: str = ""  # today's date where the run began, as the prompt shows it
@@ -445,14 +431,6 @@ class Session(BaseModel):
     refused_finishes: int = 0  # in a row, before the knowledge base was asked
     repeats: int = 0  # how often the end of the trail stands there in a row
     setbacks: Setbacks = Field(default_factory=Setbacks)
-
-    @field_validator("notes", mode="before")
-    @classmethod
-    def _with_places(cls, value: object) -> object:
-        """Older sessions hold the texts alone."""
-        if not isinstance(value, list):
-            return value
-        return [{"text": item} if isinstance(item, str) else item for item in value]
 
     @property
     def half_sent(self) -> bool:

@@ -55,7 +55,7 @@ class EmbeddedKnowledge:
     """
 
     def __init__(self, index: Index | Path) -> None:
-        self._index = KnowledgeIndex(index, lambda row: forms_of(_entry(row))) if isinstance(index, Path) else index
+        self._index = KnowledgeIndex(index) if isinstance(index, Path) else index
 
     @classmethod
     def shared(cls, db: Database, mirror: Path, *, former: Path | None = None) -> EmbeddedKnowledge:

@@ -1,8 +1,8 @@
 """The file of the embedded knowledge base: entries, their exact forms, and a full-text index. All its SQL is here.
 
 Texts come in already cut into words; this file knows SQLite and no language. It is a file of its own, so that it can be
-copied, replaced and thrown away apart from the runs. ``PRAGMA user_version`` tells which tables a file has; an older
-one is upgraded when it is opened, one from a later release is refused.
+copied, replaced and thrown away apart from the runs. ``PRAGMA user_version`` tells which tables a file has; one with
+those of another release is refused.
 """
 
 from __future__ import annotations
@@ -31,7 +31,11 @@ CREATE TABLE entries (
     answer TEXT NOT NULL,
     aliases TEXT NOT NULL,
     tags TEXT NOT NULL,
-    live INTEGER NOT NULL
+    live INTEGER NOT NULL,
+    origin TEXT NOT NULL,
+    alias_of TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    updated_at TEXT NOT NULL
 )""",
     """
 CREATE TABLE forms (
@@ -41,14 +45,6 @@ CREATE TABLE forms (
 ) WITHOUT ROWID""",
     "CREATE INDEX forms_of_entry ON forms (number)",
     "CREATE VIRTUAL TABLE words USING fts5 (question, aliases, answer, tokenize = 'unicode61')",
-)
-_UNKNOWN = "1970-01-01T00:00:00.000000+00:00"  # what an earlier release, which knows no times, leaves in a new file
-# From version 0: where an entry comes from, which one it is a wording of, and when it was made and changed.
-_TO_1 = (
-    "ALTER TABLE entries ADD COLUMN origin TEXT NOT NULL DEFAULT ''",
-    "ALTER TABLE entries ADD COLUMN alias_of TEXT NOT NULL DEFAULT ''",
-    f"ALTER TABLE entries ADD COLUMN created_at TEXT NOT NULL DEFAULT '{_UNKNOWN}'",
-    f"ALTER TABLE entries ADD COLUMN updated_at TEXT NOT NULL DEFAULT '{_UNKNOWN}'",
 )
 _COLUMNS = "e.id, e.question, e.answer, e.aliases, e.tags, e.live, e.origin, e.alias_of, e.created_at, e.updated_at"
 _GET = f"SELECT {_COLUMNS} FROM entries e WHERE id = ?"  # noqa: S608 - constants only, as in those below
@@ -178,9 +174,6 @@ class Writer:
         return bool(rows)
 
 
-Forms = Callable[[EntryRow], Iterable[str]]
-
-
 class KnowledgeIndex:
     """Opens its file with the first call. Several processes may share it; errors are sqlite3.Error.
 
@@ -188,9 +181,8 @@ class KnowledgeIndex:
     that mean an entry: those in a file of an earlier release, which cut them otherwise, are made anew.
     """
 
-    def __init__(self, path: Path, forms: Forms) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._forms = forms
         self._writer: aiosqlite.Connection | None = None
         self._reader: aiosqlite.Connection | None = None
         self._writing = asyncio.Lock()  # a transaction belongs to one caller
@@ -297,7 +289,7 @@ class KnowledgeIndex:
     async def _prepared(self, database: aiosqlite.Connection) -> None:
         await database.execute("PRAGMA journal_mode = WAL")
         await database.execute("PRAGMA foreign_keys = ON")
-        await _upgrade(database, self._forms)
+        await _make_tables(database)
 
 
 async def _connected(path: Path, prepare: Callable[[aiosqlite.Connection], Awaitable[object]]) -> aiosqlite.Connection:
@@ -334,36 +326,19 @@ async def _done(work: Awaitable[object]) -> None:
     await work
 
 
-async def _upgrade(database: aiosqlite.Connection, forms: Forms) -> None:
-    """Make the tables, or bring those of an earlier release up to this one, in one transaction."""
+async def _make_tables(database: aiosqlite.Connection) -> None:
+    """Make the tables of a new file, in one transaction. Raises sqlite3.DatabaseError for those of another release."""
     if await _version(database) == VERSION:
         return
     async with _transaction(database):
         found = await _version(database)  # another process may have been faster
-        if found > VERSION:
-            raise sqlite3.DatabaseError(f"it was made by a later release (version {found}, this one reads {VERSION})")
         if found == VERSION:
             return
-        if found == 0:
-            await _made(database)
-        await _reformed(database, forms)
+        if found or await database.execute_fetchall("SELECT 1 FROM sqlite_master WHERE name = 'entries'"):
+            raise sqlite3.DatabaseError(f"it was made by another release (version {found}, this one reads {VERSION})")
+        for statement in _TABLES:
+            await database.execute(statement)
         await database.execute(f"PRAGMA user_version = {VERSION}")
-
-
-async def _made(database: aiosqlite.Connection) -> None:
-    known = list(await database.execute_fetchall("SELECT 1 FROM sqlite_master WHERE name = 'entries'"))
-    for statement in (*(() if known else _TABLES), *_TO_1):
-        await database.execute(statement)
-    at = _stored(_now())  # the old tables did not know
-    await database.execute("UPDATE entries SET created_at = ?, updated_at = ?", (at, at))
-
-
-async def _reformed(database: aiosqlite.Connection, forms: Forms) -> None:
-    """To version 2: forms that keep the decimal point, the sign and the hyphen of a number."""
-    rows = [(number, _entry(row)) for number, *row in await database.execute_fetchall(_NUMBERED)]
-    made = [(number, form) for number, row in rows for form in forms(row) if form]
-    await database.execute("DELETE FROM forms")
-    await database.executemany("INSERT OR IGNORE INTO forms (number, form) VALUES (?, ?)", made)
 
 
 async def _all_entries(database: aiosqlite.Connection, *, live: bool | None = None) -> Sequence[EntryRow]:

@@ -130,7 +130,7 @@ class SharedIndex:
     def __init__(self, db: Database, mirror: Path, words: Words, *, former: Path | None = None) -> None:
         self._db = db
         self._words = words
-        self._mirror = Mirror(mirror, self._forms)
+        self._mirror = Mirror(mirror)
         self._former = former
         self._preparing = asyncio.Lock()
 
@@ -264,14 +264,11 @@ class SharedIndex:
             log.warning("knowledge_file_not_shared", file=str(file), entries=missing)
 
     async def _entries_in(self, file: Path) -> Sequence[EntryRow]:
-        index = KnowledgeIndex(file, self._forms)
+        index = KnowledgeIndex(file)
         try:
             return await index.entries()
         finally:
             await index.close()
-
-    def _forms(self, row: EntryRow) -> Sequence[str]:
-        return self._words(row).forms
 
 
 async def is_written(db: Database) -> bool:

@@ -112,8 +112,7 @@ class Leftovers:
 
     async def _seen(self, row: LedgerRow, chat: ChatScreen, gate: GateState) -> tuple[LedgerRow, Fate] | None:
         """What its bubble says; None where there is none, and where the text stands in the input yet."""
-        cluster = row.cluster or row.question.split("\n")  # rows of older releases know no cluster
-        text = row.part_text
+        cluster, text = row.cluster, row.part_text
         if is_draft(chat.draft or "", text, chat.source):
             return None
         others = await self._others(row)

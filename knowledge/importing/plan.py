@@ -263,7 +263,8 @@ class _Planner:
         for entry in self._base.values():
             if entry.live and entry.id not in touched:
                 self._hold(entry)
-        written = [*(entry for _, entry in self._unchanging.values()), *(item.new for item in items)]
+        unchanged = (entry for _, entry in self._unchanging.values() if entry.id not in touched)
+        written = [*unchanged, *(item.new for item in items)]
         claimed = {form for entry in written if entry.live for form in forms_of(entry, self._forms)}
         for item in items:
             if item.old and not self._drop_aliases:

@@ -55,7 +55,7 @@ answers = sa.Table(
     sa.Column("rating", sa.Integer, nullable=False, server_default="0"),
     sa.Column("rated_by", sa.Text, nullable=False, server_default=""),
     sa.Column("rated_at", UtcTime),
-    # The row of the ledger that it tells of; rows of older releases have none.
+    # The row of the ledger that it tells of.
     sa.Column("ledger_id", sa.BigInteger),
     # No foreign keys: SQLite cannot add one to a table that is there. A picture may be gone before its row.
     sa.Column("before_picture_id", sa.BigInteger),

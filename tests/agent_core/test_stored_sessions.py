@@ -32,8 +32,8 @@ OLD: dict[str, Any] = {
     "run_id": "r1",
     "task": "QQ回复联系人11",
     "status": "waiting",
-    "steps": [{"index": 1, "ignored": True, "action": {"kind": "Launch", "app": "QQ"}}, {"index": 2}],
-    "notes": ["第一页"],
+    "steps": [{"index": 1, "action": {"kind": "Launch", "app": "QQ"}}, {"index": 2}],
+    "notes": [{"text": "第一页"}],
     "planned": {
         "ledger_id": 1,
         "fingerprint": "f",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from agent_core.session import StepRecord
 
-# What a step consists of, in the order in which it happens; what an older release called otherwise comes after them.
+# What a step consists of, in the order in which it happens; any other comes after them.
 PHASES = (
     *("observe", "capture", "settle", "read"),
     *("model", "first_token", "thinking", "reply"),
