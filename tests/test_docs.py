@@ -385,3 +385,10 @@ def test_every_page_stands_in_the_index(index: Path) -> None:
         pages |= {page for page in ROOT.glob("docs/*/*.md") if page.name in ENGLISH_ONLY}
     listed = {(index.parent / link).resolve() for link in _LINK.findall(read(index))}
     assert pages - listed == set()
+
+
+def test_calls_of_this_machine_go_through_no_proxy() -> None:
+    """Who needs a proxy for the model has it in the environment, and curl asks it for 127.0.0.1, too."""
+    calls = [line for page in PAGES for line in re.findall(r"\bcurl .*", read(page)) if "://127.0.0.1" in line]
+    assert len(calls) > 5
+    assert [line for line in calls if not line.startswith("curl --noproxy '*' ")] == []

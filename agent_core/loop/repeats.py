@@ -13,7 +13,7 @@ from agent_core.perception.observer import Observation
 from agent_core.policies.base import Judgement
 from agent_core.policies.unread_page import UnreadPage
 from agent_core.session import Session
-from agent_core.texts import say
+from agent_core.texts import say, sentences
 
 LONGEST_CYCLE = 4  # screens that come round again and again
 SEARCH_FOOT = 0.12  # of the height: a search's own field stands above, what it found below
@@ -92,7 +92,7 @@ class RepeatWatch:
         if missing:
             text = say(session.lang, "run.not_found", contact=session.gate.contact)
         if session.cluster is None and session.gate.contact:  # their chat was never read
-            text += " " + say(session.lang, "run.no_chat", contact=session.gate.contact)
+            text = sentences([text, say(session.lang, "run.no_chat", contact=session.gate.contact)], session.lang)
         return ActResult(text, ok=False, question=questions.stuck(session, text))
 
     def _searched_in_vain(self, seen: Observation) -> bool:

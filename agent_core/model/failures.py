@@ -44,6 +44,7 @@ _QUOTA = re.compile(r"(?i)insufficient|balance|arrear|quota")
 # where they can mean nothing else, for "quota" is also what is allowed a minute.
 _SPENT = re.compile(r"(?i)insufficient|balance|arrear|billing|exceeded_current_quota|\b1113\b")
 _SPENT_WORDS = re.compile(r"(?i)insufficient[_ ]balance|余额不足|欠费")
+_STATUS_AGAIN = re.compile(r"\AError code: \d+(?: - )?")  # the library's beginning of an answer's body
 _TAGS = re.compile(r"<[^>]*>")
 
 
@@ -93,14 +94,14 @@ class Failures:
         return kind(said, advice=advice, key=key, **{**self._values, **values})
 
     def _of_status(self, error: openai.APIStatusError) -> errors.ModelError:
-        status, words = error.status_code, self._clean(error.message)
+        status, words = error.status_code, self._clean(_STATUS_AGAIN.sub("", error.message))
         if status < 400:
             made = self._redirected(error)
         elif status in _FORBIDDEN and _is_refused(error):
             made = self.refused(f"HTTP {status}: {words}")
         else:
-            said = f"HTTP {status} from the model {self._name}: {words}"
-            made = self._made(_kind_of_status(error), said, "model_http", status=status, words=words)
+            said = f"HTTP {status} from the model {self._name}: {words or '–'}"
+            made = self._made(_kind_of_status(error), said, "model_http", status=status, words=words or "–")
         cast("Any", made).retry_after = retry_after(error.response.headers)  # what the retry table looks for
         return made
 

@@ -18,6 +18,7 @@ from agent_core.errors import MODEL_NAMES, PhonedeskError
 
 Lang = Literal["zh", "en"]
 LANGUAGES: tuple[Lang, ...] = ("zh", "en")
+_ENDS = tuple("。！？：；…—.!?:;")  # of a sentence, or of what goes on
 
 
 def language_of(code: str) -> Lang:
@@ -83,8 +84,8 @@ def told(error: PhonedeskError, lang: Lang) -> str:
     more = texts.get(f"errors.{error.key}", "").split("\n")[1:]
     others = error.values.get("others")
     if isinstance(others, tuple):
-        said = " ".join(fault(one, lang) for one in others)
-        head = f"{head} {say(lang, 'model.others_failed', errors=said)}"
+        said = sentences([fault(one, lang) for one in others], lang)
+        head = sentences([head, say(lang, "model.others_failed", errors=said)], lang)
     if "proxy" in error.values and error.key != "proxy_form":
         advice.insert(0, filled(texts["model.by_proxy"], values, lang))
     return "\n".join([head, *advice, *(filled(line, values, lang) for line in more)])
@@ -116,6 +117,14 @@ def weekday(lang: Lang, date: str) -> str:
 def say(lang: Lang, key: str, **values: Any) -> str:
     """The text of ``key`` with ``values`` filled in. KeyError for an unknown key: a text must not be missing."""
     return filled(catalogue(lang)[key], values, lang)
+
+
+def sentences(parts: Iterable[str], lang: Lang) -> str:
+    """Join sentences as the language does: in Chinese without a blank. A missing full stop before the next is added."""
+    *first, last = [part for part in parts if part] or [""]
+    stop, between = ("。", "") if lang == "zh" else (".", " ")
+    ended = [part if part.rstrip("”’\"')）").endswith(_ENDS) else part + stop for part in first]
+    return between.join([*ended, last])
 
 
 class Listed(str):

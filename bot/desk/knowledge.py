@@ -32,7 +32,9 @@ EDIT, DELETE, APPROVE, REJECT, UNDO = "kb edit", "kb delete", "kb approve", "kb 
 
 
 class DeskKnowledge(DeskService):
-    """The entries of the shop's own store. An id may be written with a number sign; NotFound if there is no such entry.
+    """The entries of the shop's own store. An id may be written with a number sign, and its beginning is enough.
+
+    Raises NotFound if there is no such entry, BadRequest if several ids begin so.
 
     A viewer searches; an operator adds (waiting for approval), edits and rejects what waits; an owner also approves,
     edits what is live, deletes, imports and exports.
@@ -54,6 +56,7 @@ class DeskKnowledge(DeskService):
 
     async def entry(self, actor: Actor, entry_id: str) -> Entry:
         """Return one entry; a waiting one is for operators."""
+        entry_id = await self._meant(entry_id)
         entry = await self._store.get(_id(entry_id))
         waits = entry is not None and not entry.live
         await self._allow(actor, Role.OPERATOR if waits else Role.VIEWER, "kb show", entry=_id(entry_id))
@@ -126,6 +129,7 @@ class DeskKnowledge(DeskService):
 
     async def delete(self, actor: Actor, entry_id: str) -> Entry:
         """Delete an entry, and return it."""
+        entry_id = await self._meant(entry_id)
         entry = await self._store.get(_id(entry_id))
         await self._change(actor, Role.OWNER, DELETE, entry_id, entry, None)
         await self._store.delete(_there(entry, entry_id).id)

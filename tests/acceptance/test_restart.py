@@ -88,7 +88,7 @@ async def test_killed_while_a_question_waits_it_takes_the_answer_afterwards(tmp_
         await owner.send("可以的。", reply_to=question)
         shown = await on.shows(owner, card, "已完成")
         assert "可以的。" in shown
-        await on.shows(owner, question, "店主 已回答：可以的。")
+        await on.shows(owner, question, "店主已回答：可以的。")
         assert on.sent == {"11": ["可以的。"]}
         assert len(owner.chat.saying("知识库没有确定的答案")) == 1
 

@@ -171,13 +171,13 @@ async def test_a_question_is_answered_in_own_words_and_who_comes_later_is_told(u
     await on.sees(owner, "已采用你的回答", chat=group)
     late = await colleague.tap_stale(question, skip)
     assert late.alert
-    assert "店主 已经先回答了" in late.text
+    assert "店主已经先回答了" in late.text
     shown = await on.shows(owner, card, "已完成")
 
     assert on.sent == {"11": [words]}
     assert words in shown
-    assert "由 店主 撰写或选择" in shown
-    assert f"店主 已回答：{words}" in question.words
+    assert "由店主撰写或选择" in shown
+    assert f"店主已回答：{words}" in question.words
     [answer] = await on.answers()
     assert (answer.sent, answer.provenance, answer.person) == (words, "person", "店主")
     on.at_rest()

@@ -11,7 +11,7 @@ import pytest
 import agent_core
 from agent_core.actions.types import Action
 from agent_core.actions.words import in_words
-from agent_core.texts import Lang, Listed, catalogue, filled, load_texts, say
+from agent_core.texts import Lang, Listed, catalogue, filled, load_texts, say, sentences
 
 ROOT = Path(agent_core.__file__).parent
 
@@ -30,6 +30,9 @@ def said() -> Iterator[tuple[str, set[str], str]]:
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
                 names = {word.arg for word in node.keywords if word.arg}
                 yield key.value, names, f"{file.relative_to(ROOT)}:{node.lineno}"
+
+
+CHAT, TERMINAL = "bot.channels.chat.texts", "bot.channels.cli.terminal.texts"
 
 
 def test_both_languages_say_the_same_things() -> None:
@@ -127,3 +130,18 @@ def test_a_text_that_is_missing_is_an_error(key: str) -> None:
         say("zh", key)
     with pytest.raises(KeyError):
         say("zh", "run.sent", contact="11")
+
+
+def test_sentences_are_joined_as_the_language_does_it() -> None:
+    assert (
+        sentences(["没有发送任何内容。", "", "问题还在", "请看：", "好"], "zh")
+        == "没有发送任何内容。问题还在。请看：好"
+    )
+    assert sentences(["Nothing was sent.", "HTTP 404", "Try /v1."], "en") == "Nothing was sent. HTTP 404. Try /v1."
+    assert sentences(["他说：“好。”", "然后"], "zh") == "他说：“好。”然后"
+    assert sentences([], "zh") == ""
+
+
+@pytest.mark.parametrize("package", ["agent_core.texts", "bot.app.doctor.texts", "bot.app.setup.texts", TERMINAL, CHAT])
+def test_people_are_spoken_to_in_one_way(package: str) -> None:
+    assert [key for key, text in load_texts(package, "zh").items() if "您" in text] == []

@@ -14,6 +14,7 @@ from contextlib import AsyncExitStack
 
 from agent_core.errors import ConfigError, PhonedeskError
 from agent_core.proxies import LOCAL, LOOPBACK, Route
+from agent_core.texts import sentences
 from bot.app.doctor import machine, mending, phone, services, telegram
 from bot.app.doctor.exam import Check, Exam
 from bot.app.doctor.report import Result, Status, Verdict
@@ -91,7 +92,7 @@ async def _made(check: Check, exam: Exam, words: Texts, *, mend: bool) -> Result
             mended = await check.mend(exam, verdict)
         except (PhonedeskError, OSError, TimeoutError) as error:
             why = _error(error, words) if isinstance(error, PhonedeskError) else str(error) or type(error).__name__
-            seen = f"{seen} {words.get('output.not_mended', {'why': why})}"
+            seen = sentences([seen, words.get("output.not_mended", {"why": why})], words.lang)
         else:
             if mended:
                 status, seen, advice, _ = await _tried(check, exam, words)
@@ -120,8 +121,8 @@ def _said(check: Check, verdict: Verdict, words: Texts) -> tuple[Status, str, st
     key = f"{check.key}.{verdict.case}"
     advised = verdict.status in {Status.WARNING, Status.FAILED}
     advice = words.get(f"{key}_advice", verdict.values) if advised else ""
-    seen = [words.get(key, verdict.values), *(_by(route, words) for route in verdict.routes)]
-    return verdict.status, ("" if words.lang == "zh" else " ").join(seen), advice
+    seen = sentences([words.get(key, verdict.values), *(_by(route, words) for route in verdict.routes)], words.lang)
+    return verdict.status, seen, advice
 
 
 def _by(route: Route, words: Texts) -> str:
@@ -137,7 +138,7 @@ def _by(route: Route, words: Texts) -> str:
 def _advice(error: PhonedeskError, words: Texts) -> str:
     """The error's own advice if it has a text, else that of its kind."""
     if chat_texts(words.lang).find(f"errors.{error.key}", ""):
-        return " ".join(chat_texts(words.lang).error(error).splitlines()[1:])
+        return sentences(chat_texts(words.lang).error(error).splitlines()[1:], words.lang)
     return words.advice_of(error.kind) or error.advice
 
 

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import tempfile
 import time
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from agent_core import extras
-from agent_core.errors import ConfigMissing, ModelError
+from agent_core.errors import ConfigMissing, ModelAuth, ModelError
 from agent_core.model.client import ChatModel, ModelCheck
 from agent_core.planner.planner import NAMES as PLANNER_NAMES
 from agent_core.texts import Listed
-from bot.app.doctor.exam import Exam, found
+from bot.app.doctor.exam import PLACEHOLDERS, Exam, found
 from bot.app.doctor.report import Verdict, failed, ok, skipped, warning
 from bot.app.knowledge import knowledge_config, knowledge_file
 from bot.app.limits import limits_a_day, reached
 from bot.app.models import FALLBACK_NAMES, chat_model, endpoint_profile, unpriced
 from bot.app.settings.layers import Settings
 from bot.app.settings.sections import KnowledgeSettings
+from bot.app.setup.presets import model_presets
 from knowledge.embedded import EmbeddedKnowledge, sample_entries
 from knowledge.factory import build, routes
 from storage.engine import Database, database_url
@@ -31,6 +34,7 @@ MODEL_SECONDS = 10.0  # for each of the questions that a model is asked
 KNOWLEDGE_SECONDS = 4.0
 QUERY = "几天能发货"  # harmless: what any customer might ask
 NAMES_SHOWN = 5
+_VERSION = re.compile(r"/v\d")  # in the path of most endpoints' addresses
 
 
 # -- the model
@@ -38,17 +42,33 @@ NAMES_SHOWN = 5
 
 async def model(exam: Exam) -> Verdict:
     settings = exam.settings.model
+    without_key = settings.api_key.get_secret_value().strip() in PLACEHOLDERS
+    if without_key and (key_at := _key_at(settings.base_url)):
+        return failed("no_key_there", url=_address(settings.base_url), at=key_at)
     exam.model = chat_model(settings, exam.settings, timeout=MODEL_SECONDS)
     exam.stack.push_async_callback(exam.model.close)
     started = time.monotonic()
     exam.model_check = await exam.model.check()
     route = exam.model.route
     if not exam.model_check.reachable:
-        values = {"url": _address(settings.base_url), "message": exam.model_check.problem}
+        problem = found(exam.model_check.problem)
+        values = {"url": _address(settings.base_url), "message": problem}
+        if without_key and isinstance(problem, ModelAuth):
+            return failed("no_key", **values).by(route)
+        if problem.values.get("status") == HTTPStatus.NOT_FOUND and not _VERSION.search(
+            urlsplit(settings.base_url).path
+        ):
+            return failed("no_version", **values, meant=f"{_address(settings.base_url).rstrip('/')}/v1").by(route)
         if route.proxy:
             return failed("not_reached_by_proxy", **values, **route.values).by(route)
         return failed("not_reached", **values).by(route)
     return ok("reached", url=_address(settings.base_url), seconds=f"{time.monotonic() - started:.1f}").by(route)
+
+
+def _key_at(url: str) -> str:
+    """Return the page where the key for a well-known hosted endpoint is made; "" for any other."""
+    host = urlsplit(url).hostname
+    return next((one.key_at for one in model_presets() if one.key_at and urlsplit(one.base_url).hostname == host), "")
 
 
 def _address(url: str) -> str:

@@ -65,10 +65,10 @@ def _unknown_names(settings: Settings) -> Iterator[Problem]:
         if name not in profiles:
             known = Listed(sorted(profiles))
             message = f"there is no model profile {name!r}; there are {known}"
-            yield Problem(path, "no_profile", message, values={"said": repr(name), "known": known})
+            yield Problem(path, "no_profile", message, values={"said": name, "known": known})
     tools = (*EXTRA, *(tool.name for tool in declared()))
     for name in settings.planner.tools:
         if name not in tools:
             known = Listed(tools)
             message = f"there is no tool {name!r}; there are {known}"
-            yield Problem(("planner", "tools"), "no_tool", message, values={"said": repr(name), "known": known})
+            yield Problem(("planner", "tools"), "no_tool", message, values={"said": name, "known": known})

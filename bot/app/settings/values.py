@@ -96,7 +96,7 @@ def _known_zone(name: str) -> str:
         ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
         raise PydanticCustomError(
-            "no_zone", "no time zone named {said}; use a name such as Asia/Shanghai", {"said": repr(name)}
+            "no_zone", "no time zone named “{said}”; use a name such as Asia/Shanghai", {"said": name}
         ) from error
     return name
 
@@ -110,7 +110,7 @@ def _addresses(written: tuple[str, ...]) -> tuple[str, ...]:
     for address in written:
         if not _ADDRESS.fullmatch(address):
             raise PydanticCustomError(
-                "address_form", "{said} is no address; write it as 192.168.1.20:5555", {"said": repr(address[:100])}
+                "address_form", "“{said}” is no address; write it as 192.168.1.20:5555", {"said": address[:100]}
             )
     return written
 
@@ -126,9 +126,9 @@ def _host_names(written: tuple[str, ...]) -> tuple[str, ...]:
             if not _SERVER_NAME.fullmatch(host):
                 raise PydanticCustomError(
                     "host_form",
-                    "{said} is no host; write a name, an address or a network, as desk.example.com, 10.0.0.5 or "
+                    "“{said}” is no host; write a name, an address or a network, as desk.example.com, 10.0.0.5 or "
                     "10.0.0.0/8",
-                    {"said": repr(host[:100])},
+                    {"said": host[:100]},
                 ) from None
     return written
 

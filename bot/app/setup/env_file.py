@@ -10,10 +10,11 @@ from pathlib import Path
 from dotenv import set_key
 
 from agent_core.errors import ConfigInvalid
+from agent_core.texts import kept_language
 from bot.app.settings.files import ENV_FILE
+from bot.app.setup.texts import Texts
 
 OLD = f"{ENV_FILE}.old"
-_HEADER = "# Settings of phonedesk, written by `phonedesk init`. All that there are: .env.example\n"
 _PRIVATE = 0o600
 
 
@@ -23,6 +24,8 @@ def write_env(values: Mapping[str, str], folder: Path) -> bool:
     What was there before is kept as ``.env.old``; returns whether there was something. Raises ConfigInvalid if the file
     cannot be read or written; then it is as it was.
     """
+    lang = kept_language(values.get("PHONEDESK_LANG"), "en")
+    header = f"# {Texts(lang).get('output.header')}\n"
     file = (folder / ENV_FILE).resolve()  # a link stays a link
     try:
         before = file.read_text(encoding="utf-8") if file.exists() else ""
@@ -30,7 +33,7 @@ def write_env(values: Mapping[str, str], folder: Path) -> bool:
         made = Path(name)
         try:
             with os.fdopen(handle, "w", encoding="utf-8", newline="") as out:
-                out.write(before or _HEADER)
+                out.write(before or header)
             for key, value in values.items():
                 set_key(made, key, value, quote_mode="auto", encoding="utf-8")
             made.chmod(_PRIVATE)

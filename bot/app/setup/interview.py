@@ -87,8 +87,9 @@ class Interview:
         if chosen == len(presets) + 1:
             return
         if chosen == len(presets):
-            self._ask("PHONEDESK_MODEL__BASE_URL", "model.address", address)
-            self._ask("PHONEDESK_MODEL__NAME", "model.name", name)
+            own = not known  # what stands there is of no preset
+            self._ask("PHONEDESK_MODEL__BASE_URL", "model.address", address if own else "", missing="model.no_address")
+            self._ask("PHONEDESK_MODEL__NAME", "model.name", name if own else "", missing="model.no_name")
             self._secret("PHONEDESK_MODEL__API_KEY", "model.key_or_none")
             return
         preset = presets[chosen]
@@ -153,7 +154,7 @@ class Interview:
         if remote:
             for name, question in (("BASE_URL", "address"), ("DATASET_ID", "dataset")):
                 setting = f"PHONEDESK_KNOWLEDGE__{name}"
-                self._ask(setting, f"knowledge.{question}", self._present(setting), needed=True)
+                self._ask(setting, f"knowledge.{question}", self._present(setting), missing="output.needed")
             self._secret("PHONEDESK_KNOWLEDGE__TOKEN", "knowledge.token")
 
     # -- how it is asked
@@ -168,10 +169,12 @@ class Interview:
         wrong = self.words.get("output.no_option", most=len(options))
         return self.form.choose(self.words.get(question), options, usual=usual, wrong=wrong)
 
-    def _ask(self, name: str, question: str, usual: str, *, needed: bool = False) -> None:
+    def _ask(self, name: str, question: str, usual: str, *, missing: str = "") -> None:
+        """``missing``: the text that is said if nothing is typed; "" if that is allowed."""
+
         def problem(typed: str) -> str:
-            if needed and not typed:
-                return self.words.get("output.needed")
+            if missing and not typed:
+                return self.words.get(missing)
             return self._problem(name, typed)
 
         self.values[name] = self.form.text(self.words.get(question), usual=usual, check=problem)

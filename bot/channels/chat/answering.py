@@ -6,6 +6,7 @@ import re
 
 from agent_core.loop.questions import RECORD, SKIP
 from agent_core.session import TO_CUSTOMER, Answer, Question
+from agent_core.texts import sentences
 from bot.channels.chat.cards import answer_label, choice_label
 from bot.channels.chat.commands import is_like_a_command
 from bot.channels.chat.texts import Texts
@@ -17,7 +18,9 @@ _YES = frozenset({"是", "是的", "对", "yes", "y"})
 _NO = frozenset({"不是", "否", "不", "no", "n"})
 _CONFIRMED = {"yes": _YES, "allow": _YES, "no": _NO, "deny": _NO}
 _A_NUMBER = re.compile(r"\d{1,2}")
-_PLACEHOLDERS = frozenset({"number-or-words", "序号或要说的话"})  # of our advice, copied with the command
+# What our advice has in the place of an answer, copied with the command: its words in any order, whatever is around.
+_PLACEHOLDERS = frozenset({"number", "or", "words", "word", "序号或要说的话", "序号", "要说的话"})
+_BETWEEN = frozenset({"a", "the", "your", "own"})
 _MISTYPED = re.compile(r"[\d\s.。,，、]{1,4}")  # a number that was meant for a button
 
 
@@ -31,7 +34,7 @@ def read_answer(question: Question, said: str, *, by: str = "", own: bool = Fals
     text = said.strip()
     own = own and question.free_text
     wanted = text.rstrip(".。").casefold()
-    if wanted in _PLACEHOLDERS:
+    if _is_placeholder(said):
         return None
     for number, choice in enumerate(question.choices, start=1):
         if own and choice.value.startswith(RECORD):
@@ -48,6 +51,14 @@ def read_answer(question: Question, said: str, *, by: str = "", own: bool = Fals
     return answer if question.accepts(answer) else None
 
 
+def _is_placeholder(said: str) -> bool:
+    """Tell whether these are the words of our advice, "NUMBER or your words", and no others."""
+    found = set(re.findall(r"[^\W_]+", said.casefold()))
+    return bool(found & _PLACEHOLDERS) and found <= _PLACEHOLDERS | (
+        _BETWEEN if len(found & _PLACEHOLDERS) > 1 else set()
+    )
+
+
 def no_answer(words: Texts, view: QuestionView, said: str) -> str:
     """Say why ``read_answer`` found no answer in ``said``, and what would be one."""
     labels = " / ".join(choice_label(view, number, words) for number in range(len(view.question.choices)))
@@ -55,7 +66,13 @@ def no_answer(words: Texts, view: QuestionView, said: str) -> str:
     if view.question.free_text:
         key = "own_or_choice" if len(view.question.choices) > 1 else "own_or_only"
         key = key if said.strip() else "own_empty"
-    return words.get(f"question.{key}", choices=labels, count=len(view.question.choices))
+    wanted = words.get(f"question.{key}", choices=labels, count=len(view.question.choices))
+    wrong, number = "", said.strip().rstrip(".。")
+    if _is_placeholder(said):
+        wrong = words.get("question.placeholder", said=said.strip())
+    elif _A_NUMBER.fullmatch(number):
+        wrong = words.get("question.no_such_choice", number=number)
+    return sentences([wrong, wanted], words.lang)
 
 
 def to_confirm(question: Question, answer: Answer) -> bool:
@@ -66,6 +83,10 @@ def to_confirm(question: Question, answer: Answer) -> bool:
 
 def says_yes(said: str) -> bool:
     return said.strip().rstrip(".。").casefold() in _YES
+
+
+def says_no(said: str) -> bool:
+    return said.strip().rstrip(".。").casefold() in _NO
 
 
 def verdict(words: Texts, view: QuestionView | None, result: AnswerResult, *, held: bool = False) -> str:
@@ -80,7 +101,7 @@ def verdict(words: Texts, view: QuestionView | None, result: AnswerResult, *, he
         return words.get("question.unknown")
     if not result.by:
         return words.get("question.late_nobody")
-    return words.get("question.late", by=result.by, answer=answer_label(view, result.answer, words))
+    return words.get("question.late", by=words.person(result.by), answer=answer_label(view, result.answer, words))
 
 
 async def told(turn: Turn, view: QuestionView, result: AnswerResult) -> str:

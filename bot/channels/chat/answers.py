@@ -139,7 +139,7 @@ async def _rated_card(turn: Turn, view: AnswerView, place: str) -> tuple[Outgoin
 async def _how_to_add(turn: Turn, value: str) -> Said:
     view = await turn.desk.answers.get(turn.actor, value)
     if (entry := await turn.desk.kb.means(turn.actor, view.question)) is not None:
-        lines = (Line(entry.question, f"#{entry.id}", "quote"), Line(cut(entry.answer, 120), "", "quote"))
+        lines = (Line(entry.question, turn.texts.number(entry.id), "quote"), Line(cut(entry.answer, 120), "", "quote"))
         shown = row(Button(f"kb:show:{entry.id}", turn.texts.get("answers.see_one")))
         return turn.say(
             Card(turn.texts.get("answers.has_entry" if entry.live else "answers.has_waiting"), lines, None, shown)
@@ -267,7 +267,7 @@ async def _improve_card(turn: Turn, answer: AnswerView) -> Card:
     elif answer.record_id and source == "embedded":
         lines.append(Line(words.get("answers.bad_ask_owner", id=answer.record_id)))
     elif answer.record_id:
-        where = answer.record_source or f"#{answer.record_id}"
+        where = answer.record_source or words.number(answer.record_id)
         lines.append(Line(words.get("answers.bad_source", source=where)))
     entry = await turn.desk.kb.means(turn.actor, answer.question)
     if entry is None:
@@ -275,7 +275,7 @@ async def _improve_card(turn: Turn, answer: AnswerView) -> Card:
         lines += [Line(add), Line(_add_text(words, answer.question), "", "code")]
     elif entry.id != answer.record_id:  # another one cannot be added
         known = words.get("answers.has_entry" if entry.live else "answers.has_waiting")
-        lines.append(Line(f"#{entry.id} {cut(entry.question, 60)}", known))
+        lines.append(Line(f"{words.number(entry.id)} {cut(entry.question, 60)}", known))
     return Card(words.get("answers.bad_title"), tuple(lines))
 
 

@@ -147,7 +147,7 @@ def head_lines(run: RunView, texts: Texts) -> list[Line]:
     if run.phone or run.serial:
         lines.append(Line(run.phone or run.serial, texts.get("card.phone")))
     if run.by:
-        lines.append(Line(run.by, texts.get("card.by")))
+        lines.append(Line(texts.person(run.by), texts.get("card.by")))
     if run.position:
         lines.append(Line(texts.get("card.position", position=run.position)))
     lines += away_lines(run, texts)
@@ -166,7 +166,7 @@ def run_card(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", p
     if run.status.final and run.spent.cost is not None:
         lines.append(Line(f"≈ {money(run.spent.cost)} {run.spent.currency}".rstrip(), texts.get("card.cost")))
     if run.stopped_by and run.status in {RunStatus.STOPPED, RunStatus.RUNNING}:
-        lines.append(Line(run.stopped_by, texts.get("card.stopped_by")))
+        lines.append(Line(texts.person(run.stopped_by), texts.get("card.stopped_by")))
     if run.message and (run.status.final or run.status is RunStatus.WAITING or run.again_at is not None):
         label = "card.model_note" if model_said(run.last_step, run.message) else "card.result"
         lines.append(Line(run.message, texts.get(label) if run.status.final else ""))
@@ -308,8 +308,8 @@ def note_lines(notes: Sequence[KeptNote], texts: Texts, *, room: int = MOST_SAID
 def source_lines(answer: ReplyRecord | AnswerView, texts: Texts) -> list[Line]:
     """Where a text came from: a person, or a record's question with its score and who chose it; nothing if unknown."""
     if answer.provenance == "person":
-        return [Line(texts.get("card.from_person", person=answer.person), texts.get("card.source"))]
-    chosen = [Line(texts.get("answers.by_person", person=answer.person))] if answer.person else []
+        return [Line(texts.get("card.from_person", person=texts.person(answer.person)), texts.get("card.source"))]
+    chosen = [Line(texts.get("answers.by_person", person=texts.person(answer.person)))] if answer.person else []
     if not answer.record_source and not answer.record_id:
         return chosen
     # The shop's own entries are known by their questions, those of a service by their document, too.
@@ -317,7 +317,7 @@ def source_lines(answer: ReplyRecord | AnswerView, texts: Texts) -> list[Line]:
     asked = [texts.get("card.record", question=cut(one, MOST_OF_A_QUESTION)) for one in answer.record_questions]
     parts = ["" if own else answer.record_source, *asked]
     if not any(parts):
-        parts = [texts.get("card.own_record") if own else f"#{answer.record_id}"]
+        parts = [texts.get("card.own_record") if own else texts.number(answer.record_id)]
     if answer.score is not None:
         parts.append(texts.get("card.score", score=answer.score))
     return [Line(" · ".join(part for part in parts if part), texts.get("card.source")), *chosen]
@@ -416,8 +416,9 @@ def question_card(
     if contact := str(question.data.get("contact") or ""):
         lines.append(Line(contact, texts.get("question.contact")))
     if question.text:
-        label = "question.customer" if question.kind in _CUSTOMERS_WORDS else "question.words"
-        lines.append(Line(question.text, texts.get(label), "quote"))
+        theirs = question.kind in _CUSTOMERS_WORDS
+        label = "question.customer" if theirs else "question.words"
+        lines.append(Line(question.text if theirs else texts.typed(question.text), texts.get(label), "quote"))
     if not view.open:
         return _closed(view, texts, lines, picture, learnt=learnt, approves=approves)
     lines += _data_lines(view, texts)
@@ -512,7 +513,7 @@ def _candidate_line(candidate: Mapping[str, Any], number: int, texts: Texts) -> 
 def _outcome(view: QuestionView, texts: Texts) -> str:
     if not view.by and not view.answer:
         return texts.get("question.closed")
-    return texts.get("question.answered", by=view.by, answer=answer_label(view, view.answer, texts))
+    return texts.get("question.answered", by=texts.person(view.by), answer=answer_label(view, view.answer, texts))
 
 
 def _own_words(view: QuestionView) -> bool:

@@ -150,9 +150,12 @@ def _page_card(words: Texts, page: HistoryPage, rest: str, *, any_at_all: bool) 
     return Card(words.get("history.title"), tuple(lines), None, numbers(buttons) + _turning(words, page, rest))
 
 
-def past_lines(run: PastRun, words: Texts) -> list[Line]:
-    """A run in a list: when, how it ended, where and by whom; what it was, and what was sent."""
-    by = words.get("history.by_schedule", id=run.schedule_id) if run.schedule_id else run.by
+def past_lines(run: PastRun, words: Texts, *, whole: bool = False) -> list[Line]:
+    """A run in a list: when, how it ended, where and by whom; what it was, and what was sent.
+
+    whole: what it ended with is not cut; it may say what to do.
+    """
+    by = words.get("history.by_schedule", id=run.schedule_id) if run.schedule_id else words.person(run.by)
     by = words.get("history.in_plan", number=run.plan) if run.plan else by
     took = took_words(run.seconds, words)
     state = words.get(state_of(run.status, held=run.held, left_to=run.left_to))
@@ -163,7 +166,7 @@ def past_lines(run: PastRun, words: Texts) -> list[Line]:
         said += [words.get("history.more_sent", count=more)] if more > 0 else []
     message = run.message or (words.get("plan.interrupted") if run.cut_off else "")
     if not run.sent and message:
-        said.append(cut(message, 60))
+        said.append(" ".join(words.typed(message).split()) if whole else cut(message, 60))
     return [Line(head, f"#{run.number}"), Line("\n".join(said), "", "quote")]
 
 

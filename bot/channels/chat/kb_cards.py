@@ -50,7 +50,7 @@ def entry_lines(
     """``of``: the entry that this one is only another wording for. ``before``: what it was, if it was changed."""
     lines = [Line(entry.question, texts.get("kb.question"), "quote")]
     if entry.alias_of:
-        meant = f"#{entry.alias_of}" + (f" {of.question}" if of else "")
+        meant = texts.number(entry.alias_of) + (f" {of.question}" if of else "")
         lines.append(Line(meant, texts.get("kb.alias_of")))
     lines.append(Line(entry.answer, texts.get("kb.answer"), "quote"))
     for key, had, has, between in (
@@ -74,7 +74,11 @@ def origin(entry: Entry, texts: Texts) -> str:
     """Where it came from, in words."""
     kind, _, name = entry.origin.partition(":")
     pattern = texts.find(f"kb.origin_{kind}", "")
-    return pattern.format(name=name or kind, time=entry.created_at.strftime("%Y-%m-%d")) if pattern else entry.origin
+    return (
+        pattern.format(name=texts.person(name or kind), time=entry.created_at.strftime("%Y-%m-%d"))
+        if pattern
+        else entry.origin
+    )
 
 
 def entry_card(
@@ -95,7 +99,7 @@ def entry_card(
         buttons = (
             review(entry, texts, owner=owner) if not entry.live else row(_button(texts, "del", entry.id, "kb.delete"))
         )
-    return Card(title or f"#{entry.id}", lines, None, buttons)
+    return Card(title or texts.number(entry.id), lines, None, buttons)
 
 
 def edit_command(entry: Entry, texts: Texts) -> str:
@@ -129,7 +133,7 @@ def found_card(found: Sequence[Found], words: str, texts: Texts, *, page: int = 
     lines: list[Line] = []
     for one in shown:
         state = "" if one.entry.live else f" · {texts.get('kb.waiting')}"
-        lines.append(Line(f"{one.entry.question}\n{one.entry.answer}", f"#{one.entry.id}{state}", "quote"))
+        lines.append(Line(f"{one.entry.question}\n{one.entry.answer}", f"{texts.number(one.entry.id)}{state}", "quote"))
     title = texts.get("kb.found", words=words, count=len(found)) if words else texts.get("kb.newest")
     if count > 1:
         lines.append(Line(texts.get("kb.page", page=page + 1, pages=count)))
@@ -141,7 +145,7 @@ def found_card(found: Sequence[Found], words: str, texts: Texts, *, page: int = 
 def pending_card(
     entries: Sequence[Entry], texts: Texts, *, page: int = 0, paged: bool = True, owner: bool = True
 ) -> Card:
-    """``owner``: may approve."""
+    """``owner``: may approve. ``paged`` False leaves out what the buttons are numbered by: entries are named by id."""
     if not entries:
         return Card(texts.get("kb.no_pending"), (Line(texts.get("kb.no_pending_advice")),))
     size = PENDING_A_PAGE if paged else len(entries)
@@ -150,7 +154,7 @@ def pending_card(
     lines: list[Line] = []
     buttons: list[Row] = []
     for number, entry in enumerate(entries[page * size : (page + 1) * size], start=page * size + 1):
-        lines += [Line(f"#{entry.id}", f"{number}."), *entry_lines(entry, texts)]
+        lines += [Line(texts.number(entry.id), f"{number}." if paged else ""), *entry_lines(entry, texts)]
         buttons += review(entry, texts, str(number), page, owner=owner)
     if not owner:
         lines.append(Line(texts.get("kb.owner_approves")))
@@ -189,7 +193,8 @@ def stats_lines(stats: KnowledgeStats, texts: Texts) -> tuple[Line, ...]:
         lines.append(Line(" ".join(f"{tag}×{count}" for tag, count in entries.tags[:10]), texts.get("kb.tags")))
     if not entries.live and not entries.pending:
         lines.append(Line(texts.get("kb.empty")))
-    lines.append(Line(stats.provider, texts.get("kb.provider")))
+    asked = Listed(texts.find(f"kb.provider_{name}", name) for name in stats.provider.split(","))
+    lines.append(Line(asked.joined(texts.lang), texts.get("kb.provider")))
     if not stats.used:
         lines.append(Line(texts.get("kb.not_used", provider=stats.provider)))
     return tuple(lines)
@@ -293,7 +298,7 @@ def step_words(step: ImportStep, texts: Texts) -> str:
 def _change(change: Change, texts: Texts) -> str:
     """The entry, and each field that becomes another, a line for each."""
     old, new = change.old, change.new
-    told = [f"#{old.id} {new.question}"]
+    told = [f"{texts.number(old.id)} {new.question}"]
     for key, before, after in (("question", old.question, new.question), ("answer", old.answer, new.answer)):
         if before != after:
             told.append(f"  {texts.get(f'kb.{key}')}{texts.get('common.colon')}{_differing(before, after)}")

@@ -68,7 +68,7 @@ def plan_card(run: RunView, plan: PlanView, texts: Texts, *, now: datetime, pict
     if run.started_at is not None:
         lines.append(Line(cards.elapsed(texts, run.started_at, run.ended_at or now), texts.get("card.elapsed")))
     if run.stopped_by:
-        lines.append(Line(run.stopped_by, texts.get("card.stopped_by")))
+        lines.append(Line(texts.person(run.stopped_by), texts.get("card.stopped_by")))
     if run.status in {RunStatus.SUCCEEDED, RunStatus.FAILED}:
         lines.append(Line(run.message or texts.get("plan.interrupted"), texts.get("card.result")))
     stop = Button(f"stop:{run.id}", texts.get("button.stop"), "danger")

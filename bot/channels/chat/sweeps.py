@@ -55,7 +55,7 @@ def sweep_card(run: RunView, sweep: SweepView, texts: Texts, *, now: datetime) -
     if run.started_at is not None:
         lines.append(Line(cards.elapsed(texts, run.started_at, run.ended_at or now), texts.get("card.elapsed")))
     if run.stopped_by:
-        lines.append(Line(run.stopped_by, texts.get("card.stopped_by")))
+        lines.append(Line(texts.person(run.stopped_by), texts.get("card.stopped_by")))
     if run.status is RunStatus.FAILED and run.message:
         lines.append(Line(run.message, texts.get("card.result")))
     stop = Button(f"stop:{run.id}", texts.get("button.stop"), "danger")

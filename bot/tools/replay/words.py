@@ -38,12 +38,12 @@ def outcome_of(run: RunView, words: Texts) -> list[str]:
     failed = run.status is RunStatus.FAILED
     message = run.message or (words.get("plan.interrupted") if failed and run.plan is not None else "")
     lines = error_lines(run.error_kind, words, message) if failed and run.error_kind and not run.left_to else []
-    return [line for line in (message, *lines) if line]
+    return [line for line in (words.typed(message), *lines) if line]
 
 
 def part_of(part: PastRun, words: Texts) -> tuple[str, str]:
     """A part of a plan or a sweep, where these are listed: when, how it ended and where; what it was, and came to."""
-    head, said = past_lines(replace(part, plan=0, by=""), words)
+    head, said = past_lines(replace(part, plan=0, by=""), words, whole=True)
     return head.text, said.text
 
 
@@ -52,7 +52,7 @@ def facts_of(view: RecordingView, words: Texts) -> list[str]:
     run = view.run
     seconds = (run.ended_at - run.started_at).total_seconds() if run.ended_at and run.started_at else None
     models = dict.fromkeys(f"{step.asked.model} ({step.asked.profile})" for step in view.steps if step.asked)
-    by = words.get("history.by_schedule", id=run.schedule_id) if run.schedule_id else run.by
+    by = words.get("history.by_schedule", id=run.schedule_id) if run.schedule_id else words.person(run.by)
     facts = [
         words.get(state_of(run.status, left_to=run.left_to)),
         run.phone or run.serial,

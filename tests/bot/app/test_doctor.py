@@ -32,7 +32,7 @@ from bot.app.doctor.report import Verdict
 from bot.app.doctor.texts import catalogue
 from bot.app.settings.layers import Settings
 from bot.app.settings.loading import load
-from bot.channels.chat.texts import LANGUAGES
+from bot.channels.chat.texts import LANGUAGES, Lang
 from knowledge.embedded import EmbeddedKnowledge, Entry
 from knowledge.entries import sample_entries
 from simulator.model.server import MODEL_NAME, start_demo_model
@@ -91,8 +91,10 @@ def of(*keys: str) -> tuple[Check, ...]:
     return tuple(check for check in CHECKS if check.key in keys)
 
 
-async def look(settings: Settings | ConfigError, *keys: str, serial: str = "", mend: bool = False) -> dict[str, Result]:
-    return {r.check: r async for r in examine(settings, serial=serial, lang="en", mend=mend, checks=of(*keys))}
+async def look(
+    settings: Settings | ConfigError, *keys: str, serial: str = "", mend: bool = False, lang: Lang = "en"
+) -> dict[str, Result]:
+    return {r.check: r async for r in examine(settings, serial=serial, lang=lang, mend=mend, checks=of(*keys))}
 
 
 def said(results: dict[str, Result]) -> dict[str, str]:
@@ -373,6 +375,32 @@ async def test_a_wrong_key_is_not_told() -> None:
     assert results["model"].status is Status.FAILED
     assert "401" in results["model"].seen
     assert SECRET not in str(results)
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+async def test_an_address_without_its_version_is_named_with_the_right_one(lang: Lang) -> None:
+    async with ScriptedModel(["OK"], repeat_last=True) as model:
+        assert model.url.endswith("/v1")
+        results = await look(asking(model.url.removesuffix("/v1")), *MODEL, lang=lang)
+    assert results["model"].status is Status.FAILED
+    assert "/v1" in results["model"].seen
+    assert model.url in results["model"].advice
+    assert "Error code" not in str(results)
+    assert results["model"].seen[-1] in "。."
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+async def test_a_missing_key_is_the_first_thing_that_is_said(lang: Lang) -> None:
+    """Of an endpoint that is known it is said without asking there."""
+    missing = load(model={"base_url": "https://open.bigmodel.cn/api/paas/v4", "name": "autoglm-phone", "api_key": ""})
+    async with ScriptedModel([], api_key="another") as model:
+        other = load(model={"base_url": model.url, "name": "scripted"})
+        for settings, where in ((missing, "bigmodel.cn"), (other, "401")):
+            result = (await look(settings, *MODEL, lang=lang))["model"]
+            assert result.status is Status.FAILED
+            assert result.seen.startswith("没有填 API 密钥" if lang == "zh" else "There is no API key")
+            assert where in result.seen
+            assert "PHONEDESK_MODEL__API_KEY" in result.advice
 
 
 def blind(body: dict[str, Any]) -> Reply:
@@ -743,7 +771,7 @@ async def test_the_command_when_settings_are_wrong() -> None:
     assert code == 1
     assert "✗ Settings" in out
     assert "PHONEDESK_MODEL__TIMEOUT_SECONDS" in out
-    assert f"stand in {Path.cwd() / '.env'}, one a line" in out
+    assert f"would stand in {Path.cwd() / '.env'}, which is not there yet" in out
     assert (
         f"写在 {Path.cwd() / '.env'} 里" in (await command("--lang", "zh", PHONEDESK_MODEL__TIMEOUT_SECONDS="soon"))[1]
     )

@@ -166,8 +166,10 @@ class TestKeeping:
         assert (await kb.approve(owner, "#abc")).id == "abc1"
         assert (await kb.edit(owner, "abd", EntryText(answer="又"))).id == "abd2"
         assert (await kb.reject(owner, "ab")).id == "ab"  # a whole id is no beginning
-        with pytest.raises(BadRequest, match="Several"):
-            await kb.approve(owner, "ab")
+        assert (await kb.entry(owner, "#abc")).id == "abc1"
+        for call in (kb.approve, kb.entry, kb.delete):
+            with pytest.raises(BadRequest, match="Several"):
+                await call(owner, "ab")
         with pytest.raises(NotFound):
             await kb.approve(owner, "x")
         with pytest.raises(NotFound):

@@ -15,6 +15,8 @@ from agent_core.texts import LANGUAGES, Lang, filled, load_texts, told
 from agent_core.texts import catalogue as agent_catalogue
 from bot.desk.actors import Role
 
+TERMINAL = "terminal"  # what is stored as the name of whoever sits there
+
 __all__ = ["LANGUAGES", "Lang", "Texts", "catalogue", "texts"]
 
 
@@ -34,6 +36,14 @@ class Texts:
     def get(self, key: str, **values: Any) -> str:
         """The text with ``values`` filled in. KeyError for an unknown key or a placeholder without a value."""
         return filled(self._found(key), values, self.lang)
+
+    def number(self, entry_id: str) -> str:
+        """Return the id of a knowledge entry as people are shown it."""
+        return f"#{entry_id}"
+
+    def person(self, name: str) -> str:
+        """Return the name of whoever did something; who sits at the terminal is called so in this language."""
+        return self.get("card.terminal") if name == TERMINAL else name
 
     def find(self, key: str, default: str) -> str:
         """The text of a key that may not be there, as it stands."""
@@ -67,6 +77,10 @@ class Texts:
         while f"advice.{kind}" not in self._texts and "." in kind:
             kind = kind.rpartition(".")[0]
         return self.find(f"advice.{kind}", "")
+
+    def typed(self, text: str) -> str:
+        """Return what a run or a question says of itself, with its commands as they are typed at this place."""
+        return text
 
     def _word(self, value: object) -> object:
         if isinstance(value, PhonedeskError):

@@ -142,5 +142,7 @@ def _summary(console: Console, results: list[Result], words: Texts) -> None:
     console.print()
     console.print(Text(words.get("output.summary", values)))
     if any("PHONEDESK_" in f"{result.seen} {result.advice}" for result in results if not result.after):
-        console.print(Text(words.get("output.where", {"file": Path.cwd() / ENV_FILE})), soft_wrap=True)
+        file = Path.cwd() / ENV_FILE
+        key = "output.where" if file.exists() else "output.where_to_be"
+        console.print(Text(words.get(key, {"file": file})), soft_wrap=True)
     console.print(Text(words.get("output.mend_first" if counts[Status.FAILED] else "output.all_well")))

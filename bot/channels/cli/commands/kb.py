@@ -19,6 +19,7 @@ from bot.channels.cli.terminal.language import texts
 from bot.channels.cli.terminal.render import panel
 from bot.desk.actors import Actor, BadRequest
 from bot.desk.knowledge_views import EntryText, ImportView, KnowledgeFile, Tell
+from knowledge.importing.drafts import split
 
 if TYPE_CHECKING:
     from bot.desk.desk import Desk
@@ -57,7 +58,7 @@ def add(
     as_json: Json = False,
 ) -> None:
     """Add an entry; it is live at once."""
-    text = EntryText(question, answer, tuple(alias or ()), tuple(tag or ()))
+    text = EntryText(question, answer, _several(alias) or (), _several(tag, commas=True) or ())
     _one(lambda desk, me: desk.kb.add(me, text), "kb.added", as_json)
 
 
@@ -78,10 +79,10 @@ def edit(
     text = EntryText(
         question,
         answer,
-        () if no_aliases else tuple(alias) if alias else None,
-        () if no_tags else tuple(tag) if tag else None,
-        tuple(add_alias or ()),
-        tuple(remove_alias or ()),
+        () if no_aliases else _several(alias),
+        () if no_tags else _several(tag, commas=True),
+        _several(add_alias) or (),
+        _several(remove_alias) or (),
     )
     if text == EntryText():
         fail(InputRejected("It is not said what to change.", advice="Give --answer, for example.", key="entry_what"))
@@ -92,6 +93,11 @@ def edit(
         return await desk.kb.edit(me, entry_id, text)
 
     _one(changed, "kb.edited", as_json, old)
+
+
+def _several(given: list[str] | None, *, commas: bool = False) -> tuple[str, ...] | None:
+    """Return the values of an option, each cut as a cell of an imported table; None if the option was not given."""
+    return tuple(part for value in given for part in split(value, commas=commas)) if given else None
 
 
 @kb.command()
@@ -147,7 +153,7 @@ def import_(
         mark = view.mark
         if not dry_run and view.plan.lost:
             _show_import(view, texts(lang), Console(stderr=as_json), verbose=verbose)
-            if not confirm(texts(lang).get("kb.import_sure")):
+            if not confirm(texts(lang).get("kb.import_sure"), wrong=texts(lang).get("common.yes_or_no")):
                 Console(stderr=True).print(texts(lang).get("kb.import_not_done"))
                 raise typer.Exit(Exit.FAILED)
     if not dry_run:

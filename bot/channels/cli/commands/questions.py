@@ -10,13 +10,12 @@ import typer
 
 from agent_core.loop.questions import SKIP, STOP
 from agent_core.session import TO_CUSTOMER
-from agent_core.texts import say
+from agent_core.texts import say, sentences
 from bot.channels.chat.answering import no_answer, read_answer, to_confirm, verdict
 from bot.channels.chat.cards import Line, answer_label, choice_label, question_card
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.commands.at_desk import is_served, with_desk
 from bot.channels.cli.commands.common import Exit
-from bot.channels.cli.terminal.ask import PERSON
 from bot.channels.cli.terminal.console import Console, confirm, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.channels.cli.terminal.render import panel
@@ -62,7 +61,11 @@ def answer(
     (view, result), lang = with_desk(_given(question, said))
     words = texts(lang)
     meant = read_answer(view.question, said) if result is None else None
-    if meant is not None and not as_json and confirm(words.get("question.like_a_command")):
+    if (
+        meant is not None
+        and not as_json
+        and confirm(words.get("question.like_a_command"), wrong=words.get("common.yes_or_no"))
+    ):
         (view, result), lang = with_desk(_given(question, said, confirmed=True))
     if as_json:
         before = _answer_before(view) if result is not None and result.state == "late" else {}
@@ -72,7 +75,7 @@ def answer(
         console.print(panel(question_card(view, words, hint=_hint(view, words))))  # with the choices and their numbers
         console.print(no_answer(words, view, said))
     elif result is None:
-        said_so = f"{say(lang, 'run.nothing_sent')} {words.get('question.left_open', id=view.id)}"
+        said_so = sentences([say(lang, "run.nothing_sent"), words.get("question.left_open", id=view.id)], lang)
         Console(stderr=True).print(said_so, soft_wrap=True)
     else:
         told = [_verdict(words, view, result)]
@@ -103,7 +106,7 @@ def _verdict(words: Texts, view: QuestionView, result: AnswerResult) -> str:
         return verdict(words, view, result)
     return words.get(
         "question.late_at",
-        by=words.get("card.terminal") if view.by == PERSON else view.by,
+        by=words.person(view.by),
         time=f"{view.answered_at:%Y-%m-%d %H:%M}",
         answer=answer_label(view, view.answer, words),
     )

@@ -63,7 +63,7 @@ def show_list(as_json: bool) -> None:
     console = Console()
     table = _two_columns()
     for past in page.runs:
-        head, said = past_lines(past, words)
+        head, said = past_lines(past, words, whole=True)
         table.add_row(Text(f"#{past.number}"), Text(f"{head.text}\n{said.text}"))
     console.print(table if page.runs else Text(words.get("history.empty")))
 
@@ -165,7 +165,7 @@ def _show(view: ReplayView, recording: RecordingView | None, words: Texts) -> No
         facts = facts_of(recording, words)
     else:
         seconds = (run.ended_at - run.started_at).total_seconds() if run.ended_at and run.started_at else None
-        by = words.get("history.by_schedule", id=run.schedule_id) if run.schedule_id else run.by
+        by = words.get("history.by_schedule", id=run.schedule_id) if run.schedule_id else words.person(run.by)
         facts = [
             words.get(state_of(run.status, left_to=run.left_to)),
             run.phone or run.serial,

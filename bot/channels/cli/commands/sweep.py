@@ -67,6 +67,7 @@ def _words(contacts: list[str], tags: list[str], unread: bool, app: str | None) 
     """What was asked for, as it would be written in a chat. InputRejected for an app that is none to be swept; so is
     its name in place of a contact's, unless the app is named, too."""
     from agent_core.apps.names import packages_named
+    from agent_core.apps.profile import profile
     from scheduler.sweeps.order import chat_app, no_chat_app
 
     meant = chat_app(app or "qq")
@@ -83,7 +84,7 @@ def _words(contacts: list[str], tags: list[str], unread: bool, app: str | None) 
         raise no_chat_app(contacts[0])
     if unread and (contacts or tags):
         raise InputRejected("--unread is everybody: it goes with no contact and no tag.", key="unread_alone")
-    return " ".join([meant, *words_of_contacts(contacts, tags)])
+    return " ".join([profile(meant).name, *words_of_contacts(contacts, tags)])
 
 
 async def _sweep(settings: Settings, order: SweepOrder, task: str, device: str, as_json: bool) -> dict[str, Any]:

@@ -78,8 +78,7 @@ class Activity:
             case "question":
                 await self._say_question(row, str(data["id"]))
             case "answered":
-                by = words.get("card.terminal") if data["by"] == "terminal" else data["by"]
-                await self._say(row, words.get("activity.answered", by=by), "")
+                await self._say(row, words.get("activity.answered", by=words.person(str(data["by"]))), "")
             case "outcome":
                 await self._say_end(row, str(data["status"]), str(data["message"]))
             case "status" if data["status"] in (FAILED, STOPPED) and row.run_id not in self._over:
@@ -102,7 +101,9 @@ class Activity:
         keep_newest(self._over, row.run_id, None, REMEMBERED)
         run = await self._desk.runs.get(row.run_id)
         left_to = run.left_to if run is not None else ""
-        said = ended(state_of(RunStatus(status), left_to=left_to), message.partition("\n")[0], self._words)
+        said = ended(
+            state_of(RunStatus(status), left_to=left_to), self._words.typed(message.partition("\n")[0]), self._words
+        )
         await self._say(row, said, "yellow" if left_to else _STYLES.get(status, ""))
 
     async def _say(self, row: EventRow, said: str, style: str) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 
 import rich.console
 import rich.text
-import typer
 from rich.console import ConsoleOptions, Group, JustifyMethod, OverflowMethod, RenderableType
 from rich.containers import Lines
 from rich.segment import Segment
@@ -121,12 +120,21 @@ def watched() -> Console:
     return Console(stderr=True, quiet=not sys.stderr.isatty())
 
 
-def confirm(question: str) -> bool:
-    """Ask the person for yes or no. The end of the input is no."""
-    try:
-        return typer.confirm(escaped(question), err=True)
-    except typer.Abort:
-        return False
+def confirm(question: str, *, wrong: str) -> bool:
+    """Ask the person for yes or no. Enter alone and the end of the input are no.
+
+    wrong: what is said of any other answer, before it is asked again.
+    """
+    from bot.channels.chat.answering import says_no, says_yes
+
+    while True:
+        try:
+            typed = err.input(Text(f"{question} [y/N]: ")).strip()
+        except EOFError:
+            return False
+        if says_yes(typed) or says_no(typed) or not typed:
+            return says_yes(typed)
+        err.print(Text(wrong))
 
 
 def print_json(data: object, *, indent: int | None = 2) -> None:

@@ -20,7 +20,7 @@ from bot.app.release import NAME, program
 from bot.channels.cli.terminal.commands import typed
 from bot.channels.cli.terminal.console import Console, Text, err
 from bot.channels.cli.terminal.language import spoken_language
-from bot.channels.cli.terminal.misuse import is_like_none, said
+from bot.channels.cli.terminal.misuse import is_like_none, is_missing, meant, said
 from bot.channels.cli.terminal.texts import catalogue
 
 USAGE = 2  # exit code
@@ -29,6 +29,8 @@ LEFT_MOST = 26  # columns of an option's name; a longer one has its text below i
 INDENT = "  "
 _LIST_OR_RANGE = re.compile(r"^list\[|\]$| range$")  # around the name of a type, as Typer shows it
 _RANGE = re.compile(r"(?:(?P<least>[\d.]+)<=)?x(?:<=(?P<most>[\d.]+)|>=(?P<above>[\d.]+))?")
+
+_NUMBERS = {"id", "number", "run"}  # arguments that people copy from what was printed, perhaps with a # in front
 
 
 class _Spoken:
@@ -131,6 +133,12 @@ def _tell(error: TyperException) -> None:
         error.param_hint = f"'{_value(param, ctx, words)}'"  # type: ignore[attr-defined]
     message = error.format_message()
     err.print(Text(words["usage.error"].format(message=said(message, lang))))
+    if param is not None and is_missing(message) and (param.metavar or param.name).lower() in _NUMBERS:
+        err.print(Text(words["usage.no_sign"]))
+    above = "" if ctx is None or ctx.command.key == NAME else ctx.command.key
+    for name in meant(message, above):
+        does = words[f"{name}.summary"]
+        err.print(Text(typed(words["usage.perhaps"].format(command=f"{NAME} {name}", does=does))))
     if ctx is not None and is_like_none(message):
         err.print(Text(filled(words["usage.there_are"], {"names": _takes(ctx)}, lang)))
 

@@ -32,15 +32,21 @@ def spoken_language() -> Lang:
 
 class TerminalTexts(Texts):
     """Names the terminal's commands for the chat's, as they are typed here; what needs other words there has the key
-    with ``_in_terminal``.
+    with ``_in_terminal``. Numbers have no ``#`` in front: in a shell it would begin a comment when they are copied.
     """
 
     def _found(self, key: str) -> str:
         own = self._texts.get(f"{key}_in_terminal")
-        return self.advice(self._texts[key] if own is None else own)
+        return self.advice(self._texts[key] if own is None else own).replace("#{", "{")
+
+    def number(self, entry_id: str) -> str:
+        return entry_id
 
     def advice(self, text: str) -> str:
-        return typed(in_terminal(text))
+        return self.typed(in_terminal(text))
+
+    def typed(self, text: str) -> str:
+        return typed(text)
 
 
 @cache

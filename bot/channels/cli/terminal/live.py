@@ -9,7 +9,6 @@ from agent_core.ports import Event, RunStore
 from agent_core.session import KeptNote, Question, ReplyRecord, Session, Status, StepRecord
 from bot.channels.chat.cards import describe_action, error_lines, model_said, note_lines, reply_lines, ruled, state_of
 from bot.channels.chat.texts import Texts
-from bot.channels.cli.terminal.ask import PERSON
 from bot.channels.cli.terminal.commands import typed
 from bot.channels.cli.terminal.console import Console, Text
 from bot.channels.cli.terminal.render import before
@@ -80,7 +79,7 @@ class LiveRuns:
         if asked is not None and asked.id == question:
             texts = self._texts
             text = next((one.in_words(texts.lang) for one in asked.choices if one.value == text), text)
-        who = self._texts.get("card.terminal") if by == PERSON else by
+        who = self._texts.person(by)
         self._line(f"    {before(who, self._texts)}{text}", "yellow")
 
     def _tell_replies(self) -> None:

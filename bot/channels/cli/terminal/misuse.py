@@ -35,6 +35,14 @@ _WORDING = {
     "is_folder": "{kind} {name} is a directory.",
     "unreadable": "{kind} {name} is not readable.",
 }
+# What people type for what is called otherwise here.
+_EXPECTED = (
+    ({"kb list", "kb ls", "kb lst", "kb show", "kb all"}, ("kb search", "kb export")),
+    ({"history", "log", "logs", "runs", "tasks", "jobs"}, ("replay", "answers")),
+    ({"start", "up", "server", "bot"}, ("serve",)),
+    ({"setup", "configure", "install"}, ("init",)),
+    ({"ask", "question"}, ("questions",)),
+)
 _HOLE = re.compile(r"\\{(\w+)\\}")
 _FORMS = {key: re.compile(_HOLE.sub(r"(?P<\1>.*?)", re.escape(text)), re.DOTALL) for key, text in _WORDING.items()}
 
@@ -48,6 +56,21 @@ def said(message: str, lang: Lang) -> str:
 def is_like_none(message: str) -> bool:
     """Tell whether it is about a command or an option that there is not, and that no other is nearly called."""
     return _recognised(message)[0] in {"no_command", "no_option"}
+
+
+def meant(message: str, above: str) -> tuple[str, ...]:
+    """Return the commands that do what a command that there is not is expected to do; mostly none.
+
+    above: the words of the group in which it was looked for, "" for the outermost.
+    """
+    key, found = _recognised(message)
+    name = f"{above} {found.get('name', '').strip(chr(39))}".strip()
+    return next((commands for names, commands in _EXPECTED if name in names), ()) if "no_command" in key else ()
+
+
+def is_missing(message: str) -> bool:
+    """Tell whether it is about an argument or an option that was left out."""
+    return _recognised(message)[0] == "missing"
 
 
 def _recognised(message: str) -> tuple[str, dict[str, str]]:

@@ -149,6 +149,38 @@ def test_a_hosted_model_without_a_key_is_asked_about_once(
         terminal.close()
 
 
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_an_address_of_ones_own_is_needed_and_no_preset_is_offered_for_it(
+    tmp_path: Path, environment: dict[str, str], lang: str
+) -> None:
+    preset = model_presets()[0]
+    (tmp_path / ".env").write_text(
+        f"PHONEDESK_MODEL__BASE_URL={preset.base_url}\nPHONEDESK_MODEL__NAME={preset.name}\nPHONEDESK_TIMEZONE=UTC\n"
+    )
+    terminal = Terminal([sys.executable, "-m", "bot", "init", "--lang", lang], tmp_path, environment)
+    try:
+        for asked, said in (
+            ("Language", ""),
+            ({"zh": "时区", "en": "Time zone"}[lang], ""),
+            ({"zh": "哪个模型", "en": "Which model"}[lang], str(len(model_presets()) + 1)),
+            ({"zh": "接口地址", "en": "Its address"}[lang], ""),
+            ({"zh": "还没有填接口地址", "en": "The address is missing"}[lang], "http://192.168.1.5:1/v1"),
+            ({"zh": "名字", "en": "name there"}[lang], ""),
+            ({"zh": "还没有填模型的名字", "en": "name is missing"}[lang], "mine"),
+            ({"zh": "API 密钥", "en": "API key"}[lang], ""),
+            ("BotFather", ""),
+            ({"zh": "答案从哪里来", "en": "Where do the answers"}[lang], ""),
+        ):
+            terminal.answers(asked, said)
+        summary = terminal.waits({"zh": "写入吗", "en": "Write it"}[lang])
+        assert "PHONEDESK_MODEL__BASE_URL=http://192.168.1.5:1/v1" in summary
+        assert "PHONEDESK_MODEL__NAME=mine" in summary
+        terminal.interrupt()
+        assert terminal.ended() == 130
+    finally:
+        terminal.close()
+
+
 @pytest.mark.parametrize("leave", ["ctrl-c", "no"])
 def test_who_leaves_changes_nothing(terminal: Terminal, tmp_path: Path, leave: str) -> None:
     if leave == "ctrl-c":
@@ -172,6 +204,12 @@ def test_a_value_is_read_as_it_was_written(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.delenv("PHONEDESK_MODEL__NAME", raising=False)
     write_env({"PHONEDESK_MODEL__NAME": value}, tmp_path)
     assert load().model.name == (value or "autoglm-phone-9b")
+
+
+@pytest.mark.parametrize(("lang", "said"), [("zh", "# phonedesk 的设置"), ("en", "# Settings of phonedesk")])
+def test_a_new_file_begins_with_its_comment_in_the_language_chosen(tmp_path: Path, lang: str, said: str) -> None:
+    write_env({"PHONEDESK_LANG": lang}, tmp_path)
+    assert (tmp_path / ".env").read_text(encoding="utf-8").startswith(said)
 
 
 def test_each_preset_is_usable() -> None:

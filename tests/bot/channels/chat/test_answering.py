@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from agent_core.session import Answer, Choice, Question, QuestionKind
-from bot.channels.chat.answering import read_answer
+from bot.channels.chat.answering import no_answer, read_answer
 from bot.channels.chat.texts import LANGUAGES, Lang, texts
+from bot.desk.views import QuestionView
 
 CHOICES = [Choice(value="record:0", label="几天能发货？"), Choice(value="skip", label="跳过")]
 OPEN = Question(id="q", kind=QuestionKind.NO_SURE_ANSWER, choices=CHOICES, free_text=True)
@@ -29,6 +30,36 @@ def test_the_advice_as_it_stands_is_no_answer(lang: Lang) -> None:
         placeholder = texts(lang).get(key, id="q", what="11").rpartition(" ")[2]
         assert read_answer(OPEN, placeholder) is None
         assert read_answer(OPEN, placeholder, own=True) is None
+
+
+PASTED = [
+    "NUMBER or your words",
+    "number-or-words",
+    "<NUMBER> / <WORDS>",
+    "Number.",
+    "your own words or the number!",
+    "“序号或要说的话”",
+]
+
+
+@pytest.mark.parametrize("said", PASTED)
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_the_words_of_the_advice_are_no_answer_however_they_are_written(said: str, lang: Lang) -> None:
+    assert read_answer(OPEN, said) is None
+    told = no_answer(texts(lang), QuestionView("q", "r", OPEN), said)
+    assert told.startswith(f"“{said}”")
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_a_number_of_no_choice_is_named(lang: Lang) -> None:
+    for closed in (OPEN, OPEN.model_copy(update={"free_text": False})):
+        told = no_answer(texts(lang), QuestionView("q", "r", closed), "9")
+        assert told.startswith("没有第 9 项。" if lang == "zh" else "There is no choice 9. ")
+
+
+@pytest.mark.parametrize("said", ["your number", "order number 12", "In other words: no", "号码"])
+def test_answers_that_hold_some_of_these_words_are_answers(said: str) -> None:
+    assert read_answer(OPEN, said) == Answer(text=said)
 
 
 def test_own_words_may_hold_numbers() -> None:

@@ -18,6 +18,7 @@ from agent_core.session import (
     StepRecord,
     StepVerdict,
 )
+from agent_core.texts import rule_words
 from bot.channels.chat.cards import (
     SOMEWHAT_ALIKE,
     VERY_ALIKE,
@@ -26,10 +27,11 @@ from bot.channels.chat.cards import (
     describe_action,
     devices_card,
     question_card,
+    ruled,
     run_card,
     status_card,
 )
-from bot.channels.chat.texts import Texts, texts
+from bot.channels.chat.texts import LANGUAGES, Lang, Texts, texts
 from bot.channels.telegram import render
 from bot.desk.actors import ChatRef
 from bot.desk.views import PhoneView, QuestionView, RunStatus, RunView, StatusView
@@ -127,9 +129,9 @@ def test_an_outcome_shows_what_was_sent_and_where_it_came_from() -> None:
     assert lines(card)[3:] == [
         "用时: 1 分 05 秒", "结果: 已回复",
         "客户 11 问: 怎么退货", "已发送: 七天内可退", "依据: dify:returns.csv · “怎么退货” · 得分 0.91",
-        "客户 11 问: 几点", "未确认送达: 九点", "依据: 由 Operator A 撰写或选择",
+        "客户 11 问: 几点", "未确认送达: 九点", "依据: 由Operator A撰写或选择",
         "客户 11 问: 怎么退货", "已发送: 七天内可退", "依据: dify:returns.csv · “怎么退货” · 得分 0.91",
-        "由 Operator B 选定",
+        "由Operator B选定",
     ]  # fmt: skip
     assert card.title == "✅ 已完成"
     assert card.buttons == ()
@@ -340,7 +342,7 @@ def test_a_question_without_choices_is_answered_by_a_reply() -> None:
 def test_an_answered_question_says_by_whom() -> None:
     view = replace(asked(QuestionKind.SENSITIVE_TAP), open=False, answer="allow", by="Operator A")
     card = question_card(view, ZH)
-    assert lines(card)[-1] == "Operator A 已回答：允许"
+    assert lines(card)[-1] == "Operator A已回答：允许"
     assert card.buttons == ()
     assert lines(question_card(replace(view, answer="", by=""), ZH))[-1] == "已结束，没有人回答。"
 
@@ -375,3 +377,12 @@ def test_a_phone_is_not_said_to_be_at_work_on_a_run_that_has_left_it() -> None:
     other = replace(RUN, id="o", serial="S1", task="看看天气")
     both = devices_card(StatusView((PhoneView("S1", "Pixel", "busy", "o"),), (waiting, other)), ZH)
     assert lines(both)[-2:] == ["正在做: ▶️ 执行中 · 看看天气 · 第 0 步", f"停着（不占手机）: {line}"]
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_a_rule_that_changed_a_step_is_told_as_what_happened(lang: Lang) -> None:
+    """Not as what the model is told to do."""
+    told = ruled(StepVerdict(policy="customer_reply", decision="rewrite", message="x"), texts(lang))
+    assert told == " · ".join((texts(lang).get("gate.rewrite"), rule_words(lang, "customer_reply")))
+    assert ("还没有" if lang == "zh" else "not every question") in told
+    assert "要有" not in told

@@ -30,6 +30,9 @@ from bot.app.release import release
 from bot.app.settings.loading import load
 from bot.channels.chat.texts import Lang, catalogue
 from bot.channels.cli.commands.common import BY_STATUS, Exit, fail, result_of, run_async, settings_from
+from bot.channels.cli.commands.sweep import _words as sweep_words
+from bot.channels.cli.terminal.language import speak
+from bot.channels.cli.terminal.texts import catalogue as help_texts
 from bot.desk.actors import AccessDenied, BadRequest, NotFound
 from scheduler.runs.queue import ProcessLock
 from storage.engine import Database
@@ -370,3 +373,23 @@ async def test_devices_says_which_missing_phones_runs_wait_for(monkeypatch: pyte
         code, _, said = await asyncio.to_thread(call, "devices")
         assert (code, json.loads((await asyncio.to_thread(call, "devices", "--json"))[1])) == (Exit.OK, [])
     assert "Runs wait for phones that are not here: 127.0.0.1:1." in said
+
+
+def test_a_sweep_is_called_by_the_apps_name() -> None:
+    assert sweep_words([], [], False, None) == "QQ"
+    assert sweep_words(["11"], [], False, "wechat") == '微信 "11"'
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+@pytest.mark.parametrize(
+    ("typed", "there"),
+    [("kb list", "kb search"), ("kb lst", "kb export"), ("history", "replay"), ("history", "answers")],
+)
+def test_what_is_expected_under_another_name_is_named(
+    monkeypatch: pytest.MonkeyPatch, lang: Lang, typed: str, there: str
+) -> None:
+    monkeypatch.setenv("PHONEDESK_LANG", lang)
+    speak(None)
+    code, _, err = call(*typed.split())
+    wanted = help_texts(lang)["usage.perhaps"].partition("{")[0] + f"phonedesk {there}"
+    assert (code, wanted in err) == (Exit.USAGE, True)

@@ -12,11 +12,16 @@ import pytest
 from typer.testing import CliRunner
 
 from agent_core.owner import folder as own
+from agent_core.texts import Lang
 from bot.app import logs
+from bot.app.doctor.report import Result, Status
+from bot.app.doctor.texts import Texts
 from bot.app.settings.files import CONFIG_FILE
 from bot.app.settings.loading import load
 from bot.app.settings.own import own_folder
+from bot.channels.cli.commands.doctor import _summary
 from bot.channels.cli.main import app
+from bot.channels.cli.terminal.console import Console
 from tests.support.environment import without_settings
 from tests.support.own import APP, MODEL, TOOL, write_own
 
@@ -150,7 +155,7 @@ def test_a_secret_comes_by_standard_input_into_a_file_of_its_user() -> None:
         ("PHONEDESK_MODEL_NAME", "x", "Did you mean model.name?"),
         ("model.top_p", "7", "not be greater than 1"),
         ("web.port", "many", "a whole number"),
-        ("timezone", "Asia/Nowhere", "There is no time zone"),
+        ("timezone", "Asia/Nowhere", "There is no time zone “Asia/Nowhere”"),
         ("telegram.mode", "webhook", "needs webhook_url"),
         ("model.fallbacks", '[{"name": "b"}]', "model.fallbacks.0.base_url It is missing."),
         ("model.extra_body", "{a", "table (JSON)"),
@@ -483,8 +488,8 @@ def test_names_that_neither_we_nor_the_owner_have_are_refused(monkeypatch: pytes
     monkeypatch.setenv("PHONEDESK_PLANNER__TOOLS", "get_battery,stock_of,price_of,stock_of")
     found = json.loads(call("check", "--json")[1])["wrong"]
     assert [one["name"] for one in found] == ["model.fallbacks.0.profile", "planner.tools"]
-    assert "'shoe'; there are auto, autoglm-phone" in found[0]["message"]
-    assert "'price_of'; there are search_knowledge, get_battery, stock_of" in found[1]["message"]
+    assert "“shoe”; there are auto, autoglm-phone" in found[0]["message"]
+    assert "“price_of”; there are search_knowledge, get_battery, stock_of" in found[1]["message"]
     assert call("set", "model.profile", "shoe")[0] == 2
 
 
@@ -499,3 +504,19 @@ def test_a_tool_that_fails_while_it_is_run_is_found_before_the_first_plan(monkey
     assert code == 2
     assert "phonedesk.d/tools/shop.py:3" in out
     assert "ModuleNotFoundError: No module named 'no_such_module'" in out
+
+
+@pytest.mark.parametrize(("lang", "would", "does"), [("zh", "应写在", "写在"), ("en", "would stand in", "stand in")])
+def test_where_settings_stand_and_would_stand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lang: Lang, would: str, does: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    wrong = Result("model", "Model", Status.FAILED, "x", "PHONEDESK_MODEL__NAME")
+    for there, said in ((False, would), (True, does)):
+        if there:
+            (tmp_path / ".env").touch()
+        console = Console(record=True, width=300, quiet=False)
+        _summary(console, [wrong], Texts(lang))
+        shown = console.export_text()
+        assert f"{said} {tmp_path / '.env'}" in shown
+        assert (would in shown) != there

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from agent_core.texts import Lang
+from bot.channels.chat.kb_cards import entry_lines, stats_lines
+from bot.channels.chat.texts import texts
 from bot.channels.cli.commands.common import Exit
+from bot.channels.cli.terminal.language import speak
+from bot.desk.knowledge_views import KnowledgeStats
+from knowledge.entries import Entry, Stats
 from tests.support.command_line import call, empty_place
 
 __all__ = ["empty_place"]  # a fixture
@@ -40,11 +47,48 @@ def test_an_entry_from_add_to_delete() -> None:
     assert "Also asked, before: 退货流程" in shown
     code, out, err = call(*edit, "--remove-alias", "没有的")
     assert (code, out) == (Exit.USAGE, "")
-    assert f"The entry #{added['id']} has no alias “没有的”" in err
+    assert f"The entry {added['id']} has no alias “没有的”" in err
     assert "phonedesk kb search 怎么退货" in err
     assert json.loads(call("kb", "stats", "--json")[1])["live"] == 1
     assert json.loads(call("kb", "delete", f"#{added['id']}", "--json")[1])["answer"] == "十五天"
     assert json.loads(call("kb", "search", "能退吗", "--json")[1]) == []
+
+
+def test_several_aliases_in_one_option_are_parted_as_in_a_table() -> None:
+    added = json.loads(
+        call("kb", "add", "怎么退货", "七天内可退", "--alias", "能退吗|怎么退", "--tag", "售后，退货", "--json")[1]
+    )
+    assert (added["aliases"], added["tags"]) == (["能退吗", "怎么退"], ["售后", "退货"])
+    edit = ("kb", "edit", added["id"], "--json")
+    assert json.loads(call(*edit, "--add-alias", "好退吗 ｜ 退不退")[1])["aliases"][2:] == ["好退吗", "退不退"]
+    assert json.loads(call(*edit, "--remove-alias", "能退吗|退不退")[1])["aliases"] == ["怎么退", "好退吗"]
+    assert json.loads(call(*edit, "--alias", "退吗|退货, 行吗")[1])["aliases"] == ["退吗", "退货, 行吗"]
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_whoever_sits_at_the_terminal_and_the_own_entries_are_named_in_words(lang: Lang) -> None:
+    words, now = texts(lang), datetime(2026, 11, 23, tzinfo=UTC)
+    entry = Entry(question="问", answer="答", origin="person:terminal", created_at=now, updated_at=now)
+    said = " ".join(line.text for line in entry_lines(entry, words))
+    assert ("终端回答客户时写的" if lang == "zh" else "the terminal") in said
+    stats = KnowledgeStats(Stats(1, 0, 0, None, ()), "embedded,dify", used=True)
+    shown = " ".join(line.text for line in stats_lines(stats, words))
+    assert ("内置、dify" if lang == "zh" else "its own entries, dify") in shown
+
+
+def test_numbers_are_printed_as_a_shell_takes_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind a number sign a shell reads nothing more."""
+    shown = call("kb", "add", "怎么退货", "七天内可退")[1] + call("kb", "search")[1]
+    (entry,) = json.loads(call("kb", "search", "--json")[1])
+    assert shown.count(entry["id"]) == 2
+    assert "#" not in shown
+    for start in (entry["id"][:4], "#" + entry["id"][:4]):
+        assert json.loads(call("kb", "edit", start, "--answer", f"答 {start}", "--json")[1])["id"] == entry["id"]
+    for lang, said in (("en", "leavethe#out"), ("zh", "请去掉#")):
+        monkeypatch.setenv("PHONEDESK_LANG", lang)
+        speak(None)  # another process would read it from the settings
+        code, _, err = call("kb", "edit", "--answer", "x")
+        assert (code, said in "".join(err.split())) == (Exit.USAGE, True)
 
 
 def test_what_waits_is_approved_or_rejected(tmp_path: Path) -> None:
@@ -53,7 +97,11 @@ def test_what_waits_is_approved_or_rejected(tmp_path: Path) -> None:
     file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     assert call("kb", "import", str(file))[0] == Exit.OK
     assert [entry["id"] for entry in json.loads(call("kb", "pending", "--json")[1])] == ["p1", "p2"]
-    assert "Waiting for approval: 2" in call("kb", "pending")[1]
+    shown = call("kb", "pending")[1]
+    assert "Waiting for approval: 2" in shown
+    assert ("p1" in shown, "1." in shown) == (True, False)  # the ids name them
+    code, _, err = call("kb", "approve", "1")
+    assert (code, "phonedesk kb pending" in err) == (Exit.USAGE, True)
     assert json.loads(call("kb", "approve", "p1", "--json")[1])["live"] is True
     assert json.loads(call("kb", "reject", "p2", "--json")[1])["id"] == "p2"
     assert "Nothing waits for approval." in call("kb", "pending")[1]
@@ -117,7 +165,8 @@ def test_approved_aliases_stay_and_go_only_when_a_person_agrees(faq: Path, monke
         assert "is it on its way" in out
         assert "Not imported; nothing was changed." in err
         assert len(aliases()) == 2
-    code, out, _ = call("kb", "import", str(faq), "--drop-aliases", typed="y\n")
+    code, out, err = call("kb", "import", str(faq), "--drop-aliases", typed="perhaps\ny\n")
+    assert "Type y for yes or n for no." in err
     assert (code, aliases()) == (Exit.OK, ["How do returns work"])
     call("kb", "edit", found["id"], "--alias", "is it on its way")
     done = json.loads(call("kb", "import", str(faq), "--drop-aliases", "--yes", "--json")[1])

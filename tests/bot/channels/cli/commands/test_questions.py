@@ -5,13 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 from typer.testing import CliRunner
 
+from agent_core.session import Question, QuestionKind
+from agent_core.texts import say
+from bot.channels.chat.cards import question_card
 from bot.channels.cli.main import app
+from bot.channels.cli.terminal.language import TerminalTexts
+from bot.desk.views import QuestionView
 from storage.engine import Database
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
@@ -60,6 +66,22 @@ def test_the_open_ones_with_how_to_answer(shop: Path) -> None:
     (row,) = json.loads(said)
     assert (row["id"], row["contact"], row["free_text"]) == ("q1", "11", True)
     assert (row["run"], row["phone"], row["task"]) == (1, "phone", "QQ回复联系人11")
+
+
+def test_what_a_question_of_ours_advises_is_as_it_is_typed_here(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What a customer wrote is shown as it was written."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "bin/phonedesk")])
+    advice = say("zh", "run.no_chat", contact="11")
+    for kind, shown in (
+        (QuestionKind.STUCK, "bin/phonedesk contacts"),
+        (QuestionKind.NO_SURE_ANSWER, "phonedesk contacts"),
+    ):
+        view = QuestionView("q2", "r1", Question(id="q2", kind=kind, text=advice))
+        said = " ".join(line.text for line in question_card(view, TerminalTexts("zh")).lines)
+        assert f"或 {shown} 登记" in said
 
 
 @pytest.mark.parametrize("said", ["1", "跳过", "今天就收"])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
+from agent_core.texts import LANGUAGES, Lang, say
 from bot.channels.chat.texts import texts
 from bot.channels.cli.commands.common import Exit
 from storage.engine import Database
@@ -103,6 +105,28 @@ def test_a_plan_points_to_its_parts_and_says_why_it_failed(tmp_path: Path) -> No
         assert told.index("QQ回复联系人11：failed") < told.index("phonedesk replay 2 --html run-2.html")
     assert [part["number"] for part in json.loads(call("replay", "1", "--json")[1])["parts"]] == [2, 3]
     assert call("replay", "1", "--step", "1")[0] == Exit.USAGE
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_what_a_run_advises_is_whole_and_as_it_is_typed_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lang: Lang
+) -> None:
+    advice = say(lang, "run.goes_on_elsewhere", run="#1")
+
+    async def ended() -> None:
+        db = Database("sqlite:///data/phonedesk.sqlite3")
+        await db.migrate()
+        run_id = await Runs(db).create(NewRun("QQ回复联系人11", "S1", begun=True))
+        assert run_id is not None
+        await Runs(db).end_leg(run_id, 1, status="failed", message=advice)
+        await db.close()
+
+    asyncio.run(ended())
+    monkeypatch.setenv("PHONEDESK_LANG", lang)
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / ".venv/bin/phonedesk")])
+    wanted = "".join(advice.replace("phonedesk serve", ".venv/bin/phonedesk serve").split())
+    for shown in (call("replay")[1], call("replay", "1")[1]):
+        assert wanted in "".join(shown.split())
 
 
 def test_files(tmp_path: Path) -> None:

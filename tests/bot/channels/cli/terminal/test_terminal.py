@@ -190,7 +190,9 @@ async def test_asking_goes_on_until_it_is_answered_and_keeps_it(db: Database) ->
     assert row is not None
     assert (row.state, row.answered_by, row.answer) == ("answered", PERSON, {"choice": "skip", "text": ""})
     shown = text_of(console)
-    assert shown.count("This question wants one of: 刻字 / Skip. Give its number (1–2)") == 2
+    told = " ".join(shown.split())
+    assert told.count("This question wants one of: 刻字 / Skip. Give its number (1–2)") == 2
+    assert "There is no choice 9. This" in told
     assert "能刻字吗 [red]x[/red]" in shown  # what a customer wrote is no markup
     assert [event.kind for event in await Events(db).after(0)] == ["status", "question", "closed"]
 
