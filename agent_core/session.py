@@ -134,6 +134,9 @@ OF_THE_RUN = frozenset(
 WAITS_ELSEWHERE = "waiting.elsewhere"  # the error kind of a run that found what ``Elsewhere`` says
 
 
+LeftTo = Literal["", "person", "run"]
+
+
 class Elsewhere(BaseModel):
     """Another run has the customer's question and waits for a person: with ``question``, or parked by one (None).
 
@@ -451,10 +454,19 @@ class Session(BaseModel):
         """The status for whoever waits for the run: WAITING, too, if a person has to answer another run first, or if
         nothing was sent because another run is yet to answer the customer.
         """
-        if self.status not in FINAL or self.elsewhere is None:
-            return self.status
-        sent = any(reply.delivered for reply in self.replies)
-        return self.status if self.elsewhere.goes_on and sent else Status.WAITING
+        return Status.WAITING if self.status in FINAL and self.left_to else self.status
+
+    @property
+    def left_to(self) -> LeftTo:
+        """Whom the run left its customer to: an older run, or the person whom that one waits for; "" for nobody.
+
+        The rest of what was asked is not waited for, if something was sent and the older run goes on by itself.
+        """
+        if self.elsewhere is None:
+            return ""
+        if not self.elsewhere.goes_on:
+            return "person"
+        return "" if any(reply.delivered for reply in self.replies) else "run"
 
     def end(self, status: Status, message: str) -> None:
         self.status, self.message = status, message

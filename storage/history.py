@@ -11,6 +11,7 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
+from agent_core.session import WAITS_ELSEWHERE
 from storage.answers import SENT
 from storage.engine import Database
 from storage.questions import OPEN
@@ -142,6 +143,13 @@ class History:
         statement = sa.select(questions.c.run_id).where(questions.c.run_id.in_(run_ids), questions.c.state == OPEN)
         async with self._db.read() as connection:
             return set((await connection.execute(statement)).scalars())
+
+    async def sessions_left_elsewhere(self, run_ids: Sequence[str]) -> Mapping[str, str]:
+        """Return, by their ids, the sessions (JSON text) of those of these runs that left a customer to another run."""
+        told = runs.c.session.contains(f'"{WAITS_ELSEWHERE}"', autoescape=True)
+        statement = sa.select(runs.c.id, runs.c.session).where(runs.c.id.in_(run_ids), told)
+        async with self._db.read() as connection:
+            return {row.id: row.session for row in await connection.execute(statement)}
 
     async def sent_by(self, run_ids: Sequence[str]) -> Mapping[str, tuple[SentText, ...]]:
         """What each of these runs has sent, the oldest first; runs that sent nothing are left out."""

@@ -28,6 +28,7 @@ RECORD = "record:"  # begins the choices that are candidates
 LEAST_SCORE = 0.2
 LONGEST_SAID = 200  # characters of the model's words beside ours
 SKIP = "skip"
+STOP = "stop"  # ends the run
 NONE = "none"
 
 
@@ -227,7 +228,7 @@ def unreadable(session: Session, asked: AskedQuestion) -> Question:
 
 def person_on_phone(session: Session) -> Question:
     text = say(session.lang, "run.person_on_phone")
-    return _question(session, QuestionKind.PERSON_ON_PHONE, text, {"go_on": "go_on", "stop": "stop"})
+    return _question(session, QuestionKind.PERSON_ON_PHONE, text, {"go_on": "go_on", STOP: "stop"})
 
 
 def foreign_draft(session: Session, draft: str) -> Question:
@@ -255,7 +256,7 @@ def sensitive_tap(session: Session, tap: Tap, situation: Situation, to_ask: str 
 
 def take_over(session: Session, message: str) -> Question:
     text = message.strip() or say(session.lang, "run.take_over_blank")
-    return _question(session, QuestionKind.TAKE_OVER, text, {"done": "done", "stop": "stop"})
+    return _question(session, QuestionKind.TAKE_OVER, text, {"done": "done", STOP: "stop"})
 
 
 def interact(session: Session, text: str, choices: Sequence[str]) -> Question:
@@ -267,7 +268,7 @@ def interact(session: Session, text: str, choices: Sequence[str]) -> Question:
 
 
 def stuck(session: Session, text: str) -> Question:
-    return _question(session, QuestionKind.STUCK, text, {"go_on": "go_on", "stop": "stop"}, free_text=True)
+    return _question(session, QuestionKind.STUCK, text, {"go_on": "go_on", STOP: "stop"}, free_text=True)
 
 
 def budget(session: Session) -> Question | None:
@@ -282,7 +283,7 @@ def budget(session: Session) -> Question | None:
         text = say(session.lang, "run.budget_cost", spent=cost, limit=most, currency=spent.currency)
     else:
         return None
-    return _question(session, QuestionKind.BUDGET, text, {"go_on": "go_on", "stop": "stop"})
+    return _question(session, QuestionKind.BUDGET, text, {"go_on": "go_on", STOP: "stop"})
 
 
 def allow_more(session: Session) -> None:

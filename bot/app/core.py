@@ -93,12 +93,15 @@ class Core:
                 self._adb = await open_adb(device.adb_path or None, device.adb_host, device.adb_port)
             return self._adb
 
-    async def phones(self) -> list[DeviceEntry]:
-        """The phones that adb knows. Those of the settings that are missing are connected to."""
+    async def phones(self, *, wanted: Sequence[str] = ()) -> list[DeviceEntry]:
+        """Return the phones that adb knows. Missing ones of the settings and of ``wanted`` are connected to.
+
+        wanted: more addresses, as host:port.
+        """
         adb = await self.adb()
         entries = await adb.devices()
         usable = {entry.serial for entry in entries if entry.state == "device"}
-        missing = [address for address in self._addresses() if address not in usable]
+        missing = [address for address in self._addresses(wanted) if address not in usable]
         if missing and self._connecting is None and time.monotonic() >= self._connect_again_at:
             self._connect_again_at = time.monotonic() + CONNECT_EVERY_SECONDS
             self._connecting = asyncio.create_task(self._connect(adb, missing), name="connect-phones")
@@ -133,10 +136,10 @@ class Core:
         finally:
             self._connecting = None
 
-    def _addresses(self) -> list[str]:
+    def _addresses(self, wanted: Sequence[str] = ()) -> list[str]:
         device = self.settings.device
         # Each once: of two connections to one phone that are made at the same time, one fails.
-        return list(dict.fromkeys([*device.connect, *([device.serial] if ":" in device.serial else [])]))
+        return list(dict.fromkeys([*device.connect, *([device.serial] if ":" in device.serial else []), *wanted]))
 
     async def device(self, serial: str = "") -> AdbDevice:
         """The phone with this serial, else the one of the settings, else the only one that is attached."""
@@ -144,7 +147,10 @@ class Core:
         # One that is there does not wait until others are connected to.
         if not any(entry.serial == wanted and entry.state == "device" for entry in await self.glance()):
             await self.phones()
-        return await find_device(await self.adb(), wanted or None)
+        device = await find_device(await self.adb(), wanted or None)
+        # A run that is left for later then waits for this phone, as for one that a host has seen.
+        await self._note([entry for entry in await self.glance() if entry.serial == device.serial])
+        return device
 
     def agent_settings(self, *, lang: str | None = None, max_steps: int | None = None) -> AgentSettings:
         settings = self.settings

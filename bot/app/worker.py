@@ -117,8 +117,18 @@ async def working(core: Core, *, tells: bool) -> AsyncIterator[Working]:
 
 
 async def listing(core: Core) -> dict[str, str]:
-    """The phones that adb knows, with their states; those of the settings are connected to."""
-    return {entry.serial: entry.state for entry in await core.phones()}
+    """Return the states of the phones that adb knows. Those of the settings and of waiting runs are connected to."""
+    return {entry.serial: entry.state for entry in await core.phones(wanted=await _addresses_in_line(core))}
+
+
+async def _addresses_in_line(core: Core) -> list[str]:
+    """Return the addresses (host:port) that runs in the line wait for, without phones of other hosts."""
+    wanted = {run.wanted for run in await Runs(core.db).due() if ":" in run.wanted}
+    if not wanted:
+        return []
+    hosts = {serial: phone.host for serial, phone in (await fleet_of(core).phones()).items()}
+    # The same address may be another phone seen from here, for example 127.0.0.1:5555.
+    return sorted(serial for serial in wanted if hosts.get(serial, "") in {"", core.settings.queue.executor_id})
 
 
 def fleet_of(core: Core) -> Fleet:

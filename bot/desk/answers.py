@@ -15,13 +15,16 @@ from agent_core.reply.sureness.plain import stripped
 from bot.desk.actors import AccessDenied, Actor, BadRequest, NotFound, Role, not_one_of
 from bot.desk.answers_views import AnswersAsked, AnswersPage, AnswerView, UnansweredView
 from bot.desk.context import RANK, DeskService, sees
-from storage.answers import SENT, STATES, AnswerFilter, AnswerRow, Answers
+from storage.answers import PLANNED, SENT, STATES, TYPING, AnswerFilter, AnswerRow, Answers
 from storage.events import Events
 from storage.people import People
+from storage.questions import OPEN, Questions
+from storage.runs import QUEUED, WAITING, RunRow, Runs
 
 GROUPED = 5000  # the newest questions that are looked at
 UNANSWERED_SINCE = "30d"
 PROVENANCES = ("knowledge", "composed", "person")
+UNSENT = (PLANNED, TYPING)
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _AGO = re.compile(r"(\d{1,4})\s*([mhdw])", re.ASCII)
 _WORDS = {"today": 0, "yesterday": 1, "week": 7, "month": 30}
@@ -74,9 +77,8 @@ class DeskAnswers(DeskService):
         rows = await log.find(wanted, before_id=before_id, after_id=after_id, limit=limit + 1)
         more = len(rows) > limit
         rows = rows[1:] if more and after else rows[:limit]
-        names = await self._names()
         return AnswersPage(
-            tuple(self._view(row, names) for row in rows),
+            tuple(await self._views(rows)),
             await log.count(wanted),
             older=more if not after else True,
             newer=more if after else bool(before),
@@ -86,7 +88,8 @@ class DeskAnswers(DeskService):
         """Return one answer. Raises NotFound if there is none."""
         row = await self._answer_or_none(answer_id)
         await self._allow(actor, Role.VIEWER, "answers open", phone=row.serial if row else None, answer=answer_id)
-        return self._view(_there(row, answer_id), await self._names())
+        (view,) = await self._views([_there(row, answer_id)])
+        return view
 
     async def pictures(self, actor: Actor, answer_id: str) -> tuple[bytes | None, bytes | None]:
         """Return the screen before and after, as JPEG; None for one that is not kept."""
@@ -117,7 +120,8 @@ class DeskAnswers(DeskService):
             said = "Somebody else has rated this answer."
             raise AccessDenied(said, advice="An owner can change it.", key="rated_before")
         await Answers(self._db).rate(row.id, rating, by=actor.id, toggle=toggle, key=key)
-        return self._view(_there(await Answers(self._db).get(row.id), answer_id), await self._names())
+        (view,) = await self._views([_there(await Answers(self._db).get(row.id), answer_id)])
+        return view
 
     async def unanswered(self, actor: Actor, since: str = "") -> Sequence[UnansweredView]:
         """Return what the knowledge base had no answer to, the most frequent first.
@@ -135,8 +139,7 @@ class DeskAnswers(DeskService):
     async def sent_in(self, run_id: str) -> tuple[AnswerView, ...]:
         """Return what a run has sent, the oldest first. Asks for no rights."""
         rows = await Answers(self._db).find(AnswerFilter(run_id=run_id, state=SENT))
-        names = await self._names() if rows else {}
-        return tuple(self._view(row, names) for row in reversed(rows))
+        return tuple(reversed(await self._views(rows)))
 
     async def _group(self, rows: Sequence[AnswerRow]) -> UnansweredView:
         entry = await self.context.store.means(rows[0].question) if self.context.store is not None else None
@@ -185,6 +188,26 @@ class DeskAnswers(DeskService):
     def _moment(self, text: str, *, end: bool = False) -> datetime:
         return moment(text, self._db.now(), self._zone, end=end)
 
+    async def _views(self, rows: Sequence[AnswerRow]) -> list[AnswerView]:
+        names = await self._names() if rows else {}
+        unsent = {row.run_id for row in rows if row.state in UNSENT}
+        runs = {run.id: run for run in await Runs(self._db).some(sorted(unsent))}
+        views = []
+        for row in rows:
+            view = self._view(row, names)
+            views.append(await self._with_standing(view, runs.get(row.run_id)) if row.state in UNSENT else view)
+        return views
+
+    async def _with_standing(self, view: AnswerView, run: RunRow | None) -> AnswerView:
+        """Return an answer of which nothing was sent with how it stands with its run; None: the run was deleted."""
+        if run is None or run.final:
+            return replace(view, standing="closed")
+        for question in await Questions(self._db).find(run_id=run.id, state=OPEN):
+            if (question.payload.get("data", {}).get("contact") or view.contact) == view.contact:
+                return replace(view, standing="asked", question_id=question.id)
+        is_queued = run.status in (QUEUED, WAITING) and run.leg_due_at is not None
+        return replace(view, standing="queued") if is_queued else view
+
     def _view(self, row: AnswerRow, names: Mapping[str, str]) -> AnswerView:
         return AnswerView(
             id=str(row.id),
@@ -194,6 +217,7 @@ class DeskAnswers(DeskService):
             contact=row.contact,
             question=row.question,
             state=row.state,
+            standing=row.state,
             asked_at=row.created_at.astimezone(self._zone),
             changed_at=row.updated_at.astimezone(self._zone),
             query=row.query,

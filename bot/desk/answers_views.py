@@ -15,6 +15,10 @@ class AnswerView:
     ``sent`` is what was chosen to be sent, ``state`` (as in the ledger) tells whether it was. ``person``: who wrote or
     chose it; ``rated_by``: who gave the thumb (1 up, -1 down, 0 none). Times are in the owner's zone. ``before`` and
     ``after``: whether there was a picture.
+
+    ``standing``: what people read as its state. It is ``state``, except if nothing was sent and no run is at it now:
+    ``asked`` (a person is to answer ``question_id``), ``queued`` (its run waits for its turn) or ``closed`` (its run
+    has ended).
     """
 
     id: str
@@ -39,6 +43,8 @@ class AnswerView:
     rated_at: datetime | None = None
     before: bool = False
     after: bool = False
+    standing: str = ""
+    question_id: str = ""
 
     @property
     def record_questions(self) -> list[str]:

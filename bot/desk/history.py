@@ -178,6 +178,8 @@ class DeskHistory(DeskService):
     async def _listed(self, found: Sequence[NumberedRun], book: PhoneBook) -> tuple[PastRun, ...]:
         sent = await History(self._db).sent_by([run.row.id for run in found])
         asking = await History(self._db).asking([run.row.id for run in found])
+        left = await History(self._db).sessions_left_elsewhere([run.row.id for run in found])
+        left_to = {run_id: Session.model_validate_json(session).left_to for run_id, session in left.items()}
         parts = {run.row.parent_id for run in found if run.row.options.get("kind") == PLAN_PART}
         plans = {plan_id: await History(self._db).number_of(plan_id) for plan_id in parts}
         names = {str(person.id): person.name for person in await People(self._db).all()}
@@ -196,6 +198,7 @@ class DeskHistory(DeskService):
                 message=run.row.message,
                 sent=tuple((text.contact, text.text) for text in sent.get(run.row.id, ())),
                 held=run.row.hold and not run.row.final,
+                left_to=left_to.get(run.row.id, ""),
                 plan=plans.get(run.row.parent_id, 0) if run.row.options.get("kind") == PLAN_PART else 0,
                 cut_off=run.row.options.get("kind") == PLAN and run.row.status == FAILED and not run.row.message,
             )

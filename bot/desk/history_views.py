@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Literal
 
 from agent_core.loop.trajectory import Asked, Message
-from agent_core.session import Question, Session, StepRecord
+from agent_core.session import LeftTo, Question, Session, StepRecord
 from bot.desk.views import RunStatus, RunView
 
 
@@ -47,6 +47,7 @@ class PastRun:
     sent: tuple[tuple[str, str], ...] = ()
     held: bool = False
     plan: int = 0  # the number of the plan that it is a part of
+    left_to: LeftTo = ""  # as of its session
     cut_off: bool = False  # a plan that ended with its process: it could leave no word
 
 

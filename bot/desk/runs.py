@@ -249,6 +249,7 @@ class DeskRuns(DeskService):
             last_step=session.steps[-1] if session and session.steps else None,
             message=row.message or (session.message if session else ""),
             error_kind=session.error_kind if session else "",
+            left_to=session.left_to if session else "",
             spent=session.spent if session else Spent(),
             replies=tuple(session.replies) if session else (),
             notes=tuple(session.notes) if session else (),

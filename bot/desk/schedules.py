@@ -314,7 +314,8 @@ class DeskSchedules(DeskService):
         ended = run.ended_at.astimezone(zone) if run.ended_at else None
         session = Session.model_validate_json(run.session) if run.final and run.session else None
         status = session.comes_to.value if session and run.status == FAILED else run.status
-        return replace(last, status=RunStatus(status), ended_at=ended, message=run.message)
+        left_to = session.left_to if session else ""
+        return replace(last, status=RunStatus(status), ended_at=ended, message=run.message, left_to=left_to)
 
 
 def _number(schedule_id: str) -> int | None:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Literal
 
 from agent_core.loop.tasks import NO_RULES, TaskRules
+from agent_core.session import LeftTo
 from bot.desk.actors import ChatRef
 from bot.desk.views import RunStatus
 
@@ -45,6 +46,7 @@ class LastTick:
     status: RunStatus | None = None
     ended_at: datetime | None = None
     message: str = ""
+    left_to: LeftTo = ""  # as of the run's session
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
-from agent_core.session import KeptNote, Question, ReplyRecord, Spent, StepRecord
+from agent_core.session import KeptNote, LeftTo, Question, ReplyRecord, Spent, StepRecord
 from bot.desk.actors import ChatRef
 from bot.desk.answers_views import AnswerView
 from bot.desk.plans_views import PlanView
@@ -86,6 +86,7 @@ class RunView:
     last_step: StepRecord | None = None
     message: str = ""
     error_kind: str = ""  # of the error that ended it, or put it off, see agent_core.errors
+    left_to: LeftTo = ""  # as of its session
     again_at: datetime | None = None  # it is queued since it was put off, and goes on then (in the owner's zone)
     spent: Spent = field(default_factory=Spent)
     replies: tuple[ReplyRecord, ...] = ()

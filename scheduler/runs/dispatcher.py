@@ -185,11 +185,16 @@ class Dispatcher(Periodic):
         return {**await self._fleet.phones(), **found}
 
     async def _tell_of_phones(self, due: Sequence[RunRow], fleet: Mapping[str, HostPhone]) -> None:
-        """Whoever joins the line is shown with what its phone is then; only a change is news."""
+        """Whoever joins the line is shown with what its phone is then; only a change is news.
+
+        The log, which the person at the server's terminal is told of, says it of whoever joins, too.
+        """
         before, self._missing = self._missing, {}
         for run in due:
             missing = self._fleet.is_missing(run, fleet)
             self._missing[run.id] = missing
+            if missing and not before.get(run.id, False):
+                log.warning("run_waits_for_phone" if run.wanted else "run_waits_for_any_phone", serial=run.wanted)
             if before.get(run.id, missing) is not missing:
                 await self._events.append(run.id, "phone", {"missing": missing})
 

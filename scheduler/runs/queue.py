@@ -87,20 +87,34 @@ class ProcessLock:
         try:
             self._lock.acquire()
         except Timeout as error:
-            holder = self._told()[0] or "unknown"
-            raise ConfigInvalid(
-                f"Another process ({holder}) on this machine works as this host.",
-                advice="Stop it, or give this one a name of its own (--host, PHONEDESK_QUEUE__EXECUTOR_ID).",
-                key="host_busy",
-                host=self.path.stem,
-                process=holder,
-            ) from error
+            raise self._is_held() from error
         _, former = self._told()
         self._holder.write_text(f"{os.getpid()} {token}", encoding="utf-8")
         return former
 
     def release(self) -> None:
         self._lock.release()
+
+    def busy(self) -> ConfigInvalid | None:
+        """Return what ``acquire`` would raise now, None if the lock is free. Who had it before is not forgotten."""
+        if not self.path.exists():
+            return None
+        try:
+            self._lock.acquire()
+        except Timeout:
+            return self._is_held()
+        self._lock.release()
+        return None
+
+    def _is_held(self) -> ConfigInvalid:
+        holder = self._told()[0] or "unknown"
+        return ConfigInvalid(
+            f"Another process ({holder}) on this machine works as this host.",
+            advice="Stop it, or give this one a name of its own (--host, PHONEDESK_QUEUE__EXECUTOR_ID).",
+            key="host_busy",
+            host=self.path.stem,
+            process=holder,
+        )
 
     def _told(self) -> tuple[str, str]:
         """The holder's process id and its token; "" each if nobody has held it."""

@@ -170,7 +170,7 @@ def _page_card(words: Texts, page: AnswersPage, rest: str, *, any_at_all: bool) 
 
 
 def _in_short(answer: AnswerView, words: Texts) -> list[Line]:
-    state = words.get(f"answer_state.{answer.state}")
+    state = words.get(f"answer_state.{answer.standing}")
     marks = " ".join(part for part in (state, THUMBS.get(answer.rating, "")) if part)
     head = f"{answer.asked_at:%m-%d %H:%M} · {answer.contact} · {marks}"
     said = cut(answer.question, 60) + (f"\n→ {cut(answer.sent, 80)}" if answer.sent else "")
@@ -197,7 +197,9 @@ def _entry_card(words: Texts, answer: AnswerView, role: Role) -> Card:
     if answer.sent:
         label = "card.sent" if answer.state == "sent" else "card.not_delivered"
         lines.append(Line(answer.sent, words.get(label), "quote"))
-    lines.append(Line(words.get(f"answer_state.{answer.state}"), words.get("answers.state")))
+    lines.append(Line(words.get(f"answer_state.{answer.standing}"), words.get("answers.state")))
+    if answer.question_id:
+        lines.append(Line(words.get("answers.asked_how")))
     lines += source_lines(answer, words)
     lines += rating_lines((answer,), words)
     lines += _record_lines(answer, words)

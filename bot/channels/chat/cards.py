@@ -12,8 +12,9 @@ from agent_core.actions.words import in_words
 from agent_core.model.prices import money
 from agent_core.session import (
     TO_CUSTOMER,
-    WAITS_ELSEWHERE,
     KeptNote,
+    LeftTo,
+    Question,
     QuestionKind,
     ReplyRecord,
     StepRecord,
@@ -169,7 +170,7 @@ def run_card(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", p
     if run.message and (run.status.final or run.status is RunStatus.WAITING or run.again_at is not None):
         label = "card.model_note" if model_said(run.last_step, run.message) else "card.result"
         lines.append(Line(run.message, texts.get(label) if run.status.final else ""))
-    if run.error_kind and run.status is RunStatus.FAILED:
+    if run.error_kind and run.status is RunStatus.FAILED and not run.left_to:
         lines += [Line(said) for said in error_lines(run.error_kind, texts, run.message)]
     lines += sent_lines(run.replies, texts)
     lines += note_lines(run.notes, texts) if run.status.final else []
@@ -192,13 +193,13 @@ def away_lines(run: RunView, texts: Texts) -> list[Line]:
     return [*lines, Line(texts.get(do))]
 
 
-def state_of(status: RunStatus, *, held: bool = False, away: bool = False, error: str = "") -> str:
-    """Return the text key of what a run is at. ``error``: the kind of the error that ended it.
+def state_of(status: RunStatus, *, held: bool = False, away: bool = False, left_to: LeftTo = "") -> str:
+    """Return the text key of what a run is at, the same wherever a run is shown.
 
     A run that left its customer to an older run, which is yet to answer, has neither failed nor done what was asked.
     """
-    if error == WAITS_ELSEWHERE and status.final:
-        return "card.waiting" if status is RunStatus.FAILED else "card.elsewhere"
+    if left_to and status.final:
+        return "card.elsewhere" if left_to == "run" else "card.waiting"
     if held and not status.final:
         return "card.holding" if status is RunStatus.RUNNING else "card.held"
     return "card.away" if away and status is RunStatus.QUEUED else f"card.{status.value}"
@@ -208,8 +209,7 @@ def _state(run: RunView, texts: Texts) -> str:
     """What a run is at, in words."""
     if run.again_at is not None:
         return texts.get("card.put_off", time=run.again_at.strftime("%H:%M:%S"))
-    error = "" if run.replies else run.error_kind
-    return texts.get(state_of(run.status, held=run.held, away=bool(run.away), error=error))
+    return texts.get(state_of(run.status, held=run.held, away=bool(run.away), left_to=run.left_to))
 
 
 def _live_buttons(run: RunView, texts: Texts) -> tuple[tuple[Button, ...], ...]:
@@ -429,20 +429,23 @@ def question_card(
     lines.append(Line(hint or _hint(view, texts)))
     if view.deadline is not None:
         lines.append(Line(_until(view, texts)))
-    return Card(_title(view, texts), tuple(lines), picture, question_buttons(view, texts), question=view.id)
+    return Card(
+        question_title(view.question, texts), tuple(lines), picture, question_buttons(view, texts), question=view.id
+    )
 
 
-def _title(view: QuestionView, texts: Texts) -> str:
-    if view.question.kind is QuestionKind.NO_SURE_ANSWER and view.question.data.get("sure_alone"):
+def question_title(question: Question, texts: Texts) -> str:
+    """Return in a few words what is asked, the same wherever a question is shown."""
+    if question.kind is QuestionKind.NO_SURE_ANSWER and question.data.get("sure_alone"):
         return texts.get("question.sure_alone")
-    return texts.get(f"question.{view.question.kind.value}")
+    return texts.get(f"question.{question.kind.value}")
 
 
 def _closed(
     view: QuestionView, texts: Texts, lines: list[Line], picture: bytes | None, *, learnt: str, approves: bool
 ) -> Card:
     """Who answered what. An entry that was learnt is shown as it will answer, in place of all that was offered."""
-    title, outcome = _title(view, texts), Line(_outcome(view, texts))
+    title, outcome = question_title(view.question, texts), Line(_outcome(view, texts))
     if learnt:
         return Card(title, (*lines, outcome, Line(learnt)), picture)
     if view.learnt is None:
@@ -566,7 +569,7 @@ def ask_card(questions: Sequence[QuestionView], texts: Texts, *, now: datetime) 
         return Card(texts.get("ask.none"))
     lines, buttons = [], []
     for number, view in enumerate(questions[:MOST_ASKED], start=1):
-        kind, question = texts.get(f"question.{view.question.kind.value}"), view.question
+        kind, question = question_title(view.question, texts), view.question
         open_for = open_since(texts, view.asked_at or now, now)
         contact = str(question.data.get("contact") or "")
         lines.append(Line(" · ".join(part for part in (kind, contact, open_for) if part), f"#{number}"))
@@ -588,7 +591,7 @@ def open_since(texts: Texts, since: datetime, now: datetime) -> str:
 
 def reminder_card(view: QuestionView, texts: Texts, *, now: datetime) -> Card:
     """One short message that answers the question's card; a reply to it is an answer, too."""
-    kind = texts.get(f"question.{view.question.kind.value}")
+    kind = question_title(view.question, texts)
     if not view.open:
         return plain(kind, _outcome(view, texts))
     lines = [Line(kind)]
@@ -611,7 +614,7 @@ def status_card(status: StatusView, texts: Texts, *, may_act: bool = True) -> Ca
     if not status.runs:
         lines.append(Line(texts.get("status.idle")))
     for question in status.questions:
-        kind = texts.get(f"question.{question.question.kind.value}")
+        kind = question_title(question.question, texts)
         lines.append(Line(question.question.text or kind, texts.get("status.questions"), "quote"))
     rows = [_row(run, texts) for run in status.runs[:5]] if may_act else []
     return Card(texts.get("status.title"), tuple(lines), None, tuple(rows))

@@ -9,7 +9,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agent_core.texts import Listed
-from bot.channels.chat.cards import Button, Card, Document, FilmOrder, Line, cut, describe_action, state_of
+from bot.channels.chat.cards import (
+    Button,
+    Card,
+    Document,
+    FilmOrder,
+    Line,
+    cut,
+    describe_action,
+    question_title,
+    state_of,
+)
 from bot.channels.chat.commands import Command, parse
 from bot.channels.chat.pages import ELSEWHERE, PAGE, numbers, times_of, turning
 from bot.channels.chat.sweeps import card_of
@@ -148,7 +158,7 @@ def past_lines(run: PastRun, words: Texts, *, whole: bool = False) -> list[Line]
     by = words.get("history.by_schedule", id=run.schedule_id) if run.schedule_id else words.person(run.by)
     by = words.get("history.in_plan", number=run.plan) if run.plan else by
     took = took_words(run.seconds, words)
-    state = words.get(state_of(run.status, held=run.held))
+    state = words.get(state_of(run.status, held=run.held, left_to=run.left_to))
     head = " · ".join(part for part in (f"{run.at:%m-%d %H:%M}", state, run.phone, by, took) if part)
     colon = words.get("common.colon")
     said = [cut(run.task, 60), *(f"→ {cut(contact, 20)}{colon}{cut(text, 60)}" for contact, text in run.sent[:2])]
@@ -205,7 +215,7 @@ def _shot(frame: FrameView, steps: int, words: Texts) -> Shot:
         title = f"{step.index}/{max(steps, step.index)} {describe_action(words, step)}"
         return Shot(frame.picture, title, step.thinking or step.result, str(step.index))
     if frame.question is not None:
-        return Shot(frame.picture, words.get(f"question.{frame.question.kind.value}"), frame.question.text)
+        return Shot(frame.picture, question_title(frame.question, words), frame.question.text)
     state = words.get(f"answer_state.{frame.state}") if frame.state else ""
     return Shot(frame.picture, " · ".join(part for part in (state, frame.contact) if part), frame.text)
 
@@ -214,7 +224,7 @@ def film_lines(view: FilmView, film: Film, wanted: FilmKind, words: Texts) -> tu
     """What it is a film of, and what is not in it."""
     lines = [
         Line(view.run.task, words.get("card.task")),
-        Line(words.get(state_of(view.run.status, held=view.run.held))),
+        Line(words.get(state_of(view.run.status, held=view.run.held, left_to=view.run.left_to))),
     ]
     if film.kind != wanted:
         lines.append(Line(words.get(f"replay.as_{film.kind}")))

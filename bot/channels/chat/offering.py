@@ -12,7 +12,7 @@ from agent_core.errors import InputRejected
 from agent_core.session import TO_CUSTOMER
 from bot.channels.chat import proposals, schedules
 from bot.channels.chat.answering import read_answer, told
-from bot.channels.chat.cards import Button, Card, Line, choice_label
+from bot.channels.chat.cards import Button, Card, Line, choice_label, question_title
 from bot.channels.chat.schedule_reading import ScheduleRequest, read_timed
 from bot.channels.chat.texts import Texts
 from bot.channels.chat.turn import Said, Subject, Turn
@@ -97,7 +97,7 @@ async def _open_here(turn: Turn) -> list[QuestionView]:
 
 def _about(view: QuestionView, words: Texts) -> str:
     contact = str(view.question.data.get("contact") or "")
-    return " · ".join(part for part in (words.get(f"question.{view.question.kind.value}"), contact) if part)
+    return " · ".join(part for part in (question_title(view.question, words), contact) if part)
 
 
 def _lines(view: QuestionView, words: Texts, number: int) -> list[Line]:

@@ -233,7 +233,7 @@ def _last(last: LastTick, words: Texts) -> str:
     said = f"{last.at:%m-%d %H:%M} {words.get(f'schedule.what_{last.what}')}"
     if last.status is None or last.what not in {"started", "by_hand"}:
         return said
-    said += f" → {words.get(state_of(last.status))}"
+    said += f" → {words.get(state_of(last.status, left_to=last.left_to))}"
     return said + (f" {last.ended_at:%H:%M}" if last.ended_at else "")
 
 

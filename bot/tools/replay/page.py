@@ -18,7 +18,7 @@ from agent_core.geometry import Point
 from agent_core.perception.marks import OPEN, RADII
 from agent_core.session import StepRecord, StepVerdict
 from bot.app.escapes import escaped
-from bot.channels.chat.cards import decided, describe_action
+from bot.channels.chat.cards import decided, describe_action, state_of
 from bot.channels.chat.texts import Texts
 from bot.desk.history_views import RecordedStep, RecordingView
 from bot.desk.views import RunStatus
@@ -112,7 +112,7 @@ def _links(view: RecordingView, words: Texts) -> Iterator[str]:
         said = " · ".join((*(decided(verdict, words) for verdict in record.verdicts[-1:]), _did(record, words)))
         place = f'href="#s{record.index}" data-place="{record.index} / {last}"'
         yield f'<a {place} class="{mood}">{record.index} {_text(said)}</a>'
-    state = _text(words.get(f"card.{view.run.status.value}"))
+    state = _text(words.get(state_of(view.run.status, left_to=view.run.left_to)))
     yield f'<a href="#end" data-place="{state}">{state}</a>'
 
 
@@ -276,7 +276,7 @@ def _end(view: RecordingView, words: Texts) -> str:
     for question in session.questions:
         fields += _field(words.get("replay.question"), question.text)
     fields += [_parts(view, words), _table(timings_of([[step.record for step in view.steps]]), words)]
-    state = _text(words.get(f"card.{view.run.status.value}"))
+    state = _text(words.get(state_of(view.run.status, left_to=view.run.left_to)))
     return f'<section id="end"><h2>{state}</h2><div>{"".join(fields)}</div></section>'
 
 

@@ -10,7 +10,7 @@ from agent_core.loop.trajectory import Message, picture_in
 from agent_core.session import StepRecord, StepVerdict
 from agent_core.texts import say
 from bot.channels.chat import cards
-from bot.channels.chat.cards import describe_action, error_lines
+from bot.channels.chat.cards import describe_action, error_lines, state_of
 from bot.channels.chat.history import past_lines, took_words
 from bot.channels.chat.texts import Texts
 from bot.desk.history_views import PastRun, RecordingView
@@ -37,7 +37,7 @@ def outcome_of(run: RunView, words: Texts) -> list[str]:
     """How the run ended, in its own words; and where it failed, what that means and what to do. A line each."""
     failed = run.status is RunStatus.FAILED
     message = run.message or (words.get("plan.interrupted") if failed and run.plan is not None else "")
-    lines = error_lines(run.error_kind, words, message) if failed and run.error_kind else []
+    lines = error_lines(run.error_kind, words, message) if failed and run.error_kind and not run.left_to else []
     return [line for line in (words.typed(message), *lines) if line]
 
 
@@ -53,7 +53,13 @@ def facts_of(view: RecordingView, words: Texts) -> list[str]:
     seconds = (run.ended_at - run.started_at).total_seconds() if run.ended_at and run.started_at else None
     models = dict.fromkeys(f"{step.asked.model} ({step.asked.profile})" for step in view.steps if step.asked)
     by = words.get("history.by_schedule", id=run.schedule_id) if run.schedule_id else words.person(run.by)
-    facts = [words.get(f"card.{run.status.value}"), run.phone or run.serial, by, took_words(seconds, words), *models]
+    facts = [
+        words.get(state_of(run.status, left_to=run.left_to)),
+        run.phone or run.serial,
+        by,
+        took_words(seconds, words),
+        *models,
+    ]
     records = [step.record for step in view.steps]
     tokens_in, tokens_out = sum(step.tokens_in for step in records), sum(step.tokens_out for step in records)
     if tokens_in or tokens_out:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -94,7 +94,7 @@ async def test_phones_by_the_list_of_adb() -> None:
 async def test_what_is_listed_and_cannot_be_used_says_why(tmp_path: Path) -> None:
     async with health(tmp_path) as at:
 
-        async def phones() -> list[DeviceEntry]:
+        async def phones(*, wanted: Sequence[str] = ()) -> list[DeviceEntry]:
             return [DeviceEntry("A", "device", ""), DeviceEntry("B", "unauthorized", "")]
 
         at._core.phones = phones  # type: ignore[method-assign]  # no adb of this machine is asked

@@ -21,14 +21,15 @@ from bot.app.core import Core, open_core
 from bot.app.run_here import run_here, stopped_by_interrupt
 from bot.app.worker import listing
 from bot.tools.demo.world import demo_world
-from scheduler.runs.host import Host
+from scheduler.runs.host import Fleet, Host
 from scheduler.runs.human import StoredHuman
 from scheduler.runs.stop import Reason, StopSignal
 from scheduler.runs.store import StoredRuns
 from storage.contacts import Contacts, NewContact
 from storage.events import Events
+from storage.hosts import Hosts
 from storage.leases import Leases
-from storage.runs import Runs
+from storage.runs import NewRun, Runs
 from tests.support.adb import adb_server
 
 pytestmark = pytest.mark.device
@@ -181,6 +182,30 @@ async def test_a_phone_that_does_not_answer_keeps_nobody_waiting() -> None:
             entries = await core.phones()
             assert time.monotonic() - begun < 5
             assert device.serial in [entry.serial for entry in entries if entry.state == "device"]
+
+
+async def test_a_phone_that_a_run_waits_for_by_its_address_is_connected_to_by_its_host() -> None:
+    async with demo_world() as world:
+        device = world.settings.device.model_copy(update={"serial": ""})
+        address = world.settings.device.serial
+        async with open_core(world.settings.model_copy(update={"device": device})) as core:
+            await Runs(core.db).create(NewRun(TASK, "127.0.0.1:1"))
+            hosts = Hosts(core.db)
+            assert await hosts.register("other", "token") is None
+            assert await hosts.sees("other", "token", {"127.0.0.1:1": "offline"})
+            assert await listing(core) == {}, "the address of another host may be another phone here"
+            await Runs(core.db).create(NewRun(TASK, address))
+            assert await listing(core) == {address: "device"}
+
+
+async def test_a_phone_that_a_command_has_used_is_known_once_it_is_away() -> None:
+    async with demo_world() as world:
+        address = world.settings.device.serial
+        device = world.settings.device.model_copy(update={"serial": ""})
+        async with open_core(world.settings.model_copy(update={"device": device})) as core:
+            await (await core.device(address)).close()
+            known = (await Fleet(core.db).phones())[address]
+            assert not known.usable
 
 
 async def test_without_adb_there_are_no_phones_and_no_end_of_the_server() -> None:

@@ -5,6 +5,11 @@ from datetime import timedelta
 
 import pytest
 
+from agent_core.session import WAITS_ELSEWHERE, Elsewhere, ReplyRecord, Session, Status
+from bot.channels.chat.cards import run_card
+from bot.channels.chat.history import past_lines
+from bot.channels.chat.texts import texts
+from bot.channels.cli.terminal.live import outcome_line
 from bot.desk.actors import AccessDenied, BadRequest, NotFound, Role
 from bot.desk.history_views import HistoryAsked
 from bot.desk.views import RunStatus
@@ -30,6 +35,39 @@ async def test_the_newest_first_with_all_that_a_list_shows(shop: Shop) -> None:
     assert (oldest.phone, oldest.task) == ("S1", "打开设置")
     assert oldest.at == shop.clock.time - timedelta(minutes=5)
     assert oldest.at.utcoffset() == timedelta(hours=8)
+
+
+@pytest.mark.parametrize(
+    ("goes_on", "sent", "ended_as", "state"),
+    [
+        (True, False, "succeeded", "card.elsewhere"),
+        (True, True, "succeeded", "card.succeeded"),
+        (False, False, "failed", "card.waiting"),
+        (False, True, "succeeded", "card.waiting"),
+    ],
+)
+async def test_a_customer_left_to_an_older_run_reads_the_same_in_every_place(
+    shop: Shop, goes_on: bool, sent: bool, ended_as: str, state: str
+) -> None:
+    who = await shop.person(Role.VIEWER)
+    run_id = await past_run(shop.db, status=ended_as)
+    replies = [ReplyRecord(contact="11", question="?", text="!", provenance="person", delivered=True)] if sent else []
+    elsewhere = Elsewhere(run_id="older", goes_on=goes_on)
+    session = Session(
+        run_id=run_id,
+        task="t",
+        status=Status(ended_as),
+        error_kind=WAITS_ELSEWHERE,
+        elsewhere=elsewhere,
+        replies=replies,
+    )
+    await Runs(shop.db).save_session(run_id, session.model_dump_json())
+    (listed,) = (await shop.desk.history.runs(who, HistoryAsked())).runs
+    for words in (texts("zh"), texts("en")):
+        said = words.get(state)
+        assert said in past_lines(listed, words)[0].text
+        assert run_card((await shop.desk.history.replay(who)).run, words, now=shop.clock.time).title == said
+        assert outcome_line(session, words).plain.startswith(said)
 
 
 async def test_what_can_be_asked_for(shop: Shop) -> None:

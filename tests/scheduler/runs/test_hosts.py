@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import pytest
+from structlog.testing import capture_logs
 
 from agent_core.errors import AdbNotFound, ConfigInvalid, DeviceOffline
 from scheduler.runs.dispatcher import Dispatcher
@@ -216,6 +217,16 @@ async def test_nothing_is_given_up_before_the_first_look_at_the_phones(db: Datab
     await made.look()
     assert made.done == [(run_id, "S1")]
     await made.queue.stop()
+
+
+async def test_the_log_says_once_which_phone_a_run_waits_for(db: Database) -> None:
+    async with machine(db, "a", "S1") as a:
+        await new_run(db, "S2")
+        with capture_logs() as told:
+            await a.look()
+            await a.look()
+    waits = [(entry["log_level"], entry["serial"]) for entry in told if entry["event"] == "run_waits_for_phone"]
+    assert waits == [("warning", "S2")]
 
 
 async def test_what_a_host_sees_is_told_again_after_a_while(db: Database, clock: Clock) -> None:

@@ -123,6 +123,8 @@ def _plain(answer: AnswerView) -> dict[str, Any]:
     data = asdict(answer)
     for name in ("asked_at", "changed_at", "rated_at"):
         data[name] = data[name].isoformat(timespec="seconds") if data[name] else None
+    for name in ("standing", "question_id"):  # of the run, not of the answer's row
+        del data[name]
     return data
 
 
@@ -165,10 +167,14 @@ def _show(found: Sequence[AnswerView], total: int, asked: AnswersAsked, words: T
         return
     table = Table(show_header=False, box=None, padding=(0, 1))
     for answer in found:
-        state = words.get(f"answer_state.{answer.state}")
+        state = words.get(f"answer_state.{answer.standing}")
         head = f"{answer.asked_at:%m-%d %H:%M}\n{answer.contact}"
         said = f"{answer.question}\n→ {answer.sent}" if answer.sent else answer.question
         mark = f"{state}\n{THUMBS.get(answer.rating, '')}".strip()
         table.add_row(*(Text(cell) for cell in (f"#{answer.id}", head, said, mark)))
     console.print(table)
+    for question in dict.fromkeys(answer.question_id for answer in found if answer.question_id):
+        console.print(words.get("question.left_open", id=question), soft_wrap=True)
+    if any(answer.standing == "queued" for answer in found):
+        console.print(words.get("answers.by_serve"))
     console.print(words.get("answers.total", total=total), style="dim")

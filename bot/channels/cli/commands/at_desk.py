@@ -55,3 +55,10 @@ def with_desk(call: Callable[[Desk, Actor], Awaitable[T]]) -> tuple[T, Lang]:
             await db.close()
 
     return run_async(called), settings.lang
+
+
+async def is_served(desk: Desk) -> bool:
+    """Tell whether a process works phones over this database (``serve``, or ``worker``), so that runs are started."""
+    from storage.hosts import Hosts
+
+    return bool(await Hosts(desk.context.db).alive())

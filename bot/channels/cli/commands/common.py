@@ -109,7 +109,7 @@ def log_to_file(settings: Settings) -> Path | None:
     try:
         logs.configure(settings.log_level, secrets=settings.secrets(), file=file, notice=notice)
     except PhonedeskError as error:
-        fail(_same_host(settings) or error)
+        fail(same_host(settings) or error)
     return path
 
 
@@ -131,21 +131,11 @@ def log_of_terminal(settings: Settings) -> None:
         logs.configure(settings.log_level, secrets=settings.secrets(), file=file, notice=notice)
 
 
-def _same_host(settings: Settings) -> PhonedeskError | None:
-    """The error of a process that has our name, where there is one: its log file is not what is to be changed."""
+def same_host(settings: Settings) -> ConfigInvalid | None:
+    """Return the error of a process that finds another one with our name; None if there is none."""
     from scheduler.runs.queue import ProcessLock
 
-    name = settings.queue.executor_id
-    path = settings.data_dir / f"{name}.lock"
-    if not path.exists():
-        return None
-    lock = ProcessLock(path)
-    try:
-        lock.acquire()
-    except PhonedeskError as error:
-        return error
-    lock.release()
-    return None
+    return ProcessLock(settings.data_dir / f"{settings.queue.executor_id}.lock").busy()
 
 
 def fail(error: PhonedeskError) -> NoReturn:

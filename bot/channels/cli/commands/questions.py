@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent_core.loop.questions import SKIP, STOP
+from agent_core.session import TO_CUSTOMER
 from agent_core.texts import say, sentences
 from bot.channels.chat.answering import no_answer, read_answer, to_confirm, verdict
 from bot.channels.chat.cards import Line, answer_label, choice_label, question_card
 from bot.channels.chat.texts import Texts
-from bot.channels.cli.commands.at_desk import with_desk
+from bot.channels.cli.commands.at_desk import is_served, with_desk
 from bot.channels.cli.commands.common import Exit
 from bot.channels.cli.terminal.console import Console, confirm, print_json
 from bot.channels.cli.terminal.language import texts
@@ -76,11 +78,21 @@ def answer(
         said_so = sentences([say(lang, "run.nothing_sent"), words.get("question.left_open", id=view.id)], lang)
         Console(stderr=True).print(said_so, soft_wrap=True)
     else:
-        goes_on = [words.get("question.goes_on")] if result.state == "accepted" else []
-        Console().print(_verdict(words, view, result), *goes_on)
+        told = [_verdict(words, view, result)]
+        if result.state == "accepted":
+            told.append(words.get(f"question.{_follows(view, result)}"))
+            told += [] if with_desk(lambda desk, _: is_served(desk))[0] else [words.get("question.start_serve")]
+        Console().print(*told)
     if result is None:
         raise typer.Exit(Exit.USAGE)
     raise typer.Exit(Exit.OK if result.state == "accepted" else Exit.FAILED)
+
+
+def _follows(view: QuestionView, result: AnswerResult) -> str:
+    """Return the text key of what the run does with an answer that counts."""
+    if result.answer == STOP:
+        return "run_ends"
+    return "goes_on" if view.question.kind in TO_CUSTOMER and result.answer != SKIP else "run_goes_on"
 
 
 def _answer_before(view: QuestionView) -> dict[str, str | None]:

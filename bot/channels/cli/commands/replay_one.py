@@ -11,7 +11,7 @@ from rich.table import Table
 
 from agent_core.model.prices import money
 from agent_core.session import Session
-from bot.channels.chat.cards import describe_action
+from bot.channels.chat.cards import describe_action, state_of
 from bot.channels.chat.history import film_lines, past_lines, shots_of, took_words
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.commands.at_desk import with_desk
@@ -166,7 +166,12 @@ def _show(view: ReplayView, recording: RecordingView | None, words: Texts) -> No
     else:
         seconds = (run.ended_at - run.started_at).total_seconds() if run.ended_at and run.started_at else None
         by = words.get("history.by_schedule", id=run.schedule_id) if run.schedule_id else words.person(run.by)
-        facts = [words.get(f"card.{run.status.value}"), run.phone or run.serial, by, took_words(seconds, words)]
+        facts = [
+            words.get(state_of(run.status, left_to=run.left_to)),
+            run.phone or run.serial,
+            by,
+            took_words(seconds, words),
+        ]
     console.print(Text(" · ".join(fact for fact in facts if fact)))
     currency = recording.session.spent.currency if recording is not None else ""
     table = _two_columns()

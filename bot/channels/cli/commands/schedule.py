@@ -13,13 +13,14 @@ from agent_core.errors import InputRejected
 from agent_core.loop.tasks import TaskRules
 from bot.channels.chat.cards import Card
 from bot.channels.chat.schedules import schedule_lines
-from bot.channels.cli.commands.at_desk import with_desk
+from bot.channels.cli.commands.at_desk import is_served, with_desk
 from bot.channels.cli.commands.common import fail, settings_from, words_of_contacts
 from bot.channels.cli.terminal.console import Console, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.channels.cli.terminal.render import before, panel
 from bot.desk.actors import Actor
 from bot.desk.schedules_views import ScheduleView, ScheduleWish
+from bot.desk.views import RunView
 
 if TYPE_CHECKING:
     from bot.desk.desk import Desk
@@ -152,11 +153,16 @@ def resume(number: Number, as_json: Json = False) -> None:
 @schedule.command()
 def run(number: Number, as_json: Json = False) -> None:
     """Start its task now, where `phonedesk serve` is at work."""
-    started, lang = with_desk(lambda desk, me: desk.schedules.run(me, number))
+
+    async def call(desk: Desk, me: Actor) -> tuple[RunView, bool]:
+        return await desk.schedules.run(me, number), await is_served(desk)
+
+    (started, served), lang = with_desk(call)
     if as_json:
         print_json({"id": number.strip().lstrip("#"), "run_id": started.id, "status": started.status.value})
     else:
-        Console().print(texts(lang).get("schedule.running", id=number.strip().lstrip("#")))
+        key = "schedule.running" if served else "schedule.run_waits"
+        Console().print(texts(lang).get(key, id=number.strip().lstrip("#")))
 
 
 @schedule.command()
@@ -222,12 +228,17 @@ def _aware(text: str) -> bool:
 
 
 def _one(call: Callable[[Desk, Actor], Awaitable[ScheduleView]], key: str, as_json: bool) -> None:
-    view, lang = with_desk(call)
+    async def done(desk: Desk, me: Actor) -> tuple[ScheduleView, bool]:
+        return await call(desk, me), await is_served(desk)
+
+    (view, served), lang = with_desk(done)
     if as_json:
         print_json(_plain(view))
         return
     words = texts(lang)
     Console().print(panel(Card(words.get(key, id=view.id), tuple(schedule_lines(view, words)))))
+    if not served and not view.paused and key != "schedule.removed":
+        Console().print(words.get("schedule.not_served"))
 
 
 def _plain(view: ScheduleView) -> dict[str, Any]:

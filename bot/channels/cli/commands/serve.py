@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from zoneinfo import ZoneInfo
 
 import typer
 
+from agent_core.errors import ConfigInvalid
 from bot.app.memory import pictures_given_back
 from bot.app.settings.layers import Settings
 from bot.app.settings.loading import load
-from bot.app.settings.sections import BOT_API, TelegramSettings
+from bot.app.settings.sections import BOT_API, TelegramSettings, WebSettings
 from bot.channels.chat.texts import Texts
-from bot.channels.cli.commands.common import log_to_file, run_async, settings_from
+from bot.channels.cli.commands.common import fail, log_to_file, run_async, same_host, settings_from
 from bot.channels.cli.terminal.console import Console, Text, watched
 from bot.channels.cli.terminal.language import texts
 
@@ -37,8 +40,25 @@ def serve(
         return settings.model_copy(update={"device": settings.device.model_copy(update={"here": False})})
 
     settings = given(settings_from(quiet=False))
+    if settings.device.here and (busy := same_host(settings)) is not None:
+        fail(_runs_already(settings.web, busy))
     log = log_to_file(settings)
     run_async(lambda: _serve(settings, lambda: given(load()), log))
+
+
+def _runs_already(web: WebSettings, busy: ConfigInvalid) -> ConfigInvalid:
+    """Return ``busy`` in the words for who starts a second server: with the address of the first, if it answers there.
+
+    Without an answer the other process may be a worker.
+    """
+    process = busy.values["process"]
+    with suppress(OSError), socket.create_connection((web.host, web.port), timeout=1.0):
+        url = f"http://[{web.host}]:{web.port}" if ":" in web.host else f"http://{web.host}:{web.port}"
+        said = f"phonedesk serve is running here already (process {process}, {url})."
+        advice = "It needs no second one. To start it again, stop that one first."
+        return ConfigInvalid(said, advice=advice, key="serve_runs_already", process=process, url=url)
+    said = f"phonedesk is running here already (process {process}) and works the phones of this machine."
+    return ConfigInvalid(said, advice="Stop that one first.", key="host_runs_already", process=process)
 
 
 async def _serve(settings: Settings, read: Callable[[], Settings], log: Path | None) -> None:
@@ -68,7 +88,8 @@ async def _follow(running: Server, console: Console) -> None:
     from bot.channels.cli.terminal.activity import Activity
 
     settings = running.settings
-    await Activity(running.desk, console, texts(settings.lang), ZoneInfo(settings.timezone)).follow()
+    words, zone = texts(settings.lang), ZoneInfo(settings.timezone)
+    await Activity(running.desk, console, words, zone, has_bot=running.telegram is not None).follow()
 
 
 async def say_up(running: Server, console: Console) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Collection, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -29,7 +29,7 @@ Port = Annotated[int, typer.Option(min=0, max=65535)]
 def devices(as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
     """List the phones that are attached."""
     settings = settings_from()
-    found = run_async(lambda: _devices(settings))
+    found, waited_for = run_async(lambda: _devices(settings))
     rows = [
         {
             "serial": info.serial,
@@ -44,10 +44,12 @@ def devices(as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
     if as_json:
         print_json(rows)
         return
-    if not rows:
-        err.print(texts(settings.lang).get("status.no_phones"))
-        return
     words = texts(settings.lang)
+    if waited_for:
+        err.print(Text(words.get("attached.waited_for", phones=Listed(waited_for)), "yellow"), soft_wrap=True)
+    if not rows:
+        err.print(words.get("status.no_phones"))
+        return
     heads = ("serial", "model", "status", "connection", "size", "sdk")
     table = Table(*(words.get(f"attached.{head}") for head in heads))
     for info in found:
@@ -58,7 +60,8 @@ def devices(as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
     Console().print(table)
 
 
-async def _devices(settings: Settings) -> list[DeviceInfo]:
+async def _devices(settings: Settings) -> tuple[list[DeviceInfo], list[str]]:
+    """Return the attached phones, and the serials of missing ones that runs in the line wait for."""
     from agent_core.devices.adb.discovery import connect, list_devices
     from agent_core.devices.adb.server import open_adb
 
@@ -70,7 +73,25 @@ async def _devices(settings: Settings) -> list[DeviceInfo]:
             except DeviceError as error:
                 words = texts(settings.lang)
                 err.print(words.get("attached.not_connected", phone=address, why=words.error(error)), style="yellow")
-        return await list_devices(server)
+        found = await list_devices(server)
+    usable = {info.serial for info in found if info.status == "device"}
+    return found, await _waited_for(settings, usable)
+
+
+async def _waited_for(settings: Settings, usable: Collection[str]) -> list[str]:
+    from bot.app.database import open_database
+    from storage.hosts import Hosts
+    from storage.runs import Runs
+
+    db = await open_database(settings)
+    try:
+        wanted = {run.wanted for run in await Runs(db).due() if run.wanted}
+        if not wanted:
+            return []
+        elsewhere = {phone.serial for phone in await Hosts(db).phones() if phone.usable}
+        return sorted(wanted - set(usable) - elsewhere)
+    finally:
+        await db.close()
 
 
 def virtual_phone(

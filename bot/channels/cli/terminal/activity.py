@@ -9,11 +9,13 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from agent_core.lru import keep_newest
+from bot.channels.chat.cards import question_title, state_of
 from bot.channels.chat.digest import alert_card
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.terminal.console import Console, Text
 from bot.channels.cli.terminal.live import ended
 from bot.desk.desk import Desk
+from bot.desk.views import RunStatus
 from storage.engine import MISSED_SECONDS, is_away
 from storage.events import EventRow, Events
 from storage.history import History
@@ -28,14 +30,17 @@ _STYLES = {"succeeded": "green", "failed": "red", "stopped": "yellow"}
 class Activity:
     """Prints on ``console`` what the event log tells, with the time in ``zone``.
 
+    ``has_bot``: whether questions can be answered in Telegram, too.
+
     Runs that found nothing to do, such as sweeps without news, are not told: no agent had them in hand.
     """
 
-    def __init__(self, desk: Desk, console: Console, words: Texts, zone: ZoneInfo) -> None:
+    def __init__(self, desk: Desk, console: Console, words: Texts, zone: ZoneInfo, *, has_bot: bool = False) -> None:
         self._desk = desk
         self._console = console
         self._words = words
         self._zone = zone
+        self._has_bot = has_bot
         self._over: OrderedDict[str, None] = OrderedDict()  # runs whose end was told
 
     async def follow(self) -> None:
@@ -87,15 +92,19 @@ class Activity:
         if view is None or not view.open:
             return
         contact = str(view.question.data.get("contact") or "")
-        kind = self._words.get(f"question.{view.question.kind.value}")
-        what = " · ".join(part for part in (kind, contact) if part)
-        await self._say(row, self._words.get("activity.asks", what=what, id=view.id), "bold yellow")
+        title = question_title(view.question, self._words)
+        what = " · ".join(part for part in (title, contact) if part)
+        key = "activity.asks_there_too" if self._has_bot else "activity.asks"
+        await self._say(row, self._words.get(key, what=what, id=view.id), "bold yellow")
 
     async def _say_end(self, row: EventRow, status: str, message: str) -> None:
         keep_newest(self._over, row.run_id, None, REMEMBERED)
-        await self._say(
-            row, ended(status, self._words.typed(message.partition("\n")[0]), self._words), _STYLES.get(status, "")
+        run = await self._desk.runs.get(row.run_id)
+        left_to = run.left_to if run is not None else ""
+        said = ended(
+            state_of(RunStatus(status), left_to=left_to), self._words.typed(message.partition("\n")[0]), self._words
         )
+        await self._say(row, said, "yellow" if left_to else _STYLES.get(status, ""))
 
     async def _say(self, row: EventRow, said: str, style: str) -> None:
         number = f"#{await History(self._desk.context.db).number_of(row.run_id)} " if row.run_id else ""

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from agent_core.model.prices import money
 from agent_core.ports import Event, RunStore
 from agent_core.session import KeptNote, Question, ReplyRecord, Session, Status, StepRecord
-from bot.channels.chat.cards import describe_action, error_lines, model_said, note_lines, reply_lines, ruled
+from bot.channels.chat.cards import describe_action, error_lines, model_said, note_lines, reply_lines, ruled, state_of
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.terminal.commands import typed
 from bot.channels.cli.terminal.console import Console, Text
 from bot.channels.cli.terminal.render import before
+from bot.desk.views import RunStatus
 from bot.tools.replay.timings import timings_of
 
 
@@ -105,10 +106,8 @@ def outcome_line(session: Session, words: Texts) -> Text:
     if session.elsewhere is not None or session.comes_to is Status.FAILED:
         message = typed(message)  # it advises; of what was sent nothing is changed
     message = message.replace("\n", "\n    ")
-    style = styles.get(status, "")
-    if session.elsewhere is not None and session.elsewhere.goes_on and session.comes_to is Status.WAITING:
-        status = "elsewhere"  # no person is waited for
-    line = Text(ended(status, message, words), style=style)
+    state = state_of(RunStatus(session.status.value), left_to=session.left_to)
+    line = Text(ended(state, message, words), style=styles.get(status, ""))
     if session.error_kind and session.comes_to is Status.FAILED:
         for said in error_lines(session.error_kind, words, session.message):
             line.append(f"\n    {said}")
@@ -121,9 +120,12 @@ def outcome_line(session: Session, words: Texts) -> Text:
     return line
 
 
-def ended(status: str, message: str, words: Texts) -> str:
-    """Return how a run ended, and its message if that says more: "⏹ Stopped", not "⏹ Stopped  Stopped."."""
-    said = words.get(f"card.{status}")
+def ended(state: str, message: str, words: Texts) -> str:
+    """Return how a run ended, and its message if that says more: "⏹ Stopped", not "⏹ Stopped  Stopped.".
+
+    state: a text key, see ``state_of``.
+    """
+    said = words.get(state)
     return said if said.endswith(message.rstrip("。.")) else f"{said}  {message}"
 
 

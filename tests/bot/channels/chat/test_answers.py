@@ -20,6 +20,7 @@ from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import make_entry
 from scheduler.runs.store import StoredRuns
 from storage.answers import Answers
+from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from tests.bot.channels.chat.member import Member, member
 from tests.support.shop import PHONE, Shop
@@ -196,6 +197,22 @@ async def test_thumbs_for_each_of_several_replies(shop: Shop, owner: Member) -> 
     await ended_run(shop, SENT, replace(SENT, ledger_id=2, question="几天到", sent="三天"))
     said = await owner.tap("rate:2:1")
     assert said.endswith("评价 2: 👍 Desk A\n[1 👍]\n[1 👎]\n[2 👍 ✓]\n[2 👎]")
+
+
+async def test_what_nobody_has_answered_yet_says_so_and_how_to_answer(shop: Shop, owner: Member) -> None:
+    run_id = await Runs(shop.db).create(NewRun("t", PHONE, begun=True))
+    assert run_id is not None
+    await tell(shop, replace(SENT, state=ReplyState.PLANNED, sent=""), run_id)
+    assert "⏳ 准备中" in await owner.say("/answers"), "a run is at it"
+    payload = {"id": "q1", "kind": "no_sure_answer", "text": "?", "free_text": True, "data": {"contact": "11"}}
+    await Questions(shop.db).ask("q1", run_id=run_id, kind="no_sure_answer", payload=payload)
+    assert "❓ 等人回答" in await owner.say("/answers")
+    assert "❓ 等人回答\n要回答：/ask" in await owner.tap("answer:1")
+    await Runs(shop.db).wait_leg(run_id, 1)
+    await Questions(shop.db).answer("q1", {"text": "可以"}, by="Desk A")
+    assert "⏳ 排队等着发送" in await owner.say("/answers")
+    await Runs(shop.db).request_stop(run_id)
+    assert "⏹ 没有回复" in await owner.say("/answers")
 
 
 async def test_a_run_that_goes_on_has_no_thumbs_yet(shop: Shop) -> None:

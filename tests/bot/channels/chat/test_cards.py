@@ -66,9 +66,10 @@ def test_a_running_run() -> None:
 
 
 def test_a_customer_left_to_an_older_run_is_neither_done_nor_failed() -> None:
-    left = replace(RUN, error_kind=WAITS_ELSEWHERE)
-    assert run_card(replace(left, status=RunStatus.FAILED), ZH, now=LATER).title == "✋ 等待人工"
-    assert run_card(replace(left, status=RunStatus.SUCCEEDED), ZH, now=LATER).title == "⏳ 留给较早的任务"
+    failed = replace(RUN, error_kind=WAITS_ELSEWHERE, status=RunStatus.FAILED, left_to="person")
+    done = replace(RUN, error_kind=WAITS_ELSEWHERE, status=RunStatus.SUCCEEDED, left_to="run")
+    assert run_card(failed, ZH, now=LATER).title == "✋ 等待人工"
+    assert run_card(done, ZH, now=LATER).title == "⏳ 留给较早的任务"
 
 
 def test_a_run_whose_phone_is_away_says_what_it_waits_for_how_long_and_what_to_do() -> None:

@@ -18,6 +18,8 @@ from bot.channels.cli.commands.common import Exit
 from bot.channels.cli.main import app
 from scheduler.runs.store import StoredRuns
 from storage.engine import Database
+from storage.questions import Questions
+from storage.runs import NewRun, Runs
 from tests.support.command_line import call, empty_place
 
 __all__ = ["empty_place"]  # a fixture
@@ -49,6 +51,38 @@ def test_an_empty_log() -> None:
     assert json.loads(call("answers", "--json")[1]) == []
     assert "No answer is like that." in call("answers", "--text", "x")[1]
     assert call("answers", "--csv", "-")[1].lstrip("\ufeff") == ",".join(COLUMNS) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("becomes", "told"),
+    [
+        ("asked", ("waits for a person's answer", "phonedesk questions answer q1")),
+        ("answered", ("queued to be sent", "phonedesk serve sends what is queued")),
+        ("stopped", ("no reply",)),
+    ],
+)
+def test_what_was_not_sent_says_whom_it_waits_for(becomes: str, told: tuple[str, ...]) -> None:
+    async def ask() -> None:
+        db = Database("sqlite:///data/phonedesk.sqlite3")
+        await db.migrate()
+        run_id = await Runs(db).create(NewRun("QQ回复联系人11", "phone", begun=True))
+        assert run_id is not None
+        await StoredRuns(db).event(run_id, Event("answer", replace(SENT, state=ReplyState.PLANNED, sent="").data()))
+        payload = {"id": "q1", "kind": "no_sure_answer", "text": "?", "free_text": True, "data": {"contact": "11"}}
+        await Questions(db).ask("q1", run_id=run_id, kind="no_sure_answer", payload=payload)
+        await Runs(db).wait_leg(run_id, 1)
+        if becomes == "answered":
+            await Questions(db).answer("q1", {"text": "可以"}, by="terminal")
+        if becomes == "stopped":
+            await Runs(db).request_stop(run_id)
+        await db.close()
+
+    asyncio.run(ask())
+    out = " ".join(call("answers")[1].split())
+    assert all(words in out for words in told), out
+    assert "planned" not in out
+    (row,) = json.loads(call("answers", "--json")[1])
+    assert (row["state"], "standing" in row) == ("planned", False)
 
 
 def test_the_log_for_people_and_programs() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,7 @@ from agent_core.errors import (
 )
 from agent_core.session import Question, QuestionKind, ReplyRecord, Session, Status
 from bot.app.release import release
+from bot.app.settings.loading import load
 from bot.channels.chat.texts import Lang, catalogue
 from bot.channels.cli.commands.common import BY_STATUS, Exit, fail, result_of, run_async, settings_from
 from bot.channels.cli.commands.sweep import _words as sweep_words
@@ -33,8 +35,13 @@ from bot.channels.cli.terminal.language import speak
 from bot.channels.cli.terminal.texts import catalogue as help_texts
 from bot.desk.actors import AccessDenied, BadRequest, NotFound
 from scheduler.runs.queue import ProcessLock
+from storage.engine import Database
+from storage.hosts import Hosts
+from storage.runs import NewRun, Runs
+from tests.support.adb import adb_server
 from tests.support.command_line import call, empty_place
 from tests.support.environment import in_a_checkout
+from tests.support.proxies import free_port
 
 __all__ = ["empty_place"]  # a fixture
 
@@ -55,6 +62,23 @@ def test_schedules_from_add_to_remove() -> None:
     assert "Schedule 1 removed" in call("schedule", "remove", "1")[1]
     assert json.loads(call("schedule", "list", "--json")[1]) == []
     assert "no schedules yet" in call("schedule", "list")[1]
+
+
+def test_a_schedule_says_that_serve_has_to_run_for_it() -> None:
+    async def serve_starts() -> None:
+        db = Database(load().url)
+        assert await Hosts(db).register("host", "token") is None
+        await db.close()
+
+    no_serve = "phonedesk serve is not running"
+    assert no_serve in call("schedule", "add", "every 5m", TASK)[1]
+    assert no_serve in call("schedule", "watch", "11")[1]
+    assert f"is queued. {no_serve}" in call("schedule", "run", "1")[1]
+    for command in ("pause", "remove"):
+        assert no_serve not in call("schedule", command, "1")[1]
+    asyncio.run(serve_starts())
+    assert no_serve not in call("schedule", "add", "every 5m", TASK)[1]
+    assert "Schedule 3 is run now" in call("schedule", "run", "3")[1]
 
 
 def test_schedules_for_people() -> None:
@@ -233,17 +257,28 @@ def test_a_name_that_sets_nothing_is_told_with_the_right_one(tmp_path: Path, mon
     assert "PHONEDESK_TIMEZONE" in zone
 
 
-def test_a_second_server_of_the_same_name_is_told_of_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_server_or_worker_of_the_same_name_is_told_of_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PHONEDESK_LOG_FILE", str(tmp_path / "{host}.log"))
     monkeypatch.setenv("PHONEDESK_LANG", "zh")
+    monkeypatch.setenv("PHONEDESK_WEB__PORT", str(free_port()))
     first = ProcessLock(tmp_path / "data" / "phonedesk-1.lock")
-    first.acquire()
+    first.acquire("token")
     with FileLock(tmp_path / "phonedesk-1.log.lock"):
         code, _, err = call("serve")
+        assert (code, f"已经有 phonedesk 在运行（进程 {os.getpid()}）" in err) == (Exit.USAGE, True)
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            port = listening.getsockname()[1]
+            monkeypatch.setenv("PHONEDESK_WEB__PORT", str(port))
+            told = "".join(call("serve")[2].split())
+        assert f"phonedeskserve已经在这里运行（进程{os.getpid()}，http://127.0.0.1:{port}）" in told
+        assert not any(word in err + told for word in ("日志", "EXECUTOR_ID", "--host"))
+        code, _, err = call("worker")
         assert (code, "phonedesk-1" in err, "--host" in err) == (Exit.USAGE, True, True)
-        assert "日志" not in err
         first.release()
         assert "日志文件" in call("serve")[2]
+    assert first.acquire() == "token", "looking takes nothing from who had the name before"
 
 
 def test_ctrl_c_is_130() -> None:
@@ -324,6 +359,20 @@ def test_a_wrong_word_is_answered_with_the_right_ones(
         code, _, err = call(*typed)
         assert code == Exit.USAGE
         assert said in err
+
+
+@pytest.mark.device
+async def test_devices_says_which_missing_phones_runs_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = Database(load().url)
+    await db.migrate()
+    await Runs(db).create(NewRun(TASK, "127.0.0.1:1"))
+    await Runs(db).create(NewRun(TASK))  # any phone will do
+    await db.close()
+    async with adb_server() as adb:
+        monkeypatch.setenv("PHONEDESK_DEVICE__ADB_PORT", str(adb.port))
+        code, _, said = await asyncio.to_thread(call, "devices")
+        assert (code, json.loads((await asyncio.to_thread(call, "devices", "--json"))[1])) == (Exit.OK, [])
+    assert "Runs wait for phones that are not here: 127.0.0.1:1." in said
 
 
 def test_a_sweep_is_called_by_the_apps_name() -> None:

@@ -99,6 +99,30 @@ def test_an_answer_counts_once(shop: Path, said: str) -> None:
     assert (code, before["state"], before["by"], before["answered_at"][-6:]) == (1, "late", "terminal", "+08:00")
 
 
+@pytest.mark.parametrize(
+    ("kind", "value", "follows"),
+    [
+        ("no_sure_answer", "record:0", "现在还没有发送：由 phonedesk serve 发送"),
+        ("no_sure_answer", "skip", "任务由 phonedesk serve 接着做"),
+        ("stuck", "stop", "任务到此结束，不会再给客户发送任何内容"),
+        ("stuck", "go_on", "任务由 phonedesk serve 接着做"),
+    ],
+)
+def test_an_answer_says_what_follows_from_it(shop: Path, kind: str, value: str, follows: str) -> None:
+    async def change() -> None:
+        db = Database(f"sqlite:///{shop / 'phonedesk.sqlite3'}")
+        payload = {**PAYLOAD, "kind": kind, "choices": [{"value": value, "label": "这个"}]}
+        async with db.write() as connection:
+            await connection.execute(sa.update(questions).values(kind=kind, payload=payload))
+        await db.close()
+
+    asyncio.run(change())
+    said = "".join(told("answer", "q1", "1")[1].split())
+    assert follows.replace(" ", "") in said
+    assert "它现在没有运行，请启动它" in said
+    assert ("现在还没有发送" in said) is ("发送：由" in follows)
+
+
 def test_the_same_answer_again_is_accepted_again(shop: Path) -> None:
     for said in ("1", "1", "回收"):
         assert told("answer", "q1", said, "--json") == (0, '{\n  "id": "q1",\n  "state": "accepted"\n}\n')

@@ -20,9 +20,11 @@ from zoneinfo import ZoneInfo
 import pytest
 import structlog
 
+from agent_core.texts import LANGUAGES
 from bot.app import logs
 from bot.app.server import Server, server
 from bot.app.settings.loading import load
+from bot.channels.chat.cards import question_card
 from bot.channels.chat.texts import Lang
 from bot.channels.cli.commands.common import log_to_file
 from bot.channels.cli.commands.serve import say_up
@@ -31,8 +33,11 @@ from bot.channels.cli.terminal.console import Console
 from bot.channels.cli.terminal.language import texts
 from bot.channels.cli.terminal.notices import Notices
 from simulator.phone.phone import VirtualPhone
+from storage.events import Events
+from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from tests.support.proxies import free_port
+from tests.support.shop import Shop
 
 ROOT = Path(__file__).parents[5]
 ZONE = ZoneInfo("Asia/Shanghai")
@@ -90,6 +95,30 @@ async def test_without_a_token_it_says_what_works_and_then_what_happens() -> Non
         assert "questions answer " in shown
         assert re.fullmatch(r"(?:\d\d:\d\d:\d\d  #\d \S.*\n)+", shown), "the time and the run stand in front"
         following.cancel()
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+@pytest.mark.parametrize("has_bot", [False, True])
+async def test_a_question_reads_as_in_the_list_and_telegram_is_named_only_with_a_bot(
+    shop: Shop, lang: Lang, has_bot: bool
+) -> None:
+    console, words = printed(), texts(lang)
+    run_id = await Runs(shop.db).create(NewRun("QQ回复联系人11", "S1"))
+    assert run_id is not None
+    data = {"contact": "11", "sure_alone": True}
+    payload = {"id": "q1", "kind": "no_sure_answer", "text": "?", "free_text": True, "data": data}
+    await Questions(shop.db).ask("q1", run_id=run_id, kind="no_sure_answer", payload=payload)
+    activity = Activity(shop.desk, console, words, ZONE, has_bot=has_bot)
+    newest = await Events(shop.db).append(run_id, "question", payload)
+    for row in await Events(shop.db).after(0, run_id=run_id):
+        if row.id == newest:
+            await activity._show(row)
+    view = await shop.desk.questions.get("q1")
+    assert view is not None
+    shown = text_of(console)
+    assert f"{question_card(view, words).title} · 11" in shown
+    assert "phonedesk questions answer q1" in shown
+    assert ("Telegram" in shown) is has_bot
 
 
 def test_at_a_terminal_the_log_is_in_its_file_and_what_matters_is_said_once_in_plain_words(tmp_path: Path) -> None:
