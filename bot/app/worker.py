@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -75,7 +75,14 @@ async def working(core: Core, *, tells: bool) -> AsyncIterator[Working]:
 
     async with AsyncExitStack() as stack:
         queue = DbosQueue(settings.queue_url, executor_id=name, lock_path=settings.data_dir / f"{name}.lock")
-        host = Host(core.db, name, listing=lambda: listing(core), picture=picture, release=release(), seconds=seconds)
+        host = Host(
+            core.db,
+            name,
+            listing=lambda: listing(core, dispatcher.addresses),
+            picture=picture,
+            release=release(),
+            seconds=seconds,
+        )
         former = queue.claim(host.token)
         stack.callback(queue.release)
         await host.claim(former=former)
@@ -116,19 +123,9 @@ async def working(core: Core, *, tells: bool) -> AsyncIterator[Working]:
         yield Working(host, worker, queue)
 
 
-async def listing(core: Core) -> dict[str, str]:
-    """Return the states of the phones that adb knows. Those of the settings and of waiting runs are connected to."""
-    return {entry.serial: entry.state for entry in await core.phones(wanted=await _addresses_in_line(core))}
-
-
-async def _addresses_in_line(core: Core) -> list[str]:
-    """Return the addresses (host:port) that runs in the line wait for, without phones of other hosts."""
-    wanted = {run.wanted for run in await Runs(core.db).due() if ":" in run.wanted}
-    if not wanted:
-        return []
-    hosts = {serial: phone.host for serial, phone in (await fleet_of(core).phones()).items()}
-    # The same address may be another phone seen from here, for example 127.0.0.1:5555.
-    return sorted(serial for serial in wanted if hosts.get(serial, "") in {"", core.settings.queue.executor_id})
+async def listing(core: Core, wanted: Sequence[str] = ()) -> dict[str, str]:
+    """Return the states of the phones that adb knows. Those of the settings and of ``wanted`` are connected to."""
+    return {entry.serial: entry.state for entry in await core.phones(wanted=wanted)}
 
 
 def fleet_of(core: Core) -> Fleet:

@@ -90,6 +90,7 @@ class Dispatcher(Periodic):
         self._waited_for = False  # whether a run waited for its turn at the last look
         self._tidied_at = -math.inf  # in the loop's time
         self._missing: dict[str, bool] = {}  # runs in the line: whether their phone was there at the last look
+        self.addresses: list[str] = []  # host:port of the phones that they wait for and no other host has
 
     async def once(self) -> list[str]:
         """One look at everything; the ids of the legs that were handed to the queue."""
@@ -120,10 +121,14 @@ class Dispatcher(Periodic):
         self._forget_begun(due)
         if not due:
             self._missing.clear()
+            self.addresses = []
             return []
         self._waited_for = True
         here = None if self._phones is None else list(await self._phones())
         fleet = await self._seen(due, here)
+        # The same address may be another phone seen from here, for example 127.0.0.1:5555.
+        others = {serial for serial, phone in fleet.items() if phone.host not in {"", self._host}}
+        self.addresses = sorted({run.wanted for run in due if ":" in run.wanted} - others)
         if here is not None and self._tells:
             await self._tell_of_phones(due, fleet)
         if self._enqueue is None or self._clock_wrong:

@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from bot.app.core import Core, open_core
 from bot.app.run_here import run_here, stopped_by_interrupt
 from bot.app.worker import listing
 from bot.tools.demo.world import demo_world
+from scheduler.runs.dispatcher import Dispatcher
 from scheduler.runs.host import Fleet, Host
 from scheduler.runs.human import StoredHuman
 from scheduler.runs.stop import Reason, StopSignal
@@ -193,9 +194,16 @@ async def test_a_phone_that_a_run_waits_for_by_its_address_is_connected_to_by_it
             hosts = Hosts(core.db)
             assert await hosts.register("other", "token") is None
             assert await hosts.sees("other", "token", {"127.0.0.1:1": "offline"})
-            assert await listing(core) == {}, "the address of another host may be another phone here"
+            dispatcher = Dispatcher(core.db, None, phones=lambda: reached(core, dispatcher.addresses))
+            await dispatcher.once()
+            assert dispatcher.addresses == [], "the address of another host may be another phone here"
             await Runs(core.db).create(NewRun(TASK, address))
-            assert await listing(core) == {address: "device"}
+            await dispatcher.once()
+            assert await reached(core, dispatcher.addresses) == [address]
+
+
+async def reached(core: Core, wanted: Sequence[str]) -> list[str]:
+    return list(await listing(core, wanted))
 
 
 async def test_a_phone_that_a_command_has_used_is_known_once_it_is_away() -> None:
