@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import get_args
+from urllib.parse import urlsplit
 
 from tzlocal import get_localzone_name
 
@@ -52,7 +53,7 @@ class Interview:
 
     def summary(self) -> list[str]:
         """The lines of ``.env``, secrets covered."""
-        return [f"{name}={_COVERED if name in self.secrets else value}" for name, value in self.values.items()]
+        return [f"{name}={_COVERED if value and name in self.secrets else value}" for name, value in self.values.items()]
 
     def next_steps(self, *, failed: bool) -> list[str]:
         """What is to be done now, as keys of texts. ``failed``: a check has."""
@@ -90,7 +91,7 @@ class Interview:
             own = not known  # what stands there is of no preset
             self._ask("PHONEDESK_MODEL__BASE_URL", "model.address", address if own else "", missing="model.no_address")
             self._ask("PHONEDESK_MODEL__NAME", "model.name", name if own else "", missing="model.no_name")
-            self._secret("PHONEDESK_MODEL__API_KEY", "model.key_or_none")
+            self._secret("PHONEDESK_MODEL__API_KEY", "model.key_or_none", of="PHONEDESK_MODEL__BASE_URL")
             return
         preset = presets[chosen]
         self.values |= {"PHONEDESK_MODEL__BASE_URL": preset.base_url, "PHONEDESK_MODEL__NAME": preset.name}
@@ -110,7 +111,7 @@ class Interview:
         a second one goes on without.
         """
         name = "PHONEDESK_MODEL__API_KEY"
-        warned = bool(self._present(name))
+        warned = self._keeps(name, "PHONEDESK_MODEL__BASE_URL")
 
         def problem(typed: str) -> str:
             nonlocal warned
@@ -119,7 +120,7 @@ class Interview:
             warned = True
             return self.words.get("model.no_key", name=name)
 
-        self._secret(name, "model.key", check=problem, at=preset.key_at)
+        self._secret(name, "model.key", check=problem, of="PHONEDESK_MODEL__BASE_URL", at=preset.key_at)
 
     def _offer(self, preset: ModelPreset) -> str:
         name = self.words.get(f"model.{preset.key}")
@@ -155,7 +156,7 @@ class Interview:
             for name, question in (("BASE_URL", "address"), ("DATASET_ID", "dataset")):
                 setting = f"PHONEDESK_KNOWLEDGE__{name}"
                 self._ask(setting, f"knowledge.{question}", self._present(setting), missing="output.needed")
-            self._secret("PHONEDESK_KNOWLEDGE__TOKEN", "knowledge.token")
+            self._secret("PHONEDESK_KNOWLEDGE__TOKEN", "knowledge.token", of="PHONEDESK_KNOWLEDGE__BASE_URL")
 
     # -- how it is asked
 
@@ -179,14 +180,23 @@ class Interview:
 
         self.values[name] = self.form.text(self.words.get(question), usual=usual, check=problem)
 
-    def _secret(self, name: str, question: str, check: Check | None = None, **values: str) -> None:
-        """Enter keeps what there is."""
-        there = bool(self._present(name))
+    def _secret(self, name: str, question: str, check: Check | None = None, *, of: str = "", **values: str) -> None:
+        """Ask for a secret; Enter keeps what there is.
+
+        of: the setting with the address of the server that it is for. Another server does not get it by Enter.
+        """
+        there = self._keeps(name, of)
         said = self.words.get(question, **values) + (self.words.get("output.kept") if there else "")
         typed = self.form.secret(said, check=check or (lambda value: self._problem(name, value)))
-        if typed:
+        if typed or (self._present(name) and not there):
             self.values[name] = typed
             self.secrets.add(name)
+
+    def _keeps(self, name: str, of: str) -> bool:
+        """Whether a secret that is there stays: the server at the address in the setting ``of`` is the same."""
+        return bool(self._present(name)) and (
+            not of or urlsplit(self._chosen(of))[:2] == urlsplit(self._present(of))[:2]
+        )
 
     def _problem(self, name: str, typed: str) -> str:
         """What is wrong with a setting's value; the default, which is written as nothing, is always right."""

@@ -156,6 +156,7 @@ def test_an_address_of_ones_own_is_needed_and_no_preset_is_offered_for_it(
     preset = model_presets()[0]
     (tmp_path / ".env").write_text(
         f"PHONEDESK_MODEL__BASE_URL={preset.base_url}\nPHONEDESK_MODEL__NAME={preset.name}\nPHONEDESK_TIMEZONE=UTC\n"
+        "PHONEDESK_MODEL__API_KEY=of-the-preset\n"
     )
     terminal = Terminal([sys.executable, "-m", "bot", "init", "--lang", lang], tmp_path, environment)
     try:
@@ -175,6 +176,7 @@ def test_an_address_of_ones_own_is_needed_and_no_preset_is_offered_for_it(
         summary = terminal.waits({"zh": "写入吗", "en": "Write it"}[lang])
         assert "PHONEDESK_MODEL__BASE_URL=http://192.168.1.5:1/v1" in summary
         assert "PHONEDESK_MODEL__NAME=mine" in summary
+        assert "PHONEDESK_MODEL__API_KEY=\n" in summary, "another server does not get the key of the preset's"
         terminal.interrupt()
         assert terminal.ended() == 130
     finally:
