@@ -53,7 +53,9 @@ class Interview:
 
     def summary(self) -> list[str]:
         """The lines of ``.env``, secrets covered."""
-        return [f"{name}={_COVERED if value and name in self.secrets else value}" for name, value in self.values.items()]
+        return [
+            f"{name}={_COVERED if value and name in self.secrets else value}" for name, value in self.values.items()
+        ]
 
     def next_steps(self, *, failed: bool) -> list[str]:
         """What is to be done now, as keys of texts. ``failed``: a check has."""
