@@ -39,7 +39,7 @@ BUSY_SECONDS = 30
 MISSED_SECONDS = 5.0  # how long a signal is waited for before a look without it
 PULSE_SECONDS = 0.5  # how soon it is seen that another process has changed something
 AWAY_SECONDS = 0.5  # from one try to the next at a database that is away
-CLOSING_SECONDS = 2.0  # how long connections that are still at work are waited for
+CLOSING_SECONDS = 10.0  # how long connections that are still at work are waited for
 LAST_SECONDS = 0.5  # how long SQLite waits for another writer when there is no time left; legs are put back then
 SHRINK_PAGES = 500  # 2 MB: some milliseconds in which nobody else writes
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -440,10 +440,17 @@ class Database:
         thread would fail because the loop is closed before it. So the threads are ended here.
         """
         self._closing.set()
+        try:
+            await self._close()
+        finally:
+            self._closing.clear()
+
+    async def _close(self) -> None:
         if self._watching is not None:
-            await asyncio.wait([self._watching], timeout=CLOSING_SECONDS)
-            self._watching.cancel()
-            self._watching = None
+            watching, self._watching = self._watching, None
+            await asyncio.wait([watching], timeout=CLOSING_SECONDS)
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
         pools = [cast("QueuePool", engine.pool) for engine in self.engines]
         for engine in self.engines:
             await engine.dispose()
@@ -454,7 +461,6 @@ class Database:
         ended = [connection.stop() for connection in self._opened if connection._running]
         if ended:
             await asyncio.wait(filter(None, ended), timeout=CLOSING_SECONDS)
-        self._closing.clear()
 
 
 @contextmanager

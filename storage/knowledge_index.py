@@ -177,8 +177,7 @@ class Writer:
 class KnowledgeIndex:
     """Opens its file with the first call. Several processes may share it; errors are sqlite3.Error.
 
-    Reading has a connection of its own, so that a customer does not wait for an import. ``forms`` gives the exact forms
-    that mean an entry: those in a file of an earlier release, which cut them otherwise, are made anew.
+    Reading has a connection of its own, so that a customer does not wait for an import.
     """
 
     def __init__(self, path: Path) -> None:

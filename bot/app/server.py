@@ -73,7 +73,7 @@ async def server(settings: Settings, read: Callable[[], Settings] | None = None)
         core = await stack.enter_async_context(open_core(settings))
         work = await stack.enter_async_context(working(core, tells=True)) if settings.device.here else None
         if work is None:
-            await _start_reconciler(stack, core)
+            await _start_dispatcher(stack, core)
         service = RunService(core.db, worker=work.worker if work else None)
         planning = PlanService(core, work.worker, service) if work is not None else None
         if planning is not None:
@@ -167,7 +167,7 @@ async def _no_phone(serial: str) -> AdbDevice:
     )
 
 
-async def _start_reconciler(stack: AsyncExitStack, core: Core) -> None:
+async def _start_dispatcher(stack: AsyncExitStack, core: Core) -> None:
     """Where other machines have the phones: what time makes due, and what is told of phones in the line.
 
     ConfigInvalid where this machine's clock is wrong: those who work would be taken for dead by it.

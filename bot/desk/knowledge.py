@@ -56,7 +56,7 @@ class DeskKnowledge(DeskService):
 
     async def entry(self, actor: Actor, entry_id: str) -> Entry:
         """Return one entry; a waiting one is for operators."""
-        entry_id = await self._meant(entry_id)
+        entry_id = await self._meant(actor, entry_id)
         entry = await self._store.get(_id(entry_id))
         waits = entry is not None and not entry.live
         await self._allow(actor, Role.OPERATOR if waits else Role.VIEWER, "kb show", entry=_id(entry_id))
@@ -102,17 +102,18 @@ class DeskKnowledge(DeskService):
             return known  # asked again
         return await self._store.add(entry, refuse=_refuse)
 
-    async def _meant(self, written: str) -> str:
+    async def _meant(self, actor: Actor, written: str) -> str:
         """Return the id that is meant by it or by its beginning; as it was written if there is none."""
         found = await self._store.begins(_id(written))
         if len(found) > 1:
+            await self._allow(actor, Role.VIEWER, "kb show", entry=_id(written))
             said = f"Several entries begin with {_id(written)}."
             raise BadRequest(said, advice="Write more of the id.", key="several_entries", id=_id(written))
         return found[0].id if found else _id(written)
 
     async def edit(self, actor: Actor, entry_id: str, text: EntryText) -> Entry:
         """Change what is not None. Raises BadRequest if an alias is to be removed that the entry has not."""
-        entry_id = await self._meant(entry_id)
+        entry_id = await self._meant(actor, entry_id)
         old = await self._store.get(_id(entry_id))
         fields = {name: getattr(text, name) for name in ("question", "answer", "tags")}
         changes = {name: value for name, value in fields.items() if value is not None}
@@ -129,7 +130,7 @@ class DeskKnowledge(DeskService):
 
     async def delete(self, actor: Actor, entry_id: str) -> Entry:
         """Delete an entry, and return it."""
-        entry_id = await self._meant(entry_id)
+        entry_id = await self._meant(actor, entry_id)
         entry = await self._store.get(_id(entry_id))
         await self._change(actor, Role.OWNER, DELETE, entry_id, entry, None)
         await self._store.delete(_there(entry, entry_id).id)
@@ -137,7 +138,7 @@ class DeskKnowledge(DeskService):
 
     async def approve(self, actor: Actor, entry_id: str) -> Entry:
         """Make a waiting entry live, and return it; another wording of a live entry joins that one."""
-        entry_id = await self._meant(entry_id)
+        entry_id = await self._meant(actor, entry_id)
         # Whoever proposes an entry, or edits one that waits, is not the one who makes it an answer to customers.
         entry = await self._store.get(_id(entry_id))
         decides = entry is not None and not entry.live
@@ -148,7 +149,7 @@ class DeskKnowledge(DeskService):
 
     async def reject(self, actor: Actor, entry_id: str) -> Entry:
         """Throw a waiting entry away, and return it."""
-        entry_id = await self._meant(entry_id)
+        entry_id = await self._meant(actor, entry_id)
         entry = await self._store.get(_id(entry_id))
         waits = entry if entry is not None and not entry.live else None
         await self._change(actor, Role.OPERATOR, REJECT, entry_id, waits, None)

@@ -23,11 +23,10 @@ from sqlalchemy.engine.url import make_url
 
 from agent_core.errors import ConfigInvalid
 from scheduler.jobs.periodic import Periodic
-from storage.engine import utc_now
+from storage.engine import is_away, utc_now
 
 APPLICATION = "phonedesk"
 AGAIN_SECONDS = 2.0  # after a leg could not be begun because the database was away, or its phone was not free
-MANY = 1_000_000_000  # times: a leg that is given up would keep its run from going on
 THREADS_SECONDS = 2.0  # what others gave to DBOS's threads begins within this, or is cancelled with them
 # Never changes with a release: DBOS leaves legs of another version alone for ever.
 APPLICATION_VERSION = "1"
@@ -49,12 +48,22 @@ Work = Callable[[str], Awaitable[None]]
 _working: list[Work] = []
 
 
-@DBOS.step(
-    name="work_on_leg", retries_allowed=True, interval_seconds=AGAIN_SECONDS, backoff_rate=1.0, max_attempts=MANY
-)
+@DBOS.step(name="work_on_leg")
 async def _work_on_leg(leg: str) -> str:
+    """Work on the leg, again and again if that raises: a leg that is given up would keep its run from going on.
+
+    DBOS's own tries keep every error until the last, and log where nobody looks.
+    """
     for work in _working:
-        await work(leg)
+        while True:
+            try:
+                await work(leg)
+                break
+            except Exception as error:
+                log.warning("leg_not_begun", leg=leg, error=repr(error), exc_info=not is_away(error))
+            await asyncio.sleep(AGAIN_SECONDS)
+            if work not in _working:
+                raise RuntimeError("The queue has stopped.")  # it is handed out at the next start
     return leg
 
 

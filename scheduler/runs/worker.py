@@ -222,7 +222,11 @@ class Worker:
         lease.stop.attach(task)
         if lease.stop.requested:  # while the leg began
             lease.stop.cancel()
-        async with lease.kept(), self._requests.heard(run_id, lease.stop):
+        try:
+            async with lease.kept(), self._requests.heard(run_id, lease.stop):
+                await _until_done(task, lease.stop)
+        except asyncio.CancelledError:  # while these end
+            lease.stop.request(Reason.SHUTDOWN)
             await _until_done(task, lease.stop)
         outcome = self._outcome(run_id, lease, task, lang)
         await finish(store_outcome(self._runs, run_id, leg, outcome, gave_up=self._gave_up))

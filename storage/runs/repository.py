@@ -167,16 +167,15 @@ class Runs:
         async with self._db.write() as connection:
             row = (await connection.execute(statement)).mappings().one_or_none()
             if row is not None:
-                await tell_status(
-                    connection,
-                    self._db,
-                    run_id,
-                )
+                await tell_status(connection, self._db, run_id)
         self._notify()
         return None if row is None else RunRow(**row)
 
     async def requeue_leg(self, run_id: str, leg: int) -> bool:
-        """Put back a leg that has not begun (its phone was not free, its queue lost it), under the next number."""
+        """Put back a leg that has not begun, because its phone was not free, under the next number.
+
+        On the disk before the queue writes down that it is done with the old number, which it never starts again.
+        """
         statement = (
             sa.update(runs)
             .where(
@@ -187,7 +186,7 @@ class Runs:
             )
             .values(leg=leg + 1)
         )
-        return await self._one(run_id, statement)
+        return await self._one(run_id, statement, durable=True)
 
     async def interrupt_leg(
         self, run_id: str, leg: int, *, error: str | None = None, gave_up: GaveUp = plain_words
@@ -356,7 +355,7 @@ class Runs:
             )
             .returning(runs.c.leg)
         )
-        async with self._db.write() as connection:
+        async with self._db.write(durable=True) as connection:
             number: int | None = (await connection.execute(statement)).scalar_one_or_none()
         return number
 

@@ -28,6 +28,8 @@ _TOKEN = re.compile(r"\d{5,20}:[A-Za-z0-9_-]{30,64}")
 _COVERED = "***"
 _NAMES_OF_LANGUAGES = {"zh": "中文", "en": "English"}
 
+_KEY = "PHONEDESK_MODEL__API_KEY"
+
 
 @dataclass
 class Interview:
@@ -93,7 +95,7 @@ class Interview:
             own = not known  # what stands there is of no preset
             self._ask("PHONEDESK_MODEL__BASE_URL", "model.address", address if own else "", missing="model.no_address")
             self._ask("PHONEDESK_MODEL__NAME", "model.name", name if own else "", missing="model.no_name")
-            self._secret("PHONEDESK_MODEL__API_KEY", "model.key_or_none", of="PHONEDESK_MODEL__BASE_URL")
+            self._secret(_KEY, "model.key_or_none", of="PHONEDESK_MODEL__BASE_URL")
             return
         preset = presets[chosen]
         self.values |= {"PHONEDESK_MODEL__BASE_URL": preset.base_url, "PHONEDESK_MODEL__NAME": preset.name}
@@ -107,12 +109,14 @@ class Interview:
             }
         if not preset.local:
             self._key(preset)
+        elif self._present(_KEY) and not self._keeps(_KEY, "PHONEDESK_MODEL__BASE_URL"):
+            self.values[_KEY] = ""  # a server here does not get the key of another
 
     def _key(self, preset: ModelPreset) -> None:
         """Ask for the key of a hosted model. Without one nothing works there, so that Enter alone is asked about once;
         a second one goes on without.
         """
-        name = "PHONEDESK_MODEL__API_KEY"
+        name = _KEY
         warned = self._keeps(name, "PHONEDESK_MODEL__BASE_URL")
 
         def problem(typed: str) -> str:

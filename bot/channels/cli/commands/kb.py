@@ -96,8 +96,11 @@ def edit(
 
 
 def _several(given: list[str] | None, *, commas: bool = False) -> tuple[str, ...] | None:
-    """Return the values of an option, each cut as a cell of an imported table; None if the option was not given."""
-    return tuple(part for value in given for part in split(value, commas=commas)) if given else None
+    """Return the values of an option, each cut as a cell of an imported table; None if nothing was given.
+
+    An empty value is nothing: what there is goes by --no-aliases and --no-tags alone.
+    """
+    return tuple(part for value in given or () for part in split(value, commas=commas)) or None
 
 
 @kb.command()
