@@ -82,7 +82,7 @@ def answer(
         if result.state == "accepted":
             told.append(words.get(f"question.{_follows(view, result)}"))
             told += [] if with_desk(lambda desk, _: is_served(desk))[0] else [words.get("question.start_serve")]
-        Console().print(*told)
+        Console().print(sentences(told, lang))
     if result is None:
         raise typer.Exit(Exit.USAGE)
     raise typer.Exit(Exit.OK if result.state == "accepted" else Exit.FAILED)
