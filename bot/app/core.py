@@ -145,11 +145,18 @@ class Core:
         """The phone with this serial, else the one of the settings, else the only one that is attached."""
         wanted = serial or self.settings.device.serial
         # One that is there does not wait until others are connected to.
-        if not any(entry.serial == wanted and entry.state == "device" for entry in await self.glance()):
-            await self.phones()
+        entries = await self.glance()
+        if not any(entry.serial == wanted and entry.state == "device" for entry in entries):
+            entries = await self.phones()
         device = await find_device(await self.adb(), wanted or None)
-        # A run that is left for later then waits for this phone, as for one that a host has seen.
-        await self._note([entry for entry in await self.glance() if entry.serial == device.serial])
+        try:
+            if device.serial not in {entry.serial for entry in entries}:  # it was connected to just now
+                entries = await self.glance()
+            # A run that is left for later then waits for this phone, as for one that a host has seen.
+            await self._note([entry for entry in entries if entry.serial == device.serial])
+        except BaseException:
+            await device.close()
+            raise
         return device
 
     def agent_settings(self, *, lang: str | None = None, max_steps: int | None = None) -> AgentSettings:

@@ -21,7 +21,7 @@ from dbos import DBOS, DBOSConfig, SetWorkflowID
 from filelock import FileLock, Timeout
 from sqlalchemy.engine.url import make_url
 
-from agent_core.errors import ConfigInvalid
+from agent_core.errors import ConfigInvalid, PhonedeskError
 from scheduler.jobs.periodic import Periodic
 from storage.engine import is_away, utc_now
 
@@ -60,7 +60,8 @@ async def _work_on_leg(leg: str) -> str:
                 await work(leg)
                 break
             except Exception as error:
-                log.warning("leg_not_begun", leg=leg, error=repr(error), exc_info=not is_away(error))
+                expected = isinstance(error, PhonedeskError) or is_away(error)
+                log.warning("leg_not_begun", leg=leg, error=repr(error), exc_info=not expected)
             await asyncio.sleep(AGAIN_SECONDS)
             if work not in _working:
                 raise RuntimeError("The queue has stopped.")  # it is handed out at the next start

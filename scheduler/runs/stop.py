@@ -118,7 +118,6 @@ class StopRequests:
         self._seconds = seconds
         self._stops: dict[str, StopSignal] = {}  # by run
         self._watching: asyncio.Task[None] | None = None
-        self._joined = asyncio.Event()  # a run has joined since the last look
 
     @asynccontextmanager
     async def heard(self, run_id: str, stop: StopSignal) -> AsyncIterator[None]:
@@ -126,7 +125,8 @@ class StopRequests:
         self._stops[run_id] = stop
         if self._watching is None:
             self._watching = asyncio.create_task(self._watch(), name="stop-requests")
-        self._joined.set()
+        else:  # its look may have been before the run was one of ours
+            self._db.signal("runs").notify()
         try:
             yield
         finally:
@@ -139,14 +139,8 @@ class StopRequests:
     async def _watch(self) -> None:
         while True:
             waiter = self._db.signal("runs").waiter()
-            self._joined.clear()
             await self._look()
-            waits = [asyncio.ensure_future(waiter.wait(self._seconds)), asyncio.ensure_future(self._joined.wait())]
-            try:
-                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                for wait in waits:
-                    wait.cancel()
+            await waiter.wait(self._seconds)
 
     async def _look(self) -> None:
         try:

@@ -10,6 +10,8 @@ import asyncio
 import sys
 from pathlib import Path
 
+import structlog
+
 from scheduler.runs.dispatcher import Dispatcher
 from scheduler.runs.lease import HeldLease
 from scheduler.runs.outcome import LegOutcome
@@ -62,4 +64,5 @@ async def main(folder: Path, executor: str) -> None:
 
 
 if __name__ == "__main__":
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))  # standard output is read
     asyncio.run(main(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "host"))

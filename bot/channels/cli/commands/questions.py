@@ -58,7 +58,7 @@ def answer(
     as_json: Json = False,
 ) -> None:
     """Answer a question; its run goes on where `phonedesk serve` is at work. The first answer wins."""
-    (view, result), lang = with_desk(_given(question, said))
+    (view, result, served), lang = with_desk(_given(question, said))
     words = texts(lang)
     meant = read_answer(view.question, said) if result is None else None
     if (
@@ -66,7 +66,7 @@ def answer(
         and not as_json
         and confirm(words.get("question.like_a_command"), wrong=words.get("common.yes_or_no"))
     ):
-        (view, result), lang = with_desk(_given(question, said, confirmed=True))
+        (view, result, served), lang = with_desk(_given(question, said, confirmed=True))
     if as_json:
         before = _answer_before(view) if result is not None and result.state == "late" else {}
         print_json({"id": view.id, "state": result.state if result else "refused", **before})
@@ -81,7 +81,7 @@ def answer(
         told = [_verdict(words, view, result)]
         if result.state == "accepted":
             told.append(words.get(f"question.{_follows(view, result)}"))
-            told += [] if with_desk(lambda desk, _: is_served(desk))[0] else [words.get("question.start_serve")]
+            told += [] if served else [words.get("question.start_serve")]
         Console().print(sentences(told, lang))
     if result is None:
         raise typer.Exit(Exit.USAGE)
@@ -129,8 +129,10 @@ def _head(view: QuestionView, run: RunView | None, number: int, words: Texts) ->
 
 def _given(
     question_id: str, said: str, *, confirmed: bool = False
-) -> Callable[[Desk, Actor], Awaitable[tuple[QuestionView, AnswerResult | None]]]:
-    async def call(desk: Desk, me: Actor) -> tuple[QuestionView, AnswerResult | None]:
+) -> Callable[[Desk, Actor], Awaitable[tuple[QuestionView, AnswerResult | None, bool]]]:
+    """Return the call that gives an answer: the question, what became of the answer, and whether a server goes on."""
+
+    async def call(desk: Desk, me: Actor) -> tuple[QuestionView, AnswerResult | None, bool]:
         view = await desk.questions.get(question_id)
         if view is None:
             raise NotFound(
@@ -138,11 +140,11 @@ def _given(
             )
         given = read_answer(view.question, said, by=me.name)
         if given is None:
-            return view, None if view.open else AnswerResult("late", view.by, view.answer)
+            return view, None if view.open else AnswerResult("late", view.by, view.answer), False
         if view.open and not confirmed and to_confirm(view.question, given):
-            return view, None
+            return view, None, False
         result = await desk.questions.answer(me, view.id, choice=given.choice, text=given.text)
-        return await desk.questions.get(view.id) or view, result
+        return await desk.questions.get(view.id) or view, result, await is_served(desk)
 
     return call
 
