@@ -13,9 +13,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from agent_core.ports import AnswerEvent, Record
 from storage.engine import Database
 from storage.events import append_event
-from storage.idempotency import AlreadyMade, remember
+from storage.ids import AlreadyMade, remember
+from storage.leases import hold_turn
 from storage.tables import answers, events, runs
-from storage.turn import hold_turn
 from storage.uncut import uncut
 
 PLANNED, TYPING, SENDING, SENT = "planned", "typing", "sending", "sent"

@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import EVENT_LOCK, Database
+from storage.leases import hold_turn
 from storage.tables import consumers, events, pictures
-from storage.turn import hold_turn
 from storage.uncut import may_be_cut, uncut
 
 SAME_WITHIN = 4  # events with a picture

@@ -16,11 +16,11 @@ from storage.contacts import ChosenRows
 from storage.engine import Database
 from storage.history import History
 from storage.learnt import LearntApps
+from storage.leases import hold_turn
 from storage.questions import OPEN, Questions
 from storage.runs import WAITING, Runs
 from storage.sweeps import Place, Sweeps
 from storage.tables import replies, runs
-from storage.turn import hold_turn
 from storage.uncut import uncut
 
 MAY_BE_PLANNED = (  # nothing of it can have left

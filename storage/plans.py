@@ -15,8 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from storage.engine import Database
-from storage.heartbeats import fresh
-from storage.leases import LEASE_SECONDS
+from storage.leases import LEASE_SECONDS, fresh
 from storage.runs import RUNNING
 from storage.tables import planner_items, planner_sessions, plans, runs
 from storage.uncut import uncut

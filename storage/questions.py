@@ -16,9 +16,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
 from storage.events import append_event
+from storage.leases import hold_turn
 from storage.runs.changes import make_due
 from storage.tables import question_answers, question_copies, questions, runs
-from storage.turn import hold_turn
 from storage.uncut import uncut
 
 OPEN, ANSWERED, EXPIRED = "open", "answered", "expired"

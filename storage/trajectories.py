@@ -9,8 +9,8 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from storage.engine import Database
+from storage.leases import hold_turn
 from storage.tables import trajectories, trajectory_pictures
-from storage.turn import hold_turn
 from storage.uncut import uncut
 
 LEVEL = 6  # of zlib; a request of 9 KB is a third of that, in 0.2 ms

@@ -33,25 +33,24 @@ from agent_core.reply.leftovers import clear_in_front
 from agent_core.session import Session
 from agent_core.settings import AgentSettings, new_session
 from agent_core.texts import kept_language
-from bot.app.client_rotation import Turnover
 from bot.app.counters import CountedRuns, Counts
 from bot.app.database import open_database
 from bot.app.knowledge import build_knowledge, own_entries
 from bot.app.limits import StoredMeter
-from bot.app.models import any_sees, build_chooser, build_model, model_profile_of
+from bot.app.models import Turnover, any_sees, build_chooser, build_model, model_profile_of
 from bot.app.settings.layers import Settings
 from knowledge.choosing import ModelChooser
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.learning import Learning
 from scheduler.jobs.deadlines import QuestionTimes
+from scheduler.runs.human import ParkingModel
 from scheduler.runs.lease import HeldLease, lease_of
-from scheduler.runs.parking import ParkingModel
 from scheduler.runs.store import StoredRuns
 from scheduler.sweeps.attempt import SweepEyes
 from storage.contacts import Contacts
 from storage.engine import Database
+from storage.hosts import Phones
 from storage.ledger import StoredLedger
-from storage.phones import Phones
 from storage.trajectories import Trajectories
 
 log = structlog.get_logger(__name__)

@@ -18,10 +18,9 @@ import structlog
 from agent_core.errors import ConfigInvalid, PhonedeskError
 from agent_core.ports import KnowledgeBase
 from bot.app import logs
-from bot.app.client_rotation import Close
 from bot.app.core import Core, build_reader
 from bot.app.knowledge import build_knowledge
-from bot.app.models import build_chooser, build_model
+from bot.app.models import Close, build_chooser, build_model
 from bot.app.settings.files import ENV_FILE, config_file
 from bot.app.settings.layers import Settings
 from bot.app.settings.live import change

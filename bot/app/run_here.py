@@ -18,9 +18,8 @@ from agent_core.session import Session, Status
 from agent_core.settings import AgentSettings
 from bot.app.core import Core
 from bot.app.shutdown import on_signals
-from scheduler.runs.executor import carry_out
+from scheduler.runs.executor import carry_out, outcome_of, said, store_outcome
 from scheduler.runs.lease import lease_of
-from scheduler.runs.outcome import outcome_of, said, store_outcome
 from scheduler.runs.stop import Reason, StopRequests, StopSignal
 from scheduler.sweeps.order import read_task
 from storage.runs import NewRun, Runs

@@ -10,8 +10,8 @@ from agent_core.ports import Human, RunStore
 from agent_core.session import Session, Status
 from bot.app.core import Core
 from bot.app.run_here import run_here, stopped_by_interrupt
+from scheduler.runs.executor import said
 from scheduler.runs.lease import lease_of
-from scheduler.runs.outcome import said
 from scheduler.runs.stop import StopRequests
 from scheduler.sweeps.attempt import Prepared, prepare
 from scheduler.sweeps.order import SweepOrder

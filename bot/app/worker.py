@@ -24,12 +24,10 @@ from bot.app.release import release
 from bot.app.settings.layers import Settings
 from bot.app.shutdown import wait_no_longer
 from scheduler.runs.dispatcher import Dispatcher
-from scheduler.runs.executor import carry_out
+from scheduler.runs.executor import AttemptOutcome, carry_out, left_alone, outcome_of
 from scheduler.runs.host import Fleet, Host
-from scheduler.runs.human import StoredHuman, given_answer
+from scheduler.runs.human import StoredHuman, given_answer, go_home, park
 from scheduler.runs.lease import HeldLease
-from scheduler.runs.outcome import AttemptOutcome, left_alone, outcome_of
-from scheduler.runs.parking import go_home, park
 from scheduler.runs.queue import DbosQueue
 from scheduler.runs.worker import Worker
 from scheduler.sweeps.attempt import QUIET_HOURS, in_quiet_hours, sweep_attempt

@@ -25,11 +25,10 @@ from knowledge.embedded import EmbeddedKnowledge
 from scheduler.runs.host import Fleet
 from scheduler.runs.service import RunService
 from scheduler.times import parse_zone
-from storage.cards import CardRow, Cards
 from storage.engine import Database
-from storage.hosts import HostPhone
+from storage.hosts import HostPhone, Phones
+from storage.outbox import CardRow, Cards
 from storage.people import Audit, People
-from storage.phones import Phones
 from storage.questions import Questions
 from storage.runs import RunRow
 

@@ -11,9 +11,9 @@ import structlog
 
 from agent_core.texts import Lang
 from scheduler.jobs.periodic import Periodic
+from scheduler.runs.executor import gave_up, left_alone
 from scheduler.runs.host import ClockCheck, Fleet
-from scheduler.runs.line import BEGUN
-from scheduler.runs.outcome import gave_up, left_alone
+from scheduler.runs.service import BEGUN
 from scheduler.runs.worker import Worker, attempt_id
 from storage.engine import Database
 from storage.events import Events

@@ -19,8 +19,8 @@ from agent_core.policies.detect import reply_task
 from agent_core.ports import Lease
 from agent_core.sweep import Aside, ListMemory, LookOutcome, SetAside, UnreadLook, Waiting, look_for_unread
 from agent_core.sweep.look import SweptDevice
-from scheduler.runs.line import ASKED_SWEEP, SWEEP, WATCH
-from scheduler.runs.outcome import AttemptOutcome
+from scheduler.runs.executor import AttemptOutcome
+from scheduler.runs.service import ASKED_SWEEP, SWEEP, WATCH
 from scheduler.sweeps.order import BY_WATCH, SweepOrder, reply_to
 from scheduler.sweeps.plan import Left, Plan, Rules, owed, plan
 from scheduler.times.quiet import quiet_of

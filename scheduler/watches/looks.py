@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from scheduler.runs.line import WATCH
-from scheduler.runs.parking import LEFT_ALONE
+from scheduler.runs.human import LEFT_ALONE
+from scheduler.runs.service import WATCH
 from scheduler.sweeps.order import KIND as SWEEP
 from scheduler.sweeps.order import SweepOrder
 from scheduler.watches.order import sweep_of

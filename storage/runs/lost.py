@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
-from storage.heartbeats import fresh
+from storage.leases import fresh
 from storage.runs.changes import expire_questions, is_asked, lock_parent, settle_parent, tell_status
 from storage.runs.giving_up import MOST_TRIES, GaveUp, LeftAlone, errors_since_step
 from storage.runs.rows import ACTIVE, FAILED, PLAN, RUNNING, STOPPED, WAITING

@@ -9,7 +9,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from storage.engine import Database
-from storage.idempotency import AlreadyMade, find, made_under, remember
+from storage.ids import AlreadyMade, find, made_under, remember
+from storage.leases import hold_turn
 from storage.runs.changes import (
     expire_questions,
     has_runs,
@@ -39,7 +40,6 @@ from storage.runs.rows import (
     RunRow,
 )
 from storage.tables import hosts, runs
-from storage.turn import hold_turn
 from storage.uncut import uncut
 
 

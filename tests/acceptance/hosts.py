@@ -28,8 +28,7 @@ import asyncpg  # type: ignore[import-untyped]  # has no types
 import sqlalchemy as sa
 
 from agent_core.session import QuestionKind
-from scheduler.runs.line import PERSON, SWEEP
-from scheduler.runs.service import RunService
+from scheduler.runs.service import PERSON, SWEEP, RunService
 from scheduler.times import parse_schedule, times_between
 from simulator.phone.assembly import CHECKED
 from storage.engine import Database

@@ -12,11 +12,10 @@ from agent_core.ports import AnswerEvent, ReplyState
 from storage.answers import AnswerFilter, Answers
 from storage.engine import Database
 from storage.events import Events
-from storage.leases import LeaseRow, Leases
+from storage.leases import LeaseRow, Leases, hold_turn
 from storage.questions import Questions
 from storage.runs import NewRun, RunRow, Runs
 from storage.runs.giving_up import MOST_TRIES
-from storage.turn import hold_turn
 from tests.support.clock import Clock
 
 PHONE = "phone-1"

@@ -28,8 +28,8 @@ from scheduler.runs.human import StoredHuman
 from scheduler.runs.service import RunService
 from scheduler.runs.store import StoredRuns
 from storage.engine import Database
+from storage.hosts import Phones
 from storage.people import People
-from storage.phones import Phones
 from storage.runs import ACTIVE, RUNNING, Runs
 from tests.support.clock import Clock
 from tests.support.database import empty_sqlite

@@ -33,9 +33,8 @@ from bot.desk.phonebook import PhoneBook
 from scheduler.runs.service import RunService
 from scheduler.runs.worker import Worker, attempt_id
 from storage.engine import MISSED_SECONDS
-from storage.hosts import USABLE
+from storage.hosts import USABLE, Phones
 from storage.leases import Leases
-from storage.phones import Phones
 from storage.questions import OPEN, Questions
 from storage.runs import FAILED, PLAN_PART, STOPPED, SUCCEEDED, WAITING, NewRun, RunRow, Runs
 from storage.uncut import whole

@@ -30,8 +30,8 @@ from agent_core.planner.tools import battery_tool
 from agent_core.planner.words import texts
 from agent_core.proxies import ProxySetting
 from agent_core.texts import told
-from bot.app.client_rotation import Turnover
 from bot.app.core import Core
+from bot.app.models import Turnover
 from bot.app.plans.executor import PlanExecutor, PlanPlace, reply_state
 from bot.app.plans.past import note_of, written
 from bot.app.plans.state import Beginning, Memory, Plan, session_busy

@@ -26,10 +26,9 @@ from bot.channels.mcp.results import Shot, StopReason, TaskResult, agent_action,
 from bot.channels.mcp.stopping import Stopper
 from bot.channels.mcp.story import Story, Wanted
 from bot.desk.actors import Actor
-from scheduler.runs.executor import carry_out
+from scheduler.runs.executor import carry_out, outcome_of, said, store_outcome
+from scheduler.runs.human import park
 from scheduler.runs.lease import HeldLease
-from scheduler.runs.outcome import outcome_of, said, store_outcome
-from scheduler.runs.parking import park
 from scheduler.runs.stop import Reason, StopRequests
 from storage.runs import Runs
 

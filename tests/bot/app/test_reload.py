@@ -12,8 +12,8 @@ from structlog.testing import capture_logs
 
 from agent_core.errors import ConfigInvalid
 from bot.app import logs
-from bot.app.client_rotation import Turnover
 from bot.app.core import Core, open_core
+from bot.app.models import Turnover
 from bot.app.reload import Reloader, _closes, renew
 from bot.app.settings.files import CONFIG_FILE
 from bot.app.settings.live import LIVE, change

@@ -15,8 +15,8 @@ from bot.desk.history_views import HistoryAsked
 from bot.desk.views import RunStatus, RunView
 from scheduler.runs.host import Fleet
 from scheduler.runs.human import StoredHuman
+from storage.hosts import Phones
 from storage.leases import Leases
-from storage.phones import Phones
 from storage.runs import NewRun, Runs
 from tests.support.shop import CHAT, PHONE, Shop
 

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.executor import AttemptOutcome
 from scheduler.runs.lease import HeldLease
-from scheduler.runs.outcome import AttemptOutcome
 from scheduler.runs.service import RunService
 from scheduler.runs.worker import AttemptWork, Worker
 from storage.engine import Database

@@ -13,8 +13,8 @@ from pathlib import Path
 import structlog
 
 from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.executor import AttemptOutcome
 from scheduler.runs.lease import HeldLease
-from scheduler.runs.outcome import AttemptOutcome
 from scheduler.runs.queue import DbosQueue
 from scheduler.runs.worker import Worker
 from storage.engine import Database

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.executor import AttemptOutcome
 from scheduler.runs.lease import HeldLease
-from scheduler.runs.outcome import AttemptOutcome
 from scheduler.runs.service import RunService
 from scheduler.runs.worker import Worker
 from storage.engine import Database

@@ -10,9 +10,9 @@ from datetime import timedelta
 import pytest
 
 from agent_core.session import Question, QuestionKind, Session
+from scheduler.runs.executor import AttemptOutcome
+from scheduler.runs.human import LEFT_ALONE, may_go_home
 from scheduler.runs.lease import HeldLease
-from scheduler.runs.outcome import AttemptOutcome
-from scheduler.runs.parking import LEFT_ALONE, may_go_home
 from scheduler.runs.stop import Reason, StopSignal
 from storage.engine import Database
 from storage.leases import Leases

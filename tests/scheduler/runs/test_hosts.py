@@ -12,11 +12,10 @@ from structlog.testing import capture_logs
 
 from agent_core.errors import AdbNotFound, ConfigInvalid, DeviceOffline
 from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.executor import AttemptOutcome
 from scheduler.runs.host import RETELL_SECONDS, Fleet, Host
 from scheduler.runs.lease import HeldLease
-from scheduler.runs.line import PERSON, SCHEDULE, SWEEP, WATCH, places
-from scheduler.runs.outcome import AttemptOutcome
-from scheduler.runs.service import RunService
+from scheduler.runs.service import PERSON, SCHEDULE, SWEEP, WATCH, RunService, places
 from scheduler.runs.worker import Worker
 from storage.engine import Database
 from storage.events import Events

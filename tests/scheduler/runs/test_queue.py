@@ -15,8 +15,8 @@ from dbos import DBOS
 
 from agent_core.errors import ConfigInvalid
 from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.executor import AttemptOutcome
 from scheduler.runs.lease import HeldLease
-from scheduler.runs.outcome import AttemptOutcome
 from scheduler.runs.queue import DbosQueue, ProcessLock
 from scheduler.runs.service import RunService
 from scheduler.runs.worker import Worker

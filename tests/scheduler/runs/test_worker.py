@@ -12,9 +12,9 @@ import sqlalchemy as sa
 from agent_core.errors import DeviceOffline, LeaseLost
 from agent_core.session import Question, QuestionKind, Session
 from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.executor import AttemptOutcome
 from scheduler.runs.human import StoredHuman
 from scheduler.runs.lease import HeldLease, lease_of
-from scheduler.runs.outcome import AttemptOutcome
 from scheduler.runs.service import RunService
 from scheduler.runs.worker import Worker, attempt_id, parse_attempt_id
 from storage.engine import Database

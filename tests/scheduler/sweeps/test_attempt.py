@@ -8,7 +8,7 @@ from agent_core.errors import CommandFailed, InputRejected
 from agent_core.loop.defaults import FreeLease
 from agent_core.perception.observer import TreeUse
 from agent_core.perception.reader import ScreenReader
-from scheduler.runs.line import ASKED_SWEEP, SCHEDULE, SWEEP
+from scheduler.runs.service import ASKED_SWEEP, SCHEDULE, SWEEP
 from scheduler.sweeps.attempt import QUIET_HOURS, SweepEyes, in_quiet_hours, prepare, sweep_attempt
 from scheduler.sweeps.order import read_order
 from storage.contacts import Contacts, NewContact

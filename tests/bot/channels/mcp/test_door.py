@@ -16,8 +16,8 @@ from structlog.testing import capture_logs
 from agent_core.errors import ConfigInvalid
 from bot.channels.mcp.door import address_of, listening, mcp_door
 from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.executor import AttemptOutcome
 from scheduler.runs.lease import HeldLease
-from scheduler.runs.outcome import AttemptOutcome
 from scheduler.runs.worker import Worker
 from storage.leases import Leases
 from storage.runs import Runs
