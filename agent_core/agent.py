@@ -113,7 +113,7 @@ class PhoneAgent:
         phone tidied up and the state saved: whether that means stopped or put off is for the one who cancelled.
         """
         self._run = take_up(session, self._outside)
-        if session.status not in FINAL:  # else a leg died between its end and telling it
+        if session.status not in FINAL:  # else an attempt died between its end and telling it
             await self._guarded(self._loop)
         if session.status in FINAL:
             await self._now.recorder.outcome()
@@ -154,7 +154,7 @@ class PhoneAgent:
             if session.question is not None and session.answered is not None:
                 await self._take_answer(session.question)
             elif session.question is not None:
-                await self._ask(session.question, None)  # the leg that asked died: nobody may have seen it
+                await self._ask(session.question, None)  # the attempt that asked died: nobody may have seen it
             while session.status is Status.RUNNING:
                 await self._step()
 
@@ -175,7 +175,7 @@ class PhoneAgent:
                 step.thinks(thought := await self._outside.thinker.think(session, seen, run.profile, run.recorder))
                 step.judges(judgement := await run.judge(thought, seen))
                 result = thought.problem or run.repeats.count(thought.action, seen)
-                result = result or await run.actor.attempt(judgement, seen)
+                result = result or await run.actor.perform(judgement, seen)
             step.result = result
             self._tell(result, step.judgement.messages)  # it is stored with the step
         await self._apply(result, seen, step.judgement.messages)

@@ -82,14 +82,14 @@ class Events:
         data: Mapping[str, Any] | None = None,
         *,
         picture: bytes | None = None,
-        leg: int | None = None,
+        attempt: int | None = None,
     ) -> int:
         """Add an event; its id. ``picture``: an encoded JPEG kept beside it. Wakes ``db.signal("events")``.
 
-        ``leg``: who tells it; LeaseLost where its turn is over.
+        ``attempt``: who tells it; LeaseLost where its turn is over.
         """
         async with self._db.write() as connection:
-            await hold_turn(connection, run_id, leg)
+            await hold_turn(connection, run_id, attempt)
             event_id = await append_event(connection, self._db, run_id, kind, data, picture=picture)
         self._db.signal("events").notify()
         return event_id

@@ -68,7 +68,7 @@ class Actor:
         self._chooser = chooser
         self._failed = 0
 
-    async def attempt(self, judgement: Judgement, seen: Observation) -> ActResult:
+    async def perform(self, judgement: Judgement, seen: Observation) -> ActResult:
         """Do what the gate has made of a proposal. ``seen`` is what that was made on.
 
         What the model can help (no such app, no keyboard, a command that failed) is a failed result that it is told;

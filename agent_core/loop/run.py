@@ -59,7 +59,7 @@ class Outside:
 
 
 class Touches:
-    """A person's touches while a leg is at work; outside of one nobody looks."""
+    """A person's touches while an attempt is at work; outside of one nobody looks."""
 
     def __init__(self) -> None:
         self._watch: TouchWatch | None = None

@@ -141,7 +141,7 @@ class Tape:
             log.warning("trajectory_not_written", run_id=self._session.run_id, step=request.step, error=repr(error))
 
     def _known(self, request: Asked) -> Secrets:
-        """All secrets until now; also those of an earlier leg's screens, as far as what is told of them shows it."""
+        """Return all secrets until now, with those of earlier attempts as far as what is told of them shows them."""
         if self._veil.on:
             session, package, gate = self._session, request.window.package, request.gate
             steps, self._told = session.steps[self._told :], len(session.steps)

@@ -127,7 +127,7 @@ class Decisions:
 
     async def _delivery(self, question: Question, answer: Answer) -> ActResult:
         row_id = int(question.data["ledger_id"])
-        # A leg that died before it saved takes the same answer again: the row may be there already.
+        # An attempt that died before it saved takes the same answer again: the row may be there already.
         if answer.choice != "arrived":
             # As if it was only typed: it may stand in the input, from where it goes before anything else is done.
             known = [ReplyState.UNKNOWN, ReplyState.TYPING, ReplyState.PLANNED]

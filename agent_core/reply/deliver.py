@@ -16,9 +16,9 @@ from agent_core.devices.base import TouchWatch
 from agent_core.perception.observer import Observation, Observer
 from agent_core.perception.readings import ChatScreen
 from agent_core.ports import Lease, Ledger, StopGuard
-from agent_core.reply.attempt import Attempt, OnSent, Tools, watch
 from agent_core.reply.match import begins, is_draft
 from agent_core.reply.outcome import Outcome, Result, check_planned
+from agent_core.reply.sender import OnSent, ReplySender, Tools, watch
 from agent_core.session import GateState, Planned
 
 log = structlog.get_logger(__name__)
@@ -66,7 +66,7 @@ class Delivery:
             return Outcome(Result.FOREIGN_DRAFT, chat.draft, chat.title)
         await tools.lease.check()
         async with tools.device.keyboard() as keyboard:
-            return await Attempt(tools, planned, gate, keyboard, seen, on_sent).run()
+            return await ReplySender(tools, planned, gate, keyboard, seen, on_sent).run()
 
     async def text_input(self, chat: ChatScreen) -> Observation:
         """Bring the text input back if a bar to hold and talk is in its place, by one tap; then look."""

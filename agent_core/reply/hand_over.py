@@ -57,7 +57,7 @@ class HandOver:
         self._save = save
 
     async def go_on(self, planned: Planned) -> ActResult:
-        """Deliver a reply that may come from an earlier leg, unless the ledger says what became of it."""
+        """Deliver a reply that may come from an earlier attempt, unless the ledger says what became of it."""
         session = self._session
         row = await self._ledger.find(self._rows.key(planned.fingerprint))
         if row is not None and row.state is ReplyState.SENT:
@@ -67,7 +67,7 @@ class HandOver:
         if row is not None and row.state is ReplyState.UNKNOWN:
             return ask(session, questions.delivery_unknown(session, row), "delivery.unknown")
         if row is not None and row.part > planned.part and list(row.parts) == planned.parts:
-            # The leg died between the ledger and the session: those parts stand in the chat.
+            # The attempt died between the ledger and the session: those parts stand in the chat.
             self._parts_sent(planned, row.part)
         return await self.deliver(planned)
 
@@ -86,7 +86,7 @@ class HandOver:
                     person=planned.person,
                     parts=planned.parts,
                 )
-            await self._save()  # a leg that dies from here on is followed by one that knows what was on its way
+            await self._save()  # an attempt that dies from here on is followed by one that knows what was on its way
             outcome = await self._deliver_part(planned)
             while outcome.result is Result.SENT and session.planned is planned:
                 outcome = await self._deliver_part(planned)
@@ -230,7 +230,7 @@ class HandOver:
         )
 
     async def found_sent(self, row: LedgerRow, key: str) -> ActResult:
-        """An earlier leg sent it, as the chat or the ledger tells."""
+        """An earlier attempt sent it, as the chat or the ledger tells."""
         planned = self._session.planned
         if planned is not None and planned.ledger_id == row.id:
             await self._arrived(planned)

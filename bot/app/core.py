@@ -47,7 +47,7 @@ from scheduler.jobs.deadlines import QuestionTimes
 from scheduler.runs.lease import HeldLease, lease_of
 from scheduler.runs.parking import ParkingModel
 from scheduler.runs.store import StoredRuns
-from scheduler.sweeps.leg import SweepEyes
+from scheduler.sweeps.attempt import SweepEyes
 from storage.contacts import Contacts
 from storage.engine import Database
 from storage.ledger import StoredLedger
@@ -277,32 +277,32 @@ class Core:
         human: Human,
         lease: HeldLease,
         store: RunStore,
-        leg: int,
+        attempt: int,
         run_id: str,
     ) -> PhoneAgent:
-        """Return an agent for leg ``leg`` of a run, on one phone, over the stored ledger and event log."""
+        """Return an agent for attempt ``attempt`` of a run, on one phone, over the stored ledger and event log."""
         return PhoneAgent(
             model=ParkingModel(self.model, lease.stop),
             device=device,
             knowledge=self.knowledge,
             chooser=self.chooser,
             human=human,
-            ledger=StoredLedger(self.db, run_id=run_id, leg=leg),
+            ledger=StoredLedger(self.db, run_id=run_id, attempt=attempt),
             store=CountedRuns(store, self.counts),
             lease=lease,
             guard=lease.stop,
             reader=self.reader,
             settings=settings,
-            trajectory=self._trajectory(leg),
+            trajectory=self._trajectory(attempt),
         )
 
-    def _trajectory(self, leg: int | None) -> Trajectory | None:
+    def _trajectory(self, attempt: int | None) -> Trajectory | None:
         wanted = self.settings.trajectory
-        return Trajectory(Trajectories(self.db, leg=leg), wanted.pictures) if wanted.record else None
+        return Trajectory(Trajectories(self.db, attempt=attempt), wanted.pictures) if wanted.record else None
 
-    def runs(self, leg: int | None = None) -> StoredRuns:
-        """Where runs leave what they do, ``leg`` by leg; what people answered becomes waiting entries."""
-        return StoredRuns(self.db, learn=Learning(self.store).from_answer, leg=leg)
+    def runs(self, attempt: int | None = None) -> StoredRuns:
+        """Where runs leave what they do, ``attempt`` by attempt; what people answered becomes waiting entries."""
+        return StoredRuns(self.db, learn=Learning(self.store).from_answer, attempt=attempt)
 
     async def close(self) -> None:
         connecting = list(self._connecting.values())

@@ -1,4 +1,4 @@
-"""Taking over settings that are changed while a process runs. What a leg at work has, it keeps.
+"""Taking over settings that are changed while a process runs. What an attempt at work has, it keeps.
 
 The files are looked at now and then; SIGHUP asks for it at once. What is wrong is told once, and the old settings hold.
 """
@@ -139,7 +139,7 @@ class Reloader:
 
 
 async def renew(core: Core, settings: Settings) -> None:
-    """Have legs that begin from now on work with ``settings``. ConfigError where something cannot be built by them;
+    """Have attempts that begin from now on work with ``settings``. ConfigError where something cannot be built by them;
     then nothing has changed.
     """
     old = core.settings

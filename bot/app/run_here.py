@@ -18,7 +18,7 @@ from agent_core.session import Session, Status
 from agent_core.settings import AgentSettings
 from bot.app.core import Core
 from bot.app.shutdown import on_signals
-from scheduler.runs.executor import attempt
+from scheduler.runs.executor import carry_out
 from scheduler.runs.lease import lease_of
 from scheduler.runs.outcome import outcome_of, said, store_outcome
 from scheduler.runs.stop import Reason, StopRequests, StopSignal
@@ -79,8 +79,10 @@ async def _work(
         async with lease_of(core.db, device.serial, owner=f"terminal-{os.getpid()}", why=run_id) as lease:
             with stopped_by_interrupt(lease.stop):
                 async with StopRequests(core.db).heard(run_id, lease.stop):
-                    agent = core.agent(device, settings, human=human, lease=lease, store=store, leg=1, run_id=run_id)
-                    await attempt(agent, session, lease.stop)
+                    agent = core.agent(
+                        device, settings, human=human, lease=lease, store=store, attempt=1, run_id=run_id
+                    )
+                    await carry_out(agent, session, lease.stop)
             # While the phone is still ours: a server beside us must not take the run for a dead one.
             await store_outcome(runs, run_id, 1, outcome_of(session))
     except BaseException as error:

@@ -65,7 +65,7 @@ class Server:
 
 @asynccontextmanager
 async def server(settings: Settings, read: Callable[[], Settings] | None = None) -> AsyncIterator[Server]:
-    """Everything up, in order; and down again: intake first (bot, web, clock), then the legs, then the queue.
+    """Everything up, in order; and down again: intake first (bot, web, clock), then the attempts, then the queue.
 
     ``read``: reads the settings again; they are followed while it runs. None: they stay as they are.
     """

@@ -291,7 +291,7 @@ class DeskRuns(DeskService):
         elif not elsewhere:
             return _Away()  # nobody here knows what is attached
         why = away_from(row.wanted, entries, elsewhere)
-        if not why or row.leg_due_at is None:
+        if not why or row.attempt_due_at is None:
             return _Away()
         until = self._fleet.waits_until(row, await self._fleet.phones())
         local = until.astimezone(self._zone) if until is not None else None
@@ -315,6 +315,6 @@ def status_of(row: RunRow, *, asks: bool) -> RunStatus:
     """
     if row.status == RUNNING and asks:
         return RunStatus.WAITING
-    if row.status == WAITING and row.leg_due_at is not None:
+    if row.status == WAITING and row.attempt_due_at is not None:
         return RunStatus.QUEUED
     return RunStatus(row.status)

@@ -7,7 +7,7 @@ from bot.desk.actors import Actor, BadRequest, ChatRef
 from bot.desk.context import DeskContext, DeskService
 from bot.desk.runs import DeskRuns
 from bot.desk.views import RunView
-from scheduler.sweeps.leg import no_tag, unknown_tags
+from scheduler.sweeps.attempt import no_tag, unknown_tags
 from scheduler.sweeps.order import WORDS, SweepOrder, read_order
 from storage.engine import Database
 

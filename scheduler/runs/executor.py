@@ -10,7 +10,7 @@ from agent_core.session import FINAL, Session, Status
 from scheduler.runs.stop import Reason, StopSignal
 
 
-async def attempt(
+async def carry_out(
     agent: PhoneAgent, session: Session, stop: StopSignal, *, prepare: Callable[[], Awaitable[None]] | None = None
 ) -> None:
     """Have the agent go on with ``session`` until an outcome, a question that nobody answers now, Stop or Hold.

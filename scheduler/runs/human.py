@@ -25,8 +25,8 @@ log = structlog.get_logger(__name__)
 class StoredHuman:
     """``agent_core.ports.Human`` by rows: any channel may answer, and the phone is held for a while meanwhile.
 
-    ``stop``: at Hold, and when the process ends, the phone is not held any longer. ``leg``: who asks; LeaseLost once
-    its turn is over.
+    ``stop``: at Hold, and when the process ends, the phone is not held any longer. ``attempt``: who asks; LeaseLost
+    once its turn is over.
     """
 
     def __init__(
@@ -36,10 +36,10 @@ class StoredHuman:
         hold_seconds: float,
         times: QuestionTimes = NO_TIMES,
         stop: StopSignal | None = None,
-        leg: int | None = None,
+        attempt: int | None = None,
     ) -> None:
         self._db = db
-        self._leg = leg
+        self._attempt = attempt
         self._questions = Questions(db)
         self._events = Events(db)
         self._hold = hold_seconds
@@ -48,7 +48,7 @@ class StoredHuman:
 
     async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
         await store_question(
-            self._questions, self._events, session, question, picture, times=self._times, leg=self._leg
+            self._questions, self._events, session, question, picture, times=self._times, attempt=self._attempt
         )
         until = time.monotonic() + self._hold
         while True:
@@ -80,11 +80,11 @@ async def store_question(
     picture: bytes | None,
     *,
     times: QuestionTimes = NO_TIMES,
-    leg: int | None = None,
+    attempt: int | None = None,
 ) -> None:
     """The row first, then the event that makes the channels show it. ``times``: see ``scheduler.jobs.deadlines``.
 
-    ``leg``: who asks; LeaseLost once its turn is over.
+    ``attempt``: who asks; LeaseLost once its turn is over.
     """
     payload = question.model_dump(mode="json")
     now = questions.now()
@@ -97,9 +97,9 @@ async def store_question(
         deadline=deadline,
         remind_after=times.remind_after(deadline, now),
         escalate_after=times.escalate_after,
-        leg=leg,
+        attempt=attempt,
     )
-    await events.append(session.run_id, "question", payload, picture=picture, leg=leg)
+    await events.append(session.run_id, "question", payload, picture=picture, attempt=attempt)
 
 
 def given_answer(row: QuestionRow | None) -> Answer | None:

@@ -1,4 +1,4 @@
-"""How a leg ended, how that is stored, and what people are told of it."""
+"""How an attempt ended, how that is stored, and what people are told of it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from storage.runs.giving_up import MOST_TRIES, GaveUp, LeftAlone, plain_words
 
 
 @dataclass(frozen=True, slots=True)
-class LegOutcome:
-    """How a leg ended. ``waiting``: for a person's answer. ``held``: parked by Hold. ``put_back``: it is to be taken up
-    again, by whoever reaches the phone; ``message`` is the error that it ended by, "" where that is not the run's.
-    ``put_off``: by an error of ``error_kind``, to be taken up again in ``seconds``. Otherwise the run is over.
+class AttemptOutcome:
+    """How an attempt ended. ``waiting``: for a person's answer. ``held``: parked by Hold. ``put_back``: it is to be
+    taken up again, by whoever reaches the phone; ``message`` is the error that it ended by, "" where that is not the
+    run's. ``put_off``: by an error of ``error_kind``, to be taken up again in ``seconds``. Otherwise the run is over.
     """
 
     status: Literal["waiting", "held", "put_back", "put_off", "succeeded", "failed", "stopped"]
@@ -27,35 +27,35 @@ class LegOutcome:
     error_kind: str = ""
 
 
-def outcome_of(session: Session) -> LegOutcome:
-    """Return what a leg came to whose agent has ended, or rests."""
+def outcome_of(session: Session) -> AttemptOutcome:
+    """Return what an attempt came to whose agent has ended, or rests."""
     match session.status:
         case Status.SUCCEEDED:
-            return LegOutcome("succeeded", session.message)
+            return AttemptOutcome("succeeded", session.message)
         case Status.STOPPED:
-            return LegOutcome("stopped", session.message)
+            return AttemptOutcome("stopped", session.message)
         case Status.WAITING if session.is_put_off:
-            return LegOutcome("put_off", session.message, seconds=pause(session), error_kind=session.error_kind)
+            return AttemptOutcome("put_off", session.message, seconds=pause(session), error_kind=session.error_kind)
         case Status.WAITING | Status.RUNNING:
-            return LegOutcome("waiting", session.message)
+            return AttemptOutcome("waiting", session.message)
         case Status.FAILED:
-            return LegOutcome("failed", session.message)
+            return AttemptOutcome("failed", session.message)
 
 
 async def store_outcome(
-    runs: Runs, run_id: str, leg: int, outcome: LegOutcome, *, gave_up: GaveUp = plain_words
+    runs: Runs, run_id: str, attempt: int, outcome: AttemptOutcome, *, gave_up: GaveUp = plain_words
 ) -> None:
-    """Store how a leg ended. ``gave_up``: what is told of a run that was put back once too often."""
+    """Store how an attempt ended. ``gave_up``: what is told of a run that was put back once too often."""
     match outcome.status:
         case "put_back":
-            await runs.interrupt_leg(run_id, leg, error=outcome.message or None, gave_up=gave_up)
+            await runs.interrupt_attempt(run_id, attempt, error=outcome.message or None, gave_up=gave_up)
         case "put_off":
             seconds, kind = outcome.seconds, outcome.error_kind
-            await runs.put_off_leg(run_id, leg, seconds=seconds, message=outcome.message, error_kind=kind)
+            await runs.put_off_attempt(run_id, attempt, seconds=seconds, message=outcome.message, error_kind=kind)
         case "waiting" | "held":  # whether it is held stands in its row
-            await runs.wait_leg(run_id, leg, message=outcome.message)
+            await runs.park_attempt(run_id, attempt, message=outcome.message)
         case over:
-            await runs.end_leg(run_id, leg, status=over, message=outcome.message)
+            await runs.end_attempt(run_id, attempt, status=over, message=outcome.message)
 
 
 def language_of(run: RunRow) -> Lang:
@@ -71,7 +71,7 @@ def said(error: BaseException, lang: Lang) -> str:
 
 
 def gave_up(lang: Lang) -> GaveUp:
-    """Return what people are told of a run whose legs end before their time, again and again.
+    """Return what people are told of a run whose attempts end before their time, again and again.
 
     ``lang``: of runs whose options name none.
     """

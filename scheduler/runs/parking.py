@@ -32,8 +32,8 @@ def may_go_home(session: Session) -> bool:
 async def park(device: Device, lease: Lease, session: Session) -> bool:
     """Bring the phone to its home screen, if it may; whether it was. What goes wrong is logged: the run rests anyway.
 
-    Of a chat that was opened by its number it is forgotten, so that the next leg may open it so once more. The caller
-    saves the session.
+    Of a chat that was opened by its number it is forgotten, so that the next attempt may open it so once more. The
+    caller saves the session.
     """
     if not may_go_home(session) or not await go_home(device, lease, session.run_id):
         return False

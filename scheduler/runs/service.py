@@ -52,7 +52,7 @@ class RunService:
         return run_id
 
     async def request_stop(self, run_id: str, *, by: str = "") -> str | None:
-        """Stop a run: the status afterwards (``running`` until the leg has tidied up), None for an unknown run."""
+        """Stop a run: the status afterwards (``running`` until the attempt has tidied up), None for an unknown run."""
         status = await self._runs.request_stop(run_id, by=by)
         if status is not None and self._worker is not None:
             self._worker.stop_now(run_id)

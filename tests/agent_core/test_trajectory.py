@@ -233,7 +233,7 @@ async def test_what_is_covered_stands_in_no_text_of_what_is_kept() -> None:
     assert COVER in json.dumps(third, ensure_ascii=False)  # what was seen is told of, without it
     assert kept.requests[0].gate.pending_question == f"验证码 {COVER} 是什么"
 
-    # A later leg knows nothing of those screens, but what is told of them.
+    # A later attempt knows nothing of those screens, but what is told of them.
     later = await kept_of(session, ({"首页": 100}, "app"))
     assert CODE not in json.dumps(later.rows, ensure_ascii=False)
 

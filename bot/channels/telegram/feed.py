@@ -333,7 +333,7 @@ def _is_asked_for(event: EventView, run: RunView) -> bool:
 
     If we were first, the card would answer no message, and an offer that was taken would keep its buttons.
     """
-    is_first = event.data.get("status") == "queued" and event.data.get("leg") == 1
+    is_first = event.data.get("status") == "queued" and event.data.get("attempt") == 1
     return event.kind == "status" and is_first and not run.schedule_id
 
 

@@ -46,7 +46,7 @@ async def looks(reloader: Reloader) -> None:
     await reloader.look()
 
 
-async def test_the_next_leg_works_with_what_was_changed_and_one_at_work_with_what_it_has(core: Core) -> None:
+async def test_the_next_attempt_works_with_what_was_changed_and_one_at_work_with_what_it_has(core: Core) -> None:
     reloader = Reloader(core, load)
     model, knowledge, reader = core.model, core.knowledge, core.reader
     told: list[str] = []
