@@ -9,7 +9,6 @@ import os
 import pty
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -196,13 +195,6 @@ def test_a_second_server_knows_the_first_one_by_what_it_answers(handler: type[Ot
         shown = texts(lang).error(said)
         assert "7" in shown
         assert ("PHONEDESK_WEB__PORT" in shown and str(web.port) in shown) is (handler is Other)
-
-
-def test_a_program_that_says_nothing_at_our_port_is_not_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.channels.cli.commands.serve.ANSWER_SECONDS", 0.1)
-    with socket.create_server(("127.0.0.1", 0)) as mute:
-        said = _runs_already(WebSettings(port=mute.getsockname()[1]), ConfigInvalid("Busy.", process=7))
-    assert said.key == "host_runs_port_taken"
 
 
 def test_the_server_of_the_settings_is_named_if_it_cannot_be_reached(tmp_path: Path) -> None:
