@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import stat
 import string
 import sys
@@ -181,6 +182,64 @@ def test_an_address_of_ones_own_is_needed_and_no_preset_is_offered_for_it(
         assert terminal.ended() == 130
     finally:
         terminal.close()
+
+
+def test_a_key_of_the_toml_file_is_kept_for_its_address(tmp_path: Path, environment: dict[str, str]) -> None:
+    (tmp_path / "phonedesk.toml").write_text(
+        'timezone = "UTC"\n[model]\nbase_url = "http://localhost:1/v1"\nname = "mine"\napi_key = "of-the-file"\n'
+    )
+    terminal = Terminal([sys.executable, "-m", "bot", "init", "--lang", "en"], tmp_path, environment)
+    try:
+        for asked in ("Language", "Time zone", "Which model", "Its address", "name there"):
+            terminal.answers(asked, "")
+        for asked in ("Enter keeps the present one", "BotFather", "Where do the answers"):
+            terminal.answers(asked, "")
+        summary = terminal.waits("Write it")
+        assert "PHONEDESK_MODEL__BASE_URL=http://localhost:1/v1" in summary
+        assert "API_KEY" not in summary
+        terminal.interrupt()
+        assert terminal.ended() == 130
+    finally:
+        terminal.close()
+
+
+@pytest.mark.parametrize(
+    ("lang", "where", "typed"),
+    [("zh", "environment", "sk-chosen"), ("en", "environment", ""), ("en", "phonedesk.toml", "")],
+)
+def test_a_key_goes_to_no_server_for_which_it_was_not_chosen(
+    tmp_path: Path, environment: dict[str, str], lang: str, where: str, typed: str
+) -> None:
+    if where == "environment":
+        environment = {**environment, "PHONEDESK_MODEL__API_KEY": "of-another"}
+    else:
+        (tmp_path / where).write_text('[model]\nbase_url = "http://another:1/v1"\napi_key = "of-another"\n')
+    with socket.create_server(("127.0.0.1", 0)) as chosen:
+        terminal = Terminal([sys.executable, "-m", "bot", "init", "--lang", lang], tmp_path, environment)
+        try:
+            for asked, said in (
+                ("Language", ""),
+                ({"zh": "时区", "en": "Time zone"}[lang], "UTC"),
+                ({"zh": "哪个模型", "en": "Which model"}[lang], str(len(model_presets()) + 1)),
+                ({"zh": "接口地址", "en": "Its address"}[lang], f"http://127.0.0.1:{chosen.getsockname()[1]}/v1"),
+                ({"zh": "名字", "en": "name there"}[lang], "mine"),
+                ({"zh": "API 密钥", "en": "API key"}[lang], typed),
+                ("BotFather", ""),
+                ({"zh": "答案从哪里来", "en": "Where do the answers"}[lang], ""),
+                ({"zh": "写入吗", "en": "Write it"}[lang], ""),
+            ):
+                terminal.answers(asked, said)
+            assert terminal.ended() == 1
+        finally:
+            terminal.close()
+        chosen.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            chosen.accept()
+    place = "PHONEDESK_MODEL__API_KEY" if where == "environment" else f"{where}:3"
+    said = {"zh": f"{place} 里另设了", "en": f"{place} says something else for PHONEDESK_MODEL__API_KEY"}[lang]
+    assert said in terminal.seen
+    assert {"zh": "现在不检查", "en": "Nothing is checked now"}[lang] in terminal.seen
+    assert "of-another" not in terminal.seen
 
 
 @pytest.mark.parametrize("leave", ["ctrl-c", "no"])
