@@ -15,7 +15,7 @@ from bot.app.settings.loading import SettingsWrong
 from bot.app.settings.names import find
 from bot.app.settings.origin import Places, in_force
 from bot.app.settings.writing import value_of
-from bot.app.setup.presets import REPLY_TOKENS_IN, REPLY_TOKENS_OUT, ModelPreset, model_presets
+from bot.app.setup.presets import REPLY_TOKENS_IN, REPLY_TOKENS_OUT, ModelPreset, knowledge_presets, model_presets
 from bot.app.setup.texts import Texts
 from bot.channels.cli.commands.wrong import reason
 from bot.channels.cli.terminal.form import Check, Form
@@ -165,19 +165,31 @@ class Interview:
         return "" if not typed or _TOKEN.fullmatch(typed) else self.words.get("telegram.no_token")
 
     def _knowledge(self) -> None:
-        kinds = ("embedded", "sample", "dify", "ragflow")
+        presets = {preset.key: preset for preset in knowledge_presets()}
+        kinds = ("embedded", "sample", "dify", "ragflow", *presets)
         options = [self.words.get(f"knowledge.{kind}") for kind in kinds]
         present = self._present("PHONEDESK_KNOWLEDGE__PROVIDER")
         sample = self._present("PHONEDESK_KNOWLEDGE__SAMPLE").lower() in {"true", "1", "yes", "on"}
-        usual = kinds.index(present) if present in {"dify", "ragflow"} else int(sample)
+        address = self._present("PHONEDESK_KNOWLEDGE__BASE_URL")
+        if present == "http":
+            present = next((key for key, preset in presets.items() if address.endswith(preset.path)), present)
+        usual = kinds.index(present) if present in kinds[2:] else int(sample)
         kind = kinds[self._choose("knowledge.question", options, usual)]
-        remote = kind in {"dify", "ragflow"}
-        self.values["PHONEDESK_KNOWLEDGE__PROVIDER"] = kind if remote else "embedded"
+        remote, preset = kind in kinds[2:], presets.get(kind)
+        provider = "http" if preset else kind if remote else "embedded"
+        self.values["PHONEDESK_KNOWLEDGE__PROVIDER"] = provider
         self.values["PHONEDESK_KNOWLEDGE__SAMPLE"] = "true" if kind == "sample" else "false"
         if remote:
-            for name, question in (("BASE_URL", "address"), ("DATASET_ID", "dataset")):
-                setting = f"PHONEDESK_KNOWLEDGE__{name}"
-                self._ask(setting, f"knowledge.{question}", self._present(setting), missing="output.needed")
+            path = preset.path if preset else ""
+            server = address.removesuffix(path) if kind == present else preset.server if preset else address
+            self._ask("PHONEDESK_KNOWLEDGE__BASE_URL", "knowledge.address", server, missing="output.needed")
+            setting = "PHONEDESK_KNOWLEDGE__DATASET_ID"
+            self._ask(setting, "knowledge.dataset", self._present(setting), missing="output.needed")
+            if preset:
+                typed = self.values["PHONEDESK_KNOWLEDGE__BASE_URL"].rstrip("/")
+                self.values["PHONEDESK_KNOWLEDGE__BASE_URL"] = typed.removesuffix(path) + path
+                template = preset.settings().items()
+                self.values |= {name: value for name, value in template if value or self._present(name)}
             self._secret("PHONEDESK_KNOWLEDGE__TOKEN", "knowledge.token", of="PHONEDESK_KNOWLEDGE__BASE_URL")
 
     # -- how it is asked
