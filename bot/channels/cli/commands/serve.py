@@ -46,6 +46,8 @@ def serve(
     settings = given(settings_from(quiet=False))
     if settings.device.here and (busy := same_host(settings)) is not None:
         fail(_runs_already(settings.web, busy))
+    if (there := _answers_already(settings.web)) is not None:
+        fail(there)
     log = log_to_file(settings)
     run_async(lambda: _serve(settings, lambda: given(load()), log))
 
@@ -72,6 +74,23 @@ def _runs_already(web: WebSettings, busy: ConfigInvalid) -> ConfigInvalid:
     said += f" Another program has {place}."
     advice = "Stop the first one, and set PHONEDESK_WEB__PORT."
     return ConfigInvalid(said, advice=advice, key="host_runs_port_taken", process=process, place=place)
+
+
+def _answers_already(web: WebSettings) -> ConfigInvalid | None:
+    """Return the error of a server whose address another phonedesk has; None if none has it.
+
+    The other one works no phones of this machine under our name: it has --no-phones, or another folder.
+    """
+    try:
+        if not _is_phonedesk(web):
+            return None  # whoever opens the port tells
+    except OSError:
+        return None
+    place = f"[{web.host}]:{web.port}" if ":" in web.host else f"{web.host}:{web.port}"
+    advice = "Set PHONEDESK_WEB__PORT for another one."
+    return ConfigInvalid(
+        f"phonedesk serve is running already at {place}.", advice=advice, key="serve_answers_already", place=place
+    )
 
 
 def _is_phonedesk(web: WebSettings) -> bool:

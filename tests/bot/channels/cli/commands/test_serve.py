@@ -31,7 +31,7 @@ from bot.app.settings.sections import WebSettings
 from bot.channels.chat.cards import question_card
 from bot.channels.chat.texts import Lang
 from bot.channels.cli.commands.common import log_to_file
-from bot.channels.cli.commands.serve import _runs_already, say_up
+from bot.channels.cli.commands.serve import _answers_already, _runs_already, say_up
 from bot.channels.cli.terminal.activity import Activity
 from bot.channels.cli.terminal.console import Console
 from bot.channels.cli.terminal.language import texts
@@ -188,12 +188,14 @@ def test_a_second_server_knows_the_first_one_by_what_it_answers(handler: type[Ot
     with ThreadingHTTPServer(("127.0.0.1", 0), handler or Other) as listening:
         threading.Thread(target=listening.serve_forever, daemon=True).start()
         web = WebSettings(host="127.0.0.1", port=listening.server_port if handler else free_port())
-        said = _runs_already(web, busy)
+        said, there = _runs_already(web, busy), _answers_already(web)
         listening.shutdown()
     assert said.key == key
+    assert (there is not None) is (handler is Ours)
     for lang in LANGUAGES:
         shown = texts(lang).error(said)
         assert "7" in shown
+        assert there is None or str(web.port) in texts(lang).error(there)
         assert ("PHONEDESK_WEB__PORT" in shown and str(web.port) in shown) is (handler is Other)
 
 
