@@ -11,7 +11,7 @@ import structlog
 from agent_core.devices.base import Device, Frame
 from agent_core.errors import DeviceError, LeaseLost, PhonedeskError, ScreenOff
 from agent_core.loop import answers, defaults, questions
-from agent_core.loop.cut_short import end_by
+from agent_core.loop.ending import end_by
 from agent_core.loop.result import ActResult
 from agent_core.loop.run import Outside, Run, take_up
 from agent_core.loop.thinking import Thinker
@@ -22,7 +22,7 @@ from agent_core.perception.reader import ScreenReader
 from agent_core.policies import Policy
 from agent_core.ports import Chooser, Human, KnowledgeBase, Lease, Ledger, LedgerConflict, RunStore, StopGuard
 from agent_core.reply.leftovers import clear_in_front
-from agent_core.reply.put_off import still_away
+from agent_core.reply.outcome import still_away
 from agent_core.session import FINAL, Question, Session, Status
 from agent_core.settings import AgentSettings, StepResult, new_session
 from agent_core.texts import say

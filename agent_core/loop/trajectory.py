@@ -26,12 +26,20 @@ from agent_core.actions.parse import Dialect
 from agent_core.devices.base import Frame, Window
 from agent_core.geometry import Box, Point
 from agent_core.model.history import as_json
-from agent_core.model.pictures import data_url
 from agent_core.model.profile import ModelProfile
+from agent_core.model.prompt import data_url
 from agent_core.perception.observer import Observation
 from agent_core.perception.readings import ChatScreen, Reading
-from agent_core.perception.redaction import Redaction, cover, tells_secret
-from agent_core.perception.secret_texts import COVER, Secrets, covered_text, figures_in, secrets_in
+from agent_core.perception.redaction import (
+    COVER,
+    Redaction,
+    Secrets,
+    cover,
+    covered_text,
+    figures_in,
+    secrets_in,
+    tells_secret,
+)
 from agent_core.ports import TrajectoryStore
 from agent_core.session import GateState, Session
 

@@ -18,12 +18,11 @@ from agent_core.devices.base import Device, Key
 from agent_core.errors import DeviceError, KnowledgeError
 from agent_core.loop import questions
 from agent_core.loop.result import ActResult
-from agent_core.perception.compare import same_name, without_status
-from agent_core.perception.fingerprint import fingerprint
+from agent_core.perception.compare import fingerprint, same_name, without_status
 from agent_core.perception.lists import ChatRow
 from agent_core.perception.observer import Observation
 from agent_core.perception.readings import BubbleState, ChatScreen, Side
-from agent_core.policies.nothing_new import nothing_new
+from agent_core.policies.customer_reply import nothing_new
 from agent_core.ports import AnswerEvent, Chooser, Chosen, KnowledgeBase, Lease, Ledger, Record, ReplyState
 from agent_core.reply.asked import next_query, query_for
 from agent_core.reply.choosing import decide
@@ -32,10 +31,19 @@ from agent_core.reply.leftovers import Fate, Leftovers
 from agent_core.reply.looking import ChatLooks
 from agent_core.reply.match import same_cluster
 from agent_core.reply.namesakes import Namesakes
-from agent_core.reply.outcome import Outcome, Result, check_chat
+from agent_core.reply.outcome import (
+    KNOWLEDGE_TRIES,
+    Outcome,
+    Result,
+    ask,
+    check_chat,
+    end,
+    fail,
+    nothing_left,
+    put_off,
+    waits_elsewhere,
+)
 from agent_core.reply.planning import planned_with
-from agent_core.reply.put_off import KNOWLEDGE_TRIES, put_off
-from agent_core.reply.results import ask, end, fail, nothing_left, waits_elsewhere
 from agent_core.reply.rows import Rows
 from agent_core.reply.sureness.plain import stripped
 from agent_core.session import AskedQuestion, Cluster, Planned, Session, Status

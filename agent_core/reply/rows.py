@@ -8,8 +8,7 @@ from hashlib import sha256
 
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Frame
-from agent_core.perception.compare import Match, fold
-from agent_core.perception.fingerprint import same_message
+from agent_core.perception.compare import Match, fold, same_message
 from agent_core.perception.readings import BubbleState, ChatScreen, Side
 from agent_core.ports import AnswerEvent, Ledger, LedgerRow, MessageKey, Provenance, ReplyState
 from agent_core.reply.asked import Asked, asked_in

@@ -6,10 +6,9 @@ from agent_core.errors import MODEL_NAMES, ModelNames
 from agent_core.model.base import Model, Usage
 from agent_core.model.client import ChatModel
 from agent_core.model.fallback import Fallbacks, Mind
-from agent_core.model.prices import Price, Prices
 from agent_core.model.profile import ModelProfile, profile_of_model
 from agent_core.model.prompt import tools_of
-from agent_core.model.usage import Meter
+from agent_core.model.usage import Meter, Price, Prices
 from bot.app.settings.layers import Settings
 from bot.app.settings.sections import EndpointSettings, PriceSettings
 from knowledge.choosing import ModelChooser

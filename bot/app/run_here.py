@@ -10,7 +10,7 @@ import structlog
 
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.errors import InputRejected
-from agent_core.loop.device_actions import installed
+from agent_core.loop.acting import installed
 from agent_core.loop.tasks import NO_RULES, TaskRules, check_rules, check_task
 from agent_core.policies import PolicyName
 from agent_core.ports import Human, RunStore

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agent_core.errors import PhonedeskError
-from agent_core.reply.put_off import pause
+from agent_core.reply.outcome import pause
 from agent_core.session import Session, Status
 from agent_core.texts import Lang, kept_language, say, told
 from storage.runs import RunRow, Runs

@@ -8,8 +8,7 @@ import structlog
 
 from agent_core.devices.base import Device, Key
 from agent_core.errors import LeaseLost, PhonedeskError
-from agent_core.model.base import Completion, Message, Model, OnThinking
-from agent_core.model.wrapper import ModelWrapper
+from agent_core.model.base import Completion, Message, Model, ModelWrapper, OnThinking
 from agent_core.ports import Lease
 from agent_core.session import QuestionKind, Session
 from scheduler.runs.stop import StopSignal

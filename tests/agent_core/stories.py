@@ -26,8 +26,8 @@ from agent_core.loop.defaults import MemoryLedger
 from agent_core.model.base import Completion, OnThinking
 from agent_core.perception.readings import BubbleKind, BubbleState, Side
 from agent_core.ports import Chosen, Event, LedgerRow, Record, ReplyState
-from agent_core.reply.deliver import Delivery
-from agent_core.reply.parts import in_parts
+from agent_core.reply.hand_over import Delivery
+from agent_core.reply.planning import in_parts
 from agent_core.session import FINAL, Answer, Question, QuestionKind, Session
 from agent_core.settings import AgentSettings, new_session
 from simulator.phone.assembly import CHECKED

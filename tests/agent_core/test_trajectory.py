@@ -33,8 +33,7 @@ from agent_core.model.prompt import build_messages
 from agent_core.perception.observer import Observation
 from agent_core.perception.reader import ScreenReader
 from agent_core.perception.readings import Reading, Source
-from agent_core.perception.redaction import Redaction
-from agent_core.perception.secret_texts import COVER
+from agent_core.perception.redaction import COVER, Redaction
 from agent_core.ports import Event
 from agent_core.session import Session, StepRecord
 from agent_core.session import Status as RunStatus

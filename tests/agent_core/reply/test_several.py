@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent_core.ports import Record, ReplyState
-from agent_core.reply.parts import in_parts
+from agent_core.reply.planning import in_parts
 from agent_core.session import Answer, QuestionKind, Session, Status
 from simulator.phone.scenario import ContactPart, EventPart, MessagePart, PhonePart, Scenario
 from simulator.phone.world import ContactKind, Kind

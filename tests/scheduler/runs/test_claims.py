@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from agent_core.devices.stillness import wait_until_still
 from agent_core.ports import Human
-from agent_core.reply.deliver import Delivery
+from agent_core.reply.hand_over import Delivery
 from agent_core.session import WAITS_ELSEWHERE, Answer, Question, QuestionKind, Session, Status
 from agent_core.settings import new_session
 from bot.channels.cli.commands.common import BY_STATUS, Exit, result_of

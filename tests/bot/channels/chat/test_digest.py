@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from PIL import Image
 
-from agent_core.model.prices import Price, Prices
+from agent_core.model.usage import Price, Prices
 from bot.channels.chat.chart import HEIGHT, SERIES, WIDTH, Column, draw_chart
 from bot.channels.chat.digest import alert_card, digest_card, setting_lines
 from bot.channels.chat.texts import LANGUAGES, Lang, texts
