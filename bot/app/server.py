@@ -78,7 +78,7 @@ async def server(settings: Settings, read: Callable[[], Settings] | None = None)
         planning = PlanService(core, work.worker, service) if work is not None else None
         if planning is not None:
             stack.push_async_callback(planning.close)
-        clock = Clock(core.db, limited=core.limited)
+        clock = Clock(core.db, limited=core.limited, seconds=settings.queue.lost_after_seconds)
         await clock.start()
         stack.push_async_callback(clock.stop)
         watch = QuestionWatch(core.db)

@@ -97,6 +97,12 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("serial", "app", "contact", name=op.f("pk_chosen_rows")),
     )
     op.create_table(
+        "clocks",
+        sa.Column("token", sa.Text(), nullable=False),
+        sa.Column("heartbeat_at", TIME, nullable=False),
+        sa.PrimaryKeyConstraint("token", name=op.f("pk_clocks")),
+    )
+    op.create_table(
         "consumers",
         sa.Column("consumer", sa.Text(), nullable=False),
         sa.Column("position", sa.BigInteger(), nullable=False),
