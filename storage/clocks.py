@@ -7,8 +7,7 @@ from datetime import timedelta
 import sqlalchemy as sa
 
 from storage.engine import Database
-from storage.heartbeats import fresh
-from storage.leases import LEASE_SECONDS
+from storage.leases import LEASE_SECONDS, fresh
 from storage.tables import clocks
 from storage.uncut import uncut
 
