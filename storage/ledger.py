@@ -19,7 +19,7 @@ from storage.learnt import LearntApps
 from storage.leases import hold_turn
 from storage.questions import OPEN, Questions
 from storage.runs import WAITING, Runs
-from storage.sweeps import Place, Sweeps
+from storage.sweeps import Sweeps, SweptApp
 from storage.tables import replies, runs
 from storage.uncut import uncut
 
@@ -157,7 +157,7 @@ class StoredLedger:
         await ChosenRows(self._db).put(serial, app, contact, row)
 
     async def keep_waiting(self, serial: str, app: str, contact: str, state: str) -> None:
-        await Sweeps(self._db).keep(Place(serial, app), contact, state)
+        await Sweeps(self._db).keep(SweptApp(serial, app), contact, state)
 
     async def claim(self, row_id: int, run_id: str) -> bool:
         waits = sa.exists().where(runs.c.id == replies.c.run_id, runs.c.id != run_id, runs.c.status == WAITING)

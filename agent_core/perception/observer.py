@@ -17,7 +17,7 @@ from agent_core.devices.base import Device, Frame, Node, Window
 from agent_core.devices.stillness import wait_until_still
 from agent_core.errors import ScreenOff, TreeUnavailable
 from agent_core.geometry import Box
-from agent_core.perception.page_report import Page, read_page, without_secrets
+from agent_core.perception.page_report import ReadPage, read_page, without_secrets
 from agent_core.perception.reader import ScreenReader, TreeHealth
 from agent_core.perception.readings import ChatScreen, Reading, SendState
 from agent_core.perception.redaction import Redaction, cover
@@ -66,7 +66,7 @@ class SeenPage:
     """A screen for people, secrets covered, and what was read of it. ``app``: its name, "" for none with a profile."""
 
     image: Image.Image = field(repr=False)
-    page: Page
+    page: ReadPage
     app: str = ""
 
 
@@ -193,7 +193,7 @@ class Observer:
         frame, window, nodes = await self._moment(with_tree=True, certain=True)
         profile = profile_of_package(window.package)
         here = await self._of_this_phone(profile) if profile else None
-        page = await read_page(self.reader, frame, nodes, here) if here else Page()
+        page = await read_page(self.reader, frame, nodes, here) if here else ReadPage()
         covered = await self.veil.boxes(frame)
         image = await asyncio.to_thread(cover, frame.image, covered) if covered else frame.image
         return SeenPage(image, without_secrets(page, covered), profile.name if profile else "")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from agent_core.loop.trajectory import Asked, Message
+from agent_core.loop.trajectory import Message, ModelRequest
 from agent_core.session import LeftTo, Question, Session, StepRecord
 from bot.desk.views import RunStatus, RunView
 
@@ -114,7 +114,7 @@ class RecordedStep:
     """
 
     record: StepRecord
-    asked: Asked | None = None
+    asked: ModelRequest | None = None
     messages: tuple[Message, ...] = ()
     picture: bytes | None = None
     shown: bytes | None = None

@@ -14,8 +14,8 @@ from agent_core.devices.base import Frame, Node, Window
 from agent_core.geometry import Box
 from agent_core.loop.thinking import Thinker
 from agent_core.loop.trajectory import (
-    Asked,
     Message,
+    ModelRequest,
     Tape,
     Trajectory,
     covered_picture,
@@ -72,8 +72,8 @@ class Kept:
             self.pictures.setdefault(digest, picture)
 
     @property
-    def requests(self) -> list[Asked]:
-        return [Asked.model_validate_json(data) for _, data in sorted(self.rows.items())]
+    def requests(self) -> list[ModelRequest]:
+        return [ModelRequest.model_validate_json(data) for _, data in sorted(self.rows.items())]
 
     def messages(self) -> list[list[Message]]:
         return [

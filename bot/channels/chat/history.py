@@ -27,7 +27,7 @@ from bot.channels.chat.texts import Texts, texts
 from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.history_views import FilmKind, FilmView, FrameView, HistoryAsked, HistoryPage, PastRun
 from bot.tools.replay.film import MOST_FRAMES, Film, make_film
-from bot.tools.replay.shots import Shot
+from bot.tools.replay.shots import StepPicture
 
 if TYPE_CHECKING:
     from bot.desk.history import DeskHistory
@@ -205,19 +205,19 @@ async def film_card(desk: DeskHistory, order: FilmOrder) -> Card:
     return Card(title, lines, film.files[0])
 
 
-def shots_of(view: FilmView, words: Texts) -> list[Shot]:
+def shots_of(view: FilmView, words: Texts) -> list[StepPicture]:
     return [_shot(frame, view.run.steps, words) for frame in view.frames]
 
 
-def _shot(frame: FrameView, steps: int, words: Texts) -> Shot:
+def _shot(frame: FrameView, steps: int, words: Texts) -> StepPicture:
     if frame.step is not None:
         step = frame.step
         title = f"{step.index}/{max(steps, step.index)} {describe_action(words, step)}"
-        return Shot(frame.picture, title, step.thinking or step.result, str(step.index))
+        return StepPicture(frame.picture, title, step.thinking or step.result, str(step.index))
     if frame.question is not None:
-        return Shot(frame.picture, question_title(frame.question, words), frame.question.text)
+        return StepPicture(frame.picture, question_title(frame.question, words), frame.question.text)
     state = words.get(f"answer_state.{frame.state}") if frame.state else ""
-    return Shot(frame.picture, " · ".join(part for part in (state, frame.contact) if part), frame.text)
+    return StepPicture(frame.picture, " · ".join(part for part in (state, frame.contact) if part), frame.text)
 
 
 def film_lines(view: FilmView, film: Film, wanted: FilmKind, words: Texts) -> tuple[Line, ...]:

@@ -23,7 +23,7 @@ from bot.channels.chat.cards import Card, plain
 from bot.channels.chat.conversation import Conversation, Outgoing, Said, utc_now
 from bot.channels.chat.texts import Lang, texts
 from bot.channels.telegram import render, updates
-from bot.channels.telegram.delivery import Delivery, Refs
+from bot.channels.telegram.delivery import MessageDelivery, Refs
 from bot.channels.telegram.drafts import Drafts
 from bot.channels.telegram.feed import Feed, topic_of
 from bot.channels.telegram.files import Films, TelegramFiles
@@ -97,7 +97,7 @@ class TelegramAdapter:
         self._outbox = Outbox(
             outbox,
             telegram,
-            Delivery(telegram, Refs(desk), options, topics=self._topics),
+            MessageDelivery(telegram, Refs(desk), options, topics=self._topics),
             options,
             films=Films(desk, self.bot),
             moved=self._chat_moved,

@@ -12,7 +12,7 @@ from telegram.error import BadRequest
 from agent_core.lru import keep_newest
 from bot.channels.telegram.options import TelegramOptions
 from bot.channels.telegram.outgoing import OutgoingMessage
-from bot.channels.telegram.sending import Shown, Telegram, says
+from bot.channels.telegram.sending import ShownMessage, Telegram, says
 from bot.channels.telegram.topics import Topics
 from bot.desk.actors import ChatRef, MessageRef
 from bot.desk.desk import Desk
@@ -54,14 +54,14 @@ class Delivered:
     ``left``: the message that it took the place of, elsewhere; ``new``: it is a message of its own.
     """
 
-    shown: Shown
+    shown: ShownMessage
     parcel: OutgoingMessage
     asked_at: int | None
-    left: Shown | None
+    left: ShownMessage | None
     new: bool
 
 
-class Delivery:
+class MessageDelivery:
     """``send`` is all that Telegram sees of a message; ``write_down`` can be done again until it succeeds."""
 
     def __init__(
@@ -95,11 +95,11 @@ class Delivery:
             log.info("telegram_card_out_of_date", chat=chat_id, ref=ref)
             return None
         known = await self.known(chat_id, ref)
-        at = Shown(int(known.message_id), known.picture) if known is not None else None
+        at = ShownMessage(int(known.message_id), known.picture) if known is not None else None
         if parcel.stands_alone:
             at = None
         elif at is None and parcel.edit is not None:
-            at = Shown(parcel.edit, parcel.edit_picture)
+            at = ShownMessage(parcel.edit, parcel.edit_picture)
         asked_at, left = parcel.reply_to, None
         if known is not None and at is not None and not known.chat.thread_id and parcel.topic is not None:
             parcel = await self._place(chat_id, parcel)
@@ -109,7 +109,7 @@ class Delivery:
             shown = at
         else:
             shown, parcel = await self._at_its_pace(chat_id, at, parcel)
-        if ref and (known is None or shown != Shown(int(known.message_id), known.picture)):
+        if ref and (known is None or shown != ShownMessage(int(known.message_id), known.picture)):
             changed = known is not None and shown.message_id == int(known.message_id)  # it is where it was
             thread = known.chat.thread_id if known is not None and changed else str(parcel.thread_id or "")
             chat = ChatRef("telegram", chat_id, thread, "group" if parcel.group else "private")
@@ -135,8 +135,8 @@ class Delivery:
         return receipt.model_copy(update=change)
 
     async def _at_its_pace(
-        self, chat_id: str, at: Shown | None, parcel: OutgoingMessage
-    ) -> tuple[Shown, OutgoingMessage]:
+        self, chat_id: str, at: ShownMessage | None, parcel: OutgoingMessage
+    ) -> tuple[ShownMessage, OutgoingMessage]:
         if at is not None:
             await self._keep_pace(chat_id)
         try:
@@ -144,7 +144,9 @@ class Delivery:
         finally:
             self.wait_for(chat_id, self._options.edit_group if parcel.group else self._options.edit_private)
 
-    async def _show(self, chat_id: str, at: Shown | None, parcel: OutgoingMessage) -> tuple[Shown, OutgoingMessage]:
+    async def _show(
+        self, chat_id: str, at: ShownMessage | None, parcel: OutgoingMessage
+    ) -> tuple[ShownMessage, OutgoingMessage]:
         """The message, and the parcel as it was sent: with the topic that it went to."""
         if at is not None:
             try:

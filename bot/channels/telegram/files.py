@@ -21,7 +21,7 @@ from bot.channels.chat.history import film_card
 from bot.channels.chat.texts import Lang, texts
 from bot.channels.chat.turn import Attached
 from bot.channels.telegram import render
-from bot.channels.telegram.outgoing import Film, OutgoingMessage
+from bot.channels.telegram.outgoing import OutgoingMessage, OutgoingReplay
 from bot.channels.telegram.request import AnswerTooLarge, BotRequest
 from bot.channels.telegram.sending import says
 from bot.desk.actors import BadRequest
@@ -95,7 +95,7 @@ class Films:
         lang = parcel.film.lang if parcel.film is not None else "zh"
         return _drawn(_no_film(lang), parcel)
 
-    async def _card(self, film: Film) -> Card:
+    async def _card(self, film: OutgoingReplay) -> Card:
         async with self._one:
             try:
                 return await film_card(self._desk.history, FilmOrder(film.run_id, film.kind, film.lang))

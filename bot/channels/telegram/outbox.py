@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, RetryAfter, TelegramError
 
 from agent_core.lru import keep_newest
-from bot.channels.telegram.delivery import Delivered, Delivery
+from bot.channels.telegram.delivery import Delivered, MessageDelivery
 from bot.channels.telegram.files import Films
 from bot.channels.telegram.options import TelegramOptions
 from bot.channels.telegram.outgoing import OutgoingMessage
@@ -65,7 +65,7 @@ class Outbox:
         self,
         store: OutboxTable,
         telegram: Telegram,
-        delivery: Delivery,
+        delivery: MessageDelivery,
         options: TelegramOptions,
         *,
         films: Films | None = None,

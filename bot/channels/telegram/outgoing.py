@@ -17,7 +17,7 @@ Data = Annotated[
 ]
 
 
-class Key(BaseModel):
+class OutgoingButton(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     label: str
@@ -25,7 +25,7 @@ class Key(BaseModel):
     style: str = ""
 
 
-class Film(BaseModel):
+class OutgoingReplay(BaseModel):
     """A replay that is made when its parcel is sent: in the store it would be megabytes."""
 
     model_config = ConfigDict(frozen=True)
@@ -69,14 +69,14 @@ class OutgoingMessage(BaseModel):
 
     text: str
     caption: str
-    keyboard: list[list[Key]] = []
+    keyboard: list[list[OutgoingButton]] = []
     picture: Data | None = None
     document: Data | None = None
     document_name: str = ""
     animation: Data | None = None
     animation_name: str = ""
     album: list[Data] = []
-    film: Film | None = None
+    film: OutgoingReplay | None = None
     whole: list[str] = []
     topic: Topic | None = None
     force_reply: str = ""

@@ -32,7 +32,7 @@ _NO_PICTURE = ("image_process_failed", "photo_", "too big", "non-empty", "not en
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownMessage:
     """A message of ours. ``picture``: it carries one, or a document, and its words are a caption."""
 
     message_id: int
@@ -61,18 +61,18 @@ class Telegram:
             return False
         return True
 
-    def shows(self, chat_id: int, at: Shown, parcel: OutgoingMessage) -> bool:
+    def shows(self, chat_id: int, at: ShownMessage, parcel: OutgoingMessage) -> bool:
         """Whether this message was just made to look like that: another edit would be refused, and count against the
         chat's rate. After ``SURE_SECONDS`` another process may have changed it.
         """
         look, at_time = self._looks.get((chat_id, at.message_id), (b"", 0.0))
         return look == _look(parcel) and time.monotonic() - at_time < SURE_SECONDS
 
-    async def send(self, chat_id: int, parcel: OutgoingMessage) -> Shown:
+    async def send(self, chat_id: int, parcel: OutgoingMessage) -> ShownMessage:
         """A new message. A picture that is too large for a photo, or too long, goes as a file."""
         return self._took(chat_id, await self._send(chat_id, parcel), parcel)
 
-    async def _send(self, chat_id: int, parcel: OutgoingMessage) -> Shown:
+    async def _send(self, chat_id: int, parcel: OutgoingMessage) -> ShownMessage:
         if parcel.document is not None:
             return await self._send_file(chat_id, parcel, parcel.document, parcel.document_name)
         try:
@@ -92,9 +92,9 @@ class Telegram:
             disable_notification=parcel.silent or None,
             link_preview_options=NO_PREVIEW,
         )
-        return Shown(message.message_id, False)
+        return ShownMessage(message.message_id, False)
 
-    async def _send_pictures(self, chat_id: int, parcel: OutgoingMessage) -> Shown | None:
+    async def _send_pictures(self, chat_id: int, parcel: OutgoingMessage) -> ShownMessage | None:
         """None where there are none."""
         if parcel.album:
             return await self._send_album(chat_id, parcel)
@@ -106,7 +106,7 @@ class Telegram:
                 read_timeout=LARGE_SECONDS,
                 **self._captioned(parcel),
             )
-            return Shown(message.message_id, True)
+            return ShownMessage(message.message_id, True)
         if parcel.picture is None:
             return None
         if not is_photo(parcel.picture):
@@ -114,13 +114,13 @@ class Telegram:
         message = await self._bot.send_photo(chat_id, parcel.picture, **self._captioned(parcel))
         return self._remember(chat_id, message, parcel)
 
-    async def _send_file(self, chat_id: int, parcel: OutgoingMessage, data: bytes, name: str) -> Shown:
+    async def _send_file(self, chat_id: int, parcel: OutgoingMessage, data: bytes, name: str) -> ShownMessage:
         message = await self._bot.send_document(
             chat_id, data, filename=name, read_timeout=LARGE_SECONDS, **self._captioned(parcel)
         )
-        return Shown(message.message_id, True)
+        return ShownMessage(message.message_id, True)
 
-    async def _send_album(self, chat_id: int, parcel: OutgoingMessage) -> Shown:
+    async def _send_album(self, chat_id: int, parcel: OutgoingMessage) -> ShownMessage:
         """The words stand under the first picture: the apps show them as those of the whole album."""
         first, *others = parcel.album
         media = [InputMediaPhoto(first, caption=parcel.caption, parse_mode=ParseMode.HTML)]
@@ -133,7 +133,7 @@ class Telegram:
             disable_notification=parcel.silent or None,
             read_timeout=LARGE_SECONDS,
         )
-        return Shown(messages[0].message_id, True)
+        return ShownMessage(messages[0].message_id, True)
 
     @staticmethod
     def _captioned(parcel: OutgoingMessage) -> Any:
@@ -146,12 +146,12 @@ class Telegram:
             "disable_notification": parcel.silent or None,
         }
 
-    async def edit(self, chat_id: int, at: Shown, parcel: OutgoingMessage) -> Shown:
+    async def edit(self, chat_id: int, at: ShownMessage, parcel: OutgoingMessage) -> ShownMessage:
         """Change a message; a text becomes a picture where there is one now, a picture stays one."""
         self._looks.pop((chat_id, at.message_id), None)  # where the answer is lost nobody knows what it shows
         return self._took(chat_id, await self._edit(chat_id, at, parcel), parcel)
 
-    async def _edit(self, chat_id: int, at: Shown, parcel: OutgoingMessage) -> Shown:
+    async def _edit(self, chat_id: int, at: ShownMessage, parcel: OutgoingMessage) -> ShownMessage:
         try:
             if parcel.picture is not None and self._pictures.get((chat_id, at.message_id)) != _digest(parcel.picture):
                 try:
@@ -164,16 +164,16 @@ class Telegram:
                 raise
         return at
 
-    async def _edit_picture(self, chat_id: int, at: Shown, parcel: OutgoingMessage) -> Shown:
+    async def _edit_picture(self, chat_id: int, at: ShownMessage, parcel: OutgoingMessage) -> ShownMessage:
         media = InputMediaPhoto(parcel.picture or b"", caption=parcel.caption, parse_mode=ParseMode.HTML)
         message = await self._bot.edit_message_media(
             media, chat_id, at.message_id, reply_markup=markup(parcel.keyboard)
         )
         if isinstance(message, Message):
             self._remember(chat_id, message, parcel)
-        return Shown(at.message_id, True)
+        return ShownMessage(at.message_id, True)
 
-    async def _edit_words(self, chat_id: int, at: Shown, parcel: OutgoingMessage) -> None:
+    async def _edit_words(self, chat_id: int, at: ShownMessage, parcel: OutgoingMessage) -> None:
         if at.picture:
             await self._bot.edit_message_caption(
                 chat_id,
@@ -192,13 +192,13 @@ class Telegram:
                 link_preview_options=NO_PREVIEW,
             )
 
-    def _took(self, chat_id: int, shown: Shown, parcel: OutgoingMessage) -> Shown:
+    def _took(self, chat_id: int, shown: ShownMessage, parcel: OutgoingMessage) -> ShownMessage:
         keep_newest(self._looks, (chat_id, shown.message_id), (_look(parcel), time.monotonic()), REMEMBERED)
         return shown
 
-    def _remember(self, chat_id: int, message: Message, parcel: OutgoingMessage) -> Shown:
+    def _remember(self, chat_id: int, message: Message, parcel: OutgoingMessage) -> ShownMessage:
         keep_newest(self._pictures, (chat_id, message.message_id), _digest(parcel.picture or b""), REMEMBERED)
-        return Shown(message.message_id, True)
+        return ShownMessage(message.message_id, True)
 
     @staticmethod
     def _refused_picture(error: BadRequest) -> None:

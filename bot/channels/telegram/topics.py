@@ -18,7 +18,7 @@ from telegram.error import BadRequest, Forbidden
 from bot.channels.telegram.options import TelegramOptions
 from bot.channels.telegram.outgoing import OutgoingMessage
 from bot.channels.telegram.render import clean, cut
-from bot.channels.telegram.sending import Shown, says
+from bot.channels.telegram.sending import ShownMessage, says
 from bot.desk.actors import ChatRef
 from storage.topics import TopicRow, TopicTable
 
@@ -122,7 +122,7 @@ class Topics:
         return None
 
     @staticmethod
-    def receipt(chat_id: str, parcel: OutgoingMessage, shown: Shown) -> OutgoingMessage | None:
+    def receipt(chat_id: str, parcel: OutgoingMessage, shown: ShownMessage) -> OutgoingMessage | None:
         """Said where a command was given whose card is in a topic: which, with a link to the card."""
         topic = parcel.topic
         if topic is None or not topic.receipt or parcel.thread_id is None:

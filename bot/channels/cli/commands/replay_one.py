@@ -44,7 +44,7 @@ from bot.tools.replay.words import (
 
 if TYPE_CHECKING:
     from agent_core.session import StepRecord
-    from bot.channels.cli.commands.replay import Wanted
+    from bot.channels.cli.commands.replay import ReplayOptions
     from bot.desk.desk import Desk
 
 LISTED = 20
@@ -84,7 +84,7 @@ def _plain_past(past: PastRun) -> dict[str, Any]:
     }
 
 
-def show_run(wanted: Wanted) -> None:
+def show_run(wanted: ReplayOptions) -> None:
     """The steps, or one of them, and the files that were asked for."""
     films: list[tuple[FilmKind, Path]] = []
     if wanted.gif is not None:
@@ -117,7 +117,7 @@ def show_run(wanted: Wanted) -> None:
         _write_page(recording, wanted.html, words)
 
 
-async def _recording(desk: Desk, me: Actor, view: ReplayView, wanted: Wanted) -> RecordingView | None:
+async def _recording(desk: Desk, me: Actor, view: ReplayView, wanted: ReplayOptions) -> RecordingView | None:
     """What is needed of it. BadRequest where that is something, and there are no steps."""
     if view.parts and not view.steps and wanted.step is None:
         session = Session(run_id=view.run.id, task=view.run.task, serial=view.run.serial)

@@ -22,7 +22,7 @@ from bot.desk.knowledge_views import ImportView
 from bot.desk.views import QuestionView
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry
-from knowledge.importing.plan import Change, ImportPlan
+from knowledge.importing.plan import EntryChange, ImportPlan
 from storage.knowledge_index import KnowledgeIndex
 from storage.people import People
 from tests.bot.channels.chat.sender import Drawer, Sender
@@ -450,7 +450,7 @@ class TestImportCard:
     def view(self) -> ImportView:
         old = Entry(id="a", question="怎么退货", answer="甲" * 200 + "七天", aliases=("能退吗", "学来的"), tags=("x",))
         new = old.model_copy(update={"answer": "甲" * 200 + "十天", "aliases": ("能退吗", "可退吗"), "tags": ("y",)})
-        plan = ImportPlan("f.csv", (), (), (Change("f.csv, row 2", old, new),), (), (), ())
+        plan = ImportPlan("f.csv", (), (), (EntryChange("f.csv, row 2", old, new),), (), (), ())
         return ImportView(plan, "m")
 
     @pytest.mark.parametrize("lang", LANGUAGES)

@@ -14,7 +14,7 @@ from bot.channels.chat.turn import Attached, Incoming
 from bot.channels.telegram import render, updates
 from bot.channels.telegram.files import TelegramFiles
 from bot.channels.telegram.options import TELEGRAM_PROXY
-from bot.channels.telegram.sending import Shown, Telegram
+from bot.channels.telegram.sending import ShownMessage, Telegram
 from bot.desk import actors
 from simulator.telegram import FakeTelegram, FakeUser
 from tests.support.telegram import picture
@@ -163,7 +163,7 @@ class TestOutgoing:
         assert message is not None
         assert isinstance(message.message, Message)
         at = updates.message_ref(message.message)
-        await Telegram(bot).edit(user.id, Shown(int(at.message_id), at.picture), render.parcel(Card("b")))
+        await Telegram(bot).edit(user.id, ShownMessage(int(at.message_id), at.picture), render.parcel(Card("b")))
         assert (user.chat.last.caption, user.chat.last.file) == ("b", SHEET)
 
     def test_a_parcel_with_a_document_is_kept_as_data(self) -> None:

@@ -10,7 +10,7 @@ from telegram.error import BadRequest
 
 from bot.channels.chat.cards import Button, Card, Document, Line
 from bot.channels.telegram import render
-from bot.channels.telegram.sending import Shown, Telegram
+from bot.channels.telegram.sending import ShownMessage, Telegram
 from simulator.telegram import FakeTelegram, FakeUser
 from tests.support.telegram import picture
 
@@ -103,7 +103,7 @@ class TestOutgoing:
         assert last.buttons == [["x"]]
         assert last.content.file is not None
         assert fits or last.content.file.name == "screen.jpg"
-        await Telegram(bot).edit(user.id, Shown(last.id, shown.picture), render.parcel(Card("b")))
+        await Telegram(bot).edit(user.id, ShownMessage(last.id, shown.picture), render.parcel(Card("b")))
         assert user.chat.last.caption == "b"
 
     async def test_a_live_card_keeps_its_picture_where_the_new_one_is_no_photo(self, bot: Bot, user: FakeUser) -> None:
@@ -124,7 +124,7 @@ class TestOutgoing:
         card = Card("回放 <1>", (Line("字" * 2000),), album=pictures, picture=picture())
         shown = await Telegram(bot).send(user.id, render.parcel(card))
         first, *others = user.chat.from_bot
-        assert shown == Shown(first.id, True)
+        assert shown == ShownMessage(first.id, True)
         assert [message.photo for message in user.chat.from_bot] == list(pictures)
         assert first.caption.startswith("回放 <1>")
         assert [message.caption for message in others] == ["", ""]
