@@ -19,9 +19,9 @@ from storage.learnt import LearntApps
 from storage.leases import hold_turn
 from storage.questions import OPEN, Questions
 from storage.runs import WAITING, Runs
+from storage.shielded import shielded
 from storage.sweeps import Sweeps, SweptApp
 from storage.tables import replies, runs
-from storage.uncut import uncut
 
 MAY_BE_PLANNED = (  # nothing of it can have left
     ReplyState.PLANNED,
@@ -54,7 +54,7 @@ def _row(row: sa.RowMapping) -> LedgerRow:
     )
 
 
-@uncut
+@shielded
 class StoredLedger:
     """``agent_core.ports.Ledger`` over the table of replies, and what is remembered of phones, apps and contacts.
 

@@ -9,8 +9,8 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from storage.engine import Database
+from storage.shielded import shielded
 from storage.tables import answers, events, questions, runs, sweeps
-from storage.uncut import uncut
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class SweptFigures:
     idle: int = 0
 
 
-@uncut
+@shielded
 class Statistics:
     def __init__(self, db: Database) -> None:
         self._db = db

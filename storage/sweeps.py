@@ -15,8 +15,8 @@ from storage.engine import Database
 from storage.events import append_event
 from storage.runs import ACTIVE, FAILED, RUNNING, SUCCEEDED, WAITING, NewRun
 from storage.runs.changes import insert_run
+from storage.shielded import shielded
 from storage.tables import contact_marks, events, replies, runs, sweep_lists, sweeps
-from storage.uncut import uncut
 
 APART = timedelta(microseconds=1)  # between two who are seen waiting for the first time in one look
 OPEN = (ReplyState.PLANNED, ReplyState.FAILED, ReplyState.UNKNOWN)  # of a reply that a person may be asked about
@@ -113,7 +113,7 @@ class NewSwept:
     run: NewRun
 
 
-@uncut
+@shielded
 class Sweeps:
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -15,9 +15,9 @@ from storage.leases import LEASE_SECONDS, Leases
 from storage.runs import NewRun
 from storage.runs.changes import insert_run
 from storage.schedules import Tick
+from storage.shielded import shielded
 from storage.sweeps import NewSwept, SweptApp, begin_run
 from storage.tables import leases, questions, runs, schedules, sweeps
-from storage.uncut import uncut
 
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -30,7 +30,7 @@ class Use:
     looked_at: datetime | None
 
 
-@uncut
+@shielded
 class Watches:
     """``lease_seconds``: how long a lease lives without a heartbeat."""
 

@@ -194,7 +194,7 @@ class Run:
 def take_up(session: Session, outside: Outside) -> Run:
     """The parts for a session, new or saved."""
     charge_to(Account(session.spent, lambda: session.half_sent and session.status is Status.RUNNING))
-    recorder = Recorder(session, outside.store, outside.observer.veil, outside.trajectory)
+    recorder = Recorder(session, outside.store, outside.observer.redaction, outside.trajectory)
     app = profile(session.gate.app) if session.gate.enabled else None
     touches = PersonTouches()
     flow, decisions = _reply(session, app, outside, recorder, touches) if app is not None else (None, None)

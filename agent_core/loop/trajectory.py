@@ -96,10 +96,10 @@ class Trajectory:
 class Tape:
     """Keeps what one run's model is asked. What goes wrong with it is logged: no run fails for its recording."""
 
-    def __init__(self, session: Session, trajectory: Trajectory, veil: Redaction) -> None:
+    def __init__(self, session: Session, trajectory: Trajectory, redaction: Redaction) -> None:
         self._session = session
         self._to = trajectory
-        self._veil = veil
+        self._redaction = redaction
         self._newest: tuple[int, Sequence[Message]] = (0, ())  # the step that is stored, and its messages
         self._before: Sequence[Message] = ()  # those of the step before that one: a step may be asked again
         self._shown: set[str] = set()  # the pictures that are stored
@@ -122,7 +122,7 @@ class Tape:
 
     async def _write(self, request: ModelRequest, frame: Frame, messages: Sequence[Message]) -> None:
         try:
-            covered = await self._veil.boxes(frame)
+            covered = await self._redaction.boxes(frame)
             raw = bool(covered) and self._to.pictures == "raw"
             request = request.model_copy(update={"covered": list(covered), "raw": raw})
             url = _url_of(messages) if self._to.pictures != "off" else ""
@@ -150,7 +150,7 @@ class Tape:
 
     def _known(self, request: ModelRequest) -> Secrets:
         """Return all secrets until now, with those of earlier attempts as far as what is told of them shows them."""
-        if self._veil.on:
+        if self._redaction.on:
             session, package, gate = self._session, request.window.package, request.gate
             steps, self._told = session.steps[self._told :], len(session.steps)
             told = [(f"{step.result} {step.followed}", step.package) for step in steps]

@@ -130,7 +130,7 @@ class DeskService:
             raise
 
     def _phone_for(self, actor: Actor, serial: str | None) -> str:
-        """Return the phone that is meant: the named one, else the house's, else the only one that the person may use.
+        """Return the phone that is meant: the named one, else the shop's, else the only one that the person may use.
 
         "" is any phone, which ``_allow`` refuses to people who are limited to some.
         """

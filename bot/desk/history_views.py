@@ -92,7 +92,7 @@ class FrameView:
 
 
 @dataclass(frozen=True, slots=True)
-class FilmView:
+class MediaView:
     """The pictures of a run in their order. ``left_out``: steps whose picture there was no room for.
 
     ``gone``: steps whose picture is not kept any more.
@@ -138,4 +138,4 @@ class RecordingView:
         return tuple(step for step in self.steps if step.asked is not None)
 
 
-FilmKind = Literal["gif", "album", "sheet"]
+MediaKind = Literal["gif", "album", "sheet"]

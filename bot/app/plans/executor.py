@@ -37,7 +37,7 @@ from storage.hosts import USABLE, Phones
 from storage.leases import Leases
 from storage.questions import OPEN, Questions
 from storage.runs import FAILED, PLAN_PART, STOPPED, SUCCEEDED, WAITING, NewRun, RunRow, Runs
-from storage.uncut import whole
+from storage.shielded import run_shielded
 
 log = structlog.get_logger(__name__)
 
@@ -169,7 +169,7 @@ class PlanExecutor:
             return await asyncio.shield(call.task)
         except asyncio.CancelledError:
             if not call.left:
-                await whole(self._halt(call))
+                await run_shielded(self._halt(call))
             raise
         finally:
             self._calls.discard(call)

@@ -216,7 +216,7 @@ def is_photo(picture: bytes) -> bool:
     return width + height <= MAX_PHOTO_SIDES and max(width, height) <= MAX_PHOTO_RATIO * min(width, height)
 
 
-def parcel(
+def outgoing(
     card: Card,
     *,
     thread_id: str = "",

@@ -41,7 +41,7 @@ class NotShown(Exception):
 
 @dataclass
 class DemoStage:
-    """The house, the people in front of it, and what they see: a line for each thing that happens."""
+    """The shop, the people in front of it, and what they see: a line for each thing that happens."""
 
     world: World
     telegram: FakeTelegram

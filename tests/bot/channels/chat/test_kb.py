@@ -227,7 +227,7 @@ class TestKeeping:
             assert owner.last is not None
             copied = owner.last.card.lines[-1].text
             assert copied == f"/kb 修改 e{length} 答案：" + "答" * (length if length == 1200 else 0)
-            assert f"<code>{copied}</code>" in render.parcel(owner.last.card).text
+            assert f"<code>{copied}</code>" in render.outgoing(owner.last.card).text
 
 
 class TestPending:

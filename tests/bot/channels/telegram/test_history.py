@@ -104,7 +104,7 @@ async def test_a_film_that_cannot_be_made_holds_nothing_up(tg_shop: Shop) -> Non
 
 
 def test_an_order_survives_the_store() -> None:
-    parcel = OutgoingMessage(
+    outgoing = OutgoingMessage(
         text="t", caption="c", film=OutgoingReplay(run_id="r", kind="album", lang="en"), album=[b"a", b"b"]
     )
-    assert OutgoingMessage.model_validate(parcel.payload()) == parcel
+    assert OutgoingMessage.model_validate(outgoing.payload()) == outgoing

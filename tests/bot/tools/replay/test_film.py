@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageSequence
 
-from bot.tools.replay.film import MOST_SIDES, Film, Kind, make_film
+from bot.tools.replay.film import MOST_SIDES, Kind, ReplayMedia, make_media
 from bot.tools.replay.shots import NARROWEST, StepPicture, sanitised
 from bot.tools.replay.spread import spread
 from simulator.telegram.rules import animation_size, photo_size
@@ -40,8 +40,8 @@ def shots(count: int, draw: object = flat) -> list[StepPicture]:
     return [StepPicture(draw(number), f"{number}/{count} 点击", "想法", str(number)) for number in range(1, count + 1)]
 
 
-def made(of: list[StepPicture], kind: Kind = "gif", **limits: int) -> Film:
-    film = make_film(of, kind, **limits)
+def made(of: list[StepPicture], kind: Kind = "gif", **limits: int) -> ReplayMedia:
+    film = make_media(of, kind, **limits)
     assert film is not None
     return film
 
@@ -78,7 +78,7 @@ def test_the_words_stand_in_the_strip() -> None:
         made([StepPicture(flat(), "", words), StepPicture(flat(1), "", words)]) for words in ("怎么退货", "")
     )
 
-    def strip(film: Film) -> set[object]:
+    def strip(film: ReplayMedia) -> set[object]:
         with Image.open(io.BytesIO(film.files[0])) as gif:
             frame = gif.convert("RGB")
             below = frame.crop((0, round(frame.width * 480 / 216) + 2, frame.width, frame.height))
@@ -126,8 +126,8 @@ def test_one_picture_is_a_picture_and_none_is_nothing(kind: Kind) -> None:
     film = made(shots(1), kind)
     assert (film.kind, len(film.files)) == ("picture", 1)
     assert photo_size(film.files[0]) == film.size
-    assert make_film([], kind) is None
-    assert make_film([StepPicture(b"no picture", "x"), StepPicture(b"", "y")], kind) is None
+    assert make_media([], kind) is None
+    assert make_media([StepPicture(b"no picture", "x"), StepPicture(b"", "y")], kind) is None
 
 
 def test_a_picture_that_is_broken_is_left_out() -> None:
