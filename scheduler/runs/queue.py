@@ -2,8 +2,10 @@
 
 Used in the one form that held when it was tried (see docs/explanation/choices.md): a constant application version, one
 step in the workflow, ids as the only arguments and results, no limit of recoveries, a configured executor id that one
-process at a time may use. An attempt that was at work when its process died is handed out again at the next start under
-the same executor id; so, rarely, is one that ended as the queue stopped: the worker sees that its turn is over.
+process at a time may use. Workflows are started directly, not through a queue of DBOS's: which attempt is started, and
+when, is the dispatcher's to say, and such a queue is polled. An attempt that was at work when its process died is
+handed out again at the next start under the same executor id; so, rarely, is one that ended as the queue stopped: the
+worker sees that its turn is over.
 """
 
 from __future__ import annotations
@@ -30,7 +32,6 @@ AGAIN_SECONDS = 2.0  # after an attempt could not be begun because the database 
 THREADS_SECONDS = 2.0  # what others gave to DBOS's threads begins within this, or is cancelled with them
 # Never changes with a release: DBOS leaves attempts of another version alone for ever.
 APPLICATION_VERSION = "1"
-POLL_SECONDS = 0.5
 # An attempt that is over is known for so long, so that one that is handed in again, by its id, is not done again. After
 # that its run has long gone on: the worker would see that it is not this attempt's turn.
 KEEP_ATTEMPTS = timedelta(days=2)
@@ -160,13 +161,10 @@ class DbosQueue:
         *,
         executor_id: str,
         lock_path: Path,
-        poll_seconds: float = POLL_SECONDS,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
         self._url = system_url(url)
         self._executor_id = executor_id
-        self._poll_seconds = poll_seconds
-        self._name = f"attempts-{executor_id}"
         self._lock = ProcessLock(lock_path)
         self._running = False
         self._clock = clock
@@ -206,11 +204,8 @@ class DbosQueue:
         _working.append(work)
         try:
             DBOS(config=config)
-            DBOS.listen_queues([self._name])
+            DBOS.listen_queues([])
             DBOS.launch()  # in the loop's thread: it adopts the loop that calls it
-            await DBOS.register_queue_async(
-                self._name, polling_interval_sec=self._poll_seconds, on_conflict="always_update"
-            )
         except BaseException:
             self._running = True
             await self.stop()
@@ -224,7 +219,7 @@ class DbosQueue:
         count = 0
         while True:
             old = await DBOS.list_workflows_async(
-                queue_name=self._name,
+                executor_id=self._executor_id,
                 status=OVER,
                 end_time=before,
                 completed_before=before,
@@ -244,10 +239,11 @@ class DbosQueue:
         await self.forget()
 
     async def enqueue(self, attempt_id: str) -> None:
+        """Start an attempt, as soon as it is stored. One that was started before under this id is not started again."""
         if not self._running:
             raise RuntimeError("The queue is not running.")
         with SetWorkflowID(attempt_id):
-            await DBOS.enqueue_workflow_async(self._name, _attempt, attempt_id)
+            await DBOS.start_workflow_async(_attempt, attempt_id)
 
     async def stop(self) -> None:
         """Destroy DBOS in a thread (in the loop it would block it), and give the loop an executor again."""

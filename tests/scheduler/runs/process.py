@@ -43,7 +43,6 @@ async def main(folder: Path, executor: str) -> None:
         f"sqlite:///{folder / 'queue.db'}",
         executor_id=executor,
         lock_path=folder / f"{executor}.lock",
-        poll_seconds=0.1,
     )
     queue.claim()
     await worker.take_back()

@@ -37,7 +37,6 @@ def make_queue(
         url or f"sqlite:///{folder / 'queue.db'}",
         executor_id=executor,
         lock_path=folder / f"{executor}.lock",
-        poll_seconds=0.05,
         clock=clock,
     )
 
