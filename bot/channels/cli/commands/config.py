@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from agent_core.errors import ConfigError, ConfigInvalid
 from agent_core.texts import Listed
 from bot.app import logs
-from bot.app.logs import escaped
+from bot.app.escapes import escaped
 from bot.app.settings.files import config_file, files_there
 from bot.app.settings.layers import Settings
 from bot.channels.chat.texts import Texts
