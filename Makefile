@@ -6,6 +6,9 @@ STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 UV ?= uv
 
+# Containers set it; then each of the processes that tests start compiles every module anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup lock wheel demo unit test check eval clean
 
