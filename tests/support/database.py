@@ -1,4 +1,4 @@
-"""Databases for tests, quicker than by migrating and filling each: migrating alone takes 40 ms, and has tests of its own."""
+"""Databases for tests, quicker than by migrating and filling each: migrating takes 40 ms, and has tests of its own."""
 
 from __future__ import annotations
 
