@@ -11,7 +11,7 @@ import structlog
 from agent_core.devices.base import Device, Frame
 from agent_core.errors import DeviceError, LeaseLost, PhonedeskError, ScreenOff
 from agent_core.loop import answers, defaults, questions
-from agent_core.loop.cut_short import end_by
+from agent_core.loop.ending import end_by
 from agent_core.loop.result import ActResult
 from agent_core.loop.run import Outside, Run, take_up
 from agent_core.loop.thinking import Thinker
@@ -22,7 +22,7 @@ from agent_core.perception.reader import ScreenReader
 from agent_core.policies import Policy
 from agent_core.ports import Chooser, Human, KnowledgeBase, Lease, Ledger, LedgerConflict, RunStore, StopGuard
 from agent_core.reply.leftovers import clear_in_front
-from agent_core.reply.put_off import still_away
+from agent_core.reply.outcome import still_away
 from agent_core.session import FINAL, Question, Session, Status
 from agent_core.settings import AgentSettings, StepResult, new_session
 from agent_core.texts import say
@@ -113,7 +113,7 @@ class PhoneAgent:
         phone tidied up and the state saved: whether that means stopped or put off is for the one who cancelled.
         """
         self._run = take_up(session, self._outside)
-        if session.status not in FINAL:  # else a leg died between its end and telling it
+        if session.status not in FINAL:  # else an attempt died between its end and telling it
             await self._guarded(self._loop)
         if session.status in FINAL:
             await self._now.recorder.outcome()
@@ -154,7 +154,7 @@ class PhoneAgent:
             if session.question is not None and session.answered is not None:
                 await self._take_answer(session.question)
             elif session.question is not None:
-                await self._ask(session.question, None)  # the leg that asked died: nobody may have seen it
+                await self._ask(session.question, None)  # the attempt that asked died: nobody may have seen it
             while session.status is Status.RUNNING:
                 await self._step()
 
@@ -175,7 +175,7 @@ class PhoneAgent:
                 step.thinks(thought := await self._outside.thinker.think(session, seen, run.profile, run.recorder))
                 step.judges(judgement := await run.judge(thought, seen))
                 result = thought.problem or run.repeats.count(thought.action, seen)
-                result = result or await run.actor.attempt(judgement, seen)
+                result = result or await run.actor.perform(judgement, seen)
             step.result = result
             self._tell(result, step.judgement.messages)  # it is stored with the step
         await self._apply(result, seen, step.judgement.messages)

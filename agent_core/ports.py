@@ -136,7 +136,7 @@ class LedgerRow:
 class Ledger(Protocol):
     """One row for each customer message: what is answered, exactly once. Every write is on the disk when it returns.
 
-    A write of a leg that has lost its run raises LeaseLost and changes nothing.
+    A write of an attempt that has lost its run raises LeaseLost and changes nothing.
     """
 
     async def find(self, key: MessageKey) -> LedgerRow | None: ...
@@ -268,7 +268,7 @@ class Human(Protocol):
     async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
         """Ask a person; the question is stored before anybody sees it. ``picture`` is the screen as JPEG.
 
-        None: nobody answered here and now; the run waits (is parked) and goes on with a later leg.
+        None: nobody answered here and now; the run waits (is parked) and goes on with a later attempt.
         """
 
 

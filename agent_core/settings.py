@@ -26,7 +26,7 @@ class AgentSettings:
     A text to a customer that is longer than ``part_chars`` goes out in parts. ``blur`` covers secrets in pictures for
     people. ``checked_versions`` ("qq 9.1.30") are versions of the apps in which somebody has seen replies arrive: there
     the first one is not shown to a person. ``model`` says how the model is asked and read. After ``max_tokens``, or
-    ``max_cost`` (see ``agent_core.model.prices``), a person is asked whether the run may go on; 0: never.
+    ``max_cost`` (see ``agent_core.model.usage``), a person is asked whether the run may go on; 0: never.
     """
 
     lang: Lang = "zh"

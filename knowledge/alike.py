@@ -5,7 +5,7 @@ from __future__ import annotations
 from agent_core.reply.sureness.facts import facts_of
 from agent_core.reply.sureness.lexicon import Kind
 from agent_core.reply.sureness.plain import is_han, spaced, stripped
-from knowledge.tokens import likeness, tokens
+from knowledge.entries import likeness, tokens
 
 # Share of common tokens. In the sample shop no two wordings of different entries reach it.
 ALIKE = 0.8

@@ -20,12 +20,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from agent_core.errors import ConfigInvalid, ConfigMissing, ModelError, ModelNames
 from agent_core.model.api_types import Answer, read_answer
-from agent_core.model.failures import LIBRARY_ERRORS, Failures
-from agent_core.model.http import MODEL_PROXY, bounded_client
+from agent_core.model.failures import LIBRARY_ERRORS, Failures, tried
+from agent_core.model.http import MODEL_PROXY, bounded_client, counted_unheard, time_limits
 from agent_core.model.parameters import Parameters
 from agent_core.model.stream import plain_text, usage_of
-from agent_core.model.tries import tried
-from agent_core.model.unheard import counted_unheard, time_limits
 from agent_core.model.usage import Meter
 from agent_core.ports import Chosen, Record
 from agent_core.proxies import ProxySetting

@@ -25,12 +25,13 @@ from knowledge.entries import (
     Stats,
     Wanted,
     forms_of,
+    likeness,
     make_entry,
     now,
     read_entries,
     sample_entries,
+    tokens,
 )
-from knowledge.tokens import likeness, tokens
 from storage.knowledge_index import EntryRow, EntryWords, KnowledgeIndex, Writer
 from storage.knowledge_shared import SharedIndex, SharedUnreachable
 

@@ -1,9 +1,14 @@
-"""What the embedded knowledge base holds: questions and answers, word for word, and what is told about them."""
+"""What the embedded knowledge base holds: questions and answers, word for word, what is told about them, and the words
+by which the index finds them.
+
+Chinese has no blanks between words, so characters stand alone and in pairs; Latin words and numbers stay whole.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -13,7 +18,7 @@ from uuid import uuid4
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from agent_core.errors import InputRejected
-from agent_core.reply.sureness.plain import stripped
+from agent_core.reply.sureness.plain import HAN, is_han, stripped
 from agent_core.texts.clean import clean_text
 
 LONGEST_QUESTION = 500  # characters
@@ -203,3 +208,30 @@ def read_entries(text: str) -> Sequence[Entry]:
                 why=what_is_wrong(error),
             ) from None
     return tuple(entries)
+
+
+_RUN = re.compile(rf"[{HAN}]+|[^\W_{HAN}]+")
+
+
+def normalize(text: str) -> str:
+    """NFKC, lower case, every punctuation mark and symbol a blank, blanks single."""
+    folded = unicodedata.normalize("NFKC", text).lower()
+    return " ".join("".join(char if char.isalnum() else " " for char in folded).split())
+
+
+def tokens(text: str) -> list[str]:
+    """Characters and pairs of neighbouring characters of Han runs; Latin words and numbers whole. Order is kept."""
+    found: list[str] = []
+    for run in _RUN.findall(normalize(text)):
+        if not is_han(run[0]):
+            found.append(run)
+            continue
+        found.extend(run)
+        found.extend(run[index : index + 2] for index in range(len(run) - 1))
+    return found
+
+
+def likeness(one: Collection[str], other: Collection[str]) -> float:
+    """Return 0–1: the share of tokens that two texts have in common (Dice); 0 if one has none."""
+    first, second = set(one), set(other)
+    return 2 * len(first & second) / (len(first) + len(second)) if first and second else 0.0

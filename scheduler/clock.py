@@ -21,7 +21,10 @@ from agent_core.errors import InputRejected
 from scheduler.jobs.periodic import Periodic
 from scheduler.times import ScheduleTimes, last_until, parse_quiet, parse_schedule, parse_zone, times_between
 from scheduler.watches.order import KIND as WATCH
+from storage.clocks import Clocks
 from storage.engine import Database
+from storage.ids import new_id
+from storage.leases import LEASE_SECONDS
 from storage.schedules import ScheduleRow, Schedules, Tick
 
 STARTUP_GRACE_SECONDS = 60.0  # a tick that is later than this at the start was missed; a restart takes less
@@ -51,7 +54,8 @@ async def never() -> bool:
 class Clock:
     """``start`` until ``stop``. ``look`` is what a wake-up does.
 
-    ``limited`` says whether models may be asked no more today: then no tick starts a run.
+    ``limited`` says whether models may be asked no more today: then no tick starts a run. ``seconds``: how long others
+    take this clock for alive without a heartbeat.
     """
 
     def __init__(
@@ -60,6 +64,7 @@ class Clock:
         *,
         limited: Callable[[], Awaitable[bool]] = never,
         refresh_seconds: float = REFRESH_SECONDS,
+        seconds: float = LEASE_SECONDS,
     ) -> None:
         self._db = db
         self._schedules = Schedules(db)
@@ -72,6 +77,9 @@ class Clock:
         self._following = Periodic(
             "clock", self._follow, refresh_seconds, waiter=lambda: db.signal("schedules").waiter()
         )
+        self._token = new_id()
+        self._clocks = Clocks(db, seconds=seconds)
+        self._beating = Periodic("clock-beat", lambda: self._clocks.beat(self._token), seconds / 3)
         self._seen: datetime | None = None  # the time of the last look
         self._queued = False  # whether a tick waits for the run before it
 
@@ -80,9 +88,15 @@ class Clock:
         self._alarm.start()
         await self.look(grace=timedelta(seconds=STARTUP_GRACE_SECONDS))
         await self._following.start()
+        await self._beating.start()
 
     async def stop(self) -> None:
         await self._following.stop()
+        await self._beating.stop()
+        try:
+            await self._clocks.end(self._token)
+        except Exception as error:  # noqa: BLE001 - the database is away: we are taken for dead a little later
+            log.warning("clock.end_not_told", error=repr(error))
         if self._alarm.running:
             self._alarm.shutdown(wait=False)
 

@@ -13,9 +13,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from agent_core.ports import AnswerEvent, Record
 from storage.engine import Database
 from storage.events import append_event
-from storage.idempotency import AlreadyMade, remember
+from storage.ids import AlreadyMade, remember
+from storage.leases import hold_turn
 from storage.tables import answers, events, runs
-from storage.turn import hold_turn
 from storage.uncut import uncut
 
 PLANNED, TYPING, SENDING, SENT = "planned", "typing", "sending", "sent"
@@ -121,16 +121,16 @@ class Answers:
         told: AnswerEvent,
         *,
         picture: bytes | None = None,
-        leg: int | None = None,
+        attempt: int | None = None,
     ) -> AnswerRow:
         """Append the run's ``answer`` event, and bring the row of this question to what it tells.
 
         Both or neither. ``picture`` (JPEG) is kept as that of before where the state is planned, else of after. What
         an earlier event told stays where this one tells nothing, and an answer that was sent stays sent: the same
-        told again changes nothing. ``leg``: who tells it; LeaseLost where its turn is over.
+        told again changes nothing. ``attempt``: who tells it; LeaseLost where its turn is over.
         """
         async with self._db.write(durable=True) as connection:
-            await hold_turn(connection, run_id, leg)
+            await hold_turn(connection, run_id, attempt)
             event_id = await append_event(connection, self._db, run_id, "answer", told.data(), picture=picture)
             found = await connection.execute(sa.select(events.c.picture_id).where(events.c.id == event_id))
             row = await self._tell(connection, run_id, told, found.scalar_one())

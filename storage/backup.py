@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from storage.engine import Database
 from storage.runs import ACTIVE, Runs
-from storage.tables import hosts, leases, metadata, runs
+from storage.tables import clocks, hosts, leases, metadata, runs
 from storage.uncut import uncut
 
 BUSY_SECONDS = 30.0
@@ -120,11 +120,12 @@ class Restored:
     async def settle(self) -> Sequence[HeldRun]:
         """Hold every run that was not over: a person resumes or stops it, for what it has done since is not known.
 
-        No phone is taken, and no host is there: they are those of that time.
+        No phone is taken, and no host or clock is there: they are those of that time.
         """
         async with self._db.write(durable=True) as connection:
             await connection.execute(sa.update(leases).values(owner="", run_id="", heartbeat_at=None))
             await connection.execute(sa.update(hosts).values(state="ended"))
+            await connection.execute(sa.delete(clocks))
             found = sa.select(runs.c.id, runs.c.task, runs.c.serial, runs.c.status).where(runs.c.status.in_(ACTIVE))
             going = [HeldRun(*row) for row in await connection.execute(found.order_by(runs.c.id))]
         held = Runs(self._db)

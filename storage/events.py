@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import EVENT_LOCK, Database
+from storage.leases import hold_turn
 from storage.tables import consumers, events, pictures
-from storage.turn import hold_turn
 from storage.uncut import may_be_cut, uncut
 
 SAME_WITHIN = 4  # events with a picture
@@ -82,14 +82,14 @@ class Events:
         data: Mapping[str, Any] | None = None,
         *,
         picture: bytes | None = None,
-        leg: int | None = None,
+        attempt: int | None = None,
     ) -> int:
         """Add an event; its id. ``picture``: an encoded JPEG kept beside it. Wakes ``db.signal("events")``.
 
-        ``leg``: who tells it; LeaseLost where its turn is over.
+        ``attempt``: who tells it; LeaseLost where its turn is over.
         """
         async with self._db.write() as connection:
-            await hold_turn(connection, run_id, leg)
+            await hold_turn(connection, run_id, attempt)
             event_id = await append_event(connection, self._db, run_id, kind, data, picture=picture)
         self._db.signal("events").notify()
         return event_id

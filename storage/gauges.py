@@ -52,7 +52,7 @@ class GaugeReader:
         self._ttl = timedelta(seconds=seconds)
 
     async def take(self) -> Gauges:
-        in_line = sa.and_(runs.c.status.in_((QUEUED, WAITING)), runs.c.leg_due_at.is_not(None))
+        in_line = sa.and_(runs.c.status.in_((QUEUED, WAITING)), runs.c.attempt_due_at.is_not(None))
         pending = outbox.c.state == PENDING
         async with self._db.read() as connection:
             oldest = (await connection.execute(sa.select(sa.func.min(outbox.c.created_at)).where(pending))).scalar()

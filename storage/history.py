@@ -27,13 +27,13 @@ _IDLE = sa.and_(
     runs.c.status == SUCCEEDED,
     sa.exists().where(sweeps.c.run_id == runs.c.id, sweeps.c.started == 0),
 )
-_IN_LINE = sa.and_(runs.c.status == WAITING, runs.c.leg_due_at.is_not(None))
+_IN_LINE = sa.and_(runs.c.status == WAITING, runs.c.attempt_due_at.is_not(None))
 # What people call some of the states, see ``bot.desk.runs.status_of``: who waits for a phone is queued.
 AT: Mapping[str, sa.ColumnElement[bool]] = {
     QUEUED: sa.or_(runs.c.status == QUEUED, _IN_LINE),
     RUNNING: sa.and_(runs.c.status == RUNNING, ~_ASKS),
     WAITING: sa.or_(
-        sa.and_(runs.c.status == WAITING, runs.c.leg_due_at.is_(None)), sa.and_(runs.c.status == RUNNING, _ASKS)
+        sa.and_(runs.c.status == WAITING, runs.c.attempt_due_at.is_(None)), sa.and_(runs.c.status == RUNNING, _ASKS)
     ),
 }
 

@@ -1,7 +1,8 @@
-"""Hosts: the processes that work phones, and what phones each of them sees.
+"""Hosts: the processes that work phones, what phones each of them sees, and the phones that were ever seen.
 
 A host's row is its name's: one process has it at a time, known by its token. Its heartbeat says that it lives; what it
-sees of phones counts as long as that is fresh. Clocks of the machines have to agree, see ``clock_ahead``.
+sees of phones counts as long as that is fresh. Clocks of the machines have to agree, see ``clock_ahead``. What people
+call a phone stays when it is away.
 """
 
 from __future__ import annotations
@@ -248,3 +249,24 @@ class Hosts:
 
 def _better(phone: HostPhone) -> tuple[bool, bool, datetime]:
     return phone.usable, phone.alive and phone.state != GONE, phone.since
+
+
+@uncut
+class Phones:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def models(self) -> dict[str, str]:
+        """The model ("" for not known) of each phone that was seen, by its serial."""
+        async with self._db.read() as connection:
+            found = await connection.execute(sa.select(phones.c.serial, phones.c.model).order_by(phones.c.serial))
+            return {row.serial: row.model for row in found}
+
+    async def saw(self, models: Mapping[str, str]) -> None:
+        """These are attached now. A model that is not told ("": the phone does not let us in) stays as it was."""
+        now = self._db.now()
+        async with self._db.write() as connection:
+            for serial, model in models.items():
+                new = self._db.insert(phones).values(serial=serial, model=model, seen_at=now)
+                values = {"seen_at": now, **({"model": model} if model else {})}
+                await connection.execute(new.on_conflict_do_update(index_elements=["serial"], set_=values))

@@ -1,10 +1,18 @@
-"""Ids of runs and questions: short, unique, and in the order in which they were made."""
+"""Ids of runs and questions (short, unique, in the order in which they were made), and idempotency keys: who asks for
+something again under its own key gets what was made the first time.
+"""
 
 from __future__ import annotations
 
 import secrets
 import threading
 import time
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from storage.engine import Database
+from storage.tables import requests
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: nothing that is misread
 
@@ -27,3 +35,29 @@ def new_id() -> str:
         _last = max(time.time_ns() // 1_000_000, _last + 1)
         moment = _last
     return _digits(moment, 9) + _digits(secrets.randbits(20), 4)
+
+
+class AlreadyMade(Exception):
+    """Another transaction made something under this key."""
+
+
+async def made_under(connection: AsyncConnection, key: str) -> str | None:
+    """The id of what was made under ``key``; None for a new key, or an empty one."""
+    if not key:
+        return None
+    found = await connection.execute(sa.select(requests.c.subject_id).where(requests.c.key == key))
+    return found.scalar_one_or_none()
+
+
+async def remember(connection: AsyncConnection, db: Database, key: str, subject_id: str) -> None:
+    """Write down what is made under ``key`` in this transaction. AlreadyMade rolls it back."""
+    if not key:
+        return
+    new = db.insert(requests).values(key=key, subject_id=subject_id, created_at=db.now()).on_conflict_do_nothing()
+    if (await connection.execute(new)).rowcount != 1:
+        raise AlreadyMade(key)
+
+
+async def find(db: Database, key: str) -> str | None:
+    async with db.read() as connection:
+        return await made_under(connection, key)

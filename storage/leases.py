@@ -1,4 +1,8 @@
-"""Who has which phone. A lease row stays when it is given back, so that its fencing number only ever grows."""
+"""Who has which phone, and whose turn it is to write. A lease row stays when it is given back, so that its fencing
+number only ever grows; what an attempt writes counts only while it is that attempt's turn.
+
+``fresh`` is the one rule for every heartbeat that others act upon.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,20 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
+from agent_core.errors import LeaseLost
 from storage.engine import Database
-from storage.heartbeats import fresh
-from storage.tables import leases
+from storage.tables import leases, runs
 from storage.uncut import uncut
+
+
+def fresh(
+    heartbeat: sa.ColumnElement[datetime | None], now: datetime, ttl: timedelta, part: float = 1.0
+) -> sa.ColumnElement[bool]:
+    """``part``: of ``ttl``. One of the future is as good as none: the clock was put back since."""
+    return sa.and_(heartbeat > now - ttl * part, heartbeat < now + ttl)
+
 
 LEASE_SECONDS = 30.0
 HELD_PART = 2 / 3  # of it: who has the phone gives itself up before others may take it
@@ -131,3 +144,15 @@ class Leases:
         )
         async with self._db.write() as connection:
             return (await connection.execute(change)).rowcount == 1
+
+
+async def hold_turn(connection: AsyncConnection, run_id: str, attempt: int | None) -> None:
+    """Raise LeaseLost if it is not the turn of ``attempt``: another attempt has the run, or the run is over.
+
+    Within the transaction the turn is not lost before its end. ``attempt``: None for what is written by no attempt.
+    """
+    if attempt is None:
+        return
+    mine = sa.select(runs.c.id).where(runs.c.id == run_id, runs.c.attempt == attempt, runs.c.status == "running")
+    if (await connection.execute(mine.with_for_update())).first() is None:
+        raise LeaseLost(f"Attempt {attempt} of the run {run_id} is over.", key="attempt_over")

@@ -16,11 +16,11 @@ from storage.contacts import ChosenRows
 from storage.engine import Database
 from storage.history import History
 from storage.learnt import LearntApps
+from storage.leases import hold_turn
 from storage.questions import OPEN, Questions
 from storage.runs import WAITING, Runs
 from storage.sweeps import Place, Sweeps
 from storage.tables import replies, runs
-from storage.turn import hold_turn
 from storage.uncut import uncut
 
 MAY_BE_PLANNED = (  # nothing of it can have left
@@ -58,16 +58,17 @@ def _row(row: sa.RowMapping) -> LedgerRow:
 class StoredLedger:
     """``agent_core.ports.Ledger`` over the table of replies, and what is remembered of phones, apps and contacts.
 
-    Every write is on the disk when it returns. ``leg`` of ``run_id``: whose writes they are; once its turn is over they
-    raise LeaseLost and change nothing. What it has sent is told by whoever sees it next. None: written by no leg.
+    Every write is on the disk when it returns. ``attempt`` of ``run_id``: whose writes they are; once its turn is over
+    they raise LeaseLost and change nothing. What it has sent is told by whoever sees it next. None: written by no
+    attempt.
     """
 
-    def __init__(self, db: Database, *, run_id: str = "", leg: int | None = None) -> None:
-        if leg is not None and not run_id:
-            raise ValueError("A leg is of a run.")
+    def __init__(self, db: Database, *, run_id: str = "", attempt: int | None = None) -> None:
+        if attempt is not None and not run_id:
+            raise ValueError("An attempt is of a run.")
         self._db = db
         self._run_id = run_id
-        self._leg = leg
+        self._attempt = attempt
 
     async def find(self, key: MessageKey) -> LedgerRow | None:
         async with self._db.read() as connection:
@@ -213,7 +214,7 @@ class StoredLedger:
     @asynccontextmanager
     async def _write(self) -> AsyncIterator[AsyncConnection]:
         async with self._db.write(durable=True) as connection:
-            await hold_turn(connection, self._run_id, self._leg)
+            await hold_turn(connection, self._run_id, self._attempt)
             yield connection
 
     async def _find(self, connection: AsyncConnection, key: MessageKey) -> LedgerRow | None:

@@ -15,8 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from storage.engine import Database
-from storage.heartbeats import fresh
-from storage.leases import LEASE_SECONDS
+from storage.leases import LEASE_SECONDS, fresh
 from storage.runs import RUNNING
 from storage.tables import planner_items, planner_sessions, plans, runs
 from storage.uncut import uncut
@@ -52,7 +51,7 @@ class Plans:
         """
         now = self._db.now()
         new = self._db.insert(plans).values(run_id=run_id, session_key=session_key, heartbeat_at=now)
-        taken = sa.update(runs).where(runs.c.id == run_id).values(host=host, host_leg=1)
+        taken = sa.update(runs).where(runs.c.id == run_id).values(host=host, host_attempt=1)
         async with self._db.write(durable=True) as connection:
             # Of two that begin at once the second waits here, and sees the first.
             session = self._db.insert(planner_sessions).values(key=session_key, created_at=now, updated_at=now)

@@ -16,9 +16,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
 from storage.events import append_event
+from storage.leases import hold_turn
 from storage.runs.changes import make_due
 from storage.tables import question_answers, question_copies, questions, runs
-from storage.turn import hold_turn
 from storage.uncut import uncut
 
 OPEN, ANSWERED, EXPIRED = "open", "answered", "expired"
@@ -95,7 +95,7 @@ def _next_reminder(row: QuestionRow, now: datetime) -> tuple[int, datetime | Non
 
 @uncut
 class Questions:
-    """Writes are on the disk when they return. Wakes ``db.signal("questions")`` and, for a new leg, ``"runs"``."""
+    """Writes are on the disk when they return. Wakes ``db.signal("questions")`` and, for a new attempt, ``"runs"``."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -114,12 +114,12 @@ class Questions:
         deadline: datetime | None = None,
         remind_after: timedelta | None = None,
         escalate_after: timedelta | None = None,
-        leg: int | None = None,
+        attempt: int | None = None,
     ) -> QuestionRow:
-        """Store a question; the stored one where it was asked before (a leg taken up again asks the same).
+        """Store a question; the stored one where it was asked before (an attempt taken up again asks the same).
 
         ``remind_after``: the first reminder, the next ones after twice and four times as long.
-        ``leg``: who asks; LeaseLost where its turn is over.
+        ``attempt``: who asks; LeaseLost where its turn is over.
         """
         now = self._db.now()
         new = (
@@ -139,7 +139,7 @@ class Questions:
             .on_conflict_do_nothing(index_elements=["id"])
         )
         async with self._db.write(durable=True) as connection:
-            await hold_turn(connection, run_id, leg)
+            await hold_turn(connection, run_id, attempt)
             await connection.execute(new)
             row = await self._get(connection, question_id)
         self._db.signal("questions").notify()
@@ -167,8 +167,8 @@ class Questions:
         """Give an answer. KeyError for an unknown question. ``at``: when it was given, if it waited since then; what
         was in time then is in time while nobody has closed the question.
 
-        The first one to an open question wins, and the run's next leg becomes due in the same transaction (where the
-        leg that asked still waits on the phone, it goes on itself).
+        The first one to an open question wins, and the run's next attempt becomes due in the same transaction (where
+        the attempt that asked still waits on the phone, it goes on itself).
         """
         now = self._db.now()
         async with self._db.write(durable=True) as connection:
@@ -194,7 +194,7 @@ class Questions:
         return AnswerResult(won=first, question=row)
 
     async def expire(self) -> list[QuestionRow]:
-        """Close the questions whose deadline has passed; their runs' next legs are due. The closed ones."""
+        """Close the questions whose deadline has passed; their runs' next attempts are due. The closed ones."""
         now = self._db.now()
         late = sa.select(questions.c.id).where(questions.c.state == OPEN, questions.c.deadline <= now)
         async with self._db.read() as connection:
@@ -312,7 +312,7 @@ class Questions:
 
     @staticmethod
     async def _lock_run(connection: AsyncConnection, question_id: str) -> str:
-        """The run that asked, its row locked: a leg that ends at this very moment sees the answer, or is seen."""
+        """The run that asked, its row locked: an attempt that ends at this very moment sees the answer, or is seen."""
         found = await connection.execute(sa.select(questions.c.run_id).where(questions.c.id == question_id))
         run_id = found.scalar_one_or_none()
         if run_id is None:

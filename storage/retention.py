@@ -186,7 +186,9 @@ class Retention:
 
     async def at_work(self) -> bool:
         """Whether any run is under way, or about to be."""
-        now = sa.select(runs.c.id).where(sa.or_(runs.c.status == "running", runs.c.leg_due_at.is_not(None))).limit(1)
+        now = (
+            sa.select(runs.c.id).where(sa.or_(runs.c.status == "running", runs.c.attempt_due_at.is_not(None))).limit(1)
+        )
         async with self._db.read() as connection:
             return (await connection.execute(now)).first() is not None
 

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
 from storage.events import append_event
-from storage.idempotency import AlreadyMade, find, made_under, remember
+from storage.ids import AlreadyMade, find, made_under, remember
 from storage.runs import ACTIVE, NewRun
 from storage.runs.changes import insert_run, waits_for_people
 from storage.tables import runs, schedules

@@ -72,8 +72,9 @@ class SweepRow:
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """A run of a sweep. ``texts``: what reached the contact. ``due``: a leg of it is to be started. ``error``: as with
-    ``MarkRow.run_error``."""
+    """A run of a sweep. ``texts``: what reached the contact. ``due``: an attempt of it is to be started. ``error``: as
+    with ``MarkRow.run_error``.
+    """
 
     run_id: str
     contact: str
@@ -142,7 +143,7 @@ class Sweeps:
                 contact_marks.c.run_id,
                 contact_marks.c.tries,
                 sa.func.coalesce(runs.c.status, "").label("run_status"),
-                runs.c.leg_due_at.is_not(None).label("run_due"),
+                runs.c.attempt_due_at.is_not(None).label("run_due"),
                 runs.c.session.is_not(None).label("run_started"),
                 sa.func.coalesce(runs.c.hold, sa.false()).label("run_held"),
                 runs.c.ended_at.label("run_ended_at"),
@@ -225,15 +226,18 @@ class Sweeps:
             values = {"state": state, "waiting_since": now, "run_id": "", "tries": 0, "swept_at": now}
             await _mark(connection, self._db, place, contact, values)
 
-    async def looked(self, sweep_id: str, leg: int, new: NewSweep, start: Sequence[NewSwept]) -> list[str] | None:
-        """Store a look and start its runs, all or nothing; the ids of the runs. ``leg``: the sweep's, at work.
+    async def looked(self, sweep_id: str, attempt: int, new: NewSweep, start: Sequence[NewSwept]) -> list[str] | None:
+        """Store a look and start its runs, all or nothing; the ids of the runs. ``attempt``: the sweep's, at work.
 
-        None where it is not this leg's turn any more, or Stop was asked for: nothing was stored. A leg that is repeated
-        after its process died is given what the first one stored.
+        None where it is not this attempt's turn any more, or Stop was asked for: nothing was stored. An attempt that is
+        repeated after its process died is given what the first one stored.
         """
         async with self._db.write(durable=True) as connection:
             mine = sa.and_(
-                runs.c.id == sweep_id, runs.c.leg == leg, runs.c.status == RUNNING, runs.c.stop_requested.is_(False)
+                runs.c.id == sweep_id,
+                runs.c.attempt == attempt,
+                runs.c.status == RUNNING,
+                runs.c.stop_requested.is_(False),
             )
             # The row in hand, whoever comes second waits here.
             if (await connection.execute(sa.update(runs).where(mine).values(status=RUNNING))).rowcount != 1:
@@ -268,7 +272,7 @@ class Sweeps:
             runs.c.status,
             runs.c.status.label("run_status"),
             runs.c.message,
-            runs.c.leg_due_at,
+            runs.c.attempt_due_at,
             runs.c.started_at,
             runs.c.ended_at.label("run_ended_at"),
         ).where(runs.c.parent_id == sweep_id)
@@ -288,7 +292,7 @@ class Sweeps:
                 str(row.options.get("contact") or ""),
                 row.status,
                 row.message,
-                row.leg_due_at is not None,
+                row.attempt_due_at is not None,
                 row.started_at is not None,
                 tuple(reply.text for reply in texts if reply.run_id == row.id),
                 errors.get(row.id, ""),

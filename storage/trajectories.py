@@ -9,8 +9,8 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from storage.engine import Database
+from storage.leases import hold_turn
 from storage.tables import trajectories, trajectory_pictures
-from storage.turn import hold_turn
 from storage.uncut import uncut
 
 LEVEL = 6  # of zlib; a request of 9 KB is a third of that, in 0.2 ms
@@ -29,11 +29,11 @@ class TrajectoryRow:
 
 @uncut
 class Trajectories:
-    """``leg``: who writes; LeaseLost once its turn is over. None: nobody in particular."""
+    """``attempt``: who writes; LeaseLost once its turn is over. None: nobody in particular."""
 
-    def __init__(self, db: Database, *, leg: int | None = None) -> None:
+    def __init__(self, db: Database, *, attempt: int | None = None) -> None:
         self._db = db
-        self._leg = leg
+        self._attempt = attempt
 
     async def asked(self, run_id: str, step: int, data: str, *, digest: str = "", picture: bytes | None = None) -> None:
         """Keep ``data`` (JSON text) as what was asked at this step; what was kept of it before is replaced.
@@ -45,7 +45,7 @@ class Trajectories:
         row = self._db.insert(trajectories).values(run_id=run_id, step=step, **values)
         row = row.on_conflict_do_update(index_elements=["run_id", "step"], set_=values)
         async with self._db.write() as connection:
-            await hold_turn(connection, run_id, self._leg)
+            await hold_turn(connection, run_id, self._attempt)
             if picture is not None:
                 shown = self._db.insert(trajectory_pictures)
                 shown = shown.values(run_id=run_id, digest=digest, jpeg=picture, created_at=now)

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
-from storage.idempotency import AlreadyMade, made_under, remember
+from storage.ids import AlreadyMade, made_under, remember
 from storage.leases import LEASE_SECONDS, Leases
 from storage.runs import NewRun
 from storage.runs.changes import insert_run

@@ -23,8 +23,7 @@ from typing import Literal
 
 from agent_core.actions.dialects import _call
 from agent_core.actions.dialects._call import Call
-from agent_core.actions.dialects._literals import Incomplete
-from agent_core.actions.dialects._text import Tag, next_tag, stands_alone, unwrapped, wrapping_begins
+from agent_core.actions.dialects._text import Incomplete, Tag, next_tag, stands_alone, unwrapped, wrapping_begins
 from agent_core.actions.dialects.autoglm import AutoGLM
 from agent_core.actions.dialects.gelab import GELab
 from agent_core.actions.dialects.json_calls import JsonCalls

@@ -1,14 +1,18 @@
-"""From an action to the call that a model would have written: the inverse of reading, for the history."""
+"""From an action to the call that a model would have written: the inverse of reading, for the history; and in
+words, for people.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from agent_core.actions import types
 from agent_core.actions.dialects._text import escape_tags
 from agent_core.actions.types import Action
+from agent_core.texts import Lang, catalogue
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\\\"\ud800-\udfff]")
 _NAMED = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
@@ -104,3 +108,23 @@ def _written(value: _Argument) -> str:
 def _quoted(text: str) -> str:
     escaped = _CONTROL.sub(lambda match: _NAMED.get(match.group(), f"\\u{ord(match.group()):04x}"), text)
     return '"' + escape_tags(escaped) + '"'
+
+
+_DEFAULTS: Mapping[str, Any] = {
+    "app": "", "element": "", "start": "", "end": "", "text": "", "key": "", "duration": 0.0, "message": "",
+    "question": "", "instruction": "", "query": "",
+}  # fmt: skip
+
+
+def in_words(lang: Lang, action: Mapping[str, object]) -> str:
+    """Say what an action does: ``Open QQ``. ``action``: its fields, as they are stored."""
+    kind = str(action.get("kind", ""))
+    pattern = catalogue(lang).get(f"action.{kind}", kind)
+    said = pattern.format(**{**_DEFAULTS, **{key: _shown(value) for key, value in action.items()}})
+    return said.rstrip(" :：")  # what is asked, noted or told may be without a word
+
+
+def _shown(value: object) -> object:
+    if isinstance(value, list | tuple):
+        return f"({', '.join(str(part) for part in value)})"
+    return "" if value is None else value

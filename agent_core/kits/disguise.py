@@ -20,7 +20,7 @@ from functools import cache
 from importlib import resources
 
 from agent_core.apps.profile import AppProfile
-from agent_core.perception.times import is_time
+from agent_core.perception.kinds import is_time
 
 # None that a letter of another script looks like (力 and カ, 工 and エ): it would be read as that one now and then.
 _CHINESE = (

@@ -6,17 +6,27 @@ import asyncio
 
 from agent_core.actions.types import (
     Action,
+    Back,
     CallAPI,
+    DoubleTap,
     Finish,
     GetKnowledgeData,
+    Home,
     Interact,
+    Launch,
+    LongPress,
     Note,
+    PressKey,
+    Swipe,
     TakeOver,
     Tap,
+    Type,
+    TypeName,
     Wait,
 )
-from agent_core.actions.words import in_words
-from agent_core.devices.base import Device, TouchWatch
+from agent_core.actions.write import in_words
+from agent_core.apps.profile import packages_named, resolve_app
+from agent_core.devices.base import Device, Key, TouchWatch
 from agent_core.errors import (
     ActionFailed,
     AppNotFound,
@@ -25,8 +35,8 @@ from agent_core.errors import (
     KnowledgeError,
     TextInputFailed,
 )
+from agent_core.geometry import Point
 from agent_core.loop import questions
-from agent_core.loop.device_actions import do_on
 from agent_core.loop.notes import Summary
 from agent_core.loop.result import ActResult, Ending
 from agent_core.perception.observer import Observation
@@ -34,10 +44,55 @@ from agent_core.policies import Judgement, Situation, approval
 from agent_core.ports import Chooser, KnowledgeBase, Lease
 from agent_core.reply.choosing import decide
 from agent_core.reply.flow import ReplyFlow
-from agent_core.reply.results import told_reply
+from agent_core.reply.outcome import told_reply
 from agent_core.retry import RETRIES
 from agent_core.session import GateState, Session, Status
-from agent_core.texts import say, told
+from agent_core.texts import Lang, say, told
+
+KEYS = {"enter": Key.ENTER, "app_switch": Key.APP_SWITCH}
+
+
+async def do_on(device: Device, action: Action, size: tuple[int, int], lang: Lang) -> None:
+    """Do ``action``; ``size`` (pixels) is that of the picture its points belong to.
+
+    ActionFailed where there is no such app, or it is no act on the phone; DeviceError as the device says.
+    """
+    match action:
+        case Launch(app=app):
+            await _launch(device, app, lang)
+        case Tap(element=pair):
+            await device.tap(Point.from_relative(pair, size))
+        case DoubleTap(element=pair):
+            await device.double_tap(Point.from_relative(pair, size))
+        case LongPress(element=pair, duration=seconds):
+            await device.long_press(Point.from_relative(pair, size), seconds)
+        case Swipe(start=start, end=end, duration=seconds):
+            await device.swipe(Point.from_relative(start, size), Point.from_relative(end, size), seconds)
+        case Type(text=text) | TypeName(text=text):
+            async with device.keyboard() as keyboard:
+                await keyboard.clear()
+                await keyboard.type(text)
+        case Back():
+            await device.key(Key.BACK)
+        case Home():
+            await device.key(Key.HOME)
+        case PressKey(key=key):
+            await device.key(KEYS[key])
+        case _:
+            raise ActionFailed(f"{action.kind} is not an act on the phone.")
+
+
+async def _launch(device: Device, app: str, lang: Lang) -> None:
+    package = await installed(device, app)
+    if package is None:
+        raise ActionFailed(say(lang, "run.app_missing" if packages_named(app) else "run.app_unknown", app=app))
+    await device.launch(package)
+
+
+async def installed(device: Device, app: str) -> str | None:
+    """Return the package of ``app`` on the phone, by whatever name it is called; None if it is not installed."""
+    return resolve_app(app, await device.packages()) or resolve_app(app, await device.packages(fresh=True))
+
 
 # Another try may help: told to the model, or done by code.
 RETRIABLE = (ActionFailed, AppNotFound, TextInputFailed, CommandFailed, KnowledgeError)
@@ -68,7 +123,7 @@ class Actor:
         self._chooser = chooser
         self._failed = 0
 
-    async def attempt(self, judgement: Judgement, seen: Observation) -> ActResult:
+    async def perform(self, judgement: Judgement, seen: Observation) -> ActResult:
         """Do what the gate has made of a proposal. ``seen`` is what that was made on.
 
         What the model can help (no such app, no keyboard, a command that failed) is a failed result that it is told;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_core.loop.cut_short import cut_short
+from agent_core.loop.ending import cut_short
 from agent_core.loop.questions import allow_more
 from agent_core.loop.result import ActResult, Ending
 from agent_core.model.history import app_name

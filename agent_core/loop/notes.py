@@ -8,8 +8,8 @@ from agent_core.apps.secrets import rules_of
 from agent_core.errors import ActionFailed, ModelError
 from agent_core.model.base import Completion, Message, Model, Usage
 from agent_core.model.history import app_name, cut
-from agent_core.model.pictures import data_url
 from agent_core.model.profile import ModelProfile
+from agent_core.model.prompt import data_url
 from agent_core.model.words import summary_text
 from agent_core.perception.observer import Observation
 from agent_core.perception.redaction import secret_boxes

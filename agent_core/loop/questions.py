@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from agent_core.actions.types import Tap
 from agent_core.model.history import cut
-from agent_core.model.prices import money
+from agent_core.model.usage import money
 from agent_core.perception.compare import Likeness, differences
 from agent_core.perception.doubts import told_all
 from agent_core.perception.readings import ChatScreen

@@ -7,15 +7,13 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 from agent_core.actions.types import Action
-from agent_core.apps.names import opened_alone
-from agent_core.apps.profile import AppProfile, profile
+from agent_core.apps.profile import AppProfile, opened_alone, profile
 from agent_core.devices.base import Device, Frame, TouchWatch, Window
 from agent_core.loop import questions
-from agent_core.loop.acting import Actor, as_seen
-from agent_core.loop.at_limit import end_at_limit
-from agent_core.loop.device_actions import installed
+from agent_core.loop.acting import Actor, as_seen, installed
+from agent_core.loop.ending import end_at_limit
+from agent_core.loop.guard import RepeatWatch
 from agent_core.loop.recording import Recorder
-from agent_core.loop.repeats import RepeatWatch
 from agent_core.loop.result import ActResult, Ending
 from agent_core.loop.thinking import Thinker, Thought
 from agent_core.loop.trajectory import Trajectory
@@ -27,9 +25,8 @@ from agent_core.policies.base import acts_on_screen
 from agent_core.policies.right_chat import row_at
 from agent_core.ports import Chooser, Human, KnowledgeBase, Lease, Ledger, RunStore, StopGuard
 from agent_core.reply.decisions import Decisions
-from agent_core.reply.deliver import Delivery
 from agent_core.reply.flow import Answering, ReplyFlow
-from agent_core.reply.hand_over import HandOver
+from agent_core.reply.hand_over import Delivery, HandOver
 from agent_core.reply.leftovers import Leftovers
 from agent_core.reply.looking import ChatLooks
 from agent_core.reply.namesakes import Namesakes
@@ -59,7 +56,7 @@ class Outside:
 
 
 class Touches:
-    """A person's touches while a leg is at work; outside of one nobody looks."""
+    """A person's touches while an attempt is at work; outside of one nobody looks."""
 
     def __init__(self) -> None:
         self._watch: TouchWatch | None = None

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agent_core.apps.names import names_an_app, names_one_of, packages_named
+from agent_core.apps.profile import names_an_app, names_one_of, packages_named
 from agent_core.errors import ConfigInvalid, InputRejected
 from agent_core.policies import PolicyName
 from agent_core.policies.detect import lacks_app

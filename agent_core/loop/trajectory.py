@@ -26,12 +26,20 @@ from agent_core.actions.parse import Dialect
 from agent_core.devices.base import Frame, Window
 from agent_core.geometry import Box, Point
 from agent_core.model.history import as_json
-from agent_core.model.pictures import data_url
 from agent_core.model.profile import ModelProfile
+from agent_core.model.prompt import data_url
 from agent_core.perception.observer import Observation
 from agent_core.perception.readings import ChatScreen, Reading
-from agent_core.perception.redaction import Redaction, cover, tells_secret
-from agent_core.perception.secret_texts import COVER, Secrets, covered_text, figures_in, secrets_in
+from agent_core.perception.redaction import (
+    COVER,
+    Redaction,
+    Secrets,
+    cover,
+    covered_text,
+    figures_in,
+    secrets_in,
+    tells_secret,
+)
 from agent_core.ports import TrajectoryStore
 from agent_core.session import GateState, Session
 
@@ -141,7 +149,7 @@ class Tape:
             log.warning("trajectory_not_written", run_id=self._session.run_id, step=request.step, error=repr(error))
 
     def _known(self, request: Asked) -> Secrets:
-        """All secrets until now; also those of an earlier leg's screens, as far as what is told of them shows it."""
+        """Return all secrets until now, with those of earlier attempts as far as what is told of them shows them."""
         if self._veil.on:
             session, package, gate = self._session, request.window.package, request.gate
             steps, self._told = session.steps[self._told :], len(session.steps)

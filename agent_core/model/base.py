@@ -1,4 +1,6 @@
-"""What the agent needs of a model: the next reply, streamed, and a transcription of a picture."""
+"""What the agent needs of a model: the next reply, streamed, and a transcription of a picture; and a wrapper
+for models that do one thing otherwise than another model.
+"""
 
 from __future__ import annotations
 
@@ -95,3 +97,26 @@ class Model(Protocol):
         """What the model reads in ``picture``. ModelError where it cannot."""
 
     async def close(self) -> None: ...
+
+
+class ModelWrapper:
+    """Fits ``Model``. Hands everything on to ``model``; who builds on it says only what it does otherwise."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    async def complete(self, messages: Sequence[Message], *, on_thinking: OnThinking | None = None) -> Completion:
+        return await self._model.complete(messages, on_thinking=on_thinking)
+
+    async def ask(self, messages: Sequence[Message]) -> Completion:
+        return await self._model.ask(messages)
+
+    async def transcribe(self, picture: Image.Image, instruction: str) -> str:
+        return await self._model.transcribe(picture, instruction)
+
+    async def close(self) -> None:
+        await self._model.close()

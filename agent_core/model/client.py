@@ -21,17 +21,13 @@ from PIL import Image, ImageDraw, ImageFont
 from agent_core import errors
 from agent_core.actions.parse import Dialect
 from agent_core.errors import MODEL_NAMES, ModelNames
-from agent_core.model.api_types import Answer, Choice, Models, Said, read_answer
+from agent_core.model.api_types import Answer, Choice, Chunks, Models, Said, read_answer
 from agent_core.model.base import Completion, OnThinking
-from agent_core.model.events import Chunks
-from agent_core.model.failures import LIBRARY_ERRORS, Failures
-from agent_core.model.http import MODEL_PROXY, bounded_client
-from agent_core.model.pace import Pace
+from agent_core.model.failures import LIBRARY_ERRORS, Failures, tried
+from agent_core.model.http import MODEL_PROXY, bounded_client, counted_unheard, time_limits
 from agent_core.model.parameters import Parameters
-from agent_core.model.pictures import data_url
-from agent_core.model.stream import ReplyReader, plain_text, usage_of
-from agent_core.model.tries import tried
-from agent_core.model.unheard import counted_unheard, time_limits
+from agent_core.model.prompt import data_url
+from agent_core.model.stream import Pace, ReplyReader, plain_text, usage_of
 from agent_core.model.usage import Meter
 from agent_core.proxies import ProxySetting
 from agent_core.retry import Sleep

@@ -1,10 +1,11 @@
-"""What went wrong at a model's endpoint, as one of our errors; never with a key in it."""
+"""What went wrong at a model's endpoint, as one of our errors, never with a key in it; and calls that are retried."""
 
 from __future__ import annotations
 
 import math
 import re
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar, cast
@@ -14,9 +15,10 @@ import openai
 from socksio.exceptions import SOCKSError  # of a proxy that speaks no SOCKS; the HTTP client lets it through
 
 from agent_core import errors
-from agent_core.errors import MODEL_NAMES, ModelNames
+from agent_core.errors import MODEL_NAMES, ModelError, ModelLimit, ModelNames
 from agent_core.model.http import refusal_in
 from agent_core.proxies import Route
+from agent_core.retry import Sleep, with_retries
 
 E = TypeVar("E", bound=errors.ModelError)
 
@@ -214,3 +216,29 @@ def retry_after(headers: httpx2.Headers) -> float | None:
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
     except ValueError:
         return None
+
+
+T = TypeVar("T")
+
+
+async def tried(
+    call: Callable[[], Awaitable[T]],
+    *,
+    sleep: Sleep,
+    patience: Callable[[], float],
+    failed: Callable[[ModelError], None],
+) -> T:
+    """Run ``call`` with its retries; ``patience`` as in ``with_retries``.
+
+    ``failed`` is told of each try that failed; a limit of ours is none.
+    """
+
+    async def once() -> T:
+        try:
+            return await call()
+        except ModelError as error:
+            if not isinstance(error, ModelLimit):
+                failed(error)
+            raise
+
+    return await with_retries(once, sleep=sleep, patience=patience)

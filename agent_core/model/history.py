@@ -14,7 +14,7 @@ from agent_core.actions.types import Action
 from agent_core.actions.write import to_autoglm, to_json
 from agent_core.apps import profile as apps
 from agent_core.model.profile import ModelProfile
-from agent_core.model.tokens import MESSAGE_TOKENS, text_tokens
+from agent_core.model.usage import MESSAGE_TOKENS, text_tokens
 from agent_core.model.words import Texts, texts
 from agent_core.session import Session, StepRecord
 

@@ -1,28 +1,98 @@
-"""The messages of a request, in the form that the model's profile wants.
+"""The messages of a request, and their pictures, in the form that the model's profile wants.
 
 One conversation: the system prompt, the task once, past steps as text, the newest screen with its picture. What stands
 before the newest screen grows at its end only, and is condensed in blocks, so that a server's prefix cache holds.
 
 A model that keeps its own account of what was done gets that in place of the past.
+A picture is a small JPEG as a data URL; each screen is encoded once.
 """
 
 from __future__ import annotations
 
+import base64
+import io
+import math
 import string
-from collections.abc import Sequence
-from typing import Any
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from PIL import Image
 
 from agent_core.apps import profile as apps
 from agent_core.apps.profile import AppProfile
 from agent_core.geometry import Point
+from agent_core.lru import keep_newest
 from agent_core.model.history import LONGEST_OBSERVATION, Message, app_name, as_json, cut, history, recalled, told_of
-from agent_core.model.pictures import Picture, PictureCache, picture_tokens
 from agent_core.model.profile import ModelProfile, model_profile
-from agent_core.model.tokens import PICTURE_TOKENS, text_tokens
+from agent_core.model.usage import PICTURE_TOKENS, text_tokens
 from agent_core.model.words import filled, form_texts, how_to_answer, own_actions, own_prompt, texts
 from agent_core.perception.readings import Reading
 from agent_core.session import Session
 from agent_core.texts import weekday
+
+MAX_BASE64 = 70 * 1024  # characters of a picture in one request
+HALVE_ABOVE = 1200  # pixels of the longer side; smaller pictures stay as they are
+QUALITY = 80
+
+
+class Picture(Protocol):
+    """What is needed of a captured frame: the image, and a digest by which an equal screen is known."""
+
+    @property
+    def image(self) -> Image.Image: ...
+
+    @property
+    def digest(self) -> str: ...
+
+
+def data_url(image: Image.Image) -> str:
+    """``image`` as a JPEG data URL of at most about 70 KB of base64: half size first, then coarser as it must be."""
+    encoded = b""
+    for candidate, quality in _candidates(image.convert("RGB")):
+        buffer = io.BytesIO()
+        candidate.save(buffer, "JPEG", quality=quality)
+        encoded = base64.b64encode(buffer.getvalue())
+        if len(encoded) <= MAX_BASE64:
+            break
+    return f"data:image/jpeg;base64,{encoded.decode()}"
+
+
+def picture_tokens(size: tuple[int, int]) -> int:
+    """What a picture of ``size`` pixels costs a vision model of this family, at most: one token a 28×28 patch."""
+    factor = _factor(size)
+    return math.ceil(size[0] / factor / 28) * math.ceil(size[1] / factor / 28) + 16
+
+
+def _factor(size: tuple[int, int]) -> int:
+    return 2 if max(size) > HALVE_ABOVE else 1
+
+
+def _candidates(image: Image.Image) -> Iterator[tuple[Image.Image, int]]:
+    factor = _factor(image.size)
+    half = image.reduce(factor) if factor > 1 else image
+    for quality in (QUALITY, 65, 50):
+        yield half, quality
+    for smaller in (2, 3, 4):
+        yield half.reduce(smaller), 60
+
+
+class PictureCache:
+    """Data URLs by the digest of the screen; the last few screens are kept."""
+
+    def __init__(self, size: int = 8) -> None:
+        self._size = size
+        self._urls: OrderedDict[str, str] = OrderedDict()
+        self.encoded = 0  # how often a picture really was encoded
+
+    def url(self, picture: Picture) -> str:
+        known = self._urls.get(picture.digest)
+        if known is None:
+            known = data_url(picture.image)
+            self.encoded += 1
+        keep_newest(self._urls, picture.digest, known, self._size)
+        return known
+
 
 USUAL = model_profile("autoglm-phone")
 ELEMENTS_TOKENS = 3_500  # all elements together; what does not fit is left out from the end

@@ -1,4 +1,6 @@
-"""Reading a reply while it arrives: its thinking, and the end of its first complete call."""
+"""Reading a reply while it arrives: its thinking, and the end of its first complete call.
+How long it is waited for follows from how fast it arrives.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from typing import Any
 
 from agent_core.actions.parse import CallWatch, Dialect
 from agent_core.model.base import Completion, Usage
-from agent_core.model.tokens import request_tokens, text_tokens
+from agent_core.model.usage import request_tokens, text_tokens
 
 _THINK_OPEN = re.compile(r"\s*<think>", re.IGNORECASE)
 _THINK_CLOSE = re.compile(r"</think>", re.IGNORECASE)
@@ -292,3 +294,32 @@ def whole_characters(text: str) -> str:
     Half a pair can neither be stored nor sent on.
     """
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+SECONDS_PER_CHARACTER = 0.05  # what comes slower than 20 characters a second uses up the time it was given
+
+
+class Pace:
+    """The deadline of one reply, from the moment of its request.
+
+    ``timeout`` seconds without a character end it. What counts are the reply's own characters, so pings and empty parts
+    keep nothing alive; and each is worth ``SECONDS_PER_CHARACTER``, so one character now and then does not, either.
+    """
+
+    def __init__(self, timeout: float) -> None:
+        self._now = asyncio.get_running_loop().time
+        self._timeout = timeout
+        self._begun = self._heard = self._now()
+        self._size = 0
+
+    @property
+    def deadline(self) -> float:
+        """A time of the event loop's clock."""
+        earned = self._begun + self._size * SECONDS_PER_CHARACTER
+        return min(self._heard, earned) + self._timeout
+
+    def heard(self, size: int) -> None:
+        """Take note that ``size`` characters have come by now."""
+        if size > self._size:
+            self._size = size
+            self._heard = self._now()

@@ -1,19 +1,61 @@
-"""Counting the calls of models: to the run that they are made for, and against limits.
+"""Count the calls of models, their tokens and what they cost: to the run that they are made for, and against limits.
 
 Whoever asks a model (the client, the chooser of records, a planner) tells its meter. The run is known by the task in
 which the call is made, so what is shared between runs (the reader of screens, the chooser) counts to the right one.
+Tokens that an endpoint does not tell are guessed from above, without the model's tokenizer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from agent_core.errors import ModelError
 from agent_core.model.base import Usage
-from agent_core.model.prices import Prices
 from agent_core.session import Spent
+
+MILLION = 1_000_000
+
+
+def money(cost: float) -> str:
+    """A sum as people read it; small ones with what makes them differ."""
+    return f"{cost:,.2f}" if cost >= 0.1 or not cost else f"{cost:.4f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Of a million tokens. ``tokens_cached``: of those that the endpoint had in its cache; None: as any other."""
+
+    tokens_in: float = 0.0
+    tokens_out: float = 0.0
+    tokens_cached: float | None = None
+
+    def of(self, usage: Usage) -> float:
+        cached = min(usage.tokens_cached, usage.tokens_in) if self.tokens_cached is not None else 0
+        fresh = (usage.tokens_in - cached) * self.tokens_in
+        return (fresh + cached * (self.tokens_cached or 0.0) + usage.tokens_out * self.tokens_out) / MILLION
+
+
+@dataclass(frozen=True)
+class Prices:
+    """By the models' names, in any case of letters; ``default``: of all others. None: not known."""
+
+    models: Mapping[str, Price] = field(default_factory=dict)
+    default: Price | None = None
+    currency: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.models) or self.default is not None
+
+    def of(self, model: str, usage: Usage) -> float | None:
+        """What it cost, in ``currency``; None where the model has no price."""
+        own = {name.casefold(): price for name, price in self.models.items()}
+        price = own.get(model.casefold(), self.default)
+        return None if price is None else price.of(usage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +107,27 @@ class Meter:
             spent.tokens_cached += usage.tokens_cached
             if cost is not None:
                 spent.cost, spent.currency = (spent.cost or 0.0) + cost, self.prices.currency
+
+
+_WORDS, _SPACES, _RARE = re.compile(r"[A-Za-z]+"), re.compile(r"[ \t]+"), re.compile("[\U00010000-\U0010ffff]")
+MESSAGE_TOKENS = 6  # the marks around one message
+PICTURE_TOKENS = 1_600  # of a picture, at most; a half-size phone screen costs about 900
+
+
+def text_tokens(text: str) -> int:
+    """Tokens of ``text`` at most: a Chinese character, digit or mark is one, Latin letters one for each three."""
+    words, spaces = _WORDS.findall(text), _SPACES.findall(text)
+    others = len(text) - sum(map(len, words)) - sum(map(len, spaces)) + 2 * len(_RARE.findall(text))
+    return others + sum(math.ceil(len(word) / 3) for word in words) + sum(len(space) // 4 for space in spaces)
+
+
+def request_tokens(messages: Sequence[Mapping[str, Any]]) -> int:
+    """What ``messages`` of the chat completions form cost at most, pictures included."""
+    total = 0
+    for message in messages:
+        content = message.get("content") or ""
+        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        texts = (part["text"] for part in parts if part["type"] == "text")
+        total += MESSAGE_TOKENS + sum(map(text_tokens, texts))
+        total += sum(PICTURE_TOKENS for part in parts if part["type"] != "text")
+    return total

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_core.model.profile import Form, ModelProfile, model_profiles
-from agent_core.model.tokens import text_tokens
+from agent_core.model.usage import text_tokens
 from agent_core.owner import folder as own
 from agent_core.texts import Listed
 

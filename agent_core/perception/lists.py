@@ -15,9 +15,9 @@ from agent_core.devices.base import Frame, Node
 from agent_core.geometry import Box
 from agent_core.perception import badges, picture, tree
 from agent_core.perception.badges import Mark
+from agent_core.perception.kinds import is_time
 from agent_core.perception.ocr import OcrEngine
 from agent_core.perception.readings import Reading
-from agent_core.perception.times import is_time
 from agent_core.perception.tree_rows import within
 
 _COUNT = re.compile(r"^(\d{1,3})\+?$")

@@ -44,7 +44,7 @@ def load_picture(path: Path) -> Frame:
 
 def load_dump(path: Path, size: tuple[int, int]) -> tuple[Node, ...]:
     """The nodes of a file that ``uiautomator dump`` wrote, for a screen of ``size`` pixels."""
-    from agent_core.devices.adb.tree import extract_xml, parse_tree
+    from agent_core.devices.adb.capture import extract_xml, parse_tree
 
     try:
         if path.stat().st_size > MOST_BYTES:

@@ -11,7 +11,7 @@ from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Frame, Node
 from agent_core.geometry import Box
 from agent_core.model.base import Model
-from agent_core.perception import badges, overlays, picture, tree
+from agent_core.perception import badges, picture, popups, tree
 from agent_core.perception.compare import normalise
 from agent_core.perception.doubts import Doubt, DoubtKind
 from agent_core.perception.lists import ChatRow, chat_rows, count_unread, read_number, tree_rows, without_marks
@@ -70,7 +70,7 @@ class ScreenReader:
             return await self.readings(frame, nodes) if self._ocr is not None else None
         found = tree.readings(healthy, frame.size)
         strip = Box(0, 0, frame.size[0], round(BANNER * frame.size[1]))
-        if self._ocr is not None and await asyncio.to_thread(overlays.strange, frame.image, healthy, strip):
+        if self._ocr is not None and await asyncio.to_thread(popups.strange, frame.image, healthy, strip):
             digest = blake2b(frame.image.crop(strip.as_tuple()).tobytes(), digest_size=16).hexdigest()
             found += await self._ocr.read(frame.image, strip, digest=digest)
         return found

@@ -15,9 +15,8 @@ from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Node
 from agent_core.geometry import Box
 from agent_core.perception.compare import name as same
-from agent_core.perception.kinds import CARDS, WORDLESS, call_line, kind_of, may_be_call, named_kind
+from agent_core.perception.kinds import CARDS, WORDLESS, call_line, is_time, kind_of, may_be_call, named_kind
 from agent_core.perception.readings import Bubble, BubbleKind, BubbleState, Side
-from agent_core.perception.times import is_time
 
 _SYSTEM = frozenset({"com.android.systemui"})
 COLUMN = 0.17  # of the width: the columns of the avatars on the left and on the right

@@ -37,9 +37,8 @@ from openai.types.responses import ResponseUsage
 from agent_core.errors import PhonedeskError
 from agent_core.model.base import Usage
 from agent_core.model.http import AnswerRefused
-from agent_core.model.pace import Pace
-from agent_core.model.tokens import text_tokens
-from agent_core.model.usage import Meter
+from agent_core.model.stream import Pace
+from agent_core.model.usage import Meter, text_tokens
 from agent_core.planner.base import (
     CallResult,
     Executor,

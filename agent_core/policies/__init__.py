@@ -1,8 +1,7 @@
 """The gate: policies between what a model proposes and what is done."""
 
 from agent_core.policies.base import Decision, Judgement, Policy, Situation, Verdict, review
-from agent_core.policies.choice import REPLY_POLICIES, PolicyName, policies_of
-from agent_core.policies.detect import ReplyTask, reply_task
+from agent_core.policies.detect import REPLY_POLICIES, PolicyName, ReplyTask, policies_of, reply_task
 
 __all__ = [
     "REPLY_POLICIES",

@@ -1,4 +1,8 @@
-"""The knowledge gate: no finish and no text before the knowledge base was asked (spec: the gate's table)."""
+"""The knowledge gate: no finish and no text before the knowledge base was asked (spec: the gate's table).
+
+With it stand its smaller rules: nothing is asked or done if nothing is new, nothing that the model writes leaves, and
+nothing is tapped on a page that may be a chat and could not be read.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,12 @@ import re
 
 from agent_core.actions.types import Action, Back, Finish, GetKnowledgeData, Home, Launch, Type, TypeName, Wait
 from agent_core.geometry import Point
-from agent_core.policies.base import Situation, Verdict, allow, bare, block, rewrite, touched
-from agent_core.policies.controls import control_at, row_around, rows_of
+from agent_core.perception.compare import name
+from agent_core.perception.popups import panel_of
+from agent_core.perception.readings import BubbleState, ChatScreen, Side
+from agent_core.policies.base import Situation, Verdict, allow, bare, block, first_touch, rewrite, touched
+from agent_core.policies.right_chat import is_contacts
+from agent_core.policies.risk import control_at, row_around, rows_of
 
 # Of a text that is about to be typed: narrower than ``wording.asks``, which also hears what is reported as broken. An
 # answer that the model makes up ("7天内可以退货") is no question.
@@ -169,3 +177,78 @@ def is_ai_entry(text: str, situation: Situation) -> bool:
 def _as_read(text: str) -> str:
     """Return one form for letters that a recogniser takes for one another in "AI"."""
     return bare(text).translate(_LIKE_I)
+
+
+def nothing_new(chat: ChatScreen) -> bool:
+    """Whether the newest message is ours and has arrived, or nobody wrote anything."""
+    newest = chat.newest
+    return newest is None or (newest.side is Side.ME and newest.state is BubbleState.OK)
+
+
+class NothingNew:
+    """In the contact's own chat, without an open question: whatever is proposed, the run is over, successfully.
+
+    Where the reply flow is at work it tells this itself, by the ledger, before a model is asked (``open_rows``). This
+    is for a run without one: a dry run.
+    """
+
+    name = "nothing_new"
+
+    def review(self, proposal: Action, situation: Situation) -> Verdict:
+        chat, gate = situation.chat, situation.gate
+        if chat is None or not chat.sure or gate.knowledge_done or situation.open_rows or not nothing_new(chat):
+            return allow(proposal)
+        if not gate.contact or not is_contacts(chat, gate):
+            return allow(proposal)
+        said = situation.say("run.nothing_new", contact=gate.contact)
+        return rewrite(Finish(message=said), said)
+
+
+class Provenance:
+    """The model may type one thing: the contact's exact name, where it searches, never in a chat."""
+
+    name = "provenance"
+
+    def review(self, proposal: Action, situation: Situation) -> Verdict:
+        if not isinstance(proposal, Type | TypeName):
+            return allow(proposal)
+        contact = situation.gate.contact
+        if not contact or name(proposal.text) != name(contact):
+            key = "gate.type_blocked" if situation.chat is not None or not contact else "gate.search_name_only"
+            return block(situation.say(key, text=proposal.text, contact=contact))
+        if situation.chat is not None:
+            return block(situation.say("gate.name_in_chat", text=proposal.text))
+        return allow(proposal)
+
+
+class UnreadPage:
+    """Calls, settings, Send, a draft, the red mark of a text that failed may stand anywhere though nothing shows them.
+
+    A swipe that scrolls clicks nothing above the place where the input may be. A dialog over the page that is read is
+    no part of it.
+    """
+
+    name = "unread_page"
+
+    def review(self, proposal: Action, situation: Situation) -> Verdict:
+        below = situation.unread_below
+        if below is None or not situation.in_app:
+            return allow(proposal)
+        place = first_touch(proposal)
+        if place is None:
+            return (
+                block(situation.say("gate.unread_page")) if isinstance(proposal, Type | TypeName) else allow(proposal)
+            )
+        point = Point.from_relative(place, situation.size)
+        scrolls = touched(proposal, situation.size) is None
+        if point.y < below and (scrolls or _on_a_dialog(point, situation)):
+            return allow(proposal)
+        return block(situation.say("gate.unread_page"))
+
+
+def _on_a_dialog(point: Point, situation: Situation) -> bool:
+    """Return whether the point lies on a dialog over a dimmed page whose words were read."""
+    panel = panel_of(situation.frame)
+    if panel is None or not panel.contains(point):
+        return False
+    return any(panel.contains(one.box.center) for one in situation.readings if one.text.strip())

@@ -4,6 +4,7 @@ A task is read clause by clause. A clause that orders an answer (``QQ回复11``,
 reply task; one that asks about answers (``看看张三有没有回复``) or forbids them does not. What is left of the clause
 without the app, the verb and the words around a name is whom it names: one contact, several, or nobody, which means
 everybody who has written something new.
+The policies that hold for a task follow from it, or from what the schedule or the command says.
 """
 
 from __future__ import annotations
@@ -11,9 +12,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from agent_core.apps.profile import AppProfile, profiles
 from agent_core.errors import InputRejected
+from agent_core.policies.base import Policy
+from agent_core.policies.customer_reply import CustomerReply, NoBuiltInAI, NothingNew, Provenance, UnreadPage
+from agent_core.policies.right_chat import RightChat
+from agent_core.policies.safety import AllowedApps, AskBeforeRisk, DeliveryAlone, FreshFrame, NothingRisky, OneApp
 
 LONGEST_NAME = 30  # characters without quotes; what is longer describes somebody
 
@@ -332,3 +338,34 @@ def _place(profile: AppProfile, task: str) -> int | None:
 def _name_pattern(name: str) -> str:
     # A Latin name must not be part of a longer Latin word; Chinese around it is no hindrance.
     return rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])" if name.isascii() else re.escape(name)
+
+
+class PolicyName(StrEnum):
+    REPLY = "reply"  # a customer is answered: the knowledge gate, and all that belongs to it
+    CAREFUL = "careful"  # any other task: a person is asked before what pays, deletes, calls …
+    OPEN = "open"  # nothing is asked, nothing blocked but other apps than those that are named
+
+
+# The table comes first: it turns a proposal into what the others then judge.
+REPLY_POLICIES: tuple[Policy, ...] = (
+    CustomerReply(),
+    NoBuiltInAI(),
+    OneApp(),
+    UnreadPage(),
+    NothingRisky(),
+    DeliveryAlone(),
+    Provenance(),
+    RightChat(),
+    FreshFrame(),
+    NothingNew(),
+)
+
+_POLICIES: dict[PolicyName, tuple[Policy, ...]] = {
+    PolicyName.REPLY: REPLY_POLICIES,
+    PolicyName.CAREFUL: (AllowedApps(), AskBeforeRisk(), FreshFrame()),
+    PolicyName.OPEN: (AllowedApps(), FreshFrame()),
+}
+
+
+def policies_of(name: PolicyName) -> Sequence[Policy]:
+    return _POLICIES[name]

@@ -1,21 +1,151 @@
-"""Which touch may pay, delete, add, call, install or grant: by the words of a control, and by what a dialog asks."""
+"""Which touch may pay, delete, add, call, install or grant: by the words of a control, and by what a dialog asks.
+
+A control is more than its words: a button reaches beyond them, and a row beyond its name.
+"""
 
 from __future__ import annotations
 
+import math
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
 
+from PIL import Image, ImageDraw
+
 from agent_core.actions.types import Action
 from agent_core.apps.profile import AppProfile
-from agent_core.geometry import Point
+from agent_core.geometry import Box, Point
+from agent_core.perception import picture
+from agent_core.perception.lists import NAMES, ChatRow, chat_rows, tree_rows
 from agent_core.perception.popups import Dialog, dialog_in, popup_in
-from agent_core.perception.readings import Reading
+from agent_core.perception.readings import Reading, Source
+from agent_core.perception.tree_rows import within
 from agent_core.policies.base import Situation, bare, touched
-from agent_core.policies.controls import control_at, distance, grown, of_chat, rows_of
+
+# Of the screen's width.
+ACROSS, DOWN = 0.3, 0.07  # how far from its words a control may reach, if nothing tells its shape
+HIGHEST = 0.3  # a control is no higher; what is holds several
+MARGIN = 0.02  # around a control: a finger is not exact
+ABOVE_NAME, BELOW_NAME = 0.03, 0.09  # of a row of a list, above its name and below it
+SAME_GROUND = 10  # levels of a channel
+
+
+def grown(box: Box, across: int, down: int) -> Box:
+    """Return ``box`` with so many pixels more on its sides, and above and below."""
+    return Box(box.left - across, box.top - down, box.right + across, box.bottom + down)
+
+
+def control_at(
+    point: Point, situation: Situation, means: Callable[[Reading], bool], rows: Sequence[ChatRow] | None = None
+) -> str:
+    """Return the words of the control under ``point``, if they are words that ``means`` holds for; "" if there is none.
+
+    ``rows``: those of the list in front, if they are known already.
+
+    A control is as large as the clickable node of the tree that its words name. Without one it is as large as the
+    ground that its words stand on; if that has no end, it is all around the words that no other words are much nearer
+    to. What stands in a row of a list of chats names no control: a touch there opens the chat.
+    """
+    meant = [one for one in situation.readings if one.text.strip() and means(one)]
+    if rows is None:
+        rows = rows_of(situation) if meant else []
+    return next((one.text for one in meant if not of_chat(one, rows) and _covers(one, point, situation)), "")
+
+
+def rows_of(situation: Situation) -> Sequence[ChatRow]:
+    """Return the rows of the list in front, as its reader has them; none in a chat or without a picture."""
+    if situation.chat is not None or situation.frame is None:
+        return []
+    if situation.nodes and any(one.source is Source.TREE for one in situation.readings):
+        return tree_rows(situation.nodes, situation.frame)
+    return chat_rows(situation.readings, situation.frame)
+
+
+def row_around(one: Reading, situation: Situation) -> Box | None:
+    """Return the row whose name these words may be, by their place alone; None if they do not begin as names do."""
+    width = situation.size[0]
+    if situation.chat is not None or not NAMES[0] * width <= one.box.left <= NAMES[1] * width:
+        return None
+    return Box(0, one.box.top - round(ABOVE_NAME * width), width, one.box.bottom + round(BELOW_NAME * width))
+
+
+def of_chat(one: Reading, rows: Sequence[ChatRow]) -> bool:
+    """Return whether a reading stands in a row of a list of chats."""
+    return any(row.time and row.box.contains(one.box.center) for row in rows)
+
+
+def _covers(one: Reading, point: Point, situation: Situation) -> bool:
+    """Return whether the control that these words name lies under ``point``."""
+    width = situation.size[0]
+    margin = round(MARGIN * width)
+    if grown(one.box, margin, margin).contains(point):
+        return True
+    if not grown(one.box, width, round(HIGHEST * width)).contains(point):
+        return False
+    for area in _areas(one, situation):
+        if _first_in(one, area, situation.readings):
+            return grown(area, margin, margin).contains(point)
+    wide = grown(one.box, round(ACROSS * width), round(DOWN * width))
+    return wide.contains(point) and not any(
+        2 * distance(other.box, point) <= distance(one.box, point)
+        for other in situation.readings
+        if other is not one and other.text.strip() and not within(one.box, other.box)
+    )
+
+
+def _areas(one: Reading, situation: Situation) -> Iterator[Box]:
+    """Yield what may be the control of these words: the tree's clickable node around them, the ground they stand on."""
+    most = HIGHEST * situation.size[0]
+    around = [n.box for n in situation.nodes or () if n.clickable and within(one.box, n.box) and n.box.height <= most]
+    if around:
+        yield min(around, key=lambda box: box.width * box.height)
+    if situation.frame is not None:
+        shape = _shape(situation.frame.image, one.box)
+        if shape is not None:
+            yield shape
+
+
+def _first_in(one: Reading, area: Box, readings: Sequence[Reading]) -> bool:
+    """Return whether words name a control: no others stand above them in it, as a name does above its details."""
+    return not any(
+        other.box.bottom <= one.box.top + one.box.height // 4
+        for other in readings
+        if other.text.strip() and any(char.isalpha() for char in other.text) and area.contains(other.box.center)
+    )
+
+
+def _shape(image: Image.Image, words: Box) -> Box | None:
+    """Return the area of one colour that words stand on; None if it has no end near them, as a page has none."""
+    reach = round(HIGHEST * image.width / 2)
+    band = Box(0, max(0, words.top - reach), image.width, min(image.height, words.bottom + reach))
+    step, small = picture.small_copy(image.crop(band.as_tuple()))
+    own = Box(
+        words.left // step, (words.top - band.top) // step, words.right // step, (words.bottom - band.top) // step
+    )
+    if own.width < 2 or own.height < 2 or own.left < 1 or own.right >= small.width:
+        return None
+    ground = picture.common_color(small.crop(grown(own, 2, 1).as_tuple()))
+    marks = picture.mask(small, ground, SAME_GROUND)
+    middle = own.center.y
+    seed = next((x for x in range(own.left - 1, max(-1, own.left - 8), -1) if marks.getpixel((x, middle))), None)
+    if seed is None:
+        return None
+    ImageDraw.floodfill(marks, (seed, middle), 128)
+    bounds = marks.point([255 if level == 128 else 0 for level in range(256)]).getbbox()
+    if bounds is None or bounds[1] <= 0 or bounds[3] >= small.height or bounds[2] < own.right:
+        return None
+    return Box(bounds[0] * step, band.top + bounds[1] * step, bounds[2] * step, band.top + bounds[3] * step)
+
+
+def distance(box: Box, point: Point) -> float:
+    """Return how many pixels a point is away from a box; 0 inside."""
+    across = max(box.left - point.x, 0, point.x - box.right)
+    down = max(box.top - point.y, 0, point.y - box.bottom)
+    return math.hypot(across, down)
+
 
 LONGEST_LABEL = 20  # Han letters, or twice as many Latin ones: what is longer is running text and no control
 BESIDE = 8  # pixels around the words of a refusal, if no tree tells its button

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent_core.perception.fingerprint import fingerprint
+from agent_core.perception.compare import fingerprint
 from agent_core.perception.readings import Bubble, BubbleKind, ChatScreen
 from agent_core.session import Cluster
 from agent_core.texts import Lang, say

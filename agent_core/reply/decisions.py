@@ -9,8 +9,8 @@ from agent_core.loop.result import ActResult
 from agent_core.ports import Chosen, Ledger, LedgerConflict, ReplyState
 from agent_core.reply.asked import Asked
 from agent_core.reply.hand_over import HandOver
+from agent_core.reply.outcome import end, fail
 from agent_core.reply.planning import planned_by_person, planned_with, record_of
-from agent_core.reply.results import end, fail
 from agent_core.reply.rows import Rows
 from agent_core.session import NOBODY, Answer, Question, QuestionKind, RowMark, Session, Status
 from agent_core.texts import say
@@ -127,7 +127,7 @@ class Decisions:
 
     async def _delivery(self, question: Question, answer: Answer) -> ActResult:
         row_id = int(question.data["ledger_id"])
-        # A leg that died before it saved takes the same answer again: the row may be there already.
+        # An attempt that died before it saved takes the same answer again: the row may be there already.
         if answer.choice != "arrived":
             # As if it was only typed: it may stand in the input, from where it goes before anything else is done.
             known = [ReplyState.UNKNOWN, ReplyState.TYPING, ReplyState.PLANNED]

@@ -18,12 +18,11 @@ from agent_core.devices.base import Device, Key
 from agent_core.errors import DeviceError, KnowledgeError
 from agent_core.loop import questions
 from agent_core.loop.result import ActResult
-from agent_core.perception.compare import same_name, without_status
-from agent_core.perception.fingerprint import fingerprint
+from agent_core.perception.compare import fingerprint, same_name, without_status
 from agent_core.perception.lists import ChatRow
 from agent_core.perception.observer import Observation
 from agent_core.perception.readings import BubbleState, ChatScreen, Side
-from agent_core.policies.nothing_new import nothing_new
+from agent_core.policies.customer_reply import nothing_new
 from agent_core.ports import AnswerEvent, Chooser, Chosen, KnowledgeBase, Lease, Ledger, Record, ReplyState
 from agent_core.reply.asked import next_query, query_for
 from agent_core.reply.choosing import decide
@@ -32,10 +31,19 @@ from agent_core.reply.leftovers import Fate, Leftovers
 from agent_core.reply.looking import ChatLooks
 from agent_core.reply.match import same_cluster
 from agent_core.reply.namesakes import Namesakes
-from agent_core.reply.outcome import Outcome, Result, check_chat
+from agent_core.reply.outcome import (
+    KNOWLEDGE_TRIES,
+    Outcome,
+    Result,
+    ask,
+    check_chat,
+    end,
+    fail,
+    nothing_left,
+    put_off,
+    waits_elsewhere,
+)
 from agent_core.reply.planning import planned_with
-from agent_core.reply.put_off import KNOWLEDGE_TRIES, put_off
-from agent_core.reply.results import ask, end, fail, nothing_left, waits_elsewhere
 from agent_core.reply.rows import Rows
 from agent_core.reply.sureness.plain import stripped
 from agent_core.session import AskedQuestion, Cluster, Planned, Session, Status
@@ -93,9 +101,11 @@ class ReplyFlow:
         self._rows = rows
         self._leftovers = leftovers
         self._hand_over = hand_over
-        self._told_sure: dict[str, bool] = {}  # by their words, whether questions have a sure answer, found in this leg
+        self._told_sure: dict[
+            str, bool
+        ] = {}  # by their words, whether questions have a sure answer, found in this attempt
         self._left = 0  # times in a row that another chat was left
-        self._look_known = False  # the look was compared in this leg, and is one that was learnt
+        self._look_known = False  # the look was compared in this attempt, and is one that was learnt
 
     # -- before the model is asked ------------------------------------------------------------------------------
 
@@ -285,8 +295,9 @@ class ReplyFlow:
         return ActResult(say(session.lang, "run.opened_by_number", contact=gate.contact))
 
     async def _settle_own_rows(self, chat: ChatScreen) -> tuple[ActResult | None, bool]:
-        """Replies to this contact that a dead leg left in typing or sending. What follows from them, if anything, and
-        whether the chat is to be looked at anew."""
+        """Replies to this contact that a dead attempt left in typing or sending. What follows from them, if anything,
+        and whether the chat is to be looked at anew.
+        """
         session, touched = self._session, False
         for row in await self._leftovers.rows(session.serial, session.gate.contact):
             row, fate = await self._leftovers.settle(row, chat, session.gate)  # noqa: PLW2901 - as it is now
@@ -342,7 +353,7 @@ class ReplyFlow:
             return early
         cluster, question = session.cluster, self._rows.question_for(query)
         if cluster is None or question is None:
-            if session.replies:  # a leg that died may not have told the model
+            if session.replies:  # an attempt that died may not have told the model
                 return ActResult(say(session.lang, "run.resolved_sent", text=session.replies[-1].text))
             if seen.chat is None or seen.chat.newest is None:
                 return self._hand_over.refused(Outcome(Result.NOT_IN_CHAT))
@@ -407,7 +418,7 @@ class ReplyFlow:
 
     async def _is_sure(self, question: AskedQuestion) -> bool:
         """Return whether a question has a sure answer, got one without a person, or was recalled. It is looked up once
-        in a leg.
+        in an attempt.
         """
         if not question.whole:
             return False
@@ -426,7 +437,7 @@ class ReplyFlow:
         return await self._first_delivery(planned) or await self._hand_over.deliver(planned)
 
     async def _go_on(self, planned: Planned) -> ActResult:
-        """Deliver what was chosen before: by a person, or by an earlier leg."""
+        """Deliver what was chosen before: by a person, or by an earlier attempt."""
         return await self._first_delivery(planned) or await self._hand_over.go_on(planned)
 
     async def _first_delivery(self, planned: Planned) -> ActResult | None:
@@ -455,7 +466,9 @@ class ReplyFlow:
         return await self._ledger.learnt(self._session.serial, self._profile.key, version) if version else None
 
     async def _changed(self, version: str) -> list[str]:
-        """What does not look as it was learnt on this phone, once in a leg; a look that a person allowed is learnt."""
+        """What does not look as it was learnt on this phone, once in an attempt; a look that a person allowed is
+        learnt.
+        """
         learnt = None if self._look_known else await self._learnt(version)
         if learnt is None or not learnt.looks:
             return []

@@ -1,29 +1,111 @@
-"""A chosen reply on its way: planned in the ledger, delivered part by part, and what each outcome means for the run."""
+"""A chosen reply on its way: planned in the ledger, delivered part by part, and what each outcome means for the run.
+
+``planned → typing → sending → sent | unknown | failed``. The ledger is moved on before each act, so that a restart
+knows what may have happened; between Send and the look at its outcome nothing is cut.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
 from agent_core.apps.profile import AppProfile
-from agent_core.devices.base import Frame
+from agent_core.devices.base import Frame, TouchWatch
 from agent_core.loop import questions
 from agent_core.loop.result import ActResult
+from agent_core.perception.observer import Observation, Observer
 from agent_core.perception.readings import ChatScreen
 from agent_core.policies.right_chat import is_contacts, wrong_chat
-from agent_core.ports import Ledger, LedgerConflict, LedgerRow, Provenance, ReplyState
+from agent_core.ports import Lease, Ledger, LedgerConflict, LedgerRow, Provenance, ReplyState, StopGuard
 from agent_core.reply.asked import next_query
-from agent_core.reply.deliver import Delivery
 from agent_core.reply.looking import ChatLooks
-from agent_core.reply.outcome import Outcome, Result
+from agent_core.reply.match import begins, is_draft
+from agent_core.reply.outcome import Outcome, Result, ask, check_planned, end, fail, nothing_left
 from agent_core.reply.planning import bind
-from agent_core.reply.results import ask, end, fail, nothing_left
 from agent_core.reply.rows import Rows
-from agent_core.session import NOBODY, Answer, Planned, ReplyRecord, Session, Status
+from agent_core.reply.sender import OnSent, ReplySender, Tools, watch
+from agent_core.session import NOBODY, Answer, GateState, Planned, ReplyRecord, Session, Status
 from agent_core.texts import say
 
 log = structlog.get_logger(__name__)
+
+
+class Delivery:
+    """Delivers replies of one run into chats of one app."""
+
+    def __init__(
+        self,
+        observer: Observer,
+        profile: AppProfile,
+        ledger: Ledger,
+        *,
+        guard: StopGuard,
+        lease: Lease,
+        touches: TouchWatch,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._tools = Tools(observer, profile, ledger, guard, lease, clock, touches)
+
+    async def deliver(self, planned: Planned, gate: GateState, *, on_sent: OnSent, drop_draft: str = "") -> Outcome:
+        """Send the next part of ``planned`` into the contact's chat, which must be in front and hold the same newest
+        messages.
+
+        ``drop_draft`` is a foreign draft that a person allowed to be cleared. ``on_sent`` is told directly after the
+        ledger, before a stop can take effect. The ledger row must be ``planned``.
+        """
+        tools = self._tools
+        seen = await tools.look()
+        chat = seen.chat
+        refusal = check_planned(chat, gate, planned)
+        if chat is None or refusal is not None:
+            return refusal or Outcome(Result.NOT_IN_CHAT)
+        if is_voice_bar(chat):
+            seen = await self.text_input(chat)
+            chat, refusal = seen.chat, check_planned(seen.chat, gate, planned)
+            if chat is None or refusal is not None:
+                return refusal or Outcome(Result.NOT_IN_CHAT)
+            if is_voice_bar(chat):
+                return Outcome(Result.VOICE_BAR, title=chat.title, frame=seen.frame)
+        if chat.draft is None or chat.input_box is None:
+            return Outcome(Result.KEYBOARD)
+        if chat.draft and not is_draft(chat.draft, planned.part_text, chat.source) and chat.draft != drop_draft:
+            return Outcome(Result.FOREIGN_DRAFT, chat.draft, chat.title)
+        await tools.lease.check()
+        async with tools.device.keyboard() as keyboard:
+            return await ReplySender(tools, planned, gate, keyboard, seen, on_sent).run()
+
+    async def text_input(self, chat: ChatScreen) -> Observation:
+        """Bring the text input back if a bar to hold and talk is in its place, by one tap; then look."""
+        if chat.input_box is None and chat.keyboard_icon is not None:
+            await self._tools.lease.check()
+            await self._tools.device.tap(chat.keyboard_icon)
+            log.info("voice_bar_left", serial=self._tools.device.serial)
+        return await self._tools.look()
+
+    async def clear_leftover(self, chat: ChatScreen, text: str) -> bool:
+        """Empty the input of the chat in front if it holds ``text`` or its beginning: what a dead run left."""
+        ours = bool(chat.draft) and (is_draft(chat.draft or "", text, chat.source) or begins(text, chat.draft or ""))
+        if not ours or chat.input_box is None:
+            return False
+        device = self._tools.device
+        async with device.keyboard() as keyboard:
+            await self._tools.lease.check()  # taking the keyboard took its time
+            await device.tap(chat.input_box.center)
+            await keyboard.clear()
+        log.info("leftover_cleared", serial=device.serial)
+        return True
+
+    async def watch(self, text: str, cluster: Sequence[str], gate: GateState, others: Sequence[str] = ()) -> Outcome:
+        """Look until the fate of a text that is on its way is known."""
+        return await watch(self._tools, text, cluster, gate, others=others)
+
+
+def is_voice_bar(chat: ChatScreen) -> bool:
+    """Return whether a bar to hold and talk is in the input's place."""
+    return chat.input_box is None and chat.keyboard_icon is not None
+
 
 CHANGES_ALLOWED = 2
 REFUSALS_ALLOWED = 3  # in a row
@@ -57,7 +139,7 @@ class HandOver:
         self._save = save
 
     async def go_on(self, planned: Planned) -> ActResult:
-        """Deliver a reply that may come from an earlier leg, unless the ledger says what became of it."""
+        """Deliver a reply that may come from an earlier attempt, unless the ledger says what became of it."""
         session = self._session
         row = await self._ledger.find(self._rows.key(planned.fingerprint))
         if row is not None and row.state is ReplyState.SENT:
@@ -67,7 +149,7 @@ class HandOver:
         if row is not None and row.state is ReplyState.UNKNOWN:
             return ask(session, questions.delivery_unknown(session, row), "delivery.unknown")
         if row is not None and row.part > planned.part and list(row.parts) == planned.parts:
-            # The leg died between the ledger and the session: those parts stand in the chat.
+            # The attempt died between the ledger and the session: those parts stand in the chat.
             self._parts_sent(planned, row.part)
         return await self.deliver(planned)
 
@@ -86,7 +168,7 @@ class HandOver:
                     person=planned.person,
                     parts=planned.parts,
                 )
-            await self._save()  # a leg that dies from here on is followed by one that knows what was on its way
+            await self._save()  # an attempt that dies from here on is followed by one that knows what was on its way
             outcome = await self._deliver_part(planned)
             while outcome.result is Result.SENT and session.planned is planned:
                 outcome = await self._deliver_part(planned)
@@ -230,7 +312,7 @@ class HandOver:
         )
 
     async def found_sent(self, row: LedgerRow, key: str) -> ActResult:
-        """An earlier leg sent it, as the chat or the ledger tells."""
+        """An earlier attempt sent it, as the chat or the ledger tells."""
         planned = self._session.planned
         if planned is not None and planned.ledger_id == row.id:
             await self._arrived(planned)

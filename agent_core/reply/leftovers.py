@@ -12,7 +12,7 @@ from agent_core.perception.compare import fold, same_name
 from agent_core.perception.observer import Observer
 from agent_core.perception.readings import BubbleState, ChatScreen
 from agent_core.ports import Lease, Ledger, LedgerRow, ReplyState, StopGuard
-from agent_core.reply.deliver import Delivery, is_voice_bar
+from agent_core.reply.hand_over import Delivery, is_voice_bar
 from agent_core.reply.match import is_draft, our_bubble_after_question
 from agent_core.reply.outcome import Result
 from agent_core.reply.planning import sent_texts

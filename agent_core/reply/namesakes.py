@@ -16,7 +16,7 @@ from agent_core.perception.observer import Observation, Observer
 from agent_core.perception.readings import ChatScreen
 from agent_core.policies.right_chat import row_likeness
 from agent_core.ports import Ledger
-from agent_core.reply.results import ask
+from agent_core.reply.outcome import ask
 from agent_core.session import RowMark, Session
 
 _SIDE = 6  # pixels of an avatar's print

@@ -1,4 +1,8 @@
-"""How a delivery can end, and the checks of the chat in front that it rests on."""
+"""How a delivery can end, and the checks of the chat in front that it rests on.
+
+What follows is told to the loop: the model goes on, a person is asked, the run ends, or it is put off until the
+knowledge base can be asked again.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from agent_core.devices.base import Frame
+from agent_core.errors import KnowledgeError
+from agent_core.loop.result import ActResult, Ending
 from agent_core.perception.compare import Likeness, name, tells_status
 from agent_core.perception.readings import ChatScreen
 from agent_core.policies.right_chat import is_named_group, title_likeness
+from agent_core.ports import KnowledgeBase
 from agent_core.reply.match import same_cluster
-from agent_core.session import GateState, Planned
+from agent_core.session import OF_THE_RUN, WAITS_ELSEWHERE, Elsewhere, GateState, Planned, Question, Session, Status
+from agent_core.texts import Listed, say, told
 
 
 class Result(StrEnum):
@@ -85,3 +93,102 @@ def check_planned(chat: ChatScreen | None, gate: GateState, planned: Planned) ->
     if refusal is None and chat is not None and not same_cluster(planned.cluster, planned.read_by, chat, planned.ours):
         return Outcome(Result.CHANGED, title=chat.title)
     return refusal
+
+
+def ask(session: Session, question: Question, key: str, frame: Frame | None = None) -> ActResult:
+    return ActResult(say(session.lang, key), ok=False, question=question, frame=frame)
+
+
+def fail(session: Session, key: str, **values: object) -> ActResult:
+    return ActResult(say(session.lang, key, **values), ok=False)
+
+
+def waits_elsewhere(session: Session) -> ActResult:
+    """The end of a run that leaves a question of the customer to another one, ``session.elsewhere``.
+
+    It is no failure where something was sent, or where the other run goes on by itself.
+    """
+    other = session.elsewhere
+    if other is None:
+        raise ValueError("No other run has the question.")
+    session.error_kind = WAITS_ELSEWHERE  # so that a sweep looks again, should the other one come to nothing
+    why = _why_elsewhere(session, other)
+    sent = sum(reply.delivered for reply in session.replies)
+    if sent:
+        return end(session, Status.SUCCEEDED, "run.rest_elsewhere", count=sent, why=why)
+    return end(session, Status.SUCCEEDED if other.goes_on else Status.FAILED, "run.all_elsewhere", why=why)
+
+
+def _why_elsewhere(session: Session, other: Elsewhere) -> str:
+    run, asked = other.name or other.run_id, other.question
+    if asked is not None:
+        key = "run.stuck_elsewhere" if asked.kind in OF_THE_RUN else "run.asked_elsewhere"
+        return say(session.lang, key, run=run, id=asked.id, since=_since(session, other))
+    return say(session.lang, "run.goes_on_elsewhere" if other.goes_on else "run.held_elsewhere", run=run)
+
+
+def _since(session: Session, other: Elsewhere) -> str:
+    """Return when the person was asked, in the owner's time zone, in which the run began."""
+    zone = session.started_at.tzinfo if session.started_at else None
+    return f"{other.asked_at.astimezone(zone):%m-%d %H:%M}" if other.asked_at else "?"
+
+
+def told_reply(session: Session, said: str, *, ok: bool) -> str:
+    """Say what came of a reply task that the model has ended: what was sent is known without it.
+
+    ``said``: its own words. They stand below, as its note, if it gave up or nothing was sent.
+    """
+    known = _replied(session) if session.replies else say(session.lang, "run.nothing_sent")
+    if not said.strip() or (ok and session.replies):
+        return known
+    return f"{known}\n{say(session.lang, 'run.model_note', text=said)}"
+
+
+def nothing_left(session: Session, key: str, **values: object) -> ActResult:
+    """End a run that has nothing more to answer; ``key`` says why nothing was sent, if nothing was."""
+    message = _replied(session) if session.replies else say(session.lang, key, **values)
+    return ActResult(message, ending=Ending(Status.SUCCEEDED, message))
+
+
+def _replied(session: Session) -> str:
+    contacts = Listed(dict.fromkeys(reply.contact for reply in session.replies))
+    return say(session.lang, "run.replied", contact=contacts, count=len(session.replies))
+
+
+def end(session: Session, status: Status, key: str, **values: object) -> ActResult:
+    message = say(session.lang, key, **values)
+    return ActResult(message, ok=status is Status.SUCCEEDED, ending=Ending(status, message))
+
+
+KNOWLEDGE_TRIES = 2  # failed actions; each has the provider's own retries behind it
+FIRST_PAUSE = 30.0  # seconds; twice as long after each further failure
+LONGEST_PAUSE = 300.0
+
+
+def put_off(session: Session, error: KnowledgeError, query: str) -> ActResult:
+    """Leave the question waiting: the run rests, with nobody asked, until ``query`` can be put to the base again."""
+    session.put_off = query
+    session.error_kind = error.kind
+    return end(session, Status.WAITING, "run.knowledge_away", error=told(error, session.lang))
+
+
+def pause(session: Session) -> float:
+    """Return the seconds for which a run that was put off rests."""
+    further = max(0, session.knowledge_failures - KNOWLEDGE_TRIES)
+    return float(min(FIRST_PAUSE * 2 ** min(further, 10), LONGEST_PAUSE))
+
+
+async def still_away(session: Session, knowledge: KnowledgeBase) -> bool:
+    """Ask the base for a run that was put off, before the phone or a model is used for it.
+
+    Return True if it still fails: the run is put off again, for longer.
+    """
+    try:
+        await knowledge.retrieve(session.put_off)
+    except KnowledgeError as error:
+        session.knowledge_failures += 1
+        session.end(Status.WAITING, put_off(session, error, session.put_off).message)
+        return True
+    session.put_off = session.error_kind = session.message = ""
+    session.cluster = None  # another run may have taken the question up: it is read anew
+    return False

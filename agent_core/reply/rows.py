@@ -8,8 +8,7 @@ from hashlib import sha256
 
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Frame
-from agent_core.perception.compare import Match, fold
-from agent_core.perception.fingerprint import same_message
+from agent_core.perception.compare import Match, fold, same_message
 from agent_core.perception.readings import BubbleState, ChatScreen, Side
 from agent_core.ports import AnswerEvent, Ledger, LedgerRow, MessageKey, Provenance, ReplyState
 from agent_core.reply.asked import Asked, asked_in
@@ -20,7 +19,7 @@ from agent_core.texts.wording import shared
 
 Tell = Callable[[AnswerEvent, Frame | None], Awaitable[None]]
 
-# Nothing of it is on its way; FAILED has a red mark, SKIPPED is of a leg that died before it saved.
+# Nothing of it is on its way; FAILED has a red mark, SKIPPED is of an attempt that died before it saved.
 NOT_SENT = (ReplyState.PLANNED, ReplyState.FAILED)
 MAY_BE_SKIPPED = (ReplyState.PLANNED, ReplyState.FAILED, ReplyState.SKIPPED)
 SHORT = 2  # letters
@@ -273,7 +272,7 @@ class Rows:
         """Nothing is due any more, unless the same words are written again in the same place."""
         question.done = True
         row = await self.find(question)
-        withdrawable = (*NOT_SENT, ReplyState.WITHDRAWN)  # the last of a leg that died before it told
+        withdrawable = (*NOT_SENT, ReplyState.WITHDRAWN)  # the last of an attempt that died before it told
         if row is not None and row.state in withdrawable:
             await self._ledger.advance(row.id, ReplyState.WITHDRAWN, expected=withdrawable)
             await self.tell(row.id, question.words, ReplyState.SKIPPED)
@@ -311,7 +310,7 @@ class Rows:
         await self._tell(event, frame)
 
     async def tell_row(self, row: LedgerRow, state: ReplyState) -> None:
-        """Tell the answer log what became of a row of an earlier leg."""
+        """Tell the answer log what became of a row of an earlier attempt."""
         planned = planned_from(row, Cluster(messages=list(row.cluster)))
         await self.of(row.key.contact).tell(row.id, row.question, state, planned=planned)
 

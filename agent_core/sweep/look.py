@@ -17,8 +17,7 @@ from agent_core.devices.stillness import wait_until_still
 from agent_core.errors import CommandFailed, ScreenOff, TreeUnavailable
 from agent_core.geometry import Box, Point
 from agent_core.loop.defaults import FreeLease
-from agent_core.perception.compare import without_status
-from agent_core.perception.fingerprint import fingerprint
+from agent_core.perception.compare import fingerprint, without_status
 from agent_core.perception.lists import ChatRow, is_list_page, tabs
 from agent_core.perception.observer import TreeUse
 from agent_core.perception.reader import ScreenReader, TreeHealth

@@ -1,8 +1,8 @@
 """Back-up and restore: one file with whole copies of our databases, taken while a server works or not. A PostgreSQL
 is copied and put back by its own programs; what has to be put in order after that is done here, too.
 
-The queue's file is not in it: a leg is started because its run is due, and that stands in our tables. After a restore
-the queue begins empty, so no leg of a later time is started, and none is taken for done.
+The queue's file is not in it: an attempt is started because its run is due, and that stands in our tables. After a
+restore the queue begins empty, so no attempt of a later time is started, and none is taken for done.
 """
 
 from __future__ import annotations

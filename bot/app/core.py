@@ -33,31 +33,31 @@ from agent_core.reply.leftovers import clear_in_front
 from agent_core.session import Session
 from agent_core.settings import AgentSettings, new_session
 from agent_core.texts import kept_language
-from bot.app.client_rotation import Turnover
 from bot.app.counters import CountedRuns, Counts
 from bot.app.database import open_database
 from bot.app.knowledge import build_knowledge, own_entries
 from bot.app.limits import StoredMeter
-from bot.app.models import any_sees, build_chooser, build_model, model_profile_of
+from bot.app.models import Turnover, any_sees, build_chooser, build_model, model_profile_of
 from bot.app.settings.layers import Settings
 from knowledge.choosing import ModelChooser
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.learning import Learning
 from scheduler.jobs.deadlines import QuestionTimes
+from scheduler.runs.human import ParkingModel
 from scheduler.runs.lease import HeldLease, lease_of
-from scheduler.runs.parking import ParkingModel
 from scheduler.runs.store import StoredRuns
-from scheduler.sweeps.leg import SweepEyes
+from scheduler.sweeps.attempt import SweepEyes
 from storage.contacts import Contacts
 from storage.engine import Database
+from storage.hosts import Phones
 from storage.ledger import StoredLedger
-from storage.phones import Phones
 from storage.trajectories import Trajectories
 
 log = structlog.get_logger(__name__)
 
 CONNECT_EVERY_SECONDS = 10.0  # how often a phone that is reached by network is looked for again
 CONNECT_WAIT_SECONDS = 1.0  # how long a list waits for one that is missing, where others are there
+FIRST_PHONE_SECONDS = 4.0  # and where none is; adb itself gives up on one that is off after 10 s
 
 
 @dataclass
@@ -78,7 +78,7 @@ class Core:
     _adb: AdbServer | None = field(default=None, repr=False)
     _connect_again_at: float = 0.0
     _noted: dict[str, str] = field(default_factory=dict, repr=False)  # the phones that are written down, with models
-    _connecting: asyncio.Task[None] | None = field(default=None, repr=False)
+    _connecting: dict[str, asyncio.Task[bool]] = field(default_factory=dict, repr=False)  # by address
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     async def adb(self) -> AdbServer:
@@ -102,15 +102,30 @@ class Core:
         entries = await adb.devices()
         usable = {entry.serial for entry in entries if entry.state == "device"}
         missing = [address for address in self._addresses(wanted) if address not in usable]
-        if missing and self._connecting is None and time.monotonic() >= self._connect_again_at:
+        if missing and time.monotonic() >= self._connect_again_at:
             self._connect_again_at = time.monotonic() + CONNECT_EVERY_SECONDS
-            self._connecting = asyncio.create_task(self._connect(adb, missing), name="connect-phones")
-        if self._connecting is not None:
-            # One that does not answer takes its time; those that are there do not wait for it.
-            await asyncio.wait([self._connecting], timeout=CONNECT_WAIT_SECONDS if usable else None)
+            for address in missing:
+                if address not in self._connecting:
+                    connecting = self._connect(adb, address)
+                    self._connecting[address] = asyncio.create_task(connecting, name=f"connect-{address}")
+        if self._connecting:
+            await self._wait_for_phones(one_is_there=bool(usable))
             entries = await adb.devices()
         await self._note(entries)
         return entries
+
+    async def _wait_for_phones(self, *, one_is_there: bool) -> None:
+        """Wait a moment for the phones that are being connected to; a little longer for the first one.
+
+        A phone that is off takes adb 10 s. Neither a phone that is there nor the person at a command waits for it.
+        """
+        waited = set(self._connecting.values())
+        until = time.monotonic() + FIRST_PHONE_SECONDS
+        while waited and not one_is_there and (seconds := until - time.monotonic()) > 0:
+            done, waited = await asyncio.wait(waited, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            one_is_there = any(not task.cancelled() and task.result() for task in done)
+        if waited and one_is_there:
+            await asyncio.wait(waited, timeout=CONNECT_WAIT_SECONDS)
 
     async def glance(self) -> list[DeviceEntry]:
         """The phones that adb knows, at once: nothing is connected to."""
@@ -124,17 +139,16 @@ class Core:
             await Phones(self.db).saw(new)
             self._noted.update(new)
 
-    async def _connect(self, adb: AdbServer, addresses: Sequence[str]) -> None:
-        async def one(address: str) -> None:
-            try:
-                await connect(adb, address)
-            except PhonedeskError as error:
-                log.warning("phone_not_connected", address=address, error=str(error))
-
+    async def _connect(self, adb: AdbServer, address: str) -> bool:
+        """Connect to the phone at this address, and return whether it can be used."""
         try:
-            await asyncio.gather(*map(one, addresses))
+            await connect(adb, address)
+        except PhonedeskError as error:
+            log.warning("phone_not_connected", address=address, error=str(error))
+            return False
         finally:
-            self._connecting = None
+            del self._connecting[address]
+        return True
 
     def _addresses(self, wanted: Sequence[str] = ()) -> list[str]:
         device = self.settings.device
@@ -148,6 +162,9 @@ class Core:
         entries = await self.glance()
         if not any(entry.serial == wanted and entry.state == "device" for entry in entries):
             entries = await self.phones()
+        if (connecting := self._connecting.get(wanted)) is not None:
+            # Of two connections to one phone that are made at the same time, one fails.
+            await asyncio.wait([connecting])
         device = await find_device(await self.adb(), wanted or None)
         try:
             if device.serial not in {entry.serial for entry in entries}:  # it was connected to just now
@@ -259,37 +276,38 @@ class Core:
         human: Human,
         lease: HeldLease,
         store: RunStore,
-        leg: int,
+        attempt: int,
         run_id: str,
     ) -> PhoneAgent:
-        """Return an agent for leg ``leg`` of a run, on one phone, over the stored ledger and event log."""
+        """Return an agent for attempt ``attempt`` of a run, on one phone, over the stored ledger and event log."""
         return PhoneAgent(
             model=ParkingModel(self.model, lease.stop),
             device=device,
             knowledge=self.knowledge,
             chooser=self.chooser,
             human=human,
-            ledger=StoredLedger(self.db, run_id=run_id, leg=leg),
+            ledger=StoredLedger(self.db, run_id=run_id, attempt=attempt),
             store=CountedRuns(store, self.counts),
             lease=lease,
             guard=lease.stop,
             reader=self.reader,
             settings=settings,
-            trajectory=self._trajectory(leg),
+            trajectory=self._trajectory(attempt),
         )
 
-    def _trajectory(self, leg: int | None) -> Trajectory | None:
+    def _trajectory(self, attempt: int | None) -> Trajectory | None:
         wanted = self.settings.trajectory
-        return Trajectory(Trajectories(self.db, leg=leg), wanted.pictures) if wanted.record else None
+        return Trajectory(Trajectories(self.db, attempt=attempt), wanted.pictures) if wanted.record else None
 
-    def runs(self, leg: int | None = None) -> StoredRuns:
-        """Where runs leave what they do, ``leg`` by leg; what people answered becomes waiting entries."""
-        return StoredRuns(self.db, learn=Learning(self.store).from_answer, leg=leg)
+    def runs(self, attempt: int | None = None) -> StoredRuns:
+        """Where runs leave what they do, ``attempt`` by attempt; what people answered becomes waiting entries."""
+        return StoredRuns(self.db, learn=Learning(self.store).from_answer, attempt=attempt)
 
     async def close(self) -> None:
-        if self._connecting is not None:
-            self._connecting.cancel()
-            await asyncio.wait([self._connecting])
+        connecting = list(self._connecting.values())
+        for task in connecting:
+            task.cancel()
+        await asyncio.gather(*connecting, return_exceptions=True)
         if self._adb is not None:
             await self._adb.close()
         await self.turnover.close()

@@ -104,7 +104,7 @@ class CoreLearning:
     async def show(self, app: AppProfile, contact: str, *, serial: str, here: bool) -> ShownChat:
         return await show_chat(self._core, app, contact, serial=serial, here=here)
 
-    async def attempt(self, shown: ShownChat, text: str, *, send: bool) -> Tried:
+    async def try_reply(self, shown: ShownChat, text: str, *, send: bool) -> Tried:
         return await try_input(self._core, shown, text, send=send)
 
     async def keep(self, shown: ShownChat, sends_by: SendsBy, *, person: str) -> LearntApp:

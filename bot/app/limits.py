@@ -11,8 +11,7 @@ import structlog
 
 from agent_core.errors import ModelError, ModelLimit
 from agent_core.model.base import Usage
-from agent_core.model.prices import money
-from agent_core.model.usage import Meter, account
+from agent_core.model.usage import Meter, account, money
 from agent_core.retry import Sleep
 from bot.app.counters import Counts
 from bot.app.models import prices_of, unpriced

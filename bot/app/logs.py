@@ -1,9 +1,15 @@
 """Logs: structured, to standard error, without secrets and control characters, whoever speaks: our loggers, or a
 library's. A person at a terminal may be told in other words instead; then the log is in its file alone.
+
+Control characters in texts from outside are shown as escapes wherever people read them. A customer's message, a name, a
+model's reply or the body of an HTTP error may hold what a terminal obeys (C0 and C1 controls, ESC sequences), what
+turns a line round (Unicode's directional formatting characters), what begins a new line in a viewer (U+2028, U+2029),
+or half a surrogate pair, which no stream can encode.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -21,7 +27,36 @@ from typing import Any
 import structlog
 
 from agent_core.errors import ConfigInvalid
-from bot.app.escapes import escaped, escaped_line, to_json
+
+_SPECIAL = "\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+_IN_TEXT = re.compile(f"[{_SPECIAL}]")
+_IN_LINE = re.compile(f"[{_SPECIAL}\n]")
+_NAMED = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+
+
+def escaped(text: str) -> str:
+    """Return ``text`` with its line ends as newlines, and every other control character as an escape."""
+    return _IN_TEXT.sub(_escape, text.replace("\r\n", "\n"))
+
+
+def escaped_line(text: str) -> str:
+    """Return ``text`` with newlines escaped, too: it stays one line."""
+    return _IN_LINE.sub(_escape, text)
+
+
+def to_json(data: object, *, indent: int | None = None) -> str:
+    """Return ``data`` as JSON, Chinese as it is and control characters as JSON's own escapes, so nothing is lost.
+
+    What is no plain data becomes its text.
+    """
+    written = json.dumps(data, ensure_ascii=False, indent=indent, default=str)
+    return _IN_TEXT.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
+
+
+def _escape(found: re.Match[str]) -> str:
+    number = ord(found[0])
+    return _NAMED.get(found[0]) or (f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}")
+
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 SHORTEST_SECRET = 8  # what is shorter is no secret, and would be found in every other word

@@ -1,4 +1,4 @@
-"""Taking over settings that are changed while a process runs. What a leg at work has, it keeps.
+"""Taking over settings that are changed while a process runs. What an attempt at work has, it keeps.
 
 The files are looked at now and then; SIGHUP asks for it at once. What is wrong is told once, and the old settings hold.
 """
@@ -18,10 +18,9 @@ import structlog
 from agent_core.errors import ConfigInvalid, PhonedeskError
 from agent_core.ports import KnowledgeBase
 from bot.app import logs
-from bot.app.client_rotation import Close
 from bot.app.core import Core, build_reader
 from bot.app.knowledge import build_knowledge
-from bot.app.models import build_chooser, build_model
+from bot.app.models import Close, build_chooser, build_model
 from bot.app.settings.files import ENV_FILE, config_file
 from bot.app.settings.layers import Settings
 from bot.app.settings.live import change
@@ -139,7 +138,7 @@ class Reloader:
 
 
 async def renew(core: Core, settings: Settings) -> None:
-    """Have legs that begin from now on work with ``settings``. ConfigError where something cannot be built by them;
+    """Have attempts that begin from now on work with ``settings``. ConfigError where something cannot be built by them;
     then nothing has changed.
     """
     old = core.settings

@@ -10,7 +10,7 @@ import structlog
 
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.errors import InputRejected
-from agent_core.loop.device_actions import installed
+from agent_core.loop.acting import installed
 from agent_core.loop.tasks import NO_RULES, TaskRules, check_rules, check_task
 from agent_core.policies import PolicyName
 from agent_core.ports import Human, RunStore
@@ -18,9 +18,8 @@ from agent_core.session import Session, Status
 from agent_core.settings import AgentSettings
 from bot.app.core import Core
 from bot.app.shutdown import on_signals
-from scheduler.runs.executor import attempt
+from scheduler.runs.executor import carry_out, outcome_of, said, store_outcome
 from scheduler.runs.lease import lease_of
-from scheduler.runs.outcome import outcome_of, said, store_outcome
 from scheduler.runs.stop import Reason, StopRequests, StopSignal
 from scheduler.sweeps.order import read_task
 from storage.runs import NewRun, Runs
@@ -79,8 +78,10 @@ async def _work(
         async with lease_of(core.db, device.serial, owner=f"terminal-{os.getpid()}", why=run_id) as lease:
             with stopped_by_interrupt(lease.stop):
                 async with StopRequests(core.db).heard(run_id, lease.stop):
-                    agent = core.agent(device, settings, human=human, lease=lease, store=store, leg=1, run_id=run_id)
-                    await attempt(agent, session, lease.stop)
+                    agent = core.agent(
+                        device, settings, human=human, lease=lease, store=store, attempt=1, run_id=run_id
+                    )
+                    await carry_out(agent, session, lease.stop)
             # While the phone is still ours: a server beside us must not take the run for a dead one.
             await store_outcome(runs, run_id, 1, outcome_of(session))
     except BaseException as error:

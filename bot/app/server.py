@@ -65,7 +65,7 @@ class Server:
 
 @asynccontextmanager
 async def server(settings: Settings, read: Callable[[], Settings] | None = None) -> AsyncIterator[Server]:
-    """Everything up, in order; and down again: intake first (bot, web, clock), then the legs, then the queue.
+    """Everything up, in order; and down again: intake first (bot, web, clock), then the attempts, then the queue.
 
     ``read``: reads the settings again; they are followed while it runs. None: they stay as they are.
     """
@@ -78,7 +78,7 @@ async def server(settings: Settings, read: Callable[[], Settings] | None = None)
         planning = PlanService(core, work.worker, service) if work is not None else None
         if planning is not None:
             stack.push_async_callback(planning.close)
-        clock = Clock(core.db, limited=core.limited)
+        clock = Clock(core.db, limited=core.limited, seconds=settings.queue.lost_after_seconds)
         await clock.start()
         stack.push_async_callback(clock.stop)
         watch = QuestionWatch(core.db)

@@ -10,10 +10,10 @@ from agent_core.ports import Human, RunStore
 from agent_core.session import Session, Status
 from bot.app.core import Core
 from bot.app.run_here import run_here, stopped_by_interrupt
+from scheduler.runs.executor import said
 from scheduler.runs.lease import lease_of
-from scheduler.runs.outcome import said
 from scheduler.runs.stop import StopRequests
-from scheduler.sweeps.leg import Prepared, prepare
+from scheduler.sweeps.attempt import Prepared, prepare
 from scheduler.sweeps.order import SweepOrder
 from storage.runs import FAILED, STOPPED, SUCCEEDED, WAITING, NewRun, RunRow, Runs
 from storage.sweeps import NewSweep, NewSwept, Sweeps
@@ -65,7 +65,7 @@ async def sweep_here(
         done.status = _status(done)
         await _close(runs, row, done)
     except BaseException as error:
-        await runs.end_leg(row.id, row.leg, status=FAILED, message=said(error, core.settings.lang))
+        await runs.end_attempt(row.id, row.attempt, status=FAILED, message=said(error, core.settings.lang))
         raise
     return done
 
@@ -79,7 +79,7 @@ async def _look(core: Core, row: RunRow, serial: str) -> Prepared:
                     prepared = await prepare(core.db, row, device, core.sweep_eyes(), lease)
             # While the phone is still ours: a server beside us must not take the sweep for a dead one. Its runs follow,
             # each when it is its turn.
-            await Sweeps(core.db).looked(row.id, row.leg, prepared.sweep, ())
+            await Sweeps(core.db).looked(row.id, row.attempt, prepared.sweep, ())
             return prepared
     finally:
         await device.close()
@@ -91,7 +91,7 @@ async def _answer(core: Core, prepared: Prepared, one: NewSwept, human: Human, s
     try:
         return await run_here(core, one.run.task, serial=one.run.serial, human=human, store=store, run_id=run_id)
     except BaseException as error:
-        await Runs(core.db).end_leg(run_id, 1, status=FAILED, message=said(error, core.settings.lang))
+        await Runs(core.db).end_attempt(run_id, 1, status=FAILED, message=said(error, core.settings.lang))
         raise
 
 
@@ -108,8 +108,8 @@ def _status(done: Done) -> str:
 async def _close(runs: Runs, row: RunRow, done: Done) -> None:
     """The row waits for runs of its own alone, not for another's that a contact is left to."""
     if done.status != WAITING:
-        await runs.end_leg(row.id, row.leg, status=done.status)
+        await runs.end_attempt(row.id, row.attempt, status=done.status)
     elif any(session.status is Status.WAITING for _, session in done.sessions):
-        await runs.wait_leg(row.id, row.leg)
+        await runs.park_attempt(row.id, row.attempt)
     else:
-        await runs.end_leg(row.id, row.leg, status=SUCCEEDED)
+        await runs.end_attempt(row.id, row.attempt, status=SUCCEEDED)

@@ -1,4 +1,4 @@
-"""What ``phonedesk serve`` and ``phonedesk worker`` share: the host, the durable queue, and the legs of runs."""
+"""What ``phonedesk serve`` and ``phonedesk worker`` share: the host, the durable queue, and the attempts of runs."""
 
 from __future__ import annotations
 
@@ -24,15 +24,13 @@ from bot.app.release import release
 from bot.app.settings.layers import Settings
 from bot.app.shutdown import wait_no_longer
 from scheduler.runs.dispatcher import Dispatcher
-from scheduler.runs.executor import attempt
+from scheduler.runs.executor import AttemptOutcome, carry_out, left_alone, outcome_of
 from scheduler.runs.host import Fleet, Host
-from scheduler.runs.human import StoredHuman, given_answer
+from scheduler.runs.human import StoredHuman, given_answer, go_home, park
 from scheduler.runs.lease import HeldLease
-from scheduler.runs.outcome import LegOutcome, left_alone, outcome_of
-from scheduler.runs.parking import go_home, park
 from scheduler.runs.queue import DbosQueue
 from scheduler.runs.worker import Worker
-from scheduler.sweeps.leg import QUIET_HOURS, in_quiet_hours, sweep_leg
+from scheduler.sweeps.attempt import QUIET_HOURS, in_quiet_hours, sweep_attempt
 from scheduler.sweeps.order import BY_WATCH
 from scheduler.sweeps.order import KIND as SWEEP
 from scheduler.watches.watcher import Watcher, WatchTimes, watches_of
@@ -59,7 +57,7 @@ class Working:
 async def working(core: Core, *, tells: bool) -> AsyncIterator[Working]:
     """Work the phones of this machine. ConfigInvalid where another process has the host's name.
 
-    In the end nothing new is begun, legs at work may end by themselves for a while, then they are put back into the
+    In the end nothing new is begun, attempts at work may end by themselves for a while, then they are put back into the
     line; other hosts see that this one is gone. ``tells``: see ``Dispatcher``.
     """
     settings, name = core.settings, core.settings.queue.executor_id
@@ -91,8 +89,10 @@ async def working(core: Core, *, tells: bool) -> AsyncIterator[Working]:
         async def may_begin(run: RunRow) -> bool:
             return await host.may_begin(run, fleet)
 
-        legs = Legs(core, host)
-        worker = Worker(core.db, legs.work, owner=name, may_begin=may_begin, lease_seconds=seconds, lang=settings.lang)
+        attempts = AttemptExecutor(core, host)
+        worker = Worker(
+            core.db, attempts.work, owner=name, may_begin=may_begin, lease_seconds=seconds, lang=settings.lang
+        )
         # No other process is this host: the phones of its former life are ours.
         freed = await worker.take_back()
         if freed:
@@ -110,7 +110,7 @@ async def working(core: Core, *, tells: bool) -> AsyncIterator[Working]:
         )
         await host.start()
         stack.push_async_callback(host.stop)
-        await queue.start(worker.run_leg)
+        await queue.start(worker.run_attempt)
         stack.push_async_callback(queue.stop)
         stack.push_async_callback(worker.drain, settings.queue.drain_seconds)
         await dispatcher.start()
@@ -170,8 +170,8 @@ async def until_ended(ended: asyncio.Event, work: Working | None) -> None:
         raise work.host.why
 
 
-class Legs:
-    """Does a leg of a run: session in, agent on the phone, session out."""
+class AttemptExecutor:
+    """Does an attempt of a run: session in, agent on the phone, session out."""
 
     def __init__(self, core: Core, host: Host) -> None:
         self._core = core
@@ -179,50 +179,50 @@ class Legs:
         self._runs = Runs(core.db)
         self._left = left_alone(core.settings.lang)
 
-    async def work(self, run_id: str, leg: int, lease: HeldLease) -> LegOutcome:
+    async def work(self, run_id: str, attempt: int, lease: HeldLease) -> AttemptOutcome:
         row = await self._runs.get(run_id)
         if row is None:
-            return LegOutcome("stopped")
-        if row.leg != leg:
-            raise LeaseLost(f"Leg {leg} of the run {run_id} is over.", key="leg_over")
+            return AttemptOutcome("stopped")
+        if row.attempt != attempt:
+            raise LeaseLost(f"Attempt {attempt} of the run {run_id} is over.", key="attempt_over")
         try:
             # Every line that is logged meanwhile tells whose it is; what it thinks with stays open until it is done.
-            with structlog.contextvars.bound_contextvars(run_id=run_id, leg=leg, serial=lease.serial):
+            with structlog.contextvars.bound_contextvars(run_id=run_id, attempt=attempt, serial=lease.serial):
                 async with self._core.turnover.used():
                     return await self._work(row, lease)
         except LeaseLost:
-            raise  # the leg is put back: the run is not over
+            raise  # the attempt is put back: the run is not over
         except PhonedeskError as error:
             # Before the agent had the phone; what happens later is the outcome that it tells itself.
-            if lease.stop.reason is None:  # else the leg is put back, or stopped
+            if lease.stop.reason is None:  # else the attempt is put back, or stopped
                 outcome = {
                     "status": "failed",
                     "message": told(error, kept_language(row.options.get("lang"))),
                     "error_kind": error.kind,
                 }
-                await CountedRuns(self._core.runs(leg), self._core.counts).event(run_id, Event("outcome", outcome))
+                await CountedRuns(self._core.runs(attempt), self._core.counts).event(run_id, Event("outcome", outcome))
             raise
 
-    async def _work(self, row: RunRow, lease: HeldLease) -> LegOutcome:
+    async def _work(self, row: RunRow, lease: HeldLease) -> AttemptOutcome:
         core = self._core
         of_plan = row.options.get("kind") == PLAN_PART
         if of_plan and row.session is None:  # it died at once; only its plan knew under which gate it is done
-            return LegOutcome("failed", self._left(row.options))
+            return AttemptOutcome("failed", self._left(row.options))
         one_of_many = bool(row.options.get(BY_WATCH) or (row.parent_id and not of_plan))
         if row.session is None and (later := await self._not_now(row, one_of_many=one_of_many)) is not None:
             return later
         device = await self._device(lease.serial)
         if device is None:
-            return LegOutcome("put_back")
+            return AttemptOutcome("put_back")
         try:
             if row.options.get("kind") == SWEEP:
                 return await self._sweep(row, device, lease)
             settings = core.agent_settings(lang=row.options.get("lang"), max_steps=row.options.get("max_steps"))
             # While somebody is asked about one contact, the others are answered.
             hold = 0.0 if one_of_many else core.settings.run.hold_seconds
-            store = core.runs(row.leg)
+            store = core.runs(row.attempt)
             times = question_times(core.settings)
-            human = StoredHuman(core.db, hold_seconds=hold, times=times, stop=lease.stop, leg=row.leg)
+            human = StoredHuman(core.db, hold_seconds=hold, times=times, stop=lease.stop, attempt=row.attempt)
             if row.session is None:
                 session = await core.session(
                     row.task, lease.serial, settings, run_id=row.id, rules=TaskRules.of(row.options)
@@ -230,17 +230,19 @@ class Legs:
             else:
                 session = await self._taken_up(row.session)
             steps = len(session.steps)
-            agent = core.agent(device, settings, human=human, lease=lease, store=store, leg=row.leg, run_id=row.id)
-            await attempt(agent, session, lease.stop)
+            agent = core.agent(
+                device, settings, human=human, lease=lease, store=store, attempt=row.attempt, run_id=row.id
+            )
+            await carry_out(agent, session, lease.stop)
             if not (session.is_put_off and len(session.steps) == steps):  # then nothing was touched
                 await self._rest(row, device, lease, session)
         finally:
             await device.close()
         log.info("run_rests", run_id=session.run_id, status=session.status.value, replies=len(session.replies))
         outcome = outcome_of(session)
-        return LegOutcome("stopped", self._left(row.options)) if await self._cut_off(row.id, outcome) else outcome
+        return AttemptOutcome("stopped", self._left(row.options)) if await self._cut_off(row.id, outcome) else outcome
 
-    async def _cut_off(self, run_id: str, outcome: LegOutcome) -> bool:
+    async def _cut_off(self, run_id: str, outcome: AttemptOutcome) -> bool:
         """Whether this was the part of a plan that was stopped by nobody, but ended because its process does."""
         row = await self._runs.get(run_id) if outcome.status == "stopped" else None
         if row is None or row.options.get("kind") != PLAN_PART or row.stopped_by:
@@ -248,21 +250,21 @@ class Legs:
         plan = await self._runs.get(row.parent_id)
         return plan is None or not plan.stop_requested
 
-    async def _not_now(self, row: RunRow, *, one_of_many: bool) -> LegOutcome | None:
+    async def _not_now(self, row: RunRow, *, one_of_many: bool) -> AttemptOutcome | None:
         """Why a new run is not begun now: quiet hours, or a limit. ModelLimit where a person waits for it."""
         core = self._core
         sweep = row.options.get("kind") == SWEEP
         if one_of_many and await in_quiet_hours(core.db, row, core.db.now()):
-            return LegOutcome("stopped", QUIET_HOURS)
+            return AttemptOutcome("stopped", QUIET_HOURS)
         if sweep and await Sweeps(core.db).get(row.id) is not None:
             return None  # it has looked, and waits for its runs
         try:
             await core.may_ask(row.options.get("lang"))
         except ModelLimit as error:
             if sweep and row.planned_at is not None:
-                return LegOutcome("succeeded", error.message)
+                return AttemptOutcome("succeeded", error.message)
             if one_of_many:
-                return LegOutcome("stopped", error.message)  # was not begun, so it is taken up again
+                return AttemptOutcome("stopped", error.message)  # was not begun, so it is taken up again
             raise
         return None
 
@@ -271,12 +273,12 @@ class Legs:
         if session.status not in FINAL:
             async with lease.stop.shielded():  # the run rests in any case: nothing is left here that Hold could cut
                 if await park(device, lease, session):
-                    await self._core.runs(row.leg).save(session)
+                    await self._core.runs(row.attempt).save(session)
 
-    async def _sweep(self, row: RunRow, device: AdbDevice, lease: HeldLease) -> LegOutcome:
+    async def _sweep(self, row: RunRow, device: AdbDevice, lease: HeldLease) -> AttemptOutcome:
         """A look at the list. On a phone that is watched the app is left, for in front it shows no notifications."""
         try:
-            return await sweep_leg(self._core.db, row, device, self._core.sweep_eyes(), lease)
+            return await sweep_attempt(self._core.db, row, device, self._core.sweep_eyes(), lease)
         finally:
             if await watches_of(self._core.db, lease.serial):
                 async with lease.stop.shielded():

@@ -205,7 +205,7 @@ class DeskAnswers(DeskService):
         for question in await Questions(self._db).find(run_id=run.id, state=OPEN):
             if (question.payload.get("data", {}).get("contact") or view.contact) == view.contact:
                 return replace(view, standing="asked", question_id=question.id)
-        is_queued = run.status in (QUEUED, WAITING) and run.leg_due_at is not None
+        is_queued = run.status in (QUEUED, WAITING) and run.attempt_due_at is not None
         return replace(view, standing="queued") if is_queued else view
 
     def _view(self, row: AnswerRow, names: Mapping[str, str]) -> AnswerView:

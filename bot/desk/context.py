@@ -14,7 +14,7 @@ from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.server import DeviceEntry
 from agent_core.devices.base import Device
 from agent_core.errors import RateLimited
-from agent_core.model.prices import Prices
+from agent_core.model.usage import Prices
 from agent_core.perception.observer import SeenPage, look_for_people, read_for_people
 from agent_core.texts import Listed
 from bot.desk.actors import AccessDenied, Actor, ChatRef, MessageRef, NotFound, Role, StillLimited, role_denied
@@ -25,11 +25,10 @@ from knowledge.embedded import EmbeddedKnowledge
 from scheduler.runs.host import Fleet
 from scheduler.runs.service import RunService
 from scheduler.times import parse_zone
-from storage.cards import CardRow, Cards
 from storage.engine import Database
-from storage.hosts import HostPhone
+from storage.hosts import HostPhone, Phones
+from storage.outbox import CardRow, Cards
 from storage.people import Audit, People
-from storage.phones import Phones
 from storage.questions import Questions
 from storage.runs import RunRow
 

@@ -18,9 +18,8 @@ from bot.desk.people import DeskPeople
 from bot.desk.phones import DeskPhones
 from bot.desk.plans import DeskPlans
 from bot.desk.questions import DeskQuestions
-from bot.desk.runs import DeskRuns
+from bot.desk.runs import DeskRuns, DeskSweeps
 from bot.desk.schedules import DeskSchedules
-from bot.desk.sweeps import DeskSweeps
 from bot.desk.team import DeskTeam
 from bot.desk.views import EventView, StatusView
 from storage.engine import MISSED_SECONDS

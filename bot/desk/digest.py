@@ -8,7 +8,7 @@ from datetime import UTC, datetime, time, timedelta
 from typing import Any, Literal, cast
 
 from agent_core.model.base import Usage as Tokens
-from agent_core.model.prices import Prices
+from agent_core.model.usage import Prices
 from agent_core.reply.sureness.plain import stripped
 from bot.desk.actors import Actor, BadRequest, ChatRef, Role, not_one_of
 from bot.desk.context import TELEGRAM, DeskService, chat_data, chat_ref, telegram_chat

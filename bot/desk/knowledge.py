@@ -21,7 +21,7 @@ from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry, Found, make_entry
 from knowledge.exporting import Form, write_table
 from knowledge.importing.carry import carry_out, plan_import
-from knowledge.importing.drafts import Draft
+from knowledge.importing.drafts import Draft, split
 from knowledge.importing.plan import ImportPlan, OnDouble
 from knowledge.importing.read import read_table
 from storage.people import People
@@ -303,8 +303,12 @@ def _there(entry: Entry | None, entry_id: str) -> Entry:
 def _aliases(old: Entry, text: EntryText) -> tuple[str, ...]:
     """Return the aliases that ``text`` leaves the entry with."""
     aliases = old.aliases if text.aliases is None else text.aliases
-    for alias in text.removed:
-        if alias.strip() not in aliases:
+    gone: set[str] = set()
+    for written in text.removed:
+        # An imported alias may hold what parts them elsewhere: as a whole it can be named all the same.
+        gone |= {written.strip()} if written.strip() in aliases else set(split(written, commas=False))
+    for alias in sorted(gone):
+        if alias not in aliases:
             raise BadRequest(
                 f"The entry #{old.id} has no alias “{alias}”.",
                 advice=f"See what it has: /kb search {old.question}",
@@ -313,7 +317,6 @@ def _aliases(old: Entry, text: EntryText) -> tuple[str, ...]:
                 alias=alias,
                 question=old.question,
             )
-    gone = {alias.strip() for alias in text.removed}
     return tuple(dict.fromkeys((*(alias for alias in aliases if alias not in gone), *text.added)))
 
 

@@ -14,7 +14,8 @@ from knowledge.importing.plan import ImportPlan
 class EntryText:
     """What a person writes of a knowledge entry; None is what they left alone.
 
-    ``aliases`` and ``tags`` take the place of all that there were; ``added`` and ``removed`` are single aliases.
+    ``aliases`` and ``tags`` take the place of all that there were; ``added`` are single aliases. Each of ``removed``
+    is an alias of the entry, or else several, parted as in a cell of an imported table.
     """
 
     question: str | None = None

@@ -40,10 +40,10 @@ class DeskLearning(DeskService):
         self.context.shown.put(key, shown)
         return key, shown
 
-    async def attempt(self, actor: Actor, key: str, text: str, *, send: bool) -> TriedChat:
+    async def try_reply(self, actor: Actor, key: str, text: str, *, send: bool) -> TriedChat:
         """Try the input of a chat that was read rightly, and keep what sends a text if that is certain."""
         shown, _ = await self._of(actor, key, "learn.confirm")
-        tried = await self._phones().attempt(shown, text, send=send)
+        tried = await self._phones().try_reply(shown, text, send=send)
         self.context.shown.put(key, shown, tried)
         if tried.sends_by != "button" and not tried.sent:
             return TriedChat(shown, tried, None)

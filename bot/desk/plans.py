@@ -15,7 +15,7 @@ from bot.desk.context import DeskContext, DeskService, chat_data, no_phone
 from bot.desk.plans_views import NewPlan
 from bot.desk.runs import DeskRuns
 from bot.desk.views import RunView
-from storage import idempotency as requests
+from storage import ids
 
 if TYPE_CHECKING:
     from bot.app.plans.service import PlanService
@@ -51,7 +51,7 @@ class DeskPlans(DeskService):
         key: the request's name, see ``Desk``.
         """
         task = check_task(task)
-        if key and (begun := await requests.find(self._db, key)) is not None:  # asked again: it is that plan
+        if key and (begun := await ids.find(self._db, key)) is not None:  # asked again: it is that plan
             return await self._view(begun)
         session = session or (await self._session_after(actor, after) if after else "")
         name = session or uuid4().hex

@@ -13,8 +13,8 @@ from bot.desk.views import AnswerResult, QuestionView
 from knowledge.alike import alike
 from knowledge.entries import Entry
 from scheduler.jobs.deadlines import AT_DEADLINE
-from storage.cards import QUESTION, Cards
 from storage.events import Events
+from storage.outbox import QUESTION, Cards
 from storage.people import People
 from storage.questions import ANSWERED, OPEN, QuestionRow, Questions
 from storage.runs import Runs

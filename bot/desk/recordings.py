@@ -21,7 +21,7 @@ async def recorded_steps(db: Database, session: Session, events: Mapping[int, in
     found = []
     for step in session.steps:
         row, request, messages = asked.get(step.index, (None, None, []))
-        # A step that was decided without the model, in the place of one that a dead leg had asked about.
+        # A step that was decided without the model, in the place of one that a dead attempt had asked about.
         if not step.reply and not step.model:
             row, request, messages = None, None, []
         picture = await rows.picture(session.run_id, request.picture) if request and request.picture else None

@@ -10,7 +10,7 @@ from agent_core.session import WAITS_ELSEWHERE
 from bot.desk.phonebook import PhoneBook
 from bot.desk.plans_views import PlanCallView, PlanView
 from bot.desk.views import RunStatus, RunView, SweepView, SweptState, SweptView
-from scheduler.sweeps.leg import QUIET_HOURS
+from scheduler.sweeps.attempt import QUIET_HOURS
 from storage.engine import Database
 from storage.events import EventRow, Events
 from storage.history import History

@@ -1,4 +1,4 @@
-"""Runs: start, stop, hold and resume them, and see how they are."""
+"""Runs and sweeps: start, stop, hold and resume them, and see how they are."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from agent_core.loop.tasks import NO_RULES, TaskRules, check_rules, check_task
 from agent_core.policies import PolicyName
 from agent_core.session import Session, Spent, Status
 from agent_core.texts import kept_language
-from bot.desk.actors import Actor, ChatRef, MessageRef, NotFound, Role
+from bot.desk.actors import Actor, BadRequest, ChatRef, MessageRef, NotFound, Role
 from bot.desk.answers import DeskAnswers
 from bot.desk.context import DeskContext, DeskService, card_message, chat_data, no_phone, put_card, sees
 from bot.desk.keys import key_names
 from bot.desk.phones import away_from
 from bot.desk.run_parts import plan_run, sweep_run
 from bot.desk.views import RunStatus, RunView
-from scheduler.sweeps.order import BY_WATCH, KIND, read_task
-from storage.cards import QUESTION, RUN, Cards
+from scheduler.sweeps.attempt import no_tag, unknown_tags
+from scheduler.sweeps.order import BY_WATCH, KIND, WORDS, SweepOrder, read_order, read_task
+from storage.engine import Database
 from storage.history import History
+from storage.outbox import QUESTION, RUN, Cards
 from storage.people import People
 from storage.questions import Questions
 from storage.runs import ACTIVE, PLAN, PLAN_PART, RUNNING, WAITING, RunRow, Runs
@@ -291,7 +293,7 @@ class DeskRuns(DeskService):
         elif not elsewhere:
             return _Away()  # nobody here knows what is attached
         why = away_from(row.wanted, entries, elsewhere)
-        if not why or row.leg_due_at is None:
+        if not why or row.attempt_due_at is None:
             return _Away()
         until = self._fleet.waits_until(row, await self._fleet.phones())
         local = until.astimezone(self._zone) if until is not None else None
@@ -315,6 +317,34 @@ def status_of(row: RunRow, *, asks: bool) -> RunStatus:
     """
     if row.status == RUNNING and asks:
         return RunStatus.WAITING
-    if row.status == WAITING and row.leg_due_at is not None:
+    if row.status == WAITING and row.attempt_due_at is not None:
         return RunStatus.QUEUED
     return RunStatus(row.status)
+
+
+_WORD = {"zh": WORDS[0], "en": WORDS[-1]}
+
+
+class DeskSweeps(DeskService):
+    def __init__(self, context: DeskContext, runs: DeskRuns) -> None:
+        super().__init__(context)
+        self._runs = runs
+
+    async def start(
+        self, actor: Actor, words: str, *, chat: ChatRef, serial: str | None = None, key: str = ""
+    ) -> RunView:
+        """Queue a sweep of the contacts, ``#tags`` or ``未读`` in ``words``.
+
+        Raises InputRejected if the words cannot be read, BadRequest if no contact has a tag.
+        """
+        order = read_order(words)
+        await check_tags(self._db, order)
+        task = check_task(f"{_WORD[actor.lang]} {words}")
+        return await self._runs.submit(actor, "sweep", task, chat=chat, serial=serial, options=order.data(), key=key)
+
+
+async def check_tags(db: Database, order: SweepOrder) -> None:
+    """Raise BadRequest if a tag was written that no contact has: such a sweep would find nobody for ever."""
+    if unknown := await unknown_tags(db, order):
+        error = no_tag(unknown)
+        raise BadRequest(error.message, advice=error.advice, key=error.key, **error.values)

@@ -16,11 +16,10 @@ from agent_core.session import Session
 from agent_core.texts import kept_language
 from bot.desk.actors import Actor, BadRequest, ChatRef, NotFound, Role, not_one_of
 from bot.desk.context import DeskContext, DeskService, chat_data, chat_ref, no_phone, sees
-from bot.desk.runs import DeskRuns
+from bot.desk.runs import DeskRuns, check_tags
 from bot.desk.schedules_views import NO_WISH, LastTick, ScheduleNews, ScheduleView, ScheduleWish, What
-from bot.desk.sweeps import check_tags
 from bot.desk.views import RunStatus, RunView
-from scheduler.runs.line import PERSON
+from scheduler.runs.service import PERSON
 from scheduler.sweeps.order import read_task as read_sweep
 from scheduler.times import parse_quiet, parse_schedule, parse_zone
 from scheduler.times.natural import understand, windows_of

@@ -1,4 +1,4 @@
-"""The dispatcher: has the queue start legs that are due, on phones that are free."""
+"""The dispatcher: has the queue start attempts that are due, on phones that are free."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import structlog
 
 from agent_core.texts import Lang
 from scheduler.jobs.periodic import Periodic
+from scheduler.runs.executor import gave_up, left_alone
 from scheduler.runs.host import ClockCheck, Fleet
-from scheduler.runs.line import BEGUN
-from scheduler.runs.outcome import gave_up, left_alone
-from scheduler.runs.worker import Worker, leg_id
+from scheduler.runs.service import BEGUN
+from scheduler.runs.worker import Worker, attempt_id
 from storage.engine import Database
 from storage.events import Events
 from storage.hosts import USABLE, HostPhone, Hosts
@@ -30,24 +30,25 @@ log = structlog.get_logger(__name__)
 Phones = Callable[[], Awaitable[Sequence[str]]]
 """The serials of the phones that this process reaches now."""
 Enqueue = Callable[[str], Awaitable[None]]
-"""Has a leg started, given its id; the same id twice is started once."""
+"""Has an attempt started, given its id; the same id twice is started once."""
 
 
 @dataclass(slots=True)
 class _Started:
-    """A leg that was handed to the queue and has not begun."""
+    """An attempt that was handed to the queue and has not begun."""
 
-    leg: int
+    attempt: int
     serial: str
 
 
 class Dispatcher(Periodic):
-    """Starts due legs: at once if something changes in this process, within ``storage.engine.PULSE_SECONDS`` if another
-    process changes it.
+    """Starts due attempts: at once if something changes in this process, within ``storage.engine.PULSE_SECONDS`` if
+    another process changes it.
 
-    For each phone one leg is under way at a time, the first in line. ``phones``: the phones that this process reaches;
-    without it every phone is its own. A run whose phone nobody reaches waits, as ``fleet`` says how long; after that it
-    is started nevertheless, so that it ends with the phone's own error. ``enqueue``: None if this process starts none.
+    For each phone one attempt is under way at a time, the first in line. ``phones``: the phones that this process
+    reaches; without it every phone is its own. A run whose phone nobody reaches waits, as ``fleet`` says how long;
+    after that it is started nevertheless, so that it ends with the phone's own error. ``enqueue``: None if this process
+    starts none.
 
     ``tells``: that the phone of a run in the line went away, or is back, is told in the event log, as an event
     ``phone`` with ``missing``, for those who show the run. ``lang``: as for ``Worker``.
@@ -93,12 +94,12 @@ class Dispatcher(Periodic):
         self.addresses: list[str] = []  # host:port of the phones that they wait for and no other host has
 
     async def once(self) -> list[str]:
-        """One look at everything; the ids of the legs that were handed to the queue."""
+        """One look at everything; the ids of the attempts that were handed to the queue."""
         await self._tidy()
         return await self._hand_out()
 
     async def _tidy(self) -> None:
-        """What time alone makes due: questions whose deadline passed, legs that died."""
+        """What time alone makes due: questions whose deadline passed, attempts that died."""
         worker = self._worker
         at_work = [*worker.runs_at_work, *worker.at_work_beside] if worker is not None else []
         await self._questions.expire()
@@ -144,37 +145,39 @@ class Dispatcher(Periodic):
             if run.id in elsewhere or run.id in ending or run.id in self._started:
                 continue
             serial = self._phone_for(run, here, fleet, free, busy)
-            if serial is not None and (leg := await self._start(self._enqueue, run, serial)) is not None:
+            if serial is not None and (attempt := await self._start(self._enqueue, run, serial)) is not None:
                 busy.add(serial)
-                handed.append(leg)
+                handed.append(attempt)
         return handed
 
     def _ending(self, due: Sequence[RunRow]) -> dict[str, str]:
-        """The runs of which a leg is at work here still, and their phones: it is to have let go of its phone first."""
+        """The runs of which an attempt is at work here still, and their phones: it is to have let go of its phone
+        first.
+        """
         if self._worker is None:
             return {}
         at_work = self._worker.runs_at_work
         ending = {run.id: run for run in due if run.id in at_work}
         for run in ending.values():
-            self._worker.end_replaced(run.id, run.leg)
+            self._worker.end_replaced(run.id, run.attempt)
         return {run.id: run.serial for run in ending.values()}
 
     async def _start(self, enqueue: Enqueue, run: RunRow, serial: str) -> str | None:
-        """Hand a leg to the queue; its id, None where another host has it."""
+        """Hand an attempt to the queue; its id, None where another host has it."""
         alive_after = self._db.now() - self._hosts.ttl
-        leg = await self._runs.take(run, serial, self._host, alive_after=alive_after)
-        if leg is None:
+        attempt = await self._runs.take(run, serial, self._host, alive_after=alive_after)
+        if attempt is None:
             return None
-        self._started[run.id] = _Started(leg, serial)
+        self._started[run.id] = _Started(attempt, serial)
         try:
-            await enqueue(leg_id(run.id, leg))
+            await enqueue(attempt_id(run.id, attempt))
         except BaseException:
             del self._started[run.id]
             raise
-        return leg_id(run.id, leg)
+        return attempt_id(run.id, attempt)
 
     async def _taken_elsewhere(self, due: Sequence[RunRow]) -> dict[str, RunRow]:
-        """The runs whose leg lies in the queue of another host that lives."""
+        """The runs whose attempt lies in the queue of another host that lives."""
         taken = {run.id: run for run in due if run.taken_by() not in {"", self._host}}
         if not taken:
             return {}
@@ -212,9 +215,9 @@ class Dispatcher(Periodic):
         return free
 
     def _forget_begun(self, due: Sequence[RunRow]) -> None:
-        still = {run.id: run.leg for run in due}
+        still = {run.id: run.attempt for run in due}
         self._started = {
-            run_id: started for run_id, started in self._started.items() if still.get(run_id) == started.leg
+            run_id: started for run_id, started in self._started.items() if still.get(run_id) == started.attempt
         }
 
     def _phone_for(

@@ -1,16 +1,25 @@
-"""The executor: has an agent do one attempt of a run, whoever drives the run."""
+"""The executor: has an agent do one attempt of a run, whoever drives the run; and stores how the attempt ended, with
+what people are told of it.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from agent_core.agent import PhoneAgent
+from agent_core.errors import PhonedeskError
+from agent_core.reply.outcome import pause
 from agent_core.session import FINAL, Session, Status
+from agent_core.texts import Lang, kept_language, say, told
 from scheduler.runs.stop import Reason, StopSignal
+from storage.runs import RunRow, Runs
+from storage.runs.giving_up import MOST_TRIES, GaveUp, LeftAlone, plain_words
 
 
-async def attempt(
+async def carry_out(
     agent: PhoneAgent, session: Session, stop: StopSignal, *, prepare: Callable[[], Awaitable[None]] | None = None
 ) -> None:
     """Have the agent go on with ``session`` until an outcome, a question that nobody answers now, Stop or Hold.
@@ -36,3 +45,82 @@ async def attempt(
             await agent.end_stopped()
         elif stop.reason is Reason.STOP:
             session.end(Status.STOPPED, "")
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptOutcome:
+    """How an attempt ended. ``waiting``: for a person's answer. ``held``: parked by Hold. ``put_back``: it is to be
+    taken up again, by whoever reaches the phone; ``message`` is the error that it ended by, "" where that is not the
+    run's. ``put_off``: by an error of ``error_kind``, to be taken up again in ``seconds``. Otherwise the run is over.
+    """
+
+    status: Literal["waiting", "held", "put_back", "put_off", "succeeded", "failed", "stopped"]
+    message: str = ""
+    seconds: float = 0.0
+    error_kind: str = ""
+
+
+def outcome_of(session: Session) -> AttemptOutcome:
+    """Return what an attempt came to whose agent has ended, or rests."""
+    match session.status:
+        case Status.SUCCEEDED:
+            return AttemptOutcome("succeeded", session.message)
+        case Status.STOPPED:
+            return AttemptOutcome("stopped", session.message)
+        case Status.WAITING if session.is_put_off:
+            return AttemptOutcome("put_off", session.message, seconds=pause(session), error_kind=session.error_kind)
+        case Status.WAITING | Status.RUNNING:
+            return AttemptOutcome("waiting", session.message)
+        case Status.FAILED:
+            return AttemptOutcome("failed", session.message)
+
+
+async def store_outcome(
+    runs: Runs, run_id: str, attempt: int, outcome: AttemptOutcome, *, gave_up: GaveUp = plain_words
+) -> None:
+    """Store how an attempt ended. ``gave_up``: what is told of a run that was put back once too often."""
+    match outcome.status:
+        case "put_back":
+            await runs.interrupt_attempt(run_id, attempt, error=outcome.message or None, gave_up=gave_up)
+        case "put_off":
+            seconds, kind = outcome.seconds, outcome.error_kind
+            await runs.put_off_attempt(run_id, attempt, seconds=seconds, message=outcome.message, error_kind=kind)
+        case "waiting" | "held":  # whether it is held stands in its row
+            await runs.park_attempt(run_id, attempt, message=outcome.message)
+        case over:
+            await runs.end_attempt(run_id, attempt, status=over, message=outcome.message)
+
+
+def language_of(run: RunRow) -> Lang:
+    return kept_language(run.options.get("lang"))
+
+
+def said(error: BaseException, lang: Lang) -> str:
+    """What people are told of an error: no statement of a database, no trace."""
+    if isinstance(error, PhonedeskError):
+        return told(error, lang)
+    first, _, _ = str(error).partition("\n")  # a database's error goes on with its statement
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
+
+
+def gave_up(lang: Lang) -> GaveUp:
+    """Return what people are told of a run whose attempts end before their time, again and again.
+
+    ``lang``: of runs whose options name none.
+    """
+
+    def told(options: Mapping[str, Any], error: str) -> str:
+        spoken = kept_language(options.get("lang"), lang)
+        why = error or say(spoken, "run.process_died")
+        return say(spoken, "run.gave_up", count=MOST_TRIES, error=why)
+
+    return told
+
+
+def left_alone(lang: Lang) -> LeftAlone:
+    """Return what people are told of a run that ended with its process; ``lang`` as for ``gave_up``."""
+
+    def told(options: Mapping[str, Any]) -> str:
+        return say(kept_language(options.get("lang"), lang), "run.left_alone")
+
+    return told

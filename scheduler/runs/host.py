@@ -120,7 +120,7 @@ class Host:
         return self.usable
 
     async def may_begin(self, run: RunRow, fleet: Fleet) -> bool:
-        """Whether a leg of this run may begin here: its phone is here, or nobody's and not waited for any longer."""
+        """Return whether an attempt may begin here: its phone is here, or nobody's and no longer waited for."""
         if run.serial in self.usable:
             return True
         return self.looked.is_set() and fleet.gives_up(run, await fleet.phones())
@@ -269,9 +269,9 @@ class Fleet:
         """
         there = [phone for phone in phones.values() if run.wanted in {"", phone.serial}]
         wait = self.wait if there else min(self.wait or self.never_seen, self.never_seen)
-        if wait is None or run.leg_due_at is None:
+        if wait is None or run.attempt_due_at is None:
             return None
-        return max([run.leg_due_at, *(phone.since for phone in there)]) + wait
+        return max([run.attempt_due_at, *(phone.since for phone in there)]) + wait
 
     def gives_up(self, run: RunRow, phones: Mapping[str, HostPhone]) -> bool:
         """Whether a run whose phone is missing has waited long enough: it is started, to end with the phone's error."""

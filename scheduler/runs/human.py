@@ -1,15 +1,23 @@
-"""People who answer when they can: a question is a row, which any channel may answer."""
+"""People who answer when they can: a question is a row, which any channel may answer.
+
+While a run waits for a person or is held, its phone is parked: it rests at a screen that harms nobody.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import structlog
 from pydantic import TypeAdapter
 
 from agent_core.apps.learnt import LearntApp
+from agent_core.devices.base import Device, Key
+from agent_core.errors import LeaseLost, PhonedeskError
+from agent_core.model.base import Completion, Message, Model, ModelWrapper, OnThinking
+from agent_core.ports import Lease
 from agent_core.session import Answer, Question, QuestionKind, Session
 from scheduler.jobs.deadlines import NO_TIMES, QuestionTimes, answer_at_deadline
 from scheduler.runs.stop import StopSignal
@@ -25,8 +33,8 @@ log = structlog.get_logger(__name__)
 class StoredHuman:
     """``agent_core.ports.Human`` by rows: any channel may answer, and the phone is held for a while meanwhile.
 
-    ``stop``: at Hold, and when the process ends, the phone is not held any longer. ``leg``: who asks; LeaseLost once
-    its turn is over.
+    ``stop``: at Hold, and when the process ends, the phone is not held any longer. ``attempt``: who asks; LeaseLost
+    once its turn is over.
     """
 
     def __init__(
@@ -36,10 +44,10 @@ class StoredHuman:
         hold_seconds: float,
         times: QuestionTimes = NO_TIMES,
         stop: StopSignal | None = None,
-        leg: int | None = None,
+        attempt: int | None = None,
     ) -> None:
         self._db = db
-        self._leg = leg
+        self._attempt = attempt
         self._questions = Questions(db)
         self._events = Events(db)
         self._hold = hold_seconds
@@ -48,7 +56,7 @@ class StoredHuman:
 
     async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
         await store_question(
-            self._questions, self._events, session, question, picture, times=self._times, leg=self._leg
+            self._questions, self._events, session, question, picture, times=self._times, attempt=self._attempt
         )
         until = time.monotonic() + self._hold
         while True:
@@ -80,11 +88,11 @@ async def store_question(
     picture: bytes | None,
     *,
     times: QuestionTimes = NO_TIMES,
-    leg: int | None = None,
+    attempt: int | None = None,
 ) -> None:
     """The row first, then the event that makes the channels show it. ``times``: see ``scheduler.jobs.deadlines``.
 
-    ``leg``: who asks; LeaseLost once its turn is over.
+    ``attempt``: who asks; LeaseLost once its turn is over.
     """
     payload = question.model_dump(mode="json")
     now = questions.now()
@@ -97,9 +105,9 @@ async def store_question(
         deadline=deadline,
         remind_after=times.remind_after(deadline, now),
         escalate_after=times.escalate_after,
-        leg=leg,
+        attempt=attempt,
     )
-    await events.append(session.run_id, "question", payload, picture=picture, leg=leg)
+    await events.append(session.run_id, "question", payload, picture=picture, attempt=attempt)
 
 
 def given_answer(row: QuestionRow | None) -> Answer | None:
@@ -117,3 +125,60 @@ def given_answer(row: QuestionRow | None) -> Answer | None:
         by=row.answered_by,
         program=bool(given.get("program")),
     )
+
+
+# While one of these is open the screen is left as it is: somebody has the phone in hand, is to act on this very screen,
+# or has a text in front that leaving might send away. Not so for a sensitive tap: a page that pays is not left open,
+# and a person's yes is bound to its app and page (agent_core.policies.approval), which the run opens again.
+LEFT_ALONE = frozenset(
+    {QuestionKind.TAKE_OVER, QuestionKind.PERSON_ON_PHONE, QuestionKind.FOREIGN_DRAFT, QuestionKind.NO_SEND}
+)
+
+
+def may_go_home(session: Session) -> bool:
+    """Whether the phone may be brought to its home screen where this run rests."""
+    return session.question is None or session.question.kind not in LEFT_ALONE
+
+
+async def park(device: Device, lease: Lease, session: Session) -> bool:
+    """Bring the phone to its home screen, if it may; whether it was. What goes wrong is logged: the run rests anyway.
+
+    Of a chat that was opened by its number it is forgotten, so that the next attempt may open it so once more. The
+    caller saves the session.
+    """
+    if not may_go_home(session) or not await go_home(device, lease, session.run_id):
+        return False
+    session.number_tried = session.gate.row_entered = False
+    return True
+
+
+async def go_home(device: Device, lease: Lease, run_id: str) -> bool:
+    """Bring the phone to its home screen; False where that failed, which is logged. LeaseLost."""
+    try:
+        await lease.check()
+        await device.key(Key.HOME)
+    except LeaseLost:
+        raise
+    except PhonedeskError as error:
+        log.warning("phone_not_parked", serial=device.serial, run=run_id, error=str(error))
+        return False
+    return True
+
+
+class ParkingModel(ModelWrapper):
+    """A model whose calls Hold may cut: while it thinks nothing is done on the phone.
+
+    Not while it reads a picture: that may be in the middle of a delivery.
+    """
+
+    def __init__(self, model: Model, stop: StopSignal) -> None:
+        super().__init__(model)
+        self._stop = stop
+
+    async def complete(self, messages: Sequence[Message], *, on_thinking: OnThinking | None = None) -> Completion:
+        with self._stop.may_park():
+            return await super().complete(messages, on_thinking=on_thinking)
+
+    async def ask(self, messages: Sequence[Message]) -> Completion:
+        with self._stop.may_park():
+            return await super().ask(messages)

@@ -20,7 +20,7 @@ log = structlog.get_logger(__name__)
 class HeldLease:
     """The phone, as long as it is ours. Fits ``agent_core.ports.Lease``.
 
-    ``serial`` is the phone's, ``fencing`` grows with each holder, ``stop`` tells that the leg is to end.
+    ``serial`` is the phone's, ``fencing`` grows with each holder, ``stop`` tells that the attempt is to end.
     """
 
     def __init__(self, row: LeaseRow, leases: Leases) -> None:

@@ -2,8 +2,8 @@
 
 Used in the one form that held when it was tried (see docs/explanation/choices.md): a constant application version, one
 step in the workflow, ids as the only arguments and results, no limit of recoveries, a configured executor id that one
-process at a time may use. A leg that was at work when its process died is handed out again at the next start under the
-same executor id; so, rarely, is one that ended as the queue stopped: the worker sees that its turn is over.
+process at a time may use. An attempt that was at work when its process died is handed out again at the next start under
+the same executor id; so, rarely, is one that ended as the queue stopped: the worker sees that its turn is over.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from scheduler.jobs.periodic import Periodic
 from storage.engine import is_away, utc_now
 
 APPLICATION = "phonedesk"
-AGAIN_SECONDS = 2.0  # after a leg could not be begun because the database was away, or its phone was not free
+AGAIN_SECONDS = 2.0  # after an attempt could not be begun because the database was away, or its phone was not free
 THREADS_SECONDS = 2.0  # what others gave to DBOS's threads begins within this, or is cancelled with them
-# Never changes with a release: DBOS leaves legs of another version alone for ever.
+# Never changes with a release: DBOS leaves attempts of another version alone for ever.
 APPLICATION_VERSION = "1"
 POLL_SECONDS = 0.5
-# A leg that is over is known for so long, so that one that is handed in again, by its id, is not done again. After that
-# its run has long gone on: the worker would see that it is not this leg's turn.
-KEEP_LEGS = timedelta(days=2)
+# An attempt that is over is known for so long, so that one that is handed in again, by its id, is not done again. After
+# that its run has long gone on: the worker would see that it is not this attempt's turn.
+KEEP_ATTEMPTS = timedelta(days=2)
 FORGET_EVERY_SECONDS = 3600.0
 FORGET_AT_ONCE = 200
 OVER = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
@@ -41,36 +41,38 @@ OVER = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
 log = structlog.get_logger(__name__)
 
 Work = Callable[[str], Awaitable[None]]
-"""Does one leg, given its id, and returns when the leg is over or somebody else's. Called again if it raises."""
+"""Does one attempt, given its id, and returns when the attempt is over or somebody else's. Called again if it raises.
+"""
 
 
 # DBOS is one to a process, and finds its functions by name at the start: so they are here, and so is who they work for.
 _working: list[Work] = []
 
 
-@DBOS.step(name="work_on_leg")
-async def _work_on_leg(leg: str) -> str:
-    """Work on the leg, again and again if that raises: a leg that is given up would keep its run from going on.
+@DBOS.step(name="work_on_attempt")
+async def _work_on_attempt(attempt: str) -> str:
+    """Work on the attempt, again and again if that raises: an attempt that is given up would keep its run from going
+    on.
 
     DBOS's own tries keep every error until the last, and log where nobody looks.
     """
     for work in _working:
         while True:
             try:
-                await work(leg)
+                await work(attempt)
                 break
             except Exception as error:
                 expected = isinstance(error, PhonedeskError) or is_away(error)
-                log.warning("leg_not_begun", leg=leg, error=repr(error), exc_info=not expected)
+                log.warning("attempt_not_begun", attempt=attempt, error=repr(error), exc_info=not expected)
             await asyncio.sleep(AGAIN_SECONDS)
             if work not in _working:
                 raise RuntimeError("The queue has stopped.")  # it is handed out at the next start
-    return leg
+    return attempt
 
 
-@DBOS.workflow(name="leg", max_recovery_attempts=None)
-async def _leg(leg: str) -> str:
-    return await _work_on_leg(leg)
+@DBOS.workflow(name="attempt", max_recovery_attempts=None)
+async def _attempt(attempt: str) -> str:
+    return await _work_on_attempt(attempt)
 
 
 class ProcessLock:
@@ -149,7 +151,7 @@ class DbosQueue:
     """``url``: DBOS's own database (another file than ours where it is SQLite). ``executor_id``: stays the same over
     restarts, differs between processes. ``lock_path``: the file that keeps a second process of this id out.
 
-    It forgets its own old legs: DBOS itself keeps them for ever.
+    It forgets its own old attempts: DBOS itself keeps them for ever.
     """
 
     def __init__(
@@ -164,7 +166,7 @@ class DbosQueue:
         self._url = system_url(url)
         self._executor_id = executor_id
         self._poll_seconds = poll_seconds
-        self._name = f"legs-{executor_id}"
+        self._name = f"attempts-{executor_id}"
         self._lock = ProcessLock(lock_path)
         self._running = False
         self._clock = clock
@@ -186,7 +188,7 @@ class DbosQueue:
         self._lock.release()
 
     async def start(self, work: Work) -> None:
-        """Launch and hand out legs. ConfigInvalid where another process has this executor id."""
+        """Launch and hand out attempts. ConfigInvalid where another process has this executor id."""
         if not self._lock.held:
             self.claim()
         logger = logging.getLogger("dbos")
@@ -217,8 +219,8 @@ class DbosQueue:
         await self._forgetting.start()
 
     async def forget(self) -> int:
-        """Delete the legs that were over ``KEEP_LEGS`` ago; how many."""
-        before = (self._clock() - KEEP_LEGS).isoformat()
+        """Delete the attempts that were over ``KEEP_ATTEMPTS`` ago; how many."""
+        before = (self._clock() - KEEP_ATTEMPTS).isoformat()
         count = 0
         while True:
             old = await DBOS.list_workflows_async(
@@ -232,20 +234,20 @@ class DbosQueue:
             )
             if not old:
                 break
-            await DBOS.delete_workflows_async([leg.workflow_id for leg in old])
+            await DBOS.delete_workflows_async([attempt.workflow_id for attempt in old])
             count += len(old)
         if count:
-            log.info("old_legs_deleted", legs=count)
+            log.info("old_attempts_deleted", attempts=count)
         return count
 
     async def _forget(self) -> None:
         await self.forget()
 
-    async def enqueue(self, leg_id: str) -> None:
+    async def enqueue(self, attempt_id: str) -> None:
         if not self._running:
             raise RuntimeError("The queue is not running.")
-        with SetWorkflowID(leg_id):
-            await DBOS.enqueue_workflow_async(self._name, _leg, leg_id)
+        with SetWorkflowID(attempt_id):
+            await DBOS.enqueue_workflow_async(self._name, _attempt, attempt_id)
 
     async def stop(self) -> None:
         """Destroy DBOS in a thread (in the loop it would block it), and give the loop an executor again."""

@@ -1,4 +1,4 @@
-"""How a leg is told to end: Stop, Hold, a lost phone, the end of the process."""
+"""How an attempt is told to end: Stop, Hold, a lost phone, the end of the process."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ log = structlog.get_logger(__name__)
 
 class Reason(StrEnum):
     STOP = "stop"  # a person asked for it: the run ends as stopped
-    HOLD = "hold"  # a person parks the run: the next leg begins at Resume
+    HOLD = "hold"  # a person parks the run: the next attempt begins at Resume
     LEASE_LOST = "lease_lost"  # somebody else has the phone: hands off, at once
-    SHUTDOWN = "shutdown"  # this process ends: the next leg goes on elsewhere
+    SHUTDOWN = "shutdown"  # this process ends: the next attempt goes on elsewhere
 
 
 class StopSignal:
-    """Handed to the work of a leg. A stop cancels the task that works, but never inside ``shielded()``.
+    """Handed to the work of an attempt. A stop cancels the task that works, but never inside ``shielded()``.
 
-    ``requested`` and ``hold_requested`` may be looked at between steps. At Hold the leg ends where nothing of a step is
-    lost: in ``may_park()`` (a model is asked) at once, else at the next ``park_here()`` (before an act).
+    ``requested`` and ``hold_requested`` may be looked at between steps. At Hold the attempt ends where nothing of a
+    step is lost: in ``may_park()`` (a model is asked) at once, else at the next ``park_here()`` (before an act).
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class StopSignal:
         self._task = task
 
     def request(self, reason: Reason) -> None:
-        """End the leg. The first reason counts; the task is cancelled now, or when it leaves its shield."""
+        """End the attempt. The first reason counts; the task is cancelled now, or when it leaves its shield."""
         if self.reason is not None:
             return
         self.reason = reason

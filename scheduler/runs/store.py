@@ -25,8 +25,9 @@ HAS_LEFT = (ports.ReplyState.SENT, ports.ReplyState.UNKNOWN)
 class StoredRuns:
     """``agent_core.ports.RunStore`` over runs, events and the answer log.
 
-    ``leg``: whose writes they are. Once its turn is over (another leg has the run, or it is over) they raise LeaseLost
-    and change nothing, but for what has left the phone: that is told by whoever did it. None: written by no leg.
+    ``attempt``: whose writes they are. Once its turn is over (another attempt has the run, or it is over) they raise
+    LeaseLost and change nothing, but for what has left the phone: that is told by whoever did it. None: written by no
+    attempt.
 
     ``learn`` is called with each answer that a person had a hand in, once it is sent: their own text, or the record
     that they chose. It is called after the answer is stored, and again where the event is told again after a restart;
@@ -34,8 +35,8 @@ class StoredRuns:
     person answered and the ``entry``, so that the question's card can offer to approve it.
     """
 
-    def __init__(self, db: Database, *, learn: Learn | None = None, leg: int | None = None) -> None:
-        self._leg = leg
+    def __init__(self, db: Database, *, learn: Learn | None = None, attempt: int | None = None) -> None:
+        self._attempt = attempt
         self._runs = Runs(db)
         self._events = Events(db)
         self._answers = Answers(db)
@@ -46,17 +47,17 @@ class StoredRuns:
     async def save(self, session: Session) -> None:
         saved = (session.run_id, session.model_dump_json())
         if saved != self._saved:  # the agent saves wherever something may have changed
-            await self._runs.save_session(*saved, leg=self._leg)
+            await self._runs.save_session(*saved, attempt=self._attempt)
             self._saved = saved
 
     async def event(self, run_id: str, event: ports.Event, *, picture: bytes | None = None) -> None:
         if event.kind != "answer":
-            leg = None if event.kind == "reply" else self._leg
-            await self._events.append(run_id, event.kind, dict(event.data), picture=picture, leg=leg)
+            attempt = None if event.kind == "reply" else self._attempt
+            await self._events.append(run_id, event.kind, dict(event.data), picture=picture, attempt=attempt)
             return
         answer = _answer_event(event.data)
-        leg = None if answer.state in HAS_LEFT else self._leg
-        await self._answers.tell(run_id, answer, picture=picture, leg=leg)
+        attempt = None if answer.state in HAS_LEFT else self._attempt
+        await self._answers.tell(run_id, answer, picture=picture, attempt=attempt)
         if self._learn is not None and _teaches(answer):
             try:
                 if entry := await self._learn(answer):

@@ -1,4 +1,4 @@
-"""The worker: does one leg of a run, with the phone's lease in hand."""
+"""The worker: does one attempt of a run, with the phone's lease in hand."""
 
 from __future__ import annotations
 
@@ -10,50 +10,50 @@ import structlog
 
 from agent_core.errors import DeviceOffline, LeaseLost, PhonedeskError
 from agent_core.texts import Lang
+from scheduler.runs.executor import AttemptOutcome, gave_up, language_of, left_alone, said, store_outcome
 from scheduler.runs.lease import HeldLease, finish
-from scheduler.runs.outcome import LegOutcome, gave_up, language_of, left_alone, said, store_outcome
 from scheduler.runs.stop import Reason, StopRequests, StopSignal
 from storage.engine import MISSED_SECONDS, Database, is_away
 from storage.leases import LEASE_SECONDS, Leases
 from storage.runs import RunRow, Runs
 
-CLEANUP_SECONDS = 20.0  # a cancelled leg may take so long to tidy up before it is cancelled once more
+CLEANUP_SECONDS = 20.0  # a cancelled attempt may take so long to tidy up before it is cancelled once more
 
 log = structlog.get_logger(__name__)
 
 
-def leg_id(run_id: str, leg: int) -> str:
-    """Return the id under which the queue has a leg, and starts it once."""
-    return f"run-{run_id}-leg-{leg}"
+def attempt_id(run_id: str, attempt: int) -> str:
+    """Return the id under which the queue has an attempt, and starts it once."""
+    return f"run-{run_id}-attempt-{attempt}"
 
 
-def parse_leg_id(text: str) -> tuple[str, int]:
-    """Return the run's id and the leg's number. Raises ValueError for anything else."""
-    head, _, number = text.rpartition("-leg-")
+def parse_attempt_id(text: str) -> tuple[str, int]:
+    """Return the run's id and the attempt's number. Raises ValueError for anything else."""
+    head, _, number = text.rpartition("-attempt-")
     if not head.startswith("run-") or not number.isdecimal():
-        raise ValueError(f"Not the id of a leg: {text!r}")
+        raise ValueError(f"Not the id of an attempt: {text!r}")
     return head.removeprefix("run-"), int(number)
 
 
 @dataclass(slots=True)
-class _LiveLeg:
-    """A leg of this process, from before its first look at the database. ``lease``: None until it has the phone."""
+class _LiveAttempt:
+    """An attempt of this process, also before it looks at the database. ``lease``: None until it has the phone."""
 
-    leg: int
+    attempt: int
     lease: HeldLease | None = None
 
 
-LegWork = Callable[[str, int, HeldLease], Awaitable[LegOutcome]]
+AttemptWork = Callable[[str, int, HeldLease], Awaitable[AttemptOutcome]]
 Taker = Callable[[int], bool]
-"""Is told each time that a leg of its run has the phone, with the lease's fencing number. False: the leg is not begun,
-and whoever says so ends the run.
+"""Is told each time that an attempt of its run has the phone, with the lease's fencing number. False: the attempt is
+not begun, and whoever says so ends the run.
 """
 MayBegin = Callable[[RunRow], Awaitable[bool]]
-"""Whether a leg may begin in this process now; otherwise it goes back into the line."""
+"""Whether an attempt may begin in this process now; otherwise it goes back into the line."""
 
 
 class Worker:
-    """``owner``: the executor's id. ``work(run_id, leg, lease)`` does the leg, given by the composition root.
+    """``owner``: the executor's id. ``work(run_id, attempt, lease)`` does the attempt, given by the composition root.
 
     ``work`` is cancelled for a Stop: it tidies up (keyboard, input, screen) while it unwinds, and the lease is given
     back after that. ``lease_seconds``: how long a dead holder keeps a phone; heartbeats come at a third of it.
@@ -63,7 +63,7 @@ class Worker:
     def __init__(
         self,
         db: Database,
-        work: LegWork,
+        work: AttemptWork,
         *,
         owner: str,
         may_begin: MayBegin | None = None,
@@ -80,9 +80,9 @@ class Worker:
         self._work = work
         self._owner = owner
         self._requests = StopRequests(db, seconds=watch_seconds)
-        self.at_work_beside: set[str] = set()  # runs that this process makes without a leg: plans, calls of MCP
+        self.at_work_beside: set[str] = set()  # runs that this process makes without an attempt: plans, calls of MCP
         self.takers: dict[str, Taker] = {}  # by run
-        self._live: dict[str, _LiveLeg] = {}  # by run; a second leg of one is refused
+        self._live: dict[str, _LiveAttempt] = {}  # by run; a second attempt of one is refused
         self._idle = asyncio.Event()
         self._idle.set()
         self._closing = False
@@ -105,14 +105,14 @@ class Worker:
         return await self._leases.take_back(self._owner)
 
     def stop_now(self, run_id: str, reason: Reason = Reason.STOP) -> bool:
-        """Stop a leg of this process without waiting for the next look at its row."""
+        """Stop an attempt of this process without waiting for the next look at its row."""
         lease = self._lease_of(run_id)
         if lease is not None:
             lease.stop.request(reason)
         return lease is not None
 
     def hold_now(self, run_id: str) -> bool:
-        """Have a leg of this process park without waiting for the next look at its row."""
+        """Have an attempt of this process park without waiting for the next look at its row."""
         lease = self._lease_of(run_id)
         if lease is not None:
             lease.stop.request_hold()
@@ -123,16 +123,16 @@ class Worker:
         return None if live is None else live.lease
 
     def end_replaced(self, run_id: str, due: int) -> None:
-        """Leg ``due`` of a run is to begin: another one at work here has lost its phone, and may not know it yet."""
+        """End another attempt of the run at work here: ``due`` is to begin, so its phone is lost, known or not."""
         live = self._live.get(run_id)
-        if live is not None and live.lease is not None and live.leg != due and not live.lease.stop.requested:
-            log.warning("leg.replaced", run_id=run_id, leg=live.leg)
+        if live is not None and live.lease is not None and live.attempt != due and not live.lease.stop.requested:
+            log.warning("attempt.replaced", run_id=run_id, attempt=live.attempt)
             live.lease.stop.request(Reason.LEASE_LOST)
 
     async def drain(self, seconds: float) -> None:
-        """Begin no leg any more. Legs at work get ``seconds`` to end by themselves, then they are put back.
+        """Begin no attempt any more. Attempts at work get ``seconds`` to end by themselves, then they are put back.
 
-        A leg that waits for a person's answer ends at once, and its question stays open.
+        An attempt that waits for a person's answer ends at once, and its question stays open.
         """
         self._closing = True
         for live in self._live.values():
@@ -146,44 +146,51 @@ class Worker:
                 self.stop_now(run_id, Reason.SHUTDOWN)
             await self._idle.wait()
 
-    async def run_leg(self, leg_id: str) -> None:
-        """Do a leg to its end. Gives it back to the line where the phone is not free. Never leaks a cancellation."""
-        run_id, leg = parse_leg_id(leg_id)
+    async def run_attempt(self, attempt_id: str) -> None:
+        """Do an attempt to its end, or give it back to the line if the phone is taken. Never leaks a cancellation."""
+        run_id, attempt = parse_attempt_id(attempt_id)
         other = self._live.get(run_id)
         if other is not None:
-            await self._refuse(run_id, leg, other)
+            await self._refuse(run_id, attempt, other)
             return
-        live = self._live[run_id] = _LiveLeg(leg)
+        live = self._live[run_id] = _LiveAttempt(attempt)
         self._idle.clear()
         try:
-            await self._run_leg(run_id, live)
-        finally:  # also where the database is away: a leg that stays "at work" is never revived, nor drained
+            await self._run_attempt(run_id, live)
+        finally:  # also where the database is away: an attempt that stays "at work" is never revived, nor drained
             self._live.pop(run_id)
             if not self._live:
                 self._idle.set()
             self._db.signal("runs").notify()
 
-    async def _refuse(self, run_id: str, leg: int, other: _LiveLeg) -> None:
-        """A leg of this run is at work here. One that another leg follows has lost its phone, and does not know yet."""
-        if other.leg == leg:
+    async def _refuse(self, run_id: str, attempt: int, other: _LiveAttempt) -> None:
+        """An attempt of this run is at work here. One that another attempt follows has lost its phone, and does not
+        know yet.
+        """
+        if other.attempt == attempt:
             return
-        if await self._runs.requeue_leg(run_id, leg):
-            self.end_replaced(run_id, leg + 1)
+        if await self._runs.requeue_attempt(run_id, attempt):
+            self.end_replaced(run_id, attempt + 1)
 
-    async def _run_leg(self, run_id: str, live: _LiveLeg) -> None:
-        leg = live.leg
+    async def _run_attempt(self, run_id: str, live: _LiveAttempt) -> None:
+        attempt = live.attempt
         run = await self._runs.get(run_id)
-        if run is None or run.final or run.leg != leg or (run.leg_due_at is None and not run.was_added_begun):
+        if (
+            run is None
+            or run.final
+            or run.attempt != attempt
+            or (run.attempt_due_at is None and not run.was_added_begun)
+        ):
             return
         if run.stop_requested:
-            await self._runs.end_leg(run_id, leg, status="stopped")
+            await self._runs.end_attempt(run_id, attempt, status="stopped")
             return
         if not run.serial:
             none = DeviceOffline("No phone is attached.", key="no_phones")
-            await self._runs.end_leg(run_id, leg, status="failed", message=said(none, language_of(run)))
+            await self._runs.end_attempt(run_id, attempt, status="failed", message=said(none, language_of(run)))
             return
         if self._closing or (self._may_begin is not None and not await self._may_begin(run)):
-            await self._runs.requeue_leg(run_id, leg)
+            await self._runs.requeue_attempt(run_id, attempt)
             return
         row = await self._leases.acquire(run.serial, self._owner, run_id)
         if row is None:
@@ -192,11 +199,11 @@ class Worker:
         lease = live.lease = HeldLease(row, self._leases)
         try:
             if self._closing:  # since the look above
-                await self._runs.requeue_leg(run_id, leg)
+                await self._runs.requeue_attempt(run_id, attempt)
             elif (taker := self.takers.get(run_id)) is not None and not taker(lease.fencing):
-                log.info("leg.not_taken", run_id=run_id)
-            elif run.was_added_begun or await self._runs.begin_leg(run_id, leg, serial=run.serial):
-                await self._do(run_id, leg, lease, language_of(run))
+                log.info("attempt.not_taken", run_id=run_id)
+            elif run.was_added_begun or await self._runs.begin_attempt(run_id, attempt, serial=run.serial):
+                await self._do(run_id, attempt, lease, language_of(run))
             else:
                 await self._make_way(run_id)
         finally:
@@ -204,23 +211,23 @@ class Worker:
 
     async def _stand_back(self, run: RunRow) -> None:
         """The phone is not free: back into the line. Raises LeaseLost if it is this very run that has it, so that the
-        queue tries again: whoever does the run there ends it, or begins this leg.
+        queue tries again: whoever does the run there ends it, or begins this attempt.
         """
         holder = await self._leases.get(run.serial)
         if holder is not None and holder.run_id == run.id:
             raise LeaseLost(f"The phone {run.serial} is in use.", key="phone_in_use", phone=run.serial)
-        await self._runs.requeue_leg(run.id, run.leg)
+        await self._runs.requeue_attempt(run.id, run.attempt)
 
     async def _make_way(self, run_id: str) -> None:
-        """We had the phone for a leg whose turn is over; the leg whose turn it is may have stood back for us."""
+        """Requeue the attempt whose turn it is: it may have stood back for ours, which had the phone too late."""
         run = await self._runs.get(run_id)
         if run is not None:
-            await self._runs.requeue_leg(run_id, run.leg)
+            await self._runs.requeue_attempt(run_id, run.attempt)
 
-    async def _do(self, run_id: str, leg: int, lease: HeldLease, lang: Lang) -> None:
-        task = asyncio.ensure_future(self._work(run_id, leg, lease))
+    async def _do(self, run_id: str, attempt: int, lease: HeldLease, lang: Lang) -> None:
+        task = asyncio.ensure_future(self._work(run_id, attempt, lease))
         lease.stop.attach(task)
-        if lease.stop.requested:  # while the leg began
+        if lease.stop.requested:  # while the attempt began
             lease.stop.cancel()
         try:
             async with lease.kept(), self._requests.heard(run_id, lease.stop):
@@ -229,37 +236,37 @@ class Worker:
             lease.stop.request(Reason.SHUTDOWN)
             await _until_done(task, lease.stop)
         outcome = self._outcome(run_id, lease, task, lang)
-        await finish(store_outcome(self._runs, run_id, leg, outcome, gave_up=self._gave_up))
+        await finish(store_outcome(self._runs, run_id, attempt, outcome, gave_up=self._gave_up))
 
     @staticmethod
-    def _outcome(run_id: str, lease: HeldLease, task: asyncio.Future[LegOutcome], lang: Lang) -> LegOutcome:
-        """What the leg came to, with an error in the language of its run."""
+    def _outcome(run_id: str, lease: HeldLease, task: asyncio.Future[AttemptOutcome], lang: Lang) -> AttemptOutcome:
+        """What the attempt came to, with an error in the language of its run."""
         reason = lease.stop.reason
         if task.cancelled():
             ended = {
-                Reason.STOP: LegOutcome("stopped"),
-                Reason.HOLD: LegOutcome("held"),
-                Reason.LEASE_LOST: LegOutcome("put_back", said(lease.lost(), lang)),
+                Reason.STOP: AttemptOutcome("stopped"),
+                Reason.HOLD: AttemptOutcome("held"),
+                Reason.LEASE_LOST: AttemptOutcome("put_back", said(lease.lost(), lang)),
             }
-            return ended.get(reason, LegOutcome("put_back")) if reason is not None else LegOutcome("put_back")
+            return ended.get(reason, AttemptOutcome("put_back")) if reason is not None else AttemptOutcome("put_back")
         error = task.exception()
         if error is None:
             outcome = task.result()
             if reason is Reason.STOP and outcome.status in ("waiting", "held", "put_off"):
-                return LegOutcome("stopped", outcome.message)
+                return AttemptOutcome("stopped", outcome.message)
             return outcome
         if reason is Reason.STOP:
-            log.warning("leg.stopped_with_error", run_id=run_id, error=repr(error))
-            return LegOutcome("stopped")
+            log.warning("attempt.stopped_with_error", run_id=run_id, error=repr(error))
+            return AttemptOutcome("stopped")
         if isinstance(error, LeaseLost) or is_away(error) or reason is not None:
-            log.warning("leg.put_back", run_id=run_id, reason=str(reason), error=repr(error))
-            return LegOutcome("put_back", "" if reason is Reason.SHUTDOWN else said(error, lang))
+            log.warning("attempt.put_back", run_id=run_id, reason=str(reason), error=repr(error))
+            return AttemptOutcome("put_back", "" if reason is Reason.SHUTDOWN else said(error, lang))
         if not isinstance(error, PhonedeskError):
-            log.error("leg.crashed", run_id=run_id, exc_info=error)
-        return LegOutcome("failed", said(error, lang))
+            log.error("attempt.crashed", run_id=run_id, exc_info=error)
+        return AttemptOutcome("failed", said(error, lang))
 
 
-async def _until_done(task: asyncio.Future[LegOutcome], stop: StopSignal) -> None:
+async def _until_done(task: asyncio.Future[AttemptOutcome], stop: StopSignal) -> None:
     """Wait for the work. A cancellation of ours becomes a stop of it; if it does not end it is cancelled again."""
     asked_at: float | None = None
     loop = asyncio.get_running_loop()

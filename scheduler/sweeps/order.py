@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from agent_core.apps.names import packages_named
-from agent_core.apps.profile import AppProfile, profile, profiles
+from agent_core.apps.profile import AppProfile, packages_named, profile, profiles
 from agent_core.errors import InputRejected
 from agent_core.policies.detect import reply_task
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from scheduler.runs.line import WATCH
-from scheduler.runs.parking import LEFT_ALONE
+from scheduler.runs.human import LEFT_ALONE
+from scheduler.runs.service import WATCH
 from scheduler.sweeps.order import KIND as SWEEP
 from scheduler.sweeps.order import SweepOrder
 from scheduler.watches.order import sweep_of
@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 
 def at_work(run: RunRow) -> bool:
     """Whether an active run is in the line or at work, not waiting for a person."""
-    return run.status in (QUEUED, RUNNING) or run.leg_due_at is not None
+    return run.status in (QUEUED, RUNNING) or run.attempt_due_at is not None
 
 
 async def start_look(db: Database, row: ScheduleRow, serial: str, why: str, once: str) -> str | None:

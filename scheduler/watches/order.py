@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent_core.errors import InputRejected
-from scheduler.runs.line import WATCH
+from scheduler.runs.service import WATCH
 from scheduler.sweeps.order import BY_WATCH, SweepOrder, read_order
 from scheduler.sweeps.order import WORDS as SWEEP_WORDS
 from scheduler.sweeps.order import kind_of as kind_without_watch

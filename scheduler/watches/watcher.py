@@ -22,8 +22,8 @@ from agent_core.sweep import LookOutcome, UnreadLook, Waiting
 from agent_core.sweep.notes import noted
 from scheduler.clock import never
 from scheduler.jobs.periodic import Periodic
-from scheduler.runs.line import WATCH
-from scheduler.sweeps.leg import contacts_of
+from scheduler.runs.service import WATCH
+from scheduler.sweeps.attempt import contacts_of
 from scheduler.sweeps.order import BY_WATCH, SweepOrder, reply_to
 from scheduler.sweeps.plan import Chosen, Left, Rules, plan
 from scheduler.times.quiet import quiet_of

@@ -13,7 +13,7 @@ from typing import Any
 from aiohttp import web
 from pydantic import ValidationError
 
-from agent_core.model.tokens import text_tokens
+from agent_core.model.usage import text_tokens
 from agent_core.perception.ocr import OcrEngine
 from simulator.model import rules
 from simulator.model.reading import BadRequest, ChatRequest, View, read_picture, read_request

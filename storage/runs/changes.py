@@ -36,8 +36,8 @@ async def insert_run(connection: AsyncConnection, db: Database, new: NewRun) -> 
             chat=None if new.chat is None else dict(new.chat),
             schedule_id=new.schedule_id,
             planned_at=new.planned_at,
-            leg=1,
-            leg_due_at=None if new.begun else now,
+            attempt=1,
+            attempt_due_at=None if new.begun else now,
             parent_id=new.parent_id,
         )
         .on_conflict_do_nothing(index_elements=["schedule_id", "planned_at"])
@@ -52,11 +52,11 @@ async def insert_run(connection: AsyncConnection, db: Database, new: NewRun) -> 
 async def tell_status(
     connection: AsyncConnection, db: Database, run_id: str, *, put_back: str | None = None, error_kind: str = ""
 ) -> None:
-    """Append the run's present status to the event log. ``put_back``: a leg of it has just ended before its time.
+    """Append the run's present status to the event log. ``put_back``: an attempt of it has just ended before its time.
 
     ``error_kind``: it was put off by such an error.
     """
-    columns = (runs.c.status, runs.c.message, runs.c.leg, runs.c.serial, runs.c.hold)
+    columns = (runs.c.status, runs.c.message, runs.c.attempt, runs.c.serial, runs.c.hold)
     row = (await connection.execute(sa.select(*columns).where(runs.c.id == run_id))).mappings().one()
     more = {} if put_back is None else {"put_back": put_back}
     if error_kind:
@@ -65,18 +65,18 @@ async def tell_status(
 
 
 async def make_due(connection: AsyncConnection, run_id: str, now: datetime) -> bool:
-    """Make the next leg of a run that waits due, inside a transaction. A run on Hold waits for Resume."""
+    """Make the next attempt of a run that waits due, inside a transaction. A run on Hold waits for Resume."""
     statement = (
         sa.update(runs)
-        .where(runs.c.id == run_id, runs.c.status == WAITING, runs.c.leg_due_at.is_(None), runs.c.hold.is_(False))
-        .values(leg=runs.c.leg + 1, leg_due_at=now)
+        .where(runs.c.id == run_id, runs.c.status == WAITING, runs.c.attempt_due_at.is_(None), runs.c.hold.is_(False))
+        .values(attempt=runs.c.attempt + 1, attempt_due_at=now)
     )
     return (await connection.execute(statement)).rowcount == 1
 
 
 def at_work(run: sa.FromClause = runs) -> sa.ColumnElement[bool]:
     """Whether a run is in the line or under way, and does not merely wait for a person."""
-    in_line = sa.and_(run.c.status == WAITING, run.c.leg_due_at.is_not(None))
+    in_line = sa.and_(run.c.status == WAITING, run.c.attempt_due_at.is_not(None))
     return sa.or_(run.c.status.in_((QUEUED, RUNNING)), in_line)
 
 
@@ -86,7 +86,7 @@ def waits_for_people() -> sa.ColumnElement[bool]:
     belongs = its.c.parent_id == runs.c.id
     return sa.and_(
         runs.c.status == WAITING,
-        runs.c.leg_due_at.is_(None),
+        runs.c.attempt_due_at.is_(None),
         sa.exists().where(belongs),
         ~sa.exists().where(belongs, at_work(its)),
     )
@@ -112,7 +112,7 @@ async def settle(connection: AsyncConnection, db: Database, sweep_id: str) -> bo
         .values(
             status=sa.case((runs.c.stop_requested, STOPPED), else_=outcome),
             ended_at=db.now(),
-            leg_due_at=None,
+            attempt_due_at=None,
             hold=False,
         )
     )
@@ -159,7 +159,7 @@ async def stop_runs_of(connection: AsyncConnection, db: Database, sweep_id: str,
     ended = await connection.execute(
         sa.update(runs)
         .where(its, runs.c.status != RUNNING)
-        .values(status=STOPPED, ended_at=db.now(), leg_due_at=None, hold=False)
+        .values(status=STOPPED, ended_at=db.now(), attempt_due_at=None, hold=False)
         .returning(runs.c.id)
     )
     return sorted(ended.scalars())

@@ -1,4 +1,4 @@
-"""How often a run is begun again that gets nowhere: its legs end before their time, one after the other."""
+"""How often a run is begun again that gets nowhere: its attempts end before their time, one after the other."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def plainly_left(_options: Mapping[str, Any]) -> str:
 
 
 async def errors_since_step(connection: AsyncConnection, run_id: str) -> list[str]:
-    """What its last legs ended by before their time, the newest first; [] once it got on, or rested in between."""
+    """What its last attempts ended by before their time, the newest first; [] once it got on, or rested in between."""
     told = (
         sa.select(events.c.kind, events.c.data)
         .where(events.c.run_id == run_id, events.c.kind.in_(("status", *STEPS)))

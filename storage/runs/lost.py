@@ -1,4 +1,4 @@
-"""A leg that ended before its time: which runs have one, and how they go on."""
+"""An attempt that ended before its time: which runs have one, and how they go on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
-from storage.heartbeats import fresh
+from storage.leases import fresh
 from storage.runs.changes import expire_questions, is_asked, lock_parent, settle_parent, tell_status
 from storage.runs.giving_up import MOST_TRIES, GaveUp, LeftAlone, errors_since_step
 from storage.runs.rows import ACTIVE, FAILED, PLAN, RUNNING, STOPPED, WAITING
@@ -21,7 +21,7 @@ CLIENTS = "mcp"  # the option ``channel`` of runs that a client waits for
 
 
 def dead(now: datetime, older_than: timedelta, alive_here: Sequence[str]) -> sa.ColumnElement[bool]:
-    """Of ``runs``: those whose leg died. Others as ``Runs.revive``, which tells which these are."""
+    """Of ``runs``: those whose attempt died. Others as ``Runs.revive``, which tells which these are."""
     alive = sa.select(leases.c.run_id).where(leases.c.run_id != "", fresh(leases.c.heartbeat_at, now, older_than))
     beats = fresh(plans.c.heartbeat_at, now, older_than)
     return sa.and_(
@@ -80,7 +80,7 @@ async def _end_parts(connection: AsyncConnection, db: Database, plan_id: str, le
     ended = await connection.execute(
         sa.update(runs)
         .where(its, runs.c.status != RUNNING)
-        .values(status=STOPPED, message=message, ended_at=db.now(), leg_due_at=None, hold=False)
+        .values(status=STOPPED, message=message, ended_at=db.now(), attempt_due_at=None, hold=False)
         .returning(runs.c.id)
     )
     return sorted(ended.scalars())
@@ -96,7 +96,7 @@ async def put_back(
     gave_up: GaveUp,
     left: LeftAlone | None = None,
 ) -> bool:
-    """End the leg at work, where the run's row is as ``which`` says: the next one is due, unless Stop or Hold was
+    """End the attempt at work, where the run's row is as ``which`` says: the next one is due, unless Stop or Hold was
     asked for, or it was tried often enough. False where it is not.
 
     ``left``: its process died. Then one that a client waited for is over: the client asks for it again.
@@ -106,14 +106,14 @@ async def put_back(
     done = await connection.execute(
         sa.update(runs)
         .where(runs.c.id == run_id, runs.c.status == RUNNING, which)
-        .values(status=WAITING, leg=runs.c.leg + 1, leg_due_at=_now_unless_held(now))
+        .values(status=WAITING, attempt=runs.c.attempt + 1, attempt_due_at=_now_unless_held(now))
     )
     if done.rowcount != 1:
         return False
     stopped = await connection.execute(
         sa.update(runs)
         .where(runs.c.id == run_id, runs.c.stop_requested)
-        .values(status=STOPPED, ended_at=now, leg_due_at=None, hold=False)
+        .values(status=STOPPED, ended_at=now, attempt_due_at=None, hold=False)
     )
     over = stopped.rowcount == 1
     if left is not None and not over:
@@ -129,7 +129,7 @@ async def put_back(
 
 
 async def _give_up(connection: AsyncConnection, db: Database, run_id: str, error: str, gave_up: GaveUp) -> bool:
-    """End a run whose leg was put back just now, where that was the last try. False where it was not."""
+    """End a run whose attempt was put back just now, where that was the last try. False where it was not."""
     errors = [error, *await errors_since_step(connection, run_id)]
     if len(errors) < MOST_TRIES:
         return False
@@ -149,7 +149,7 @@ async def _end_left_alone(connection: AsyncConnection, db: Database, run_id: str
     if row.options.get("channel") != CLIENTS or session.get("gate", {}).get("enabled"):
         return False
     if await is_asked(connection, run_id):
-        await connection.execute(sa.update(runs).where(runs.c.id == run_id).values(leg_due_at=None))
+        await connection.execute(sa.update(runs).where(runs.c.id == run_id).values(attempt_due_at=None))
         return False
     await _fail(connection, db, run_id, left(row.options))
     return True
@@ -158,7 +158,7 @@ async def _end_left_alone(connection: AsyncConnection, db: Database, run_id: str
 async def _fail(connection: AsyncConnection, db: Database, run_id: str, message: str) -> None:
     failed = sa.update(runs).where(runs.c.id == run_id)
     await connection.execute(
-        failed.values(status=FAILED, message=message, ended_at=db.now(), leg_due_at=None, hold=False)
+        failed.values(status=FAILED, message=message, ended_at=db.now(), attempt_due_at=None, hold=False)
     )
 
 
@@ -182,4 +182,4 @@ def _sweeps_at_work(alive: sa.Select[tuple[str]], now: datetime) -> sa.Select[tu
 
 
 def _now_unless_held(now: datetime) -> sa.ColumnElement[datetime | None]:
-    return sa.case((runs.c.hold, sa.null()), else_=sa.literal(now, runs.c.leg_due_at.type))
+    return sa.case((runs.c.hold, sa.null()), else_=sa.literal(now, runs.c.attempt_due_at.type))

@@ -9,7 +9,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from storage.engine import Database
-from storage.idempotency import AlreadyMade, find, made_under, remember
+from storage.ids import AlreadyMade, find, made_under, remember
+from storage.leases import hold_turn
 from storage.runs.changes import (
     expire_questions,
     has_runs,
@@ -39,7 +40,6 @@ from storage.runs.rows import (
     RunRow,
 )
 from storage.tables import hosts, runs
-from storage.turn import hold_turn
 from storage.uncut import uncut
 
 
@@ -49,7 +49,7 @@ class Runs:
         self._db = db
 
     async def create(self, new: NewRun, *, key: str = "") -> str | None:
-        """The id of the new run; None where its schedule's tick has started one already. Its first leg is due.
+        """The id of the new run; None where its schedule's tick has started one already. Its first attempt is due.
 
         ``key`` names the request: the run that was made under it before is given instead of a second one.
         """
@@ -105,7 +105,8 @@ class Runs:
         return await self._all(sa.select(*LISTED).where(runs.c.id.in_(run_ids)).order_by(runs.c.id))
 
     async def due(self, *, begun: int = 0) -> list[RunRow]:
-        """Runs with a leg that is to be started, in the order in which they get a phone: priority, then the run's age.
+        """Runs with an attempt that is to be started, in the order in which they get a phone: priority, then the run's
+        age.
 
         So a run that comes back with an answer goes before those that were asked for later. ``begun``: the priority
         that a run which has begun has at least.
@@ -115,24 +116,24 @@ class Runs:
         put_off = sa.and_(
             runs.c.status == QUEUED,
             runs.c.started_at.is_not(None),
-            runs.c.leg_due_at > now,
-            runs.c.leg_due_at <= now + LONGEST_PUT_OFF,
+            runs.c.attempt_due_at > now,
+            runs.c.attempt_due_at <= now + LONGEST_PUT_OFF,
         )
         statement = (
             sa.select(*LISTED)
             # Whenever that was: a clock that was put back must not keep it from beginning.
-            .where(runs.c.status.in_((QUEUED, WAITING)), runs.c.leg_due_at.is_not(None), ~put_off)
+            .where(runs.c.status.in_((QUEUED, WAITING)), runs.c.attempt_due_at.is_not(None), ~put_off)
             .order_by(at_least.desc(), runs.c.id)
         )
         return await self._all(statement)
 
-    async def save_session(self, run_id: str, session: str, *, leg: int | None = None) -> None:
+    async def save_session(self, run_id: str, session: str, *, attempt: int | None = None) -> None:
         """Store the agent's session (JSON text). KeyError for a run that is not there.
 
-        ``leg``: whose it is; LeaseLost where its turn is over.
+        ``attempt``: whose it is; LeaseLost where its turn is over.
         """
         async with self._db.write() as connection:
-            await hold_turn(connection, run_id, leg)
+            await hold_turn(connection, run_id, attempt)
             done = await connection.execute(sa.update(runs).where(runs.c.id == run_id).values(session=session))
             if done.rowcount != 1:
                 raise KeyError(run_id)
@@ -145,21 +146,23 @@ class Runs:
         async with self._db.read() as connection:
             return {row.id: (row.stop_requested, row.hold) for row in await connection.execute(asked)}
 
-    async def begin_leg(self, run_id: str, leg: int, *, serial: str) -> RunRow | None:
-        """Begin a due leg on ``serial``; None if it is not its turn: begun before, another leg's, over, stopped."""
+    async def begin_attempt(self, run_id: str, attempt: int, *, serial: str) -> RunRow | None:
+        """Begin a due attempt on ``serial``; None if it is not its turn: begun before, another attempt's, over,
+        stopped.
+        """
         now = self._db.now()
         statement = (
             sa.update(runs)
             .where(
                 runs.c.id == run_id,
-                runs.c.leg == leg,
-                runs.c.leg_due_at.is_not(None),
+                runs.c.attempt == attempt,
+                runs.c.attempt_due_at.is_not(None),
                 runs.c.status.in_((QUEUED, WAITING)),
             )
             .values(
                 status=RUNNING,
                 serial=serial,
-                leg_due_at=None,
+                attempt_due_at=None,
                 started_at=sa.func.coalesce(runs.c.started_at, now),
             )
             .returning(*runs.c)
@@ -171,8 +174,8 @@ class Runs:
         self._notify()
         return None if row is None else RunRow(**row)
 
-    async def requeue_leg(self, run_id: str, leg: int) -> bool:
-        """Put back a leg that has not begun, because its phone was not free, under the next number.
+    async def requeue_attempt(self, run_id: str, attempt: int) -> bool:
+        """Put back an attempt that has not begun, because its phone was not free, under the next number.
 
         On the disk before the queue writes down that it is done with the old number, which it never starts again.
         """
@@ -180,41 +183,41 @@ class Runs:
             sa.update(runs)
             .where(
                 runs.c.id == run_id,
-                runs.c.leg == leg,
+                runs.c.attempt == attempt,
                 runs.c.status.in_((QUEUED, WAITING)),
-                runs.c.leg_due_at.is_not(None),
+                runs.c.attempt_due_at.is_not(None),
             )
-            .values(leg=leg + 1)
+            .values(attempt=attempt + 1)
         )
         return await self._one(run_id, statement, durable=True)
 
-    async def interrupt_leg(
-        self, run_id: str, leg: int, *, error: str | None = None, gave_up: GaveUp = plain_words
+    async def interrupt_attempt(
+        self, run_id: str, attempt: int, *, error: str | None = None, gave_up: GaveUp = plain_words
     ) -> bool:
-        """The leg at work ended before its time (end of the process, phone lost): the next one is due.
+        """The attempt at work ended before its time (end of the process, phone lost): the next one is due.
 
         At once, or where it was to be held, at Resume. A stop that was asked for meanwhile ends the run. ``error``:
         what it ended by, where that is the run's own; one that ended so ``MOST_TRIES`` times is over.
         """
         async with self._db.write(durable=True) as connection:
-            done = await put_back(connection, self._db, run_id, runs.c.leg == leg, error=error, gave_up=gave_up)
+            done = await put_back(connection, self._db, run_id, runs.c.attempt == attempt, error=error, gave_up=gave_up)
         if done:
             self._notify()
         return done
 
-    async def wait_leg(self, run_id: str, leg: int, *, message: str = "") -> bool:
-        """The leg ended at a question or at Hold. Where the answer is there already, the next leg is due.
+    async def park_attempt(self, run_id: str, attempt: int, *, message: str = "") -> bool:
+        """The attempt ended at a question or at Hold. Where the answer is there already, the next attempt is due.
 
-        So it is where Hold was taken back while the leg parked. A stop that was asked for in this very moment ends the
-        run: nobody would look at it again.
+        So it is where Hold was taken back while the attempt parked. A stop that was asked for in this very moment ends
+        the run: nobody would look at it again.
         """
         now = self._db.now()
         async with self._db.write(durable=True) as connection:
             await lock_parent(connection, run_id)
             done = await connection.execute(
                 sa.update(runs)
-                .where(runs.c.id == run_id, runs.c.leg == leg, runs.c.status == RUNNING)
-                .values(status=WAITING, leg_due_at=None, message=message)
+                .where(runs.c.id == run_id, runs.c.attempt == attempt, runs.c.status == RUNNING)
+                .values(status=WAITING, attempt_due_at=None, message=message)
             )
             if done.rowcount != 1:
                 return False
@@ -234,27 +237,27 @@ class Runs:
         self._notify()
         return True
 
-    async def put_off_leg(
-        self, run_id: str, leg: int, *, seconds: float, message: str = "", error_kind: str = ""
+    async def put_off_attempt(
+        self, run_id: str, attempt: int, *, seconds: float, message: str = "", error_kind: str = ""
     ) -> bool:
-        """The leg ended because what the run needs is away: the next one is due in ``seconds``, or at Resume if the run
-        is held. A stop that was asked for meanwhile ends the run.
+        """The attempt ended because what the run needs is away: the next one is due in ``seconds``, or at Resume if the
+        run is held. A stop that was asked for meanwhile ends the run.
 
         The run is back in the line and holds no question of a customer: another run may answer it before.
         ``error_kind`` is told in the event, for those who watch what is away.
         """
         now = self._db.now()
-        due = sa.literal(now + min(timedelta(seconds=seconds), LONGEST_PUT_OFF), runs.c.leg_due_at.type)
+        due = sa.literal(now + min(timedelta(seconds=seconds), LONGEST_PUT_OFF), runs.c.attempt_due_at.type)
         async with self._db.write(durable=True) as connection:
             await lock_parent(connection, run_id)
             done = await connection.execute(
                 sa.update(runs)
-                .where(runs.c.id == run_id, runs.c.leg == leg, runs.c.status == RUNNING)
+                .where(runs.c.id == run_id, runs.c.attempt == attempt, runs.c.status == RUNNING)
                 .values(
                     status=sa.case((runs.c.stop_requested, STOPPED), (runs.c.hold, WAITING), else_=QUEUED),
                     ended_at=sa.case((runs.c.stop_requested, now), else_=None),
-                    leg=runs.c.leg + 1,
-                    leg_due_at=sa.case((sa.or_(runs.c.stop_requested, runs.c.hold), None), else_=due),
+                    attempt=runs.c.attempt + 1,
+                    attempt_due_at=sa.case((sa.or_(runs.c.stop_requested, runs.c.hold), None), else_=due),
                     hold=sa.and_(runs.c.hold, ~runs.c.stop_requested),
                     message=message,
                 )
@@ -266,19 +269,19 @@ class Runs:
         self._notify()
         return True
 
-    async def end_leg(self, run_id: str, leg: int, *, status: str, message: str = "") -> bool:
-        """The run is over: ``succeeded``, ``failed`` or ``stopped``. False where another leg has it."""
+    async def end_attempt(self, run_id: str, attempt: int, *, status: str, message: str = "") -> bool:
+        """The run is over: ``succeeded``, ``failed`` or ``stopped``. False where another attempt has it."""
         statement = (
             sa.update(runs)
-            .where(runs.c.id == run_id, runs.c.leg == leg, runs.c.status.in_(ACTIVE))
-            .values(status=_final(status), message=message, ended_at=self._db.now(), leg_due_at=None, hold=False)
+            .where(runs.c.id == run_id, runs.c.attempt == attempt, runs.c.status.in_(ACTIVE))
+            .values(status=_final(status), message=message, ended_at=self._db.now(), attempt_due_at=None, hold=False)
         )
         return await self._end(run_id, statement)
 
     async def request_stop(self, run_id: str, *, by: str = "") -> str | None:
         """Ask for a stop; the first who did is kept (``by``).
 
-        The status afterwards: ``stopped`` where no leg was at work, None for no such run.
+        The status afterwards: ``stopped`` where no attempt was at work, None for no such run.
         """
         now = self._db.now()
         async with self._db.write(durable=True) as connection:
@@ -292,7 +295,7 @@ class Runs:
             at_once = await connection.execute(
                 sa.update(runs)
                 .where(runs.c.id == run_id, runs.c.status.in_((QUEUED, WAITING)), ~is_sweep_at_work(run_id))
-                .values(status=STOPPED, ended_at=now, leg_due_at=None, hold=False)
+                .values(status=STOPPED, ended_at=now, attempt_due_at=None, hold=False)
             )
             if at_once.rowcount:
                 stopped.append(run_id)
@@ -322,27 +325,27 @@ class Runs:
                 runs.c.hold.is_(False),
                 runs.c.stop_requested.is_(False),
             )
-            .values(hold=True, leg_due_at=None, status=parked),
+            .values(hold=True, attempt_due_at=None, status=parked),
             tell=True,
             durable=True,
         )
 
     async def take(self, run: RunRow, serial: str, host: str, *, alive_after: datetime) -> int | None:
-        """Take the due leg of a run for a host and a phone; the leg's number, None where it is not to be had.
+        """Take the due attempt of a run for a host and a phone; the attempt's number, None where it is not to be had.
 
-        Another host's leg can be had once that one was not heard after ``alive_after`` or has ended; it gets the next
-        number, so that it is not mistaken for the one that may still lie in the other's queue.
+        Another host's attempt can be had once that one was not heard after ``alive_after`` or has ended; it gets the
+        next number, so that it is not mistaken for the one that may still lie in the other's queue.
         """
         lives = sa.select(hosts.c.name).where(hosts.c.state != "ended", hosts.c.heartbeat_at > alive_after)
-        taken = sa.and_(runs.c.host_leg == runs.c.leg, runs.c.host != host)
-        leg = sa.case((taken, runs.c.leg + 1), else_=runs.c.leg)
+        taken = sa.and_(runs.c.host_attempt == runs.c.attempt, runs.c.host != host)
+        attempt = sa.case((taken, runs.c.attempt + 1), else_=runs.c.attempt)
         statement = (
             sa.update(runs)
             .where(
                 runs.c.id == run.id,
-                runs.c.leg == run.leg,
+                runs.c.attempt == run.attempt,
                 runs.c.status.in_((QUEUED, WAITING)),
-                runs.c.leg_due_at.is_not(None),
+                runs.c.attempt_due_at.is_not(None),
                 runs.c.serial == run.serial,
                 sa.or_(~taken, runs.c.host.not_in(lives)),
             )
@@ -350,17 +353,17 @@ class Runs:
                 serial=serial,
                 any_phone=sa.or_(runs.c.any_phone, runs.c.serial == ""),
                 host=host,
-                host_leg=leg,
-                leg=leg,
+                host_attempt=attempt,
+                attempt=attempt,
             )
-            .returning(runs.c.leg)
+            .returning(runs.c.attempt)
         )
         async with self._db.write(durable=True) as connection:
             number: int | None = (await connection.execute(statement)).scalar_one_or_none()
         return number
 
     async def resume(self, run_id: str) -> bool:
-        """Bring a held run back: its next leg is due, unless it waits for an answer. False where it is not held.
+        """Bring a held run back: its next attempt is due, unless it waits for an answer. False where it is not held.
 
         One that has not parked yet parks and goes on.
         """
@@ -400,14 +403,14 @@ class Runs:
         gave_up: GaveUp = plain_words,
         left: LeftAlone = plainly_left,
     ) -> list[str]:
-        """Give runs whose leg died a next leg, due now; their ids.
+        """Give runs whose attempt died a next attempt, due now; their ids.
 
         Dead: ``running`` for some seconds (who begins a run takes the phone a moment later), not one of ``alive_here``
         (at work in this process, whatever its heartbeat), no lease of the run with a heartbeat within ``older_than``.
         A sweep whose contacts are begun one by one, in a terminal, lives with them. A plan lives by its own heartbeat;
         nobody can take it up, so a dead one is over, and with it, as stopped, the runs that it began, but for those
         that wait for a person. While it lives elsewhere nothing is decided about these.
-        The phone that it had is free at once: should that leg live after all, it finds its lease lost. One of which
+        The phone that it had is free at once: should that attempt live after all, it finds its lease lost. One of which
         Stop was asked for is over, and so is one that only ever dies, see ``GaveUp``, or that a client waited for and
         that is no reply and asks nothing, see ``LeftAlone``.
         """

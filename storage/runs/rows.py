@@ -27,7 +27,7 @@ class RunRow:
     """``serial``: the phone wanted or given, empty for any. ``session``: JSON text as saved by the agent, None before.
 
     ``chat``: where it was asked from (channel, chat, thread, message). ``options``: max_steps, lang, dry_run …
-    ``host`` took leg ``host_leg``. ``any_phone``: it asked for none, ``serial`` was chosen for it.
+    ``host`` took attempt ``host_attempt``. ``any_phone``: it asked for none, ``serial`` was chosen for it.
     ``parent_id``: the sweep or plan that it belongs to. A sweep waits until all its runs are over, and ends with the
     last one; a plan ends by itself.
     """
@@ -47,14 +47,14 @@ class RunRow:
     chat: Mapping[str, Any] | None
     schedule_id: int | None
     planned_at: datetime | None
-    leg: int
-    leg_due_at: datetime | None
+    attempt: int
+    attempt_due_at: datetime | None
     stop_requested: bool
     hold: bool
     stopped_by: str = ""
     parent_id: str = ""
     host: str = ""
-    host_leg: int = 0
+    host_attempt: int = 0
     any_phone: bool = False
 
     @property
@@ -64,12 +64,12 @@ class RunRow:
     @property
     def was_added_begun(self) -> bool:
         """Whether it is at work as ``NewRun.begun`` says: no host has taken it from the line."""
-        return self.status == RUNNING and self.host_leg == 0
+        return self.status == RUNNING and self.host_attempt == 0
 
     @property
     def again_at(self) -> datetime | None:
         """When a run that was put off goes on; None for any other."""
-        return self.leg_due_at if self.status == QUEUED and self.started_at is not None else None
+        return self.attempt_due_at if self.status == QUEUED and self.started_at is not None else None
 
     @property
     def wanted(self) -> str:
@@ -77,13 +77,13 @@ class RunRow:
         return "" if self.any_phone and self.started_at is None else self.serial
 
     def taken_by(self) -> str:
-        """The host that took the current leg; "" where none did."""
-        return self.host if self.host_leg == self.leg else ""
+        """The host that took the current attempt; "" where none did."""
+        return self.host if self.host_attempt == self.attempt else ""
 
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """``begun``: its first leg is at work already, in the process that adds it; no worker is to start it.
+    """``begun``: its first attempt is at work already, in the process that adds it; no worker is to start it.
 
     ``parent_id``: the sweep that it belongs to.
     """

@@ -17,7 +17,7 @@ from storage.tables.customers import (
     sweep_lists,
     sweeps,
 )
-from storage.tables.devices import host_phones, hosts, learnt_apps, leases, phone_requests, phones, watched
+from storage.tables.devices import clocks, host_phones, hosts, learnt_apps, leases, phone_requests, phones, watched
 from storage.tables.messages import cards, digest_chats, digests, inbox, outbox, requests, topics
 from storage.tables.spending import model_days, model_minutes
 from storage.tables.team import api_keys, audit, pairing_codes, people
@@ -43,6 +43,7 @@ __all__ = [
     "audit",
     "cards",
     "chosen_rows",
+    "clocks",
     "consumers",
     "contact_marks",
     "contacts",

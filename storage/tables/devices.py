@@ -62,6 +62,14 @@ hosts = sa.Table(
     sa.Column("heartbeat_at", UtcTime, nullable=False),
 )
 
+# The processes that run a clock, which starts what schedules make due. They need not be hosts.
+clocks = sa.Table(
+    "clocks",
+    metadata,
+    sa.Column("token", sa.Text, primary_key=True),
+    sa.Column("heartbeat_at", UtcTime, nullable=False),
+)
+
 # What each host sees of the phones; a phone may be seen by several. It counts as long as its host's heartbeat is fresh.
 host_phones = sa.Table(
     "host_phones",

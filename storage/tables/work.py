@@ -25,18 +25,19 @@ runs = sa.Table(
     # No foreign key: a run outlives the schedule that started it.
     sa.Column("schedule_id", sa.Integer),
     sa.Column("planned_at", UtcTime),
-    sa.Column("leg", sa.Integer, nullable=False, server_default="1"),
-    sa.Column("leg_due_at", UtcTime),
+    sa.Column("attempt", sa.Integer, nullable=False, server_default="1"),
+    sa.Column("attempt_due_at", UtcTime),
     sa.Column("stop_requested", sa.Boolean, nullable=False, server_default=no()),
     sa.Column("stopped_by", sa.Text, nullable=False, server_default=""),  # who asked for it first, by name
     sa.Column("hold", sa.Boolean, nullable=False, server_default=no()),
-    # Which host took which leg; another may take the run once that leg is not the current one, or the host is gone.
+    # Which host took which attempt; another may take the run once that attempt is not the current one, or the host is
+    # gone.
     sa.Column("host", sa.Text, nullable=False, server_default=""),
-    sa.Column("host_leg", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("host_attempt", sa.Integer, nullable=False, server_default="0"),
     sa.Column("any_phone", sa.Boolean, nullable=False, server_default=no()),  # it asked for none; serial is a choice
     sa.Column("parent_id", sa.Text, nullable=False, server_default=""),  # the sweep that it belongs to
     sa.UniqueConstraint("schedule_id", "planned_at"),
-    sa.Index(None, "status", "leg_due_at"),
+    sa.Index(None, "status", "attempt_due_at"),
     sa.Index(None, "parent_id"),
     sa.Index(None, "created_at"),
 )

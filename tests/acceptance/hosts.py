@@ -28,8 +28,7 @@ import asyncpg  # type: ignore[import-untyped]  # has no types
 import sqlalchemy as sa
 
 from agent_core.session import QuestionKind
-from scheduler.runs.line import PERSON, SWEEP
-from scheduler.runs.service import RunService
+from scheduler.runs.service import PERSON, SWEEP, RunService
 from scheduler.times import parse_schedule, times_between
 from simulator.phone.assembly import CHECKED
 from storage.engine import Database
@@ -74,8 +73,8 @@ class Figures:
     kills: int = 0
     moves: int = 0
     scheduler_kills: int = 0
-    legs: int = 0
-    taken_over: int = 0  # runs that were done in more than one leg
+    attempts: int = 0
+    taken_over: int = 0  # runs that were done in more than one attempt
     replies: int = 0
     asked: int = 0  # whether a reply had arrived
     ticks: int = 0
@@ -246,8 +245,8 @@ class Town:
         ends = Counter(row.run_id for row in told if row.data["status"] in FINAL)
         delays = []
         for run in await Runs(self.db).find(limit=100_000):
-            self.figures.legs += run.leg if run.started_at else 0
-            self.figures.taken_over += run.leg > 1
+            self.figures.attempts += run.attempt if run.started_at else 0
+            self.figures.taken_over += run.attempt > 1
             if run.started_at is not None:
                 delays.append((run.started_at - run.created_at).total_seconds())
             if run.schedule_id is not None and not run.final:
@@ -274,7 +273,7 @@ class Town:
                 self.figures.problems.append(f"{phone.address}: left with {report['drafts']}")
 
     async def _check_turns(self) -> None:
-        """No phone acted for two at once: the steps of each leg on it stand together."""
+        """No phone acted for two at once: the steps of each attempt on it stand together."""
         kinds = events.c.kind.in_(("status", "step"))
         statement = (
             sa.select(events.c.run_id, events.c.kind, events.c.data, runs.c.serial)
@@ -284,13 +283,13 @@ class Town:
         )
         async with self.db.read() as connection:
             rows = (await connection.execute(statement)).all()
-        leg: dict[str, int] = {}
+        attempt: dict[str, int] = {}
         turns: dict[str, list[tuple[str, int]]] = {}
         for row in rows:
             if row.kind == "status":
-                leg[row.run_id] = row.data["leg"]
+                attempt[row.run_id] = row.data["attempt"]
             else:
-                turns.setdefault(row.serial, []).append((row.run_id, leg.get(row.run_id, 1)))
+                turns.setdefault(row.serial, []).append((row.run_id, attempt.get(row.run_id, 1)))
         for serial, steps in turns.items():
             blocks = Counter(key for key, _ in groupby(steps))
             cut = [key for key, count in blocks.items() if count > 1]

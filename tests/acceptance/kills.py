@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Literal
 
 from agent_core.ports import LedgerRow, ReplyState
-from agent_core.reply.parts import in_parts
+from agent_core.reply.planning import in_parts
 from agent_core.session import QuestionKind
 from knowledge.embedded import EmbeddedKnowledge, Entry
 from scheduler.runs.service import RunService

@@ -106,7 +106,7 @@ async def tick(shop: Stage, planned: datetime) -> RunRow:
         async with asyncio.timeout(PATIENCE):
             while True:
                 rows = {row.id: row for row in await Runs(db).find(limit=500)}
-                if all(row.final or (row.status == "waiting" and not row.leg_due_at) for row in rows.values()):
+                if all(row.final or (row.status == "waiting" and not row.attempt_due_at) for row in rows.values()):
                     return rows[result.run_id]
                 await asyncio.sleep(0.02)
 

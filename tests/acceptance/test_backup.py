@@ -25,7 +25,7 @@ async def row(on: Stage, run_id: str) -> RunRow:
 async def rests(on: Stage, run_id: str) -> RunRow:
     async def over() -> RunRow | None:
         run = await row(on, run_id)
-        return run if run.final or (run.status == "waiting" and run.leg_due_at is None and not run.hold) else None
+        return run if run.final or (run.status == "waiting" and run.attempt_due_at is None and not run.hold) else None
 
     return await until_async(over, what="the end of the run")
 

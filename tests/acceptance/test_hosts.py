@@ -83,7 +83,7 @@ async def test_what_a_machine_that_dies_has_begun_goes_on_at_another(tmp_path: P
         desk = desk_without_phones(made)
         assert "Another process works as the host host-0" in await refused(made, one)
         run = await ended(made, await made.service.submit(f"QQ回复联系人{contact(0)}", serial=second.address))
-        assert (run.status, run.host, run.leg) == ("succeeded", two.name, 1)
+        assert (run.status, run.host, run.attempt) == ("succeeded", two.name, 1)
         shown = Image.open(io.BytesIO(await desk.phones.screenshot(OWNER, first.address, full=True)))
         assert shown.size == (1080, 2400)
 
@@ -105,7 +105,7 @@ async def test_what_a_machine_that_dies_has_begun_goes_on_at_another(tmp_path: P
         await one.adb.connect(second.port)
         run = await ended(made, run_id)
         assert (run.status, run.host) == ("succeeded", one.name)
-        assert run.leg > 1
+        assert run.attempt > 1
         await replied(made, second, contact(0), contact(1))
 
         await made.work(two)  # both see the phone now

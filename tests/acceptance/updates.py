@@ -269,11 +269,11 @@ class Trial:
         chat = {"channel": "telegram", "chat_id": str(self._anybody().id), "thread_id": "", "kind": "private"}
         run_id = await Runs(self.db).create(NewRun(f"QQ回复联系人{number}", NOWHERE, requested_by="1", chat=chat))
         assert run_id is not None
-        await Runs(self.db).begin_leg(run_id, 1, serial=NOWHERE)
+        await Runs(self.db).begin_attempt(run_id, 1, serial=NOWHERE)
         choices = [Choice(value="send", label="发送"), Choice(value="skip", label="跳过")]
         question = Question(id=f"q{number}", kind=QuestionKind.NO_SURE_ANSWER, text=f"问{number}", choices=choices)
         await StoredHuman(self.db, hold_seconds=0).ask(Session(run_id=run_id, task="QQ"), question)
-        await Runs(self.db).wait_leg(run_id, 1)
+        await Runs(self.db).park_attempt(run_id, 1)
         self._asked.append(question.id)
 
     async def stops(self) -> list[Raw]:

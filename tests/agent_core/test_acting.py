@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from agent_core.apps.names import opened_alone
+from agent_core.apps.profile import opened_alone
 from agent_core.errors import ActionFailed
 from agent_core.geometry import Point
 from agent_core.retry import RETRIES, RetryRule

@@ -8,8 +8,8 @@ from agent_core.actions.types import Finish, Home, Launch
 from agent_core.agent import PhoneAgent
 from agent_core.errors import CommandFailed, DeviceOffline, LeaseLost
 from agent_core.loop.defaults import NoStore
+from agent_core.loop.guard import rounds
 from agent_core.loop.recording import Recorder
-from agent_core.loop.repeats import rounds
 from agent_core.model.client import ChatModel
 from agent_core.perception.observer import Observer
 from agent_core.perception.reader import ScreenReader
@@ -68,7 +68,7 @@ async def test_a_run_that_has_ended_is_not_done_again(bench_lab: Lab) -> None:
         again = await bench_lab.run(model, session=Session.model_validate_json(session.model_dump_json()))
         assert model.requests == []
     assert again.status is Status.SUCCEEDED
-    assert bench_lab.story.kinds().count("outcome") == before + 1  # the leg may have died before it told
+    assert bench_lab.story.kinds().count("outcome") == before + 1  # the attempt may have died before it told
 
 
 async def test_a_cycle_of_screens_is_called_out_and_ends_at_a_person(bench_lab: Lab) -> None:
@@ -90,7 +90,7 @@ def test_rounds_of_a_trail() -> None:
     assert rounds(list("ababb"), 2) == 1
 
 
-async def test_what_a_dead_leg_sent_is_told_to_the_model(bench_lab: Lab) -> None:
+async def test_what_a_dead_attempt_sent_is_told_to_the_model(bench_lab: Lab) -> None:
     """The model asks once more; it is told instead of sent into the chat again."""
     await bench_lab.open_chat()
     async with ScriptedModel([ASK, ASK, FINISH]) as model:

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from agent_core.ports import Chosen, Record
 from agent_core.reply.choosing import decide, sure_record
-from agent_core.reply.parts import in_parts
-from agent_core.reply.planning import planned_by_person, planned_with
+from agent_core.reply.planning import in_parts, planned_by_person, planned_with
 from agent_core.session import Answer, Planned
 from agent_core.texts.clean import clean_text, is_clean
 from simulator.knowledge.answers import DIRTY

@@ -10,8 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from agent_core.apps.names import packages_named
-from agent_core.apps.profile import GUARDS, profile, profile_of_package, profiles, resolve
+from agent_core.apps.profile import GUARDS, packages_named, profile, profile_of_package, profiles, resolve
 from agent_core.apps.secrets import rules_of
 from agent_core.errors import ActionFailed
 from agent_core.model.profile import ModelProfile, model_profile, profile_of_model

@@ -13,7 +13,7 @@ from agent_core.perception.observer import Observer, TreeUse, look_for_people
 from agent_core.perception.page_report import report
 from agent_core.perception.reader import ScreenReader
 from agent_core.perception.readings import Source
-from agent_core.perception.secret_texts import COVER as COVERED
+from agent_core.perception.redaction import COVER as COVERED
 from agent_core.ports import Event
 from agent_core.session import Answer, Question, Session
 from simulator.phone.scenario import ContactPart, MessagePart, PhonePart, Scenario

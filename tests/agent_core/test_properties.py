@@ -220,7 +220,7 @@ def no_question_is_lost(told: Told) -> Iterator[str]:
         return
     closed = {ReplyState.SENT, ReplyState.SKIPPED, ReplyState.WITHDRAWN}
     if any(crash.new_run for crash in told.plan.crashes):
-        closed.add(ReplyState.FAILED)  # the run that died tells it with its own next leg
+        closed.add(ReplyState.FAILED)  # the run that died tells it with its own next attempt
     done = [row.question for row in told.rows if row.state in closed]
     if any(crash.new_run for crash in told.plan.crashes):
         done.append(CROSSED)  # and it looks above its answer then

@@ -13,7 +13,7 @@ from agent_core.actions.types import Action
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame, Window
 from agent_core.geometry import Box, Point
-from agent_core.loop.repeats import RepeatWatch
+from agent_core.loop.guard import RepeatWatch
 from agent_core.perception.observer import Observation
 from agent_core.perception.popups import kinds, popup_in
 from agent_core.perception.readings import Reading, Source

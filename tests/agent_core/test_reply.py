@@ -8,8 +8,7 @@ from agent_core.errors import KnowledgeUnreachable, ModelLimit
 from agent_core.loop.questions import right_chat
 from agent_core.model.usage import Meter
 from agent_core.ports import Record, ReplyState
-from agent_core.reply.put_off import pause
-from agent_core.reply.results import nothing_left
+from agent_core.reply.outcome import nothing_left, pause
 from agent_core.session import Answer, QuestionKind, ReplyRecord, Session, Status
 from agent_core.settings import AgentSettings, new_session
 from tests.support.lab import ANSWER, ASK, ASK_INVOICE, BACK, FINISH, INVOICE, LAUNCH, TASK, Lab, do, lab

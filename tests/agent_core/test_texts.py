@@ -10,7 +10,7 @@ import pytest
 
 import agent_core
 from agent_core.actions.types import Action
-from agent_core.actions.words import in_words
+from agent_core.actions.write import in_words
 from agent_core.texts import Lang, Listed, catalogue, filled, load_texts, say, sentences
 
 ROOT = Path(agent_core.__file__).parent

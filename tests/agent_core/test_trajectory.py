@@ -33,8 +33,7 @@ from agent_core.model.prompt import build_messages
 from agent_core.perception.observer import Observation
 from agent_core.perception.reader import ScreenReader
 from agent_core.perception.readings import Reading, Source
-from agent_core.perception.redaction import Redaction
-from agent_core.perception.secret_texts import COVER
+from agent_core.perception.redaction import COVER, Redaction
 from agent_core.ports import Event
 from agent_core.session import Session, StepRecord
 from agent_core.session import Status as RunStatus
@@ -233,7 +232,7 @@ async def test_what_is_covered_stands_in_no_text_of_what_is_kept() -> None:
     assert COVER in json.dumps(third, ensure_ascii=False)  # what was seen is told of, without it
     assert kept.requests[0].gate.pending_question == f"验证码 {COVER} 是什么"
 
-    # A later leg knows nothing of those screens, but what is told of them.
+    # A later attempt knows nothing of those screens, but what is told of them.
     later = await kept_of(session, ({"首页": 100}, "app"))
     assert CODE not in json.dumps(later.rows, ensure_ascii=False)
 

@@ -20,8 +20,7 @@ from agent_core.reply.sureness.fit import asks_for
 from agent_core.reply.sureness.plain import stripped
 from agent_core.texts.clean import clean_text
 from knowledge.embedded import EmbeddedKnowledge, _indexed
-from knowledge.entries import Entry, Forms, Related, Wanted, make_entry, read_entries, sample_entries
-from knowledge.tokens import tokens
+from knowledge.entries import Entry, Forms, Related, Wanted, make_entry, read_entries, sample_entries, tokens
 from simulator.knowledge.answers import DIRTY
 from tests.knowledge.queries import QUERIES
 

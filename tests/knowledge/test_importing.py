@@ -23,14 +23,13 @@ from agent_core.reply.sureness.fit import asks_for
 from agent_core.reply.sureness.plain import stripped
 from agent_core.texts import load_texts
 from knowledge.embedded import EmbeddedKnowledge, Entry
-from knowledge.entries import Forms, Related, forms_of
+from knowledge.entries import Forms, Related, forms_of, tokens
 from knowledge.importing import markdown
 from knowledge.importing.carry import carry_out, plan_import
 from knowledge.importing.drafts import Draft
 from knowledge.importing.plan import ImportPlan, OnDouble, decide, wanted_by
 from knowledge.importing.read import read_table
 from knowledge.importing.said import in_language
-from knowledge.tokens import tokens
 from storage.knowledge_index import KnowledgeIndex
 from tests.knowledge.bases import as_related
 

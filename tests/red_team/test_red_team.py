@@ -18,7 +18,7 @@ import pytest_asyncio
 
 from agent_core.actions.parse import parse_reply
 from agent_core.devices.adb.server import AdbServer, open_adb
-from agent_core.loop.device_actions import do_on
+from agent_core.loop.acting import do_on
 from agent_core.ports import Record
 from agent_core.session import Answer, Question, QuestionKind, Session
 from bot.tools.eval.knowledge import entry

@@ -7,9 +7,12 @@ from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 
 import pytest
+import sqlalchemy as sa
 
 from scheduler.clock import Clock as ScheduleClock
 from scheduler.clock import jitter_of
+from storage import tables
+from storage.clocks import Clocks
 from storage.engine import Database
 from storage.events import Events
 from storage.runs import RunRow, Runs
@@ -417,3 +420,34 @@ async def test_what_became_of_the_newest_tick(db: Database, clock: Clock, tickin
         seen.append((row.last_what, row.last_at == clock(), row.last_run_id))
     (run,) = await started(db, schedule)
     assert seen == [("started", True, run.id), ("busy", True, run.id)]
+
+
+async def test_others_know_whether_a_clock_runs(db: Database, clock: Clock) -> None:
+    clocks = Clocks(db, seconds=30)
+    ticking, other = ScheduleClock(db, seconds=30), ScheduleClock(db, seconds=30)
+    assert not await clocks.any_alive()
+    await ticking.start()
+    await other.start()
+    async with asyncio.timeout(10):
+        while len(await tokens(db)) < 2:
+            await asyncio.sleep(0)
+    await other.stop()
+    assert await clocks.any_alive(), "one of the two has stopped"
+    await ticking.stop()
+    assert not await clocks.any_alive()
+
+
+async def test_a_clock_that_died_is_forgotten(db: Database, clock: Clock) -> None:
+    clocks = Clocks(db, seconds=30)
+    await clocks.beat("dead")
+    clock.move(seconds=29)
+    assert await clocks.any_alive()
+    clock.move(seconds=2)
+    assert not await clocks.any_alive()
+    await clocks.beat("mine")
+    assert await tokens(db) == ["mine"]
+
+
+async def tokens(db: Database) -> list[str]:
+    async with db.read() as connection:
+        return list((await connection.execute(sa.select(tables.clocks.c.token))).scalars())

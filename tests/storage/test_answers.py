@@ -70,7 +70,7 @@ async def test_told_again_it_changes_nothing(db: Database, clock: Clock) -> None
     await tell(db, SENT, picture=b"after")
     [row] = await Answers(db).find()
     clock.move(hours=1)
-    for told in (SENT, READ, SENT):  # a leg after a restart
+    for told in (SENT, READ, SENT):  # an attempt after a restart
         await tell(db, told, "another run", picture=b"later")
     assert await Answers(db).find() == [row]
 

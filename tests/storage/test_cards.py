@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from storage.cards import QUESTION, RUN, Cards
 from storage.engine import Database
+from storage.outbox import QUESTION, RUN, Cards
 
 
 def chat(channel: str = "telegram", chat_id: str = "7") -> dict[str, str]:

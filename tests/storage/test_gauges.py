@@ -29,7 +29,7 @@ async def test_everything_is_counted_by_its_state(db: Database, clock: Clock) ->
     for _ in range(2):
         await runs.create(NewRun("a task"))
     done = await runs.create(NewRun("a task", begun=True))
-    await runs.end_leg(done or "", 1, status="succeeded")
+    await runs.end_attempt(done or "", 1, status="succeeded")
     await hosts.register("gone", "t1")
     await hosts.sees("gone", "t1", {"S9": "device"})
     clock.move(minutes=5)

@@ -122,7 +122,7 @@ async def test_who_has_a_wrong_clock_takes_nobody_for_dead(db: Database, other_d
     run_id = await Runs(db).create(NewRun("task", "S1"))
     assert run_id is not None
     assert await Leases(db).acquire("S1", "a", run_id) is not None
-    assert await Runs(db).begin_leg(run_id, 1, serial="S1")
+    assert await Runs(db).begin_attempt(run_id, 1, serial="S1")
     watching = Dispatcher(other_db, None, phones=_nothing_here)
     with capture_logs() as logs:
         await watching.once()
@@ -130,7 +130,7 @@ async def test_who_has_a_wrong_clock_takes_nobody_for_dead(db: Database, other_d
     assert [entry["event"] for entry in logs] == ["clock_wrong"]
     run = await Runs(db).get(run_id)
     assert run is not None
-    assert (run.status, run.leg) == ("running", 1)
+    assert (run.status, run.attempt) == ("running", 1)
     with pytest.raises(ConfigInvalid, match="45 s ahead"):
         async with lease_of(other_db, "S1", owner="terminal", why="r"):
             pass
@@ -212,33 +212,33 @@ async def test_one_host_takes_a_run(db: Database, other_db: Database, clock: Clo
     tried = (
         Runs(each).take(run, "S1", host, alive_after=after) for each, host in ((db, "a"), (other_db, "b"), (db, "c"))
     )
-    assert sorted(leg or 0 for leg in await asyncio.gather(*tried)) == [0, 0, 1]
+    assert sorted(attempt or 0 for attempt in await asyncio.gather(*tried)) == [0, 0, 1]
 
 
-async def test_the_run_of_a_host_that_died_is_taken_under_another_leg(db: Database, clock: Clock) -> None:
+async def test_the_run_of_a_host_that_died_is_taken_under_another_attempt(db: Database, clock: Clock) -> None:
     await Hosts(db).register("a", "a")
     runs = Runs(db)
     run = await new_run(db)
     assert await runs.take(run, "S1", "a", alive_after=clock() - TTL) == 1
     taken = await found(db, run.id)
     assert taken.taken_by() == "a"
-    assert await runs.take(taken, "S1", "a", alive_after=clock() - TTL) == 1, "its own leg, handed out once more"
+    assert await runs.take(taken, "S1", "a", alive_after=clock() - TTL) == 1, "its own attempt, handed out once more"
     assert await runs.take(taken, "S1", "b", alive_after=clock() - TTL) is None
     clock.move(seconds=LEASE_SECONDS)
     assert await runs.take(taken, "S1", "b", alive_after=clock() - TTL) == 2
-    assert await runs.begin_leg(run.id, 1, serial="S1") is None, "what lay in the dead one's queue does nothing"
-    assert await runs.begin_leg(run.id, 2, serial="S1") is not None
+    assert await runs.begin_attempt(run.id, 1, serial="S1") is None, "what lay in the dead one's queue does nothing"
+    assert await runs.begin_attempt(run.id, 2, serial="S1") is not None
 
 
 @pytest.mark.parametrize("begun", [False, True])
 async def test_a_run_for_any_phone_may_change_it_until_it_begins(db: Database, clock: Clock, begun: bool) -> None:
     runs = Runs(db)
     run = await new_run(db, "")
-    leg = await runs.take(run, "S1", "a", alive_after=clock())
-    assert leg == 1
+    attempt = await runs.take(run, "S1", "a", alive_after=clock())
+    assert attempt == 1
     if begun:
-        await runs.begin_leg(run.id, 1, serial="S1")
-        await runs.interrupt_leg(run.id, 1)
+        await runs.begin_attempt(run.id, 1, serial="S1")
+        await runs.interrupt_attempt(run.id, 1)
     taken = await found(db, run.id)
     assert (taken.serial, taken.wanted) == ("S1", "S1" if begun else "")
     assert await runs.take(taken, "S2", "b", alive_after=clock()) == 2
@@ -250,7 +250,7 @@ async def test_what_has_begun_goes_before_what_has_not(db: Database) -> None:
     tick = await new_run(db)
     later = await new_run(db)
     person = await found(db, await runs.create(NewRun("task", "S1", priority=10)))
-    await runs.begin_leg(later.id, 1, serial="S1")
-    await runs.interrupt_leg(later.id, 1)
+    await runs.begin_attempt(later.id, 1, serial="S1")
+    await runs.interrupt_attempt(later.id, 1)
     assert [run.id for run in await runs.due(begun=8)] == [person.id, later.id, tick.id]
     assert [run.id for run in await runs.due()] == [person.id, tick.id, later.id]

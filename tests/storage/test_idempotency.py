@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from storage.engine import Database
-from storage.idempotency import AlreadyMade, find, made_under, remember
+from storage.ids import AlreadyMade, find, made_under, remember
 from storage.runs import NewRun, Runs
 from storage.schedules import NewSchedule, Schedules
 

@@ -141,23 +141,23 @@ async def test_a_row_that_another_run_asks_a_person_about(db: Database) -> None:
     row = await StoredLedger(db).open(KEY, run_id=asking, question="q")
     assert await StoredLedger(db).claim(row.id, "a run that is over")
     assert await StoredLedger(db).claim(row.id, asking)  # it has not opened the row, and has it all the same
-    await runs.begin_leg(asking, 1, serial="phone")
-    await runs.wait_leg(asking, 1)
+    await runs.begin_attempt(asking, 1, serial="phone")
+    await runs.park_attempt(asking, 1)
     assert not await StoredLedger(db).claim(row.id, "another")
     assert await StoredLedger(db).claim(row.id, asking)
 
 
-async def test_a_leg_whose_turn_is_over_moves_no_row(db: Database) -> None:
+async def test_an_attempt_whose_turn_is_over_moves_no_row(db: Database) -> None:
     runs = Runs(db)
     run_id = await runs.create(NewRun("QQ回复联系人11", "phone"))
     assert run_id is not None
-    await runs.begin_leg(run_id, 1, serial="phone")
-    first, second = StoredLedger(db, run_id=run_id, leg=1), StoredLedger(db, run_id=run_id, leg=2)
+    await runs.begin_attempt(run_id, 1, serial="phone")
+    first, second = StoredLedger(db, run_id=run_id, attempt=1), StoredLedger(db, run_id=run_id, attempt=2)
     row = await first.open(KEY, run_id=run_id, question="q")
     await first.plan(row.id, run_id=run_id, text="ab", provenance=Provenance.KNOWLEDGE, parts=["a", "b"])
     await first.advance(row.id, ReplyState.SENDING, expected=[ReplyState.PLANNED])
-    await runs.interrupt_leg(run_id, 1)
-    await runs.begin_leg(run_id, 2, serial="phone")
+    await runs.interrupt_attempt(run_id, 1)
+    await runs.begin_attempt(run_id, 2, serial="phone")
     with pytest.raises(LeaseLost):
         await first.next_part(row.id, part=0)
     with pytest.raises(LeaseLost):

@@ -32,7 +32,7 @@ async def test_a_plan_whose_process_is_gone_is_over_and_its_parts_with_it(db: Da
     assert await Plans(db).beat([run_id]) == {run_id}
     assert await runs.revive(older_than=LEASE, alive_here=[part]) == []
     # A part that ends ends no plan: the planner goes on.
-    assert await runs.end_leg(part, 1, status="succeeded")
+    assert await runs.end_attempt(part, 1, status="succeeded")
     plan = await runs.get(run_id)
     assert plan is not None
     assert plan.status == RUNNING
@@ -48,7 +48,7 @@ async def test_a_plan_whose_process_is_gone_is_over_and_its_parts_with_it(db: Da
     clock.move(seconds=10)
     assert sorted(await runs.revive(older_than=LEASE)) == sorted([run_id, at_work, asking])
     rows = {run: await runs.get(run) for run in (run_id, at_work, in_line, asking)}
-    assert [(row.status, row.leg_due_at is not None) for row in rows.values() if row] == [
+    assert [(row.status, row.attempt_due_at is not None) for row in rows.values() if row] == [
         (FAILED, False), ("stopped", False), ("stopped", False), ("waiting", True),
     ]  # fmt: skip
     assert all(row and "Look at the phone" in row.message for row in (rows[at_work], rows[in_line]))

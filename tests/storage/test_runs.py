@@ -34,9 +34,9 @@ async def row(db: Database, run_id: str) -> RunRow:
 async def waiting(db: Database, question_id: str = "q") -> str:
     """A run that is parked at an open question."""
     run_id = await make(db)
-    await Runs(db).begin_leg(run_id, 1, serial=PHONE)
+    await Runs(db).begin_attempt(run_id, 1, serial=PHONE)
     await Questions(db).ask(question_id, run_id=run_id, kind="interact", payload={})
-    assert await Runs(db).wait_leg(run_id, 1)
+    assert await Runs(db).park_attempt(run_id, 1)
     return run_id
 
 
@@ -49,7 +49,7 @@ async def test_a_run_comes_back_as_it_was_stored(db: Database, clock: Clock) -> 
         {"max_steps": 5},
         {"chat": -100, "thread": 2},
     )
-    assert (run.status, run.leg, run.leg_due_at, run.created_at) == ("queued", 1, clock(), clock())
+    assert (run.status, run.attempt, run.attempt_due_at, run.created_at) == ("queued", 1, clock(), clock())
     assert run.session is None
     assert not run.final
     await Runs(db).save_session(run_id, '{"版本":1}')
@@ -64,45 +64,45 @@ async def test_due_runs_stand_in_line_by_priority_and_age(db: Database, clock: C
     second = await make(db)
     urgent = await make(db, priority=1)
     assert [run.id for run in await Runs(db).due()] == [urgent, first, second]
-    assert await Runs(db).requeue_leg(first, 1)
+    assert await Runs(db).requeue_attempt(first, 1)
     assert [run.id for run in await Runs(db).due()] == [urgent, first, second], "who gave way keeps the place"
-    assert (await row(db, first)).leg == 2
+    assert (await row(db, first)).attempt == 2
 
 
-async def test_a_leg_begins_once_for_each_number(db: Database) -> None:
+async def test_an_attempt_begins_once_for_each_number(db: Database) -> None:
     runs = Runs(db)
     run_id = await make(db)
     assert await runs.take(await row(db, run_id), PHONE, "host", alive_after=db.now()) == 1
-    assert await runs.begin_leg(run_id, 2, serial=PHONE) is None
-    begun = await runs.begin_leg(run_id, 1, serial=PHONE)
+    assert await runs.begin_attempt(run_id, 2, serial=PHONE) is None
+    begun = await runs.begin_attempt(run_id, 1, serial=PHONE)
     assert begun is not None
     assert (begun.status, begun.serial) == ("running", PHONE)
-    assert begun.leg_due_at is None
-    assert await runs.begin_leg(run_id, 1, serial=PHONE) is None, "handed out once more after a kill"
-    assert await runs.end_leg(run_id, 1, status="succeeded", message="done")
-    assert not await runs.end_leg(run_id, 1, status="failed")
-    assert await runs.begin_leg(run_id, 1, serial=PHONE) is None
+    assert begun.attempt_due_at is None
+    assert await runs.begin_attempt(run_id, 1, serial=PHONE) is None, "handed out once more after a kill"
+    assert await runs.end_attempt(run_id, 1, status="succeeded", message="done")
+    assert not await runs.end_attempt(run_id, 1, status="failed")
+    assert await runs.begin_attempt(run_id, 1, serial=PHONE) is None
     assert (await row(db, run_id)).message == "done"
-    assert await runs.begin_leg(await make(db, begun=True), 1, serial=PHONE) is None, "added as begun"
+    assert await runs.begin_attempt(await make(db, begun=True), 1, serial=PHONE) is None, "added as begun"
 
 
 async def test_every_change_of_status_is_told_once(db: Database) -> None:
     run_id = await waiting(db)
     await Questions(db).answer("q", {"text": "好"}, by="1")
-    await Runs(db).begin_leg(run_id, 2, serial=PHONE)
-    await Runs(db).end_leg(run_id, 2, status="succeeded", message="完成")
-    await Runs(db).end_leg(run_id, 2, status="succeeded", message="完成")
+    await Runs(db).begin_attempt(run_id, 2, serial=PHONE)
+    await Runs(db).end_attempt(run_id, 2, status="succeeded", message="完成")
+    await Runs(db).end_attempt(run_id, 2, status="succeeded", message="完成")
     told = [event.data for event in await Events(db).after(0, run_id=run_id) if event.kind == "status"]
     assert [data["status"] for data in told] == ["queued", "running", "waiting", "running", "succeeded"]
-    assert told[-1] == {"status": "succeeded", "message": "完成", "leg": 2, "serial": PHONE, "hold": False}
+    assert told[-1] == {"status": "succeeded", "message": "完成", "attempt": 2, "serial": PHONE, "hold": False}
 
 
-async def test_an_answer_makes_the_next_leg_due(db: Database) -> None:
+async def test_an_answer_makes_the_next_attempt_due(db: Database) -> None:
     run_id = await waiting(db)
     assert await Runs(db).due() == []
     result = await Questions(db).answer("q", {"text": "可以退货"}, by="1")
     assert result.won
-    assert [(run.id, run.leg) for run in await Runs(db).due()] == [(run_id, 2)]
+    assert [(run.id, run.attempt) for run in await Runs(db).due()] == [(run_id, 2)]
 
 
 async def test_two_answers_at_once(db: Database, other_db: Database) -> None:
@@ -117,37 +117,37 @@ async def test_two_answers_at_once(db: Database, other_db: Database) -> None:
     assert len({result.question.answered_by for result in results}) == 1, "all learn who was first"
     given = await Questions(db).given("q")
     assert sorted(answer.late for answer in given) == [False, True, True, True]
-    assert (await row(db, run_id)).leg == 2
+    assert (await row(db, run_id)).attempt == 2
 
 
-async def test_an_answer_in_the_moment_the_leg_ends_is_not_lost(db: Database, other_db: Database) -> None:
-    """The leg's last transaction has seen no answer and is not committed yet: the answer waits for it."""
+async def test_an_answer_in_the_moment_the_attempt_ends_is_not_lost(db: Database, other_db: Database) -> None:
+    """The attempt's last transaction has seen no answer and is not committed yet: the answer waits for it."""
     run_id = await make(db)
-    await Runs(db).begin_leg(run_id, 1, serial=PHONE)
+    await Runs(db).begin_attempt(run_id, 1, serial=PHONE)
     await Questions(db).ask("q", run_id=run_id, kind="interact", payload={})
-    async with other_db.write() as leg:
-        await leg.execute(sa.update(runs_table).where(runs_table.c.id == run_id).values(status="waiting"))
+    async with other_db.write() as attempt:
+        await attempt.execute(sa.update(runs_table).where(runs_table.c.id == run_id).values(status="waiting"))
         answer = asyncio.create_task(Questions(db).answer("q", {}, by="1"))
         done, _ = await asyncio.wait([answer], timeout=0.2)
         assert not done
     assert (await answer).won
     run = await row(db, run_id)
-    assert (run.status, run.leg) == ("waiting", 2)
-    assert run.leg_due_at is not None
+    assert (run.status, run.attempt) == ("waiting", 2)
+    assert run.attempt_due_at is not None
 
 
-async def test_an_answer_just_before_the_leg_ends_is_not_lost(db: Database) -> None:
+async def test_an_answer_just_before_the_attempt_ends_is_not_lost(db: Database) -> None:
     run_id = await make(db)
-    await Runs(db).begin_leg(run_id, 1, serial=PHONE)
+    await Runs(db).begin_attempt(run_id, 1, serial=PHONE)
     await Questions(db).ask("q", run_id=run_id, kind="interact", payload={})
     assert (await Questions(db).answer("q", {}, by="1")).won
-    assert await Runs(db).wait_leg(run_id, 1)
-    assert [(run.id, run.leg) for run in await Runs(db).due()] == [(run_id, 2)]
+    assert await Runs(db).park_attempt(run_id, 1)
+    assert [(run.id, run.attempt) for run in await Runs(db).due()] == [(run_id, 2)]
 
 
-async def test_an_answer_to_a_leg_that_still_waits_on_the_phone_starts_no_other(db: Database) -> None:
+async def test_an_answer_to_an_attempt_that_still_waits_on_the_phone_starts_no_other(db: Database) -> None:
     run_id = await make(db)
-    await Runs(db).begin_leg(run_id, 1, serial=PHONE)
+    await Runs(db).begin_attempt(run_id, 1, serial=PHONE)
     await Questions(db).ask("q", run_id=run_id, kind="interact", payload={})
     await Questions(db).answer("q", {}, by="1")
     assert await Runs(db).due() == []
@@ -165,16 +165,16 @@ async def test_asking_again_keeps_the_question(db: Database) -> None:
 
 async def test_a_deadline_closes_the_question_and_the_run_goes_on(db: Database, clock: Clock) -> None:
     run_id = await make(db)
-    await Runs(db).begin_leg(run_id, 1, serial=PHONE)
+    await Runs(db).begin_attempt(run_id, 1, serial=PHONE)
     deadline = clock() + timedelta(minutes=5)
     await Questions(db).ask("q", run_id=run_id, kind="interact", payload={}, deadline=deadline)
-    await Runs(db).wait_leg(run_id, 1)
+    await Runs(db).park_attempt(run_id, 1)
     assert await Questions(db).expire() == []
     clock.move(minutes=5)
     late = await Questions(db).answer("q", {"text": "late"}, by="1")
     assert not late.won, "the time is over even before the question was closed"
     assert [question.id for question in await Questions(db).expire()] == ["q"]
-    assert [(run.id, run.leg) for run in await Runs(db).due()] == [(run_id, 2)]
+    assert [(run.id, run.attempt) for run in await Runs(db).due()] == [(run_id, 2)]
     given = await Questions(db).given("q")
     assert [(answer.answer, answer.late) for answer in given] == [({"text": "late"}, True)]
 
@@ -187,10 +187,10 @@ async def test_hold_waits_for_resume_even_when_answered(db: Database) -> None:
     assert await Runs(db).resume(run_id)
     assert not await Runs(db).resume(run_id)
     run = (await Runs(db).due())[0]
-    assert (run.leg, run.hold) == (2, False)
+    assert (run.attempt, run.hold) == (2, False)
 
 
-async def test_stop_ends_a_run_that_no_leg_works_on(db: Database) -> None:
+async def test_stop_ends_a_run_that_no_attempt_works_on(db: Database) -> None:
     run_id = await waiting(db)
     assert await Runs(db).request_stop(run_id) == "stopped"
     question = await Questions(db).get("q")
@@ -201,21 +201,21 @@ async def test_stop_ends_a_run_that_no_leg_works_on(db: Database) -> None:
     assert await Runs(db).request_stop("nobody") is None
 
 
-async def test_stop_of_a_run_at_work_is_left_to_its_leg(db: Database) -> None:
+async def test_stop_of_a_run_at_work_is_left_to_its_attempt(db: Database) -> None:
     run_id = await make(db)
-    await Runs(db).begin_leg(run_id, 1, serial=PHONE)
+    await Runs(db).begin_attempt(run_id, 1, serial=PHONE)
     assert await Runs(db).request_stop(run_id, by="Operator A") == "running"
     assert await Runs(db).request_stop(run_id, by="Operator B") == "running"
     assert (await row(db, run_id)).stopped_by == "Operator A"
     assert await Runs(db).asked([run_id, "other"]) == {run_id: (True, False)}
 
 
-async def test_a_stop_in_the_moment_the_leg_ends_at_a_question_is_not_lost(db: Database) -> None:
+async def test_a_stop_in_the_moment_the_attempt_ends_at_a_question_is_not_lost(db: Database) -> None:
     run_id = await make(db)
-    await Runs(db).begin_leg(run_id, 1, serial=PHONE)
+    await Runs(db).begin_attempt(run_id, 1, serial=PHONE)
     await Questions(db).ask("q", run_id=run_id, kind="interact", payload={})
     assert await Runs(db).request_stop(run_id) == "running"
-    assert await Runs(db).wait_leg(run_id, 1)
+    assert await Runs(db).park_attempt(run_id, 1)
     assert (await row(db, run_id)).status == "stopped"
     assert (await row(db, run_id)).ended_at is not None
     assert await Questions(db).find(state="open") == []
@@ -223,12 +223,12 @@ async def test_a_stop_in_the_moment_the_leg_ends_at_a_question_is_not_lost(db: D
     assert told == ["queued", "running", "stopped"]
 
 
-async def test_only_runs_whose_leg_died_are_revived(db: Database, clock: Clock) -> None:
+async def test_only_runs_whose_attempt_died_are_revived(db: Database, clock: Clock) -> None:
     runs, leases = Runs(db), Leases(db, seconds=30)
     alive, dead, parked = await make(db), await make(db), await waiting(db)
     for run_id, serial in ((alive, "a"), (dead, "b")):
         await leases.acquire(serial, "host", run_id)
-        await runs.begin_leg(run_id, 1, serial=serial)
+        await runs.begin_attempt(run_id, 1, serial=serial)
     assert await runs.revive(older_than=leases.ttl) == []
     clock.move(seconds=20)
     held = await leases.get("a")
@@ -237,8 +237,8 @@ async def test_only_runs_whose_leg_died_are_revived(db: Database, clock: Clock) 
     clock.move(seconds=20)
     assert await runs.revive(older_than=leases.ttl, alive_here=[dead]) == []
     assert await runs.revive(older_than=leases.ttl) == [dead]
-    assert [(run.id, run.leg, run.status) for run in await runs.due()] == [(dead, 2, "waiting")]
-    assert (await row(db, parked)).leg == 1
+    assert [(run.id, run.attempt, run.status) for run in await runs.due()] == [(dead, 2, "waiting")]
+    assert (await row(db, parked)).attempt == 1
 
 
 async def test_a_run_that_begins_this_moment_is_not_taken_for_dead(db: Database, clock: Clock) -> None:
@@ -310,13 +310,13 @@ async def test_a_sweep_that_is_stopped_does_not_block_who_reminds_of_its_questio
     if db.is_sqlite:
         return  # one writes at a time
     sweep_id, parts = await make(db), []
-    await Runs(db).begin_leg(sweep_id, 1, serial=PHONE)
+    await Runs(db).begin_attempt(sweep_id, 1, serial=PHONE)
     for name in ("q1", "q2"):
         parts.append(await make(db, parent_id=sweep_id))
-        await Runs(db).begin_leg(parts[-1], 1, serial=PHONE)
+        await Runs(db).begin_attempt(parts[-1], 1, serial=PHONE)
         await Questions(db).ask(name, run_id=parts[-1], kind="interact", payload={})
-        await Runs(db).wait_leg(parts[-1], 1)
-    await Runs(db).wait_leg(sweep_id, 1)
+        await Runs(db).park_attempt(parts[-1], 1)
+    await Runs(db).park_attempt(sweep_id, 1)
     waits = sa.text("SELECT count(*) FROM pg_locks WHERE NOT granted")
     async with asyncio.timeout(10), other_db.write() as reminding:
         await reminding.execute(sa.update(questions_table).where(questions_table.c.id == "q2").values(reminders=1))
@@ -331,11 +331,16 @@ async def test_a_sweep_that_is_stopped_does_not_block_who_reminds_of_its_questio
 
 async def test_a_run_that_was_put_off_is_due_after_a_while_and_holds_no_question(db: Database, clock: Clock) -> None:
     run_id = await make(db, serial=PHONE)
-    await Runs(db).begin_leg(run_id, 1, serial=PHONE)
-    assert not await Runs(db).put_off_leg(run_id, 2, seconds=60)
-    assert await Runs(db).put_off_leg(run_id, 1, seconds=60, message="away", error_kind="knowledge.network")
+    await Runs(db).begin_attempt(run_id, 1, serial=PHONE)
+    assert not await Runs(db).put_off_attempt(run_id, 2, seconds=60)
+    assert await Runs(db).put_off_attempt(run_id, 1, seconds=60, message="away", error_kind="knowledge.network")
     run = await row(db, run_id)
-    assert (run.status, run.leg, run.message, run.again_at) == ("queued", 2, "away", clock() + timedelta(seconds=60))
+    assert (run.status, run.attempt, run.message, run.again_at) == (
+        "queued",
+        2,
+        "away",
+        clock() + timedelta(seconds=60),
+    )
     told = (await Events(db).after(0, run_id=run_id))[-1]
     assert (told.kind, told.data["error_kind"]) == ("status", "knowledge.network")
     assert await Runs(db).due() == []
@@ -343,31 +348,31 @@ async def test_a_run_that_was_put_off_is_due_after_a_while_and_holds_no_question
     assert await Runs(db).due() == []
     clock.move(seconds=1)
     assert [one.id for one in await Runs(db).due()] == [run_id]
-    assert await Runs(db).begin_leg(run_id, 2, serial=PHONE) is not None
+    assert await Runs(db).begin_attempt(run_id, 2, serial=PHONE) is not None
     assert (await row(db, run_id)).again_at is None
 
 
 async def test_a_clock_that_was_put_back_does_not_keep_a_run_put_off(db: Database, clock: Clock) -> None:
     run_id = await make(db, serial=PHONE)
-    await Runs(db).begin_leg(run_id, 1, serial=PHONE)
-    await Runs(db).put_off_leg(run_id, 1, seconds=60)
+    await Runs(db).begin_attempt(run_id, 1, serial=PHONE)
+    await Runs(db).put_off_attempt(run_id, 1, seconds=60)
     clock.move(hours=-1)
     assert [one.id for one in await Runs(db).due()] == [run_id]
 
 
 @pytest.mark.parametrize("hold", [False, True])
 async def test_stop_and_hold_reach_a_run_that_is_put_off(db: Database, clock: Clock, hold: bool) -> None:
-    for before in (True, False):  # while the leg ends, or afterwards
+    for before in (True, False):  # while the attempt ends, or afterwards
         run_id = await make(db, serial=PHONE)
-        await Runs(db).begin_leg(run_id, 1, serial=PHONE)
+        await Runs(db).begin_attempt(run_id, 1, serial=PHONE)
         ask = Runs(db).request_hold if hold else Runs(db).request_stop
         if before:
             await ask(run_id)
-        assert await Runs(db).put_off_leg(run_id, 1, seconds=60)
+        assert await Runs(db).put_off_attempt(run_id, 1, seconds=60)
         if not before:
             await ask(run_id)
         run = await row(db, run_id)
-        assert (run.status, run.leg_due_at, run.hold) == ("waiting" if hold else "stopped", None, hold)
+        assert (run.status, run.attempt_due_at, run.hold) == ("waiting" if hold else "stopped", None, hold)
         assert (run.ended_at is None) is hold
         if hold:
             assert await Runs(db).resume(run_id)

@@ -26,10 +26,10 @@ LOOKED = NewSweep(PLACE, "read", contacts=3, calls=2, memory={"picture": "x"}, w
 
 
 async def begun(db: Database, **values: object) -> str:
-    """A sweep whose leg is at work."""
+    """A sweep whose attempt is at work."""
     sweep = await Runs(db).create(NewRun("巡检", "P1", **values))  # type: ignore[arg-type]
     assert sweep is not None
-    await Runs(db).begin_leg(sweep, 1, serial="P1")
+    await Runs(db).begin_attempt(sweep, 1, serial="P1")
     return sweep
 
 
@@ -41,11 +41,11 @@ def of(sweep: str, *contacts: str) -> list[NewSwept]:
 
 
 async def end(db: Database, run_id: str, status: str) -> None:
-    await Runs(db).begin_leg(run_id, 1, serial="P1")
+    await Runs(db).begin_attempt(run_id, 1, serial="P1")
     if status == "elsewhere":  # another run waits for a person about the contact
         status = "failed"
         await Events(db).append(run_id, "outcome", {"error_kind": "waiting.elsewhere"})
-    await Runs(db).end_leg(run_id, 1, status=status)
+    await Runs(db).end_attempt(run_id, 1, status=status)
 
 
 async def status(db: Database, run_id: str) -> str:
@@ -61,7 +61,7 @@ async def test_a_look_that_is_repeated_starts_nobody_twice(db: Database) -> None
     assert await sweeps.looked(sweep, 1, LOOKED, of(sweep, "a", "b", "c")) == started  # killed before it was told
     assert [one.contact for one in await sweeps.runs(sweep)] == ["a", "b"]
     assert (await sweeps.memory(PLACE), (await sweeps.marks(PLACE))["a"].run_id) == ({"picture": "x"}, started[0])
-    assert await sweeps.looked(sweep, 2, LOOKED, []) is None  # not this leg's turn
+    assert await sweeps.looked(sweep, 2, LOOKED, []) is None  # not this attempt's turn
 
 
 async def test_a_sweep_that_was_stopped_while_it_looked_starts_nobody(db: Database) -> None:
@@ -84,10 +84,10 @@ async def test_a_sweep_that_was_stopped_while_it_looked_starts_nobody(db: Databa
 async def test_it_ends_with_the_last_of_its_runs(db: Database, first: str, second: str, whole: str) -> None:
     sweep = await begun(db)
     started = await Sweeps(db).looked(sweep, 1, LOOKED, of(sweep, "a", "b")) or []
-    await Runs(db).wait_leg(sweep, 1)
+    await Runs(db).park_attempt(sweep, 1)
     row = await Runs(db).get(sweep)
     assert row is not None
-    assert (row.status, row.leg_due_at) == ("waiting", None)  # nothing of its own is to be started
+    assert (row.status, row.attempt_due_at) == ("waiting", None)  # nothing of its own is to be started
     await end(db, started[0], first)
     assert await status(db, sweep) == "waiting"
     await end(db, started[1], second)
@@ -102,10 +102,10 @@ async def test_a_sweep_is_stopped_or_held_while_one_of_its_runs_ends(
     for number in range(12):
         sweep = await begun(db)
         started = await Sweeps(db).looked(sweep, 1, LOOKED, of(sweep, "a", "b", "c", "d")) or []
-        await Runs(db).wait_leg(sweep, 1)
-        await Runs(db).begin_leg(started[0], 1, serial="P1")
+        await Runs(db).park_attempt(sweep, 1)
+        await Runs(db).begin_attempt(started[0], 1, serial="P1")
         asked = Runs(db).request_stop(sweep) if what == "stop" else Runs(db).request_hold(sweep)
-        ending = Runs(other_db).end_leg(started[0], 1, status="succeeded")
+        ending = Runs(other_db).end_attempt(started[0], 1, status="succeeded")
         _, ended = await asyncio.gather(_later(asked, number % 4), _later(ending, number % 3))
         assert ended
         assert await status(db, sweep) == ("stopped" if what == "stop" else "waiting")
@@ -134,7 +134,7 @@ async def test_a_sweep_in_a_terminal_is_not_revived_while_one_of_its_runs_has_th
     assert lease is not None
     clock.move(seconds=20)
     assert await runs.revive(older_than=leases.ttl) == []
-    await runs.end_leg(one, 1, status="succeeded")
+    await runs.end_attempt(one, 1, status="succeeded")
     await leases.release(lease)
     assert await runs.revive(older_than=leases.ttl) == []  # the next contact is about to begin
     assert await status(db, sweep) == "running"
@@ -175,19 +175,19 @@ async def test_whose_runs_ended_before_it_waited_ends_as_well(db: Database) -> N
     sweep = await begun(db)
     (one,) = await Sweeps(db).looked(sweep, 1, LOOKED, of(sweep, "a")) or []
     await Runs(db).request_stop(one)  # by hand, in the line
-    await Runs(db).wait_leg(sweep, 1)
+    await Runs(db).park_attempt(sweep, 1)
     assert await status(db, sweep) == "succeeded"
 
 
 async def test_stop_takes_all_its_runs_and_it_ends_with_the_one_at_work(db: Database) -> None:
     sweep = await begun(db)
     started = await Sweeps(db).looked(sweep, 1, LOOKED, of(sweep, "a", "b", "c")) or []
-    await Runs(db).wait_leg(sweep, 1)
-    await Runs(db).begin_leg(started[0], 1, serial="P1")
+    await Runs(db).park_attempt(sweep, 1)
+    await Runs(db).begin_attempt(started[0], 1, serial="P1")
     assert await Runs(db).request_stop(sweep, by="owner") == "waiting"
     assert [await status(db, one) for one in started] == ["running", "stopped", "stopped"]
     assert await Runs(db).asked(started) == dict.fromkeys(started, (True, False))
-    await Runs(db).end_leg(started[0], 1, status="stopped")
+    await Runs(db).end_attempt(started[0], 1, status="stopped")
     assert await status(db, sweep) == "stopped"
 
 
@@ -222,15 +222,15 @@ async def test_a_tick_is_skipped_while_its_contacts_are_at_work_not_while_they_w
 
     assert await tick() is Tick.STARTED
     (sweep,) = [run.id for run in await Runs(db).find(schedule_id=row.id)]
-    await Runs(db).begin_leg(sweep, 1, serial="P1")
+    await Runs(db).begin_attempt(sweep, 1, serial="P1")
     started = await Sweeps(db).looked(sweep, 1, LOOKED, of(sweep, "a")) or []
-    await Runs(db).wait_leg(sweep, 1)
+    await Runs(db).park_attempt(sweep, 1)
     assert await tick() is Tick.BUSY
-    await Runs(db).begin_leg(started[0], 1, serial="P1")
+    await Runs(db).begin_attempt(started[0], 1, serial="P1")
     assert await tick() is Tick.BUSY
-    # A question without a leg of its own: the run waits for a person.
+    # A question without an attempt of its own: the run waits for a person.
     await Questions(db).ask("q1", run_id=started[0], kind="no_sure_answer", payload={})
-    await Runs(db).wait_leg(started[0], 1)
+    await Runs(db).park_attempt(started[0], 1)
     assert await status(db, started[0]) == "waiting"
     assert await tick() is Tick.STARTED
 
@@ -250,5 +250,5 @@ async def test_looks_that_found_nobody_do_not_fill_the_history(db: Database, clo
         when = {"schedule_id": 1, "planned_at": clock.time} if planned else {}
         sweep = await begun(db, **when)
         await Sweeps(db).looked(sweep, 1, LOOKED, of(sweep, *runs))
-        await Runs(db).end_leg(sweep, 1, status="succeeded")
+        await Runs(db).end_attempt(sweep, 1, status="succeeded")
     assert [run.number for run in await History(db).find(HistoryFilter())] == [4, 3, 2]  # 3 is the run of 2

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from storage.cards import QUESTION, RUN, Cards
 from storage.chats import Chats
 from storage.engine import Database
-from storage.outbox import OutboxTable
+from storage.outbox import QUESTION, RUN, Cards, OutboxTable
 from storage.people import People
 from storage.questions import Questions
 from storage.runs import NewRun, Runs

@@ -23,7 +23,7 @@ async def a_run(db: Database) -> str:
 
 
 async def test_a_step_asked_again_is_the_newest_and_a_picture_is_kept_once(db: Database) -> None:
-    run, kept = await a_run(db), Trajectories(db, leg=1)
+    run, kept = await a_run(db), Trajectories(db, attempt=1)
     text = '{"words": "你好"}' * 100
     await kept.asked(run, 1, "{}")
     await kept.asked(run, 1, text, digest="d", picture=PICTURE)
@@ -36,11 +36,11 @@ async def test_a_step_asked_again_is_the_newest_and_a_picture_is_kept_once(db: D
     assert await kept.of("another") == []
 
 
-async def test_a_leg_that_lost_its_run_writes_nothing(db: Database) -> None:
+async def test_an_attempt_that_lost_its_run_writes_nothing(db: Database) -> None:
     run = await a_run(db)
-    await Runs(db).interrupt_leg(run, 1)
+    await Runs(db).interrupt_attempt(run, 1)
     with pytest.raises(LeaseLost):
-        await Trajectories(db, leg=1).asked(run, 1, "{}", digest="d", picture=PICTURE)
+        await Trajectories(db, attempt=1).asked(run, 1, "{}", digest="d", picture=PICTURE)
     assert await Trajectories(db).of(run) == []
     assert await Trajectories(db).picture(run, "d") is None
 
@@ -50,9 +50,9 @@ async def test_they_go_once_their_run_is_over_for_so_long(db: Database, clock: C
     for run in (over, going, late):
         for step in (1, 2, 3):
             await Trajectories(db).asked(run, step, "{}", digest=f"d{step}", picture=PICTURE)
-    await Runs(db).end_leg(over, 1, status="succeeded")
+    await Runs(db).end_attempt(over, 1, status="succeeded")
     clock.move(days=20)
-    await Runs(db).end_leg(late, 1, status="succeeded")  # its steps build on each other: they go together
+    await Runs(db).end_attempt(late, 1, status="succeeded")  # its steps build on each other: they go together
     clock.move(days=20)
     before = clock() - timedelta(days=30)
     bites = Retention(db, bite=2)

@@ -167,7 +167,7 @@ class Lab:
         trajectory: Trajectory | None = None,
         meter: Meter | None = None,
     ) -> Session:
-        """A leg: a new run of ``task``, or the next leg of ``session``."""
+        """An attempt: a new run of ``task``, or the next attempt of ``session``."""
         ledger = ledger or self.ledger
         self.story.ledger = ledger if isinstance(ledger, DrawnLedger) else None
         client = ChatModel(model.url, "scripted", "key", timeout=5, meter=meter, sleep=_no_sleep)

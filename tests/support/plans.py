@@ -15,7 +15,7 @@ from agent_core.devices.adb.server import open_adb
 from bot.app.core import Core, open_core
 from bot.app.plans.service import PlanService
 from bot.app.settings.loading import load
-from bot.app.worker import Legs, listing
+from bot.app.worker import AttemptExecutor, listing
 from bot.channels.web import layered_agent
 from bot.channels.web.app import make_app, serving
 from bot.desk.context import DeskContext
@@ -156,11 +156,11 @@ async def plan_house(
         core = await stack.enter_async_context(open_core(made))
         host = Host(core.db, "here", listing=lambda: listing(core))
         await host.look()
-        legs = Legs(core, host)
-        worker = Worker(core.db, legs.work, owner="here", watch_seconds=0.05)
+        attempts = AttemptExecutor(core, host)
+        worker = Worker(core.db, attempts.work, owner="here", watch_seconds=0.05)
         runs = RunService(core.db, worker=worker)
         queue = LocalQueue()
-        await queue.start(worker.run_leg)
+        await queue.start(worker.run_attempt)
         stack.push_async_callback(queue.stop)
         stack.push_async_callback(worker.drain, 1.0)
         dispatcher = Dispatcher(core.db, queue.enqueue, worker=worker, every_seconds=0.2)

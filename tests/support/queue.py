@@ -11,7 +11,7 @@ AGAIN_SECONDS = 0.05
 
 
 class LocalQueue:
-    """Legs as tasks of this process. It remembers nothing: after a restart the dispatcher finds what is due."""
+    """Attempts as tasks of this process. It remembers nothing: after a restart the dispatcher finds what is due."""
 
     def __init__(self) -> None:
         self._work: Work | None = None
@@ -25,13 +25,13 @@ class LocalQueue:
     async def start(self, work: Work) -> None:
         self._work = work
 
-    async def enqueue(self, leg_id: str) -> None:
+    async def enqueue(self, attempt_id: str) -> None:
         if self._work is None:
             raise RuntimeError("The queue is not running.")
-        if leg_id in self._seen:
+        if attempt_id in self._seen:
             return
-        self._seen.add(leg_id)
-        task = asyncio.create_task(self._do(leg_id), name=leg_id)
+        self._seen.add(attempt_id)
+        task = asyncio.create_task(self._do(attempt_id), name=attempt_id)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -40,10 +40,10 @@ class LocalQueue:
         if self._tasks:
             await asyncio.wait(self._tasks)
 
-    async def _do(self, leg_id: str) -> None:
+    async def _do(self, attempt_id: str) -> None:
         """Call the work again if it raises, as the durable queue does, but sooner."""
         while self._work is not None:
             with suppress(Exception):
-                await self._work(leg_id)
+                await self._work(attempt_id)
                 break
             await asyncio.sleep(AGAIN_SECONDS)

@@ -14,7 +14,7 @@ from bot.desk.desk import Desk
 from bot.desk.people import new_code
 from scheduler.runs.service import RunService
 from storage.engine import Database
-from storage.phones import Phones
+from storage.hosts import Phones
 from storage.topics import TopicTable
 from tests.support.clock import Clock
 

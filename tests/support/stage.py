@@ -28,8 +28,8 @@ from scheduler.runs.human import StoredHuman
 from scheduler.runs.service import RunService
 from scheduler.runs.store import StoredRuns
 from storage.engine import Database
+from storage.hosts import Phones
 from storage.people import People
-from storage.phones import Phones
 from storage.runs import ACTIVE, RUNNING, Runs
 from tests.support.clock import Clock
 from tests.support.database import filled_sqlite
@@ -137,7 +137,7 @@ class Stage:
         """Have a worker take the run up on its phone."""
         row = await self.rows.get(run_id)
         assert row is not None
-        await self.rows.begin_leg(run_id, row.leg, serial=row.serial or row.wanted or PHONE)
+        await self.rows.begin_attempt(run_id, row.attempt, serial=row.serial or row.wanted or PHONE)
         await self._store.event(run_id, Event("started", {}))
 
     async def ask(
@@ -161,7 +161,7 @@ class Stage:
         )
         row = await self.rows.get(run_id)
         assert row is not None
-        if row.status != RUNNING and row.leg_due_at is not None:
+        if row.status != RUNNING and row.attempt_due_at is not None:
             await self.begin(run_id)
         await self._human.ask(self._session(run_id), question, picture=picture)
         await self.park(run_id)
@@ -171,7 +171,7 @@ class Stage:
         """Have the worker give the phone back, as the run waits for somebody."""
         row = await self.rows.get(run_id)
         assert row is not None
-        await self.rows.wait_leg(run_id, row.leg)
+        await self.rows.park_attempt(run_id, row.attempt)
 
     async def step(self, run_id: str, step: StepRecord, *, picture: bytes | None = None) -> None:
         """Have the run do a step."""
@@ -194,7 +194,7 @@ class Stage:
         await self._store.save(session)
         assert row.status in ACTIVE
         await self._store.event(run_id, Event("outcome", {"status": status, "message": message}))
-        await self.rows.end_leg(run_id, row.leg, status=status, message=message)
+        await self.rows.end_attempt(run_id, row.attempt, status=status, message=message)
 
     def _session(self, run_id: str) -> Session:
         return self._sessions.setdefault(run_id, Session(run_id=run_id, task="", serial=PHONE))

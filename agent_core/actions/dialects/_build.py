@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from agent_core.actions import types
-from agent_core.actions.dialects._literals import Number, Scanner, Value, shown
+from agent_core.actions.dialects._text import Number, Scanner, Value, shown
 from agent_core.actions.types import MAX_WAIT_SECONDS, Action, Pair
 from agent_core.errors import ActionParseError
 from agent_core.geometry import SCALE

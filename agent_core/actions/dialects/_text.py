@@ -1,9 +1,20 @@
-"""The wrapping around a call: think and answer tags, code fences, box tokens, list marks."""
+"""What is written around a call (think and answer tags, code fences, box tokens, list marks), and the literals in it as
+models write them: strings, numbers, pairs, lists, objects. Read by hand, so nothing is evaluated.
+
+Full-width and curly punctuation is read as its ASCII twin. A string may hold quotes that were not escaped, as long as
+it is clear where it ends: a quote ends a string where something follows that can only follow a value, and the quotes
+inside it come in pairs. Every pattern is possessive, so reading takes time in proportion to the text.
+"""
 
 from __future__ import annotations
 
+import math
 import re
+from dataclasses import dataclass
 from enum import Enum
+from typing import Union
+
+from agent_core.errors import ActionParseError
 
 
 class Tag(Enum):
@@ -71,3 +82,272 @@ def wrapping_begins(text: str) -> int:
 def escape_tags(text: str) -> str:
     """``text`` for between quotes, with the first character of each think or answer tag as an escape."""
     return _TAG.sub(lambda match: f"\\u{ord(match.group()[0]):04x}{match.group()[1:]}", text)
+
+
+MAX_DEPTH = 8
+MAX_INNER_QUOTES = 200
+
+DOUBLE = '"＂“”„'
+SINGLE = "'＇‘’"
+_CORNER = {"「": "」", "『": "』"}
+QUOTES = DOUBLE + SINGLE + "".join(_CORNER)
+
+
+class Incomplete(ActionParseError):
+    """The text ended inside the call: cut off, or still arriving."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """``raw`` is as it was written: a text that was given without quotes keeps its zeros."""
+
+    value: float
+    raw: str
+
+
+Value = Union[str, Number, bool, None, list["Value"], dict[str, "Value"]]  # noqa: UP007 - a recursive alias needs it
+
+
+class Place(Enum):
+    """Where a value stands, which decides what may follow it."""
+
+    CALL = re.compile(r"\s*+(?:[)）]|[,，、;；]\s*+(?:[)）]|[A-Za-z_]\w*+\s*+[=＝]))")
+    POSITIONAL = re.compile(rf"\s*+(?:[)）]|[,，、;；]\s*+[)）{QUOTES}\d\[]|[,，、;；]\s*+[A-Za-z_]\w*+\s*+[=＝])")
+    LIST = re.compile(rf"\s*+(?:[\]】］)）]|[,，、;；]\s*+[{QUOTES}\]】］)）\d\[])")
+    OBJECT = re.compile(
+        rf"\s*+(?:[}}｝]|[,，]\s*+(?:[}}｝]|[{QUOTES}][^{QUOTES}\n]{{1,60}}+[{QUOTES}」』]\s*+[:：]|[A-Za-z_]\w*+\s*+[:：]))"
+    )
+    KEY = re.compile(r"\s*+[:：]")
+
+
+_NAME = re.compile(r"[A-Za-z_]\w{0,60}")
+_SPACE = re.compile(r"\s*+")
+_ENDS_IN_NAME = re.compile(r"\w{1,60}\s*+=?\s*+\Z")
+_CUT_OFF = "The reply was cut off inside a call. Write the whole call again, with its closing bracket."
+_COMMA = re.compile(r"\s*+[,，、;；]\s*+")
+_NUMBER = re.compile(r"[+-]?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:[eE][+-]?\d{1,3})?(?![\w.])")
+_WORD = re.compile(r"(true|false|none|null)(?!\w)", re.IGNORECASE)
+_WORDS: dict[str, bool | None] = {"true": True, "false": False, "none": None, "null": None}
+_JOINED = re.compile(r"\s*+[+%]\s*+[\"']")
+_OPENERS = {"[": "]】］", "【": "]】］", "［": "]】］", "(": ")）", "（": ")）"}
+
+# Up to the next quote of a kind that is not escaped.
+_TO_DOUBLE = re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL)
+_TO_SINGLE = re.compile(r"(?:[^'\\]++|\\.)*+", re.DOTALL)
+_TO_WIDE_DOUBLE = re.compile(r'(?:[^"＂\\]++|\\.)*+', re.DOTALL)
+_TO_WIDE_SINGLE = re.compile(r"(?:[^'＇\\]++|\\.)*+", re.DOTALL)
+_TO_CURLY_DOUBLE = re.compile(r'(?:[^"“”\\]++|\\.)*+', re.DOTALL)
+_TO_CURLY_SINGLE = re.compile(r"(?:[^'‘’\\]++|\\.)*+", re.DOTALL)
+_TO_CORNER = re.compile(r"(?:[^「」『』\\]++|\\.)*+", re.DOTALL)
+
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    r"|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|.)",
+    re.DOTALL,
+)
+_SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": "\n"}
+_LITERAL_ESCAPES = "\"'\\/`“”‘’"
+
+
+def decode_escapes(text: str) -> str:
+    """``\\n``, ``\\"``, ``\\u4f60`` … as what they stand for; an escape nobody knows stays as it is."""
+    return _ESCAPE.sub(_decoded, text) if "\\" in text else text
+
+
+def _decoded(match: re.Match[str]) -> str:
+    body = match.group()[1:]
+    mark = body[0]
+    if len(body) == 1:
+        return body if body in _LITERAL_ESCAPES else _SIMPLE.get(body, "\\" + body)
+    if len(body) > 9:  # two halves of one character
+        high, low = int(body[1:5], 16), int(body[7:], 16)
+        return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
+    code = int(body[1:], 16)
+    if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+        return "\ufffd"
+    return chr(code) if mark in "uUx" else match.group()
+
+
+def shown(value: Value) -> str:
+    """A value for a message, as the model wrote it, cut at 60 characters."""
+    if isinstance(value, Number):
+        text = value.raw
+    elif isinstance(value, list):
+        text = "[" + ", ".join(shown(item) for item in value[:8]) + ("…]" if len(value) > 8 else "]")
+    elif isinstance(value, dict):
+        text = "{…}"
+    elif isinstance(value, str):
+        text = '"' + value[:60] + ("…" if len(value) > 60 else "") + '"'
+    else:
+        text = str(value)
+    return text if len(text) <= 80 else text[:80] + "…"
+
+
+class Scanner:
+    """Reads values from ``text`` on from ``pos``. Raises Incomplete at the end of the text, ActionParseError else."""
+
+    def __init__(self, text: str, pos: int) -> None:
+        self.text = text
+        self.pos = pos
+
+    def space(self) -> None:
+        match = _SPACE.match(self.text, self.pos)
+        if match:
+            self.pos = match.end()
+
+    def peek(self) -> str:
+        """The next character that is no blank; Incomplete where there is none."""
+        self.space()
+        if self.pos >= len(self.text):
+            raise Incomplete(_CUT_OFF)
+        return self.text[self.pos]
+
+    def comma(self) -> bool:
+        match = _COMMA.match(self.text, self.pos)
+        if match:
+            self.pos = match.end()
+        return match is not None
+
+    def value(self, place: Place, depth: int = 0) -> Value:
+        char = self.peek()
+        if depth > MAX_DEPTH:
+            raise ActionParseError("The call is nested too deeply.")
+        if char in QUOTES:
+            return self.string(place)
+        if char in _OPENERS:
+            return self._list(_OPENERS[char], depth)
+        if char in "{｛":
+            return self.object(depth)
+        number = _NUMBER.match(self.text, self.pos)
+        if number:
+            self.pos = number.end()
+            value = float(number.group())
+            if not math.isfinite(value):
+                raise ActionParseError(f"{number.group()} is no number that can be used.")
+            if self.pos == len(self.text):
+                raise Incomplete("The reply was cut off inside a number. Write the whole call again.")
+            return Number(value, number.group())
+        word = _WORD.match(self.text, self.pos)
+        if word:
+            self.pos = word.end()
+            return _WORDS[word.group().lower()]
+        found = self.text[self.pos : self.pos + 30].splitlines()[0]
+        if _ENDS_IN_NAME.match(self.text, self.pos):
+            raise Incomplete(_CUT_OFF)
+        raise ActionParseError(
+            f"Only plain values are read: text in quotes, numbers, [x, y]. This is none of them: {found}"
+        )
+
+    def _list(self, closers: str, depth: int) -> list[Value]:
+        self.pos += 1
+        items: list[Value] = []
+        while self.peek() not in closers:
+            items.append(self.value(Place.LIST, depth + 1))
+            if not self.comma() and self.peek() not in closers:
+                found = self.text[self.pos : self.pos + 20]
+                raise ActionParseError(f"A comma or {closers[0]} is missing after {shown(items[-1])}: {found}")
+        self.pos += 1
+        return items
+
+    def object(self, depth: int = 0) -> dict[str, Value]:
+        """``{"key": value, …}``; each key once."""
+        if depth > MAX_DEPTH:
+            raise ActionParseError("The object is nested too deeply.")
+        self.pos += 1
+        items: dict[str, Value] = {}
+        while self.peek() not in "}｝":
+            key = self._key()
+            if self.peek() not in ":：":
+                raise ActionParseError(f"A colon is missing after {shown(key)}.")
+            self.pos += 1
+            if key in items:
+                raise ActionParseError(f"{shown(key)} stands twice in the object; write it once.")
+            items[key] = self.value(Place.OBJECT, depth + 1)
+            if not self.comma() and self.peek() not in "}｝":
+                raise ActionParseError(f"A comma or }} is missing after the value of {shown(key)}.")
+        self.pos += 1
+        return items
+
+    def _key(self) -> str:
+        if self.peek() in QUOTES:
+            return self.string(Place.KEY)
+        return self.identifier()
+
+    def identifier(self) -> str:
+        match = _NAME.match(self.text, self.pos)
+        if not match:
+            found = self.text[self.pos : self.pos + 30].splitlines()[0]
+            raise ActionParseError(f"A name was expected here: {found}")
+        self.pos = match.end()
+        return match.group()
+
+    def string(self, place: Place) -> str:
+        """A quoted text, escapes decoded. Incomplete where it is not closed."""
+        opener = self.text[self.pos]
+        triple = self.text[self.pos : self.pos + 3]
+        if triple in ('"""', "'''"):
+            end = self.text.find(triple, self.pos + 3)
+            if end >= 0 and place.value.match(self.text, end + 3):
+                raw = self.text[self.pos + 3 : end]
+                self.pos = end + 3
+                return decode_escapes(raw)
+        begin = self.pos + 1
+        end = _string_end(self.text, begin, opener, place)
+        self.pos = end + 1
+        return decode_escapes(self.text[begin:end])
+
+
+def _marks(opener: str) -> tuple[re.Pattern[str], str, str]:
+    """For the string that ``opener`` opens: the pattern up to the next mark, what opens a pair inside, what closes."""
+    if opener in _CORNER:
+        return _TO_CORNER, "「『", "」』"
+    if opener in "“”„":
+        return _TO_CURLY_DOUBLE, "“", '”"'
+    if opener in "‘’":
+        return _TO_CURLY_SINGLE, "‘", "’'"
+    if opener == "＇":
+        return _TO_WIDE_SINGLE, "", "'＇"
+    if opener == "＂":
+        return _TO_WIDE_DOUBLE, "", '"＂'
+    return (_TO_SINGLE, "", "'") if opener == "'" else (_TO_DOUBLE, "", '"')
+
+
+def _string_end(text: str, begin: int, opener: str, place: Place) -> int:
+    """The index of the quote that ends the string which began before ``begin``."""
+    body, opening, closing = _marks(opener)
+    pos = begin
+    depth = 0  # inner pairs that are open
+    inner = 0
+    while True:
+        match = body.match(text, pos)
+        pos = match.end() if match else pos
+        if pos >= len(text) or text[pos] == "\\":
+            raise Incomplete(
+                "A text in quotes does not end: the reply was cut off there, or a quote inside the text is not escaped."
+                ' Write the whole call again, with \\" for a quote inside a text.'
+            )
+        char = text[pos]
+        follows = char in closing and place.value.match(text, pos + 1)
+        if follows and depth == 0:
+            return pos
+        if not inner and char in "\"'" and _JOINED.match(text, pos + 1):
+            raise ActionParseError("Texts are not joined or computed; write one text in quotes.")
+        inner += 1
+        if inner > MAX_INNER_QUOTES:
+            raise ActionParseError("A text holds too many quotes that are not escaped.")
+        if not _apostrophe(text, pos):
+            if char in opening:
+                depth += 1
+            elif not opening or char in "\"'":  # quotes that look alike open and close in turn
+                depth = 0 if depth else 1
+            else:
+                depth = max(0, depth - 1)
+        pos += 1
+
+
+def _apostrophe(text: str, pos: int) -> bool:
+    """The mark in ``it's``: a single quote between two Latin letters."""
+    if text[pos] not in "'’＇" or pos == 0 or pos + 1 >= len(text):
+        return False
+    before, after = text[pos - 1], text[pos + 1]
+    return before.isascii() and before.isalpha() and after.isascii() and after.isalpha()

@@ -10,7 +10,7 @@ import re
 
 from agent_core.actions.dialects._build import build, is_known, plain
 from agent_core.actions.dialects._call import Call
-from agent_core.actions.dialects._literals import QUOTES, Incomplete, Value, decode_escapes
+from agent_core.actions.dialects._text import QUOTES, Incomplete, Value, decode_escapes
 from agent_core.actions.types import Action
 from agent_core.errors import ActionParseError
 

@@ -9,7 +9,7 @@ import re
 
 from agent_core.actions.dialects._build import POINTING, Units, build, plain
 from agent_core.actions.dialects._call import Call
-from agent_core.actions.dialects._literals import QUOTES, Scanner, Value, shown
+from agent_core.actions.dialects._text import QUOTES, Scanner, Value, shown
 from agent_core.actions.types import Action
 from agent_core.errors import ActionParseError
 

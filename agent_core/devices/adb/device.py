@@ -13,14 +13,12 @@ from typing import Protocol
 import structlog
 
 from agent_core.devices.adb import parse
-from agent_core.devices.adb.apps import PACKAGES_SECONDS, InstalledApps
-from agent_core.devices.adb.capture import Capture, Shot, Way
+from agent_core.devices.adb.capture import Capture, Shot, Way, extract_xml, parse_tree
 from agent_core.devices.adb.keyboard import Keyboard
-from agent_core.devices.adb.launching import Launcher, check_package
+from agent_core.devices.adb.launching import PACKAGES_SECONDS, InstalledApps, Launcher, check_package
 from agent_core.devices.adb.power import Power
 from agent_core.devices.adb.touches import Touches
 from agent_core.devices.adb.transport import PIPE, Raw, ShellResult, Transport, command_line, require
-from agent_core.devices.adb.tree import extract_xml, parse_tree
 from agent_core.devices.adb.waiting import Time
 from agent_core.devices.base import (
     Battery,

@@ -22,8 +22,8 @@ import structlog
 from adbutils.errors import AdbConnectionError, AdbTimeout
 
 from agent_core.devices.adb import guard, transport
-from agent_core.devices.adb.apps import InstalledApps
 from agent_core.devices.adb.device import AdbDevice, connection_of
+from agent_core.devices.adb.launching import InstalledApps
 from agent_core.errors import AdbNotFound, CommandFailed, DeviceError, DeviceOffline, DeviceUnauthorized, InputRejected
 from agent_core.retry import Sleep
 

@@ -87,17 +87,21 @@ def _not_made(check: Check, cause: Result, words: Texts) -> Result:
 
 async def _made(check: Check, exam: Exam, words: Texts, *, mend: bool) -> Result:
     status, seen, advice, verdict = await _tried(check, exam, words)
+    mending = False
     if mend and check.mend is not None and verdict is not None and verdict.status in {Status.WARNING, Status.FAILED}:
         try:
-            mended = await check.mend(exam, verdict)
+            mending = await check.mend(exam, verdict)
         except (PhonedeskError, OSError, TimeoutError) as error:
             why = _error(error, words) if isinstance(error, PhonedeskError) else str(error) or type(error).__name__
             seen = sentences([seen, words.get("output.not_mended", {"why": why})], words.lang)
+            mending = True
         else:
-            if mended:
+            if mending:
                 status, seen, advice, _ = await _tried(check, exam, words)
                 seen = words.get("output.mended", {"seen": seen}) if status is Status.OK else seen
-    return Result(check.key, words.get(f"{check.key}.title"), status, exam.clean(seen), exam.clean(advice))
+    return Result(
+        check.key, words.get(f"{check.key}.title"), status, exam.clean(seen), exam.clean(advice), mending=mending
+    )
 
 
 async def _tried(check: Check, exam: Exam, words: Texts) -> tuple[Status, str, str, Verdict | None]:

@@ -38,7 +38,8 @@ class Verdict:
 class Result:
     """A check's result for a person. ``check`` is stable, the rest is in the person's language.
 
-    ``after``: the check because of which this one was not made, "" if it was.
+    ``after``: the check because of which this one was not made, "" if it was. ``mending``: something was done, or
+    tried, about what it found.
     """
 
     check: str
@@ -47,6 +48,7 @@ class Result:
     seen: str
     advice: str = ""
     after: str = ""
+    mending: bool = False
 
     def as_json(self) -> dict[str, str]:
         return {"check": self.check, "status": self.status.value, "seen": self.seen, "advice": self.advice}

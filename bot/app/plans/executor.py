@@ -31,11 +31,10 @@ from agent_core.settings import gate_for
 from bot.app.core import Core
 from bot.desk.phonebook import PhoneBook
 from scheduler.runs.service import RunService
-from scheduler.runs.worker import Worker, leg_id
+from scheduler.runs.worker import Worker, attempt_id
 from storage.engine import MISSED_SECONDS
-from storage.hosts import USABLE
+from storage.hosts import USABLE, Phones
 from storage.leases import Leases
-from storage.phones import Phones
 from storage.questions import OPEN, Questions
 from storage.runs import FAILED, PLAN_PART, STOPPED, SUCCEEDED, WAITING, NewRun, RunRow, Runs
 from storage.uncut import whole
@@ -228,32 +227,32 @@ class PlanExecutor:
             return self._said("tool_failed", why=str(error))
 
     async def _run(self, call: _Call, serial: str, device_id: str, message: str) -> CallResult:
-        """The call as a run: its row and its session first, then the leg, in this very moment."""
+        """The call as a run: its row and its session first, then the attempt, in this very moment."""
         session, run_id = await self._begun(call, serial, message)
         self._worker.takers[run_id] = partial(self._taken, call, serial)
         try:
-            await self._first_leg(call)
+            await self._first_attempt(call)
             row = await self._row(call)
             if call.meanwhile or not (call.taken or row.final):
                 # Somebody was faster, or had the phone since the last call, or this one was stopped before.
                 status, why = (STOPPED, "stopped") if self._ended(call) else (FAILED, "busy")
                 told = self._said("meanwhile" if call.meanwhile else why, phone=device_id)
-                await self._runs.end_leg(run_id, 1, status=status, message=told.result)
+                await self._runs.end_attempt(run_id, 1, status=status, message=told.result)
                 return told
             return await self._outcome(serial, await self._final(call, row), session)
         finally:
             self._worker.takers.pop(run_id, None)
 
-    async def _first_leg(self, call: _Call) -> None:
+    async def _first_attempt(self, call: _Call) -> None:
         if self._ended(call):
             return
         try:
-            await self._worker.run_leg(leg_id(call.run_id, 1))
+            await self._worker.run_attempt(attempt_id(call.run_id, 1))
         except Exception as error:  # noqa: BLE001 - the database is away: what was done is seen once it is back
             log.warning("plan_part_not_stored", run_id=call.run_id, error=type(error).__name__)
 
     def _taken(self, call: _Call, serial: str, fencing: int) -> bool:
-        """A leg of the call has the phone. Whether it may begin: a later one looks itself at what is in front."""
+        """An attempt of the call has the phone. Whether it may begin: a later one looks itself at what is in front."""
         before, self._hands[serial] = self._hands.get(serial), fencing
         if not call.taken:
             call.taken = True

@@ -30,8 +30,8 @@ from agent_core.planner.tools import battery_tool
 from agent_core.planner.words import texts
 from agent_core.proxies import ProxySetting
 from agent_core.texts import told
-from bot.app.client_rotation import Turnover
 from bot.app.core import Core
+from bot.app.models import Turnover
 from bot.app.plans.executor import PlanExecutor, PlanPlace, reply_state
 from bot.app.plans.past import note_of, written
 from bot.app.plans.state import Beginning, Memory, Plan, session_busy
@@ -122,7 +122,7 @@ class PlanService:
         try:
             mine = await self._plans.begin(run_id, new.session, host=self._worker.owner, former=former, note=note)
         except PlanUnderWay:
-            await self._runs.end_leg(run_id, 1, status=STOPPED)
+            await self._runs.end_attempt(run_id, 1, status=STOPPED)
             raise session_busy() from None
         if mine:
             plan = self._known[run_id] = Plan(run_id, new, before)
@@ -335,12 +335,12 @@ class PlanService:
 
     async def _store(self, plan: Plan, end: PlanDone | PlanFailed) -> None:
         if plan.why == STOPPED:
-            await self._runs.end_leg(plan.run_id, 1, status=STOPPED)
+            await self._runs.end_attempt(plan.run_id, 1, status=STOPPED)
         elif isinstance(end, PlanFailed):
-            await self._runs.end_leg(plan.run_id, 1, status=FAILED, message=end.message)
+            await self._runs.end_attempt(plan.run_id, 1, status=FAILED, message=end.message)
         else:
             status = SUCCEEDED if end.success else FAILED
-            await self._runs.end_leg(plan.run_id, 1, status=status, message=end.content)
+            await self._runs.end_attempt(plan.run_id, 1, status=status, message=end.content)
 
     async def _planner_now(self) -> Planner:
         """The planner of the settings as they are now: a new one where they have changed, and only then."""

@@ -46,7 +46,7 @@ class SettingsWrong(ConfigInvalid):
 
 def load(**overrides: Any) -> Settings:
     """The settings; ``overrides`` come from the command line. ConfigInvalid names each wrong one and why."""
-    settings, problems = attempt(**overrides)
+    settings, problems = try_settings(**overrides)
     if settings is not None:
         return settings
     if not problems[0].path and not problems[0].place:
@@ -59,7 +59,7 @@ def load(**overrides: Any) -> Settings:
     )
 
 
-def attempt(**overrides: Any) -> tuple[Settings | None, list[Problem]]:
+def try_settings(**overrides: Any) -> tuple[Settings | None, list[Problem]]:
     """The settings, or everything that is wrong with them."""
     try:
         settings = Settings(**{name: value for name, value in overrides.items() if value is not None})

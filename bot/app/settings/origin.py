@@ -120,6 +120,18 @@ class Places:
         return tuple(Place(layer, name) for layer, values in given if name in map(str.upper, values))[:1]
 
 
+def in_force() -> dict[str, str]:
+    """Return what is set anywhere, as one would write it in the environment, by environment name. Not checked."""
+    merged = Places().merged()
+    return {name.environment: as_text(_at(merged, name.path)) for name in names() if _has(merged, name.path)}
+
+
+def _at(data: Any, path: Path) -> Any:
+    for part in path:
+        data = data[part]
+    return data
+
+
 def _read(source: type[EnvSettingsSource]) -> Mapping[str, Any]:
     read = source_of(source)
     try:

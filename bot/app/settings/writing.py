@@ -18,7 +18,7 @@ from agent_core.errors import ConfigInvalid
 from bot.app.settings.files import reading
 from bot.app.settings.free import secrets_in
 from bot.app.settings.layers import Settings
-from bot.app.settings.loading import SettingsWrong, attempt, problems_of
+from bot.app.settings.loading import SettingsWrong, problems_of, try_settings
 from bot.app.settings.names import Name, names
 from bot.app.settings.origin import Place, Places
 from bot.app.settings.partial import OnlyGiven
@@ -217,7 +217,7 @@ def _problems(name: Name, text: str, file: Path, incomplete: Incomplete) -> tupl
         tried.touch(PRIVATE)
         tried.write_text(text, encoding="utf-8")
         with reading(tried):
-            settings, wrong = attempt()
+            settings, wrong = try_settings()
             # What the file alone says wrong, it mostly says wrong with the rest, too.
             problems += [problem for problem in wrong if problem not in problems]
             return problems, None if settings is None else incomplete(settings)

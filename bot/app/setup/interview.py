@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import get_args
 from urllib.parse import urlsplit
@@ -12,11 +11,11 @@ from urllib.parse import urlsplit
 from tzlocal import get_localzone_name
 
 from agent_core.texts import Lang
-from bot.app.settings.files import written
 from bot.app.settings.loading import SettingsWrong
 from bot.app.settings.names import find
+from bot.app.settings.origin import Places, in_force
 from bot.app.settings.writing import value_of
-from bot.app.setup.presets import REPLY_TOKENS_IN, REPLY_TOKENS_OUT, ModelPreset, model_presets
+from bot.app.setup.presets import REPLY_TOKENS_IN, REPLY_TOKENS_OUT, ModelPreset, knowledge_presets, model_presets
 from bot.app.setup.texts import Texts
 from bot.channels.cli.commands.wrong import reason
 from bot.channels.cli.terminal.form import Check, Form
@@ -33,13 +32,19 @@ _KEY = "PHONEDESK_MODEL__API_KEY"
 
 @dataclass
 class Interview:
-    """One conversation. ``values``: what was chosen, by environment name; "" takes the default again."""
+    """One conversation.
+
+    values: what was chosen, by environment name; "" takes the default again.
+    kept: what is set so far, wherever it stands.
+    servers: for each secret that was asked for, the setting with the address of its server; "" if it has none.
+    """
 
     form: Form
     lang: Lang
     values: dict[str, str] = field(default_factory=dict)
     secrets: set[str] = field(default_factory=set)
-    kept: Mapping[str, str] = field(default_factory=written)
+    kept: Mapping[str, str] = field(default_factory=in_force)
+    servers: dict[str, str] = field(default_factory=dict)
 
     def run(self) -> dict[str, str]:
         self._language()
@@ -68,6 +73,16 @@ class Interview:
         if not self._chosen("PHONEDESK_MODEL__BASE_URL"):
             return [*steps, "demo"]
         return [*steps, "serve" if self._chosen("PHONEDESK_TELEGRAM__TOKEN") else "run"]
+
+    def over(self) -> dict[str, str]:
+        """Return where what counts in place of a chosen value stands, by the setting's name, once all is written."""
+        now, places = in_force(), Places()
+        differ = [name for name, value in self.values.items() if now.get(name, "") != value]
+        return {name: places.of(find(name)[0].path)[0].where for name in differ if now.get(name)}
+
+    def may_ask_servers(self, over: Collection[str]) -> bool:
+        """Tell whether every secret that counts was chosen for the server that counts."""
+        return not any(name in over for pair in self.servers.items() if pair[1] for name in pair)
 
     # -- the questions
 
@@ -111,6 +126,7 @@ class Interview:
             self._key(preset)
         elif self._present(_KEY) and not self._keeps(_KEY, "PHONEDESK_MODEL__BASE_URL"):
             self.values[_KEY] = ""  # a server here does not get the key of another
+            self.servers[_KEY] = "PHONEDESK_MODEL__BASE_URL"
 
     def _key(self, preset: ModelPreset) -> None:
         """Ask for the key of a hosted model. Without one nothing works there, so that Enter alone is asked about once;
@@ -149,25 +165,37 @@ class Interview:
         return "" if not typed or _TOKEN.fullmatch(typed) else self.words.get("telegram.no_token")
 
     def _knowledge(self) -> None:
-        kinds = ("embedded", "sample", "dify", "ragflow")
+        presets = {preset.key: preset for preset in knowledge_presets()}
+        kinds = ("embedded", "sample", "dify", "ragflow", *presets)
         options = [self.words.get(f"knowledge.{kind}") for kind in kinds]
         present = self._present("PHONEDESK_KNOWLEDGE__PROVIDER")
         sample = self._present("PHONEDESK_KNOWLEDGE__SAMPLE").lower() in {"true", "1", "yes", "on"}
-        usual = kinds.index(present) if present in {"dify", "ragflow"} else int(sample)
+        address = self._present("PHONEDESK_KNOWLEDGE__BASE_URL")
+        if present == "http":
+            present = next((key for key, preset in presets.items() if address.endswith(preset.path)), present)
+        usual = kinds.index(present) if present in kinds[2:] else int(sample)
         kind = kinds[self._choose("knowledge.question", options, usual)]
-        remote = kind in {"dify", "ragflow"}
-        self.values["PHONEDESK_KNOWLEDGE__PROVIDER"] = kind if remote else "embedded"
+        remote, preset = kind in kinds[2:], presets.get(kind)
+        provider = "http" if preset else kind if remote else "embedded"
+        self.values["PHONEDESK_KNOWLEDGE__PROVIDER"] = provider
         self.values["PHONEDESK_KNOWLEDGE__SAMPLE"] = "true" if kind == "sample" else "false"
         if remote:
-            for name, question in (("BASE_URL", "address"), ("DATASET_ID", "dataset")):
-                setting = f"PHONEDESK_KNOWLEDGE__{name}"
-                self._ask(setting, f"knowledge.{question}", self._present(setting), missing="output.needed")
+            path = preset.path if preset else ""
+            server = address.removesuffix(path) if kind == present else preset.server if preset else address
+            self._ask("PHONEDESK_KNOWLEDGE__BASE_URL", "knowledge.address", server, missing="output.needed")
+            setting = "PHONEDESK_KNOWLEDGE__DATASET_ID"
+            self._ask(setting, "knowledge.dataset", self._present(setting), missing="output.needed")
+            if preset:
+                typed = self.values["PHONEDESK_KNOWLEDGE__BASE_URL"].rstrip("/")
+                self.values["PHONEDESK_KNOWLEDGE__BASE_URL"] = typed.removesuffix(path) + path
+                template = preset.settings().items()
+                self.values |= {name: value for name, value in template if value or self._present(name)}
             self._secret("PHONEDESK_KNOWLEDGE__TOKEN", "knowledge.token", of="PHONEDESK_KNOWLEDGE__BASE_URL")
 
     # -- how it is asked
 
     def _present(self, name: str) -> str:
-        return os.environ.get(name) or self.kept.get(name) or ""
+        return self.kept.get(name, "")
 
     def _chosen(self, name: str) -> str:
         return self.values.get(name) or self._present(name)
@@ -191,6 +219,7 @@ class Interview:
 
         of: the setting with the address of the server that it is for. Another server does not get it by Enter.
         """
+        self.servers[name] = of
         there = self._keeps(name, of)
         said = self.words.get(question, **values) + (self.words.get("output.kept") if there else "")
         typed = self.form.secret(said, check=check or (lambda value: self._problem(name, value)))
@@ -200,9 +229,10 @@ class Interview:
 
     def _keeps(self, name: str, of: str) -> bool:
         """Whether a secret that is there stays: the server at the address in the setting ``of`` is the same."""
-        return bool(self._present(name)) and (
-            not of or urlsplit(self._chosen(of))[:2] == urlsplit(self._present(of))[:2]
-        )
+        if not of or not self._present(name):
+            return bool(self._present(name))
+        before = self._present(of) or str(find(of)[0].default)
+        return urlsplit(self._chosen(of))[:2] == urlsplit(before)[:2]
 
     def _problem(self, name: str, typed: str) -> str:
         """What is wrong with a setting's value; the default, which is written as nothing, is always right."""

@@ -5,8 +5,12 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from importlib import resources
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
+
+from bot.app.settings.names import environment_name
+from bot.app.settings.origin import as_text
 
 # A reply to one question, as `phonedesk demo` counts it: four calls with a picture and the screen's texts.
 REPLY_TOKENS_IN, REPLY_TOKENS_OUT = 13_000, 300
@@ -40,7 +44,34 @@ class ModelPreset(BaseModel):
         return (REPLY_TOKENS_IN * self.tokens_in + REPLY_TOKENS_OUT * self.tokens_out) / 1_000_000
 
 
+class KnowledgePreset(BaseModel):
+    """A knowledge base for the provider ``http``. ``server``: the address that everybody uses, "" if each has an own
+    one. ``path``: what stands behind it. ``http``: the template, as in the section ``knowledge.http``.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    key: str
+    server: str = ""
+    path: str
+    http: dict[str, Any]
+
+    def settings(self) -> dict[str, str]:
+        """Return the template by environment name; what only other presets have is "", the default."""
+        fields = {field for preset in knowledge_presets() for field in preset.http}
+        values = {field: as_text(self.http.get(field)) for field in sorted(fields)}
+        return {environment_name(("knowledge", "http", field)): value for field, value in values.items()}
+
+
 @cache
 def model_presets() -> tuple[ModelPreset, ...]:
-    file = resources.files("bot.app.setup") / "presets.toml"
-    return tuple(ModelPreset.model_validate(one) for one in tomllib.loads(file.read_text(encoding="utf-8"))["model"])
+    return tuple(ModelPreset.model_validate(one) for one in _written()["model"])
+
+
+@cache
+def knowledge_presets() -> tuple[KnowledgePreset, ...]:
+    return tuple(KnowledgePreset.model_validate(one) for one in _written()["knowledge"])
+
+
+def _written() -> dict[str, Any]:
+    return tomllib.loads((resources.files("bot.app.setup") / "presets.toml").read_text(encoding="utf-8"))

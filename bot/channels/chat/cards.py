@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from agent_core.actions.words import in_words
-from agent_core.model.prices import money
+from agent_core.actions.write import in_words
+from agent_core.model.usage import money
 from agent_core.session import (
     TO_CUSTOMER,
     KeptNote,

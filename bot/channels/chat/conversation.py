@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from agent_core.errors import PhonedeskError
 from agent_core.texts import language_of
-from bot.channels.chat import cards, commands, helping, offered, offering, plans, proposals, runs
+from bot.channels.chat import cards, commands, helping, offered, plans, proposals, runs
 from bot.channels.chat.answering import no_answer, read_answer, to_confirm, told, verdict
 from bot.channels.chat.cards import Card, Line
 from bot.channels.chat.commands import Command, ForAnotherBot, Unknown
@@ -172,7 +172,7 @@ class Conversation:
             return await self._commands[command.name](replace(turn, rest=command.rest))
         if incoming.chat.kind != "private" or not incoming.text.strip():
             return Said()
-        return await plans.go_on(turn) or await offering.offer(turn)
+        return await plans.go_on(turn) or await offered.offer(turn)
 
     @staticmethod
     async def _document(turn: Turn) -> Said:
@@ -215,7 +215,7 @@ class Conversation:
         if given is None:
             return turn.tell(no_answer(turn.texts, view, turn.incoming.text))
         if to_confirm(view.question, given):
-            return offering.confirm(turn, view)
+            return offered.confirm(turn, view)
         result = await self.desk.questions.answer(turn.actor, question_id, choice=given.choice, text=given.text)
         told_of = turn.tell(await told(turn, view, result))
         return replace(told_of, messages=(*told_of.messages, *await proposals.offer(turn, view, result)))
@@ -285,7 +285,7 @@ class Conversation:
             return Said(toast=words.get("offer.lost"), alert=True)
         task = incoming.subject.strip()
         if incoming.action == "go:now":
-            task = offering.without_time(task)
+            task = offered.without_time(task)
         if accepted and not task:
             return Said(toast=words.get("offer.lost"), alert=True)
         said = words.get("offer.started" if accepted else "offer.declined")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from agent_core.model.prices import money
+from agent_core.model.usage import money
 from bot.channels.chat import answers
 from bot.channels.chat.cards import Button, Card, Line, cut
 from bot.channels.chat.chart import Column, draw_chart

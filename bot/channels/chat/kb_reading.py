@@ -84,7 +84,7 @@ def read_fields(text: str) -> EntryText | None:
         answer=_one(values.get("answer")),
         aliases=_several(values.get("aliases"), r"[|｜;；\n]"),
         added=_several(values.get("added"), r"[|｜;；\n]") or (),
-        removed=_several(values.get("removed"), r"[|｜;；\n]") or (),
+        removed=tuple(value for value in values.get("removed", ()) if value.lower() not in _NOTHING),
         tags=_several(values.get("tags"), r"[|｜;；,，、\s]"),
     )
 

@@ -150,7 +150,7 @@ async def _button(turn: Turn, value: str) -> Said:
         return _result(turn, chosen.learnt, chosen) if chosen.learnt is not None else Said()
     if wish not in {"yes", "send"}:
         return Said()  # no button of ours
-    done = await desk.attempt(turn.actor, key, words.get("learn.text"), send=wish == "send")
+    done = await desk.try_reply(turn.actor, key, words.get("learn.text"), send=wish == "send")
     if done.learnt is not None:
         return _result(turn, done.learnt, done)
     ways: tuple[SendsBy, ...] = ("enter", "keyboard_key", "button")

@@ -13,7 +13,7 @@ from agent_core.actions.types import Back, Home, Launch, Wait
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.stillness import wait_until_still
 from agent_core.geometry import Point
-from agent_core.loop.device_actions import do_on
+from agent_core.loop.acting import do_on
 from bot.channels.mcp.arguments import Act, TypeText
 from bot.channels.mcp.context import ToolContext
 from bot.channels.mcp.stopping import Stopper

@@ -151,7 +151,7 @@ class AskingHuman:
         db: Database,
         answerer: Answerer,
         *,
-        leg: int,
+        attempt: int,
         hold_seconds: float,
         times: QuestionTimes = NO_TIMES,
         patient: frozenset[QuestionKind] = PROGRAM_MAY,
@@ -160,14 +160,16 @@ class AskingHuman:
         self._questions = Questions(db)
         self._events = Events(db)
         self._answerer = answerer
-        self._leg = leg
+        self._attempt = attempt
         self._hold = hold_seconds
         self._times = times
         self._patient = patient
 
     async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
         times = NO_TIMES if question.kind in self._patient else self._times
-        await store_question(self._questions, self._events, session, question, picture, times=times, leg=self._leg)
+        await store_question(
+            self._questions, self._events, session, question, picture, times=times, attempt=self._attempt
+        )
         answer = await self._asked(session, question, picture)
         if answer is not None and question.accepts(answer):
             await self._questions.answer(question.id, answer.kept(), by=answer.by)

@@ -21,9 +21,9 @@ from bot.app.settings.sections import McpSettings
 from bot.channels.mcp.asking import Terminal
 from bot.channels.mcp.stopping import Calls, Stopper
 from bot.desk.context import DeskContext
+from bot.desk.keys import DeskPrograms
 from bot.desk.pairing import Pace
 from bot.desk.phones import DeskPhones
-from bot.desk.programs import DeskPrograms
 from scheduler.runs.host import Fleet
 from scheduler.runs.lease import HeldLease, lease_of
 from scheduler.runs.service import RunService

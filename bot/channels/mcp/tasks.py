@@ -13,9 +13,9 @@ from agent_core.loop.tasks import NO_RULES, check_task
 from agent_core.session import NOBODY, Answer, Session, Status
 from bot.channels.mcp.arguments import ReplyMode, TaskCall
 from bot.channels.mcp.asking import read_reply
+from bot.channels.mcp.attempts import ClientAttempt, ClientExecutor, asked_after_last_step, end_by
 from bot.channels.mcp.client import Client
 from bot.channels.mcp.context import ToolContext
-from bot.channels.mcp.legs import Leg, Legs, asked_after_last_step, end_by
 from bot.channels.mcp.results import TaskResult
 from bot.channels.mcp.stopping import Stopper
 from bot.channels.mcp.texts import say
@@ -37,7 +37,7 @@ class Tasks:
         self._core = context.core
         self._runs = Runs(context.core.db)
         self._questions = Questions(context.core.db)
-        self._legs = Legs(context)
+        self._attempts = ClientExecutor(context)
 
     def _steps(self, call: TaskCall) -> int:
         return min(call.max_steps, self._context.settings.max_steps)
@@ -77,13 +77,13 @@ class Tasks:
             new = NewRun(task, device.serial, options=options, requested_by=actor.id, begun=True)
             session.run_id = await self._stored(new)
             steps, fresh = self._steps(call), call.reset_environment
-            leg = Leg(actor, call, client, session, 1, before=0, fresh=fresh, steps=steps)
+            attempt = ClientAttempt(actor, call, client, session, 1, before=0, fresh=fresh, steps=steps)
             try:
-                result = await self._legs.call(leg, device, size, stopper)
+                result = await self._attempts.call(attempt, device, size, stopper)
             except BaseException as error:
                 if session.status is Status.RUNNING:
                     end_by(session, error)
-                await self._legs.close(leg)
+                await self._attempts.close(attempt)
                 raise
         return replace(result, task=task)
 
@@ -102,7 +102,7 @@ class Tasks:
     async def _end_unbegun(self, storing: asyncio.Future[str | None]) -> None:
         run_id = await storing
         if run_id is not None:
-            await self._runs.end_leg(run_id, 1, status=Status.STOPPED.value)
+            await self._runs.end_attempt(run_id, 1, status=Status.STOPPED.value)
 
     # -- go on
 
@@ -117,10 +117,12 @@ class Tasks:
         first = len(session.steps) if before is None else min(before, len(session.steps))
         steps = self._steps(call)
         session.max_steps = len(session.steps) + steps
-        leg = Leg(actor, call, client, session, 0, before=first, fresh=False, steps=steps, seen=row.session)
+        attempt = ClientAttempt(
+            actor, call, client, session, 0, before=first, fresh=False, steps=steps, seen=row.session
+        )
         async with self._context.phone(row.serial) as device:
             size = (await device.info()).size
-            result = await self._legs.call(leg, device, size, stopper, partial(self._taken_up, answer))
+            result = await self._attempts.call(attempt, device, size, stopper, partial(self._taken_up, answer))
         return replace(result, reply=call.reply_from_client or "")
 
     async def waits(self, actor: Actor, call: TaskCall, *, before: int, why: str = "") -> TaskResult:
@@ -129,10 +131,13 @@ class Tasks:
         async with self._context.phone(row.serial) as device:
             size = (await device.info()).size
         first, steps = min(before, len(session.steps)), self._steps(call)
-        leg = Leg(actor, call, Client(_unheard), session, row.leg, first, fresh=False, steps=steps, note=why)
-        async with self._legs.story(leg) as (story, _):
+        attempt = ClientAttempt(
+            actor, call, Client(_unheard), session, row.attempt, first, fresh=False, steps=steps, note=why
+        )
+        async with self._attempts.story(attempt) as (story, _):
             return replace(
-                self._legs.told(leg, size), logs=await story.logs(last_is_final=not asked_after_last_step(session))
+                self._attempts.told(attempt, size),
+                logs=await story.logs(last_is_final=not asked_after_last_step(session)),
             )
 
     async def _waiting(self, actor: Actor, call: TaskCall) -> tuple[RunRow, Session]:
@@ -173,11 +178,11 @@ class Tasks:
         there = self._context.settings.person_at_client
         return read_reply(session.question, words, by=actor.name, person_there=there, confirmed=call.confirm)
 
-    async def _taken_up(self, answer: Answer | None, leg: Leg) -> Leg:
-        """With the phone in hand: the answer stored, the next leg begun."""
-        session, note = leg.session, ""
+    async def _taken_up(self, answer: Answer | None, attempt: ClientAttempt) -> ClientAttempt:
+        """With the phone in hand: the answer stored, the next attempt begun."""
+        session, note = attempt.session, ""
         row = await self._runs.get(session.run_id)
-        if row is None or row.session != leg.seen:  # whoever had the phone until now went on with it
+        if row is None or row.session != attempt.seen:  # whoever had the phone until now went on with it
             raise BadRequest(f"The session {session.run_id} went on meanwhile.", advice="Look what came of it first.")
         if session.question is not None:
             won = False
@@ -186,13 +191,13 @@ class Tasks:
             session.answered = given_answer(await self._questions.get(session.question.id))
             note = "" if won else _whose(session)
         else:
-            heard = say(session.lang, "told.client_says", text=leg.call.reply_from_client or "")
+            heard = say(session.lang, "told.client_says", text=attempt.call.reply_from_client or "")
             session.observation = " ".join(filter(None, (session.observation, heard)))
         row = await self._runs.get(session.run_id)
-        begun = await self._runs.begin_leg(row.id, row.leg, serial=row.serial) if row else None
+        begun = await self._runs.begin_attempt(row.id, row.attempt, serial=row.serial) if row else None
         if begun is None:
             raise BadRequest(f"The session {session.run_id} cannot be gone on with now.", advice="Begin a new task.")
-        return replace(leg, number=begun.leg, note=note)
+        return replace(attempt, number=begun.attempt, note=note)
 
 
 def _whose(session: Session) -> str:

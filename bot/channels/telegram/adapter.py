@@ -23,22 +23,19 @@ from bot.channels.chat.cards import Card, plain
 from bot.channels.chat.conversation import Conversation, Outgoing, Said, utc_now
 from bot.channels.chat.texts import Lang, texts
 from bot.channels.telegram import render, updates
-from bot.channels.telegram.batch import MOST, UpdatesRequest, salvaged
 from bot.channels.telegram.delivery import Delivery, Refs
 from bot.channels.telegram.drafts import Drafts
 from bot.channels.telegram.feed import Feed, topic_of
-from bot.channels.telegram.files import TelegramFiles
-from bot.channels.telegram.films import Films
-from bot.channels.telegram.inbox import Inbox
-from bot.channels.telegram.lengths import cut
+from bot.channels.telegram.files import Films, TelegramFiles
+from bot.channels.telegram.inbox import MOST, Inbox, UpdatesRequest, salvaged
 from bot.channels.telegram.menu import Menu
 from bot.channels.telegram.options import TelegramOptions
 from bot.channels.telegram.outbox import Outbox
-from bot.channels.telegram.rate_limited_log import RateLimitedLog, public
-from bot.channels.telegram.request import BotRequest, failure_of, introduce
+from bot.channels.telegram.render import cut
+from bot.channels.telegram.request import BotRequest, RateLimitedLog, failure_of, introduce, public
 from bot.channels.telegram.sending import Telegram
 from bot.channels.telegram.topics import Topics
-from bot.channels.telegram.update_schema import UnreadableUpdate
+from bot.channels.telegram.updates import UnreadableUpdate
 from bot.desk.actors import ChatRef, Role
 from bot.desk.desk import Desk
 from storage.inbox import InboxTable

@@ -22,9 +22,8 @@ from telegram import Bot
 from telegram.error import BadRequest, Forbidden, InvalidToken, RetryAfter, TelegramError
 
 from agent_core.lru import keep_newest
-from bot.channels.telegram.lengths import units
 from bot.channels.telegram.options import TelegramOptions
-from bot.channels.telegram.render import MAX_TEXT, clean
+from bot.channels.telegram.render import MAX_TEXT, clean, units
 from bot.desk.actors import ChatRef
 
 T = TypeVar("T")

@@ -18,11 +18,11 @@ from bot.channels.chat.sweeps import card_of
 from bot.channels.chat.texts import texts
 from bot.channels.telegram import render
 from bot.channels.telegram.drafts import Drafts
-from bot.channels.telegram.faults import is_away
 from bot.channels.telegram.notifications import NEWS, Notifications
 from bot.channels.telegram.options import TelegramOptions
 from bot.channels.telegram.outbox import Outbox
 from bot.channels.telegram.outgoing import OutgoingMessage, Topic
+from bot.channels.telegram.request import is_away
 from bot.channels.telegram.updates import CHANNEL
 from bot.desk.actors import ChatRef, Role
 from bot.desk.desk import Desk
@@ -333,7 +333,7 @@ def _is_asked_for(event: EventView, run: RunView) -> bool:
 
     If we were first, the card would answer no message, and an offer that was taken would keep its buttons.
     """
-    is_first = event.data.get("status") == "queued" and event.data.get("leg") == 1
+    is_first = event.data.get("status") == "queued" and event.data.get("attempt") == 1
     return event.kind == "status" and is_first and not run.schedule_id
 
 

@@ -1,22 +1,98 @@
-"""Updates in: stored before they are confirmed, handled once, in order within each lane."""
+"""Updates in: stored before they are confirmed, handled once, in order within each lane. One that cannot be parsed does
+not keep the others.
+
+What belongs together is handled one after the other, all else side by side. A lane is a person's own in a chat: nobody
+waits for somebody else. A person has there
+
+- ``stop``: Stop and Hold of a run that is named. They wait for nothing that takes its time.
+- ``start``: what begins work or lets it go on, and Stop and Hold of what is going on: in the order they were said in.
+- ``answer``: taps on a question, replies to its cards.
+- ``message``, ``callback_query``: all the rest, which may look at a phone, read a file or make a film.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 import structlog
+from telegram.error import TelegramError
 
-from bot.channels.telegram.lanes import lane, stops
+from bot.channels.chat import commands
 from bot.channels.telegram.options import TelegramOptions
-from bot.channels.telegram.update_schema import UnreadableUpdate, number_of
+from bot.channels.telegram.request import BotRequest, answer_of
+from bot.channels.telegram.updates import BROKEN, UnreadableUpdate, number_of
 from storage.inbox import InboxRow, InboxTable
 from storage.uncut import whole
+
+KINDS = ("message", "edited_message", "callback_query")
+STOPS = {"stop", "hold"}  # commands, and what the data of buttons begins with
+STARTS = {"start", "run", "plan", "sweep", "resume", "go", "no"} | STOPS
+ANSWERS = {"q", "own", "mine"}
+
+
+def lane(raw: Mapping[str, Any]) -> str:
+    """The name of an update's lane."""
+    kind, value = _what(raw)
+    if value is None:
+        return "rest"
+    message = value.get("message") if kind == "callback_query" else value
+    return f"{_sort(kind, value)}:{_id(message, 'chat')}:{_id(value, 'from')}"
+
+
+def stops(raw: Mapping[str, Any]) -> bool:
+    """Whether a message, or a tap, wants work stopped or held."""
+    kind, value = _what(raw)
+    return value is not None and kind != "edited_message" and _verb(value)[0] in STOPS
+
+
+def _what(raw: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
+    return next(((kind, raw[kind]) for kind in KINDS if isinstance(raw.get(kind), Mapping)), ("", None))
+
+
+def _sort(kind: str, value: Mapping[str, Any]) -> str:
+    if kind == "edited_message":
+        return kind
+    verb, named = _verb(value)
+    if verb in STOPS and named:
+        return "stop"
+    if verb in STARTS:
+        return "start"
+    if verb in ANSWERS or (kind == "message" and not verb and _is_reply(value)):
+        return "answer"
+    return kind
+
+
+def _verb(value: Mapping[str, Any]) -> tuple[str, bool]:
+    """The command, or what the data of a button begins with, and whether something follows; "" for other words."""
+    data, text = value.get("data"), value.get("text")
+    if isinstance(data, str):
+        verb, _, rest = data.partition(":")
+        return verb, bool(rest)
+    command = commands.parse(text) if isinstance(text, str) else None
+    return (command.name, bool(command.rest)) if isinstance(command, commands.Command) else ("", False)
+
+
+def _is_reply(message: Mapping[str, Any]) -> bool:
+    """To a bot, without a file. What stands in a topic replies to the making of it, unless it replies to more."""
+    answered = message.get("reply_to_message")
+    if not isinstance(answered, Mapping) or "forum_topic_created" in answered or "document" in message:
+        return False
+    person = answered.get("from")
+    return isinstance(person, Mapping) and person.get("is_bot") is True
+
+
+def _id(value: object, key: str) -> object:
+    part = value.get(key) if isinstance(value, Mapping) else None
+    return part.get("id") if isinstance(part, Mapping) else ""
+
 
 log = structlog.get_logger(__name__)
 
@@ -235,3 +311,44 @@ def _read(row: InboxRow) -> dict[str, Any]:
     if not isinstance(raw, dict):
         raise UnreadableUpdate("an update must be an object")
     return raw
+
+
+MOST = 100  # updates in one answer, as the Bot API says
+SHOWN = 200  # characters of what cannot be parsed that are kept
+# Telegram writes an update's number first. Inside of a text the quotation marks would stand behind backslashes.
+_BEGINS = re.compile(r'\{\s*"update_id"\s*:\s*(\d{1,18})(?=[\s,}])')
+_NOTHING = re.compile(r'\s*\{\s*"ok"\s*:\s*true\s*,\s*"result"\s*:\s*\[')
+
+
+class UpdatesRequest(BotRequest):
+    """A request whose answer, where it is none as a whole, is taken apart."""
+
+    @staticmethod
+    def parse_json_payload(payload: bytes) -> dict[str, Any]:
+        try:
+            return answer_of(payload)
+        except (ValueError, RecursionError) as error:
+            text = payload.decode("utf-8", "replace")
+            found = salvaged(text) if _NOTHING.match(text) else []
+            if not found:
+                raise TelegramError("Invalid server response") from error
+            return {"ok": True, "result": found}
+
+
+def salvaged(text: str) -> list[dict[str, Any]]:
+    """The updates in a piece of JSON that is none, MOST at most. One that is broken has its number, and under
+    ``BROKEN`` what is wrong with it; empty where no number is found.
+    """
+    begins = list(islice(_BEGINS.finditer(text), MOST + 1))
+    ends = [*(begin.start() for begin in begins), len(text)][1:]
+    return [_one(int(begin[1]), text[begin.start() : end]) for begin, end in zip(begins[:MOST], ends, strict=False)]
+
+
+def _one(number: int, text: str) -> dict[str, Any]:
+    try:
+        update, _ = json.JSONDecoder().raw_decode(text)
+    except RecursionError:
+        return {"update_id": number, BROKEN: f"too deep: {text[:SHOWN]}"}
+    except ValueError as error:
+        return {"update_id": number, BROKEN: f"{error}: {text[:SHOWN]}"}
+    return dict(update)

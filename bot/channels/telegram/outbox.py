@@ -21,10 +21,10 @@ from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, Re
 
 from agent_core.lru import keep_newest
 from bot.channels.telegram.delivery import Delivered, Delivery
-from bot.channels.telegram.faults import is_away
-from bot.channels.telegram.films import Films
+from bot.channels.telegram.files import Films
 from bot.channels.telegram.options import TelegramOptions
 from bot.channels.telegram.outgoing import OutgoingMessage
+from bot.channels.telegram.request import is_away
 from bot.channels.telegram.sending import Telegram
 from storage.outbox import OutboxRow, OutboxTable
 from storage.uncut import whole

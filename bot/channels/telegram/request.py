@@ -2,18 +2,23 @@
 
 An answer is bounded in bytes, in values and in time, is not unpacked, and is checked before Telegram's library makes
 objects of it. No redirect is followed: the token, which stands in the address, goes to the one host of the settings.
+What is refused from strangers is logged so seldom that a flood of it fills no disk.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
 import httpx
+from PIL import UnidentifiedImageError
 from pydantic import BaseModel, Field, field_validator
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from telegram import Bot
 from telegram.error import BadRequest, InvalidToken, NetworkError, TelegramError, TimedOut
 from telegram.request import BaseRequest, HTTPXRequest, RequestData
@@ -216,3 +221,38 @@ async def bot_at(token: str, api_base_url: str, proxy: ProxySetting, seconds: fl
     finally:
         for request in requests:
             await request.shutdown()
+
+
+def is_away(error: Exception) -> bool:
+    """Whether the database was not reached: later it will be. What it refuses, or a picture that is none, stays so."""
+    if isinstance(error, DBAPIError):
+        return not isinstance(error, IntegrityError | DataError | ProgrammingError)
+    return isinstance(error, OSError | PoolTimeout) and not isinstance(error, UnidentifiedImageError)
+
+
+QUIET_SECONDS = 15 * 60
+
+
+class RateLimitedLog:
+    """Counts in this process: a restart begins anew."""
+
+    def __init__(self) -> None:
+        self._since = 0
+        self._told_at: float | None = None
+
+    def count(self, now: float) -> int:
+        """One more at ``now`` (seconds of any clock): how many there were since it was last told, 0 for not to tell."""
+        self._since += 1
+        if self._told_at is not None and now - self._told_at < QUIET_SECONDS:
+            return 0
+        self._told_at = now
+        told, self._since = self._since, 0
+        return told
+
+
+def public(address: str | None) -> str:
+    """The address where it says who it was; "" for one of a house's own net, or of the reverse proxy before us."""
+    try:
+        return address if address and ipaddress.ip_address(address).is_global else ""
+    except ValueError:
+        return ""

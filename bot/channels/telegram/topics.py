@@ -15,10 +15,9 @@ import structlog
 from telegram import Bot, Message
 from telegram.error import BadRequest, Forbidden
 
-from bot.channels.telegram.lengths import cut
 from bot.channels.telegram.options import TelegramOptions
 from bot.channels.telegram.outgoing import OutgoingMessage
-from bot.channels.telegram.render import clean
+from bot.channels.telegram.render import clean, cut
 from bot.channels.telegram.sending import Shown, says
 from bot.desk.actors import ChatRef
 from storage.topics import TopicRow, TopicTable

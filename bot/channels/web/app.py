@@ -38,7 +38,7 @@ def make_app(ready: Probe, names: ServerNames = LOOPBACK, lang: Lang = "zh") -> 
         return web.Response(text=texts(lang).get("web.root", command=program(), paths=listed) + "\n")
 
     async def healthz(_: web.Request) -> web.Response:
-        return web.json_response({"status": "ok"})
+        return web.json_response({"status": "ok", "name": NAME})
 
     async def readyz(_: web.Request) -> web.Response:
         parts = dict(await ready())

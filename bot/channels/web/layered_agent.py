@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agent_core.errors import ConfigError, InputRejected, PhonedeskError, RateLimited
 from agent_core.planner import PlanDone, PlanEvent, PlanFailed
-from bot.app.escapes import to_json
+from bot.app.logs import to_json
 from bot.app.request_body import body_of
 from bot.channels.chat.elsewhere import for_programs
 from bot.channels.web.app import MAX_BODY

@@ -39,7 +39,7 @@ class Order(BaseModel):
 
 
 class RunSeen(BaseModel):
-    """``delay``: seconds from its submission until its first leg began; None where none did."""
+    """``delay``: seconds from its submission until its first attempt began; None where none did."""
 
     serial: str
     task: str
@@ -91,7 +91,7 @@ async def _over(running: Server, ids: Sequence[str]) -> list[RunRow]:
     while True:
         waiter = context.db.signal("runs").waiter()
         rows = [await context.runs.get(run_id) for run_id in ids]
-        if all(row is not None and (row.final or (row.status == "waiting" and not row.leg_due_at)) for row in rows):
+        if all(row is not None and (row.final or (row.status == "waiting" and not row.attempt_due_at)) for row in rows):
             return [row for row in rows if row is not None]
         await waiter.wait(1.0)
         await asyncio.sleep(LOOK_SECONDS)

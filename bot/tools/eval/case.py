@@ -101,7 +101,7 @@ async def _one(stage: Stage, task: str, case: Case) -> Session:
         core,
         task,
         human=stage.people,
-        store=core.runs(leg=1),
+        store=core.runs(attempt=1),
         lang=scenario.lang,
         max_steps=scenario.max_steps,
         rules=TaskRules(scenario.policy, tuple(scenario.only_apps)),

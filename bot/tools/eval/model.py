@@ -10,8 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from aiohttp import web
 from PIL import Image
 
-from agent_core.model.base import Completion, Message, Model, OnThinking
-from agent_core.model.wrapper import ModelWrapper
+from agent_core.model.base import Completion, Message, Model, ModelWrapper, OnThinking
 from agent_core.perception.ocr import OcrEngine
 from bot.tools.eval.scenario import ChooserPart, ReplyPart
 from simulator.model.reading import BadRequest, ChatRequest, View

@@ -26,8 +26,8 @@ class ScriptedPeople:
         self._desk = desk
         self._parts = list(parts)
         self._left = [part.times for part in self._parts]
-        self._held = StoredHuman(db, hold_seconds=HOLD_SECONDS, leg=1)
-        self._parked = StoredHuman(db, hold_seconds=0, leg=1)
+        self._held = StoredHuman(db, hold_seconds=HOLD_SECONDS, attempt=1)
+        self._parked = StoredHuman(db, hold_seconds=0, attempt=1)
         self._promised: dict[str, PersonPart] = {}  # by the question's id
         self.refused: list[str] = []  # answers that the desk did not take
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.table import Column, Table
 
-from bot.app.escapes import escaped
+from bot.app.logs import escaped
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.terminal.console import Console, Text
 from bot.tools.eval.result import CaseResult

@@ -16,7 +16,7 @@ from agent_core.model.profile import model_profiles
 from agent_core.model.prompt import tools_of
 from agent_core.perception.readings import Reading
 from agent_core.texts import Lang
-from bot.app.escapes import to_json
+from bot.app.logs import to_json
 from bot.desk.history_views import RecordedStep, RecordingView
 
 FORM = 1

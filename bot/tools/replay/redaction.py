@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agent_core.loop.trajectory import covered_messages, covered_picture, covered_request, secrets_of
-from agent_core.perception.redaction import tells_secret
-from agent_core.perception.secret_texts import COVER, Secrets, covered_text, figures_in
+from agent_core.perception.redaction import COVER, Secrets, covered_text, figures_in, tells_secret
 from agent_core.session import Session, StepRecord
 from bot.desk.history_views import RecordedStep, RecordingView
 

@@ -7,14 +7,15 @@ from importlib import resources
 import pytest
 from pydantic import ValidationError
 
-from agent_core.apps.names import PACKAGE, resolve_app
 from agent_core.apps.profile import (
+    PACKAGE,
     AppProfile,
     layered,
     profile,
     profile_of_package,
     profiles,
     resolve,
+    resolve_app,
 )
 
 QQ = "com.tencent.mobileqq"

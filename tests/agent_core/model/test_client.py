@@ -20,9 +20,8 @@ from agent_core import errors
 from agent_core.actions import parse_reply
 from agent_core.actions.types import Back, Finish, Home, Tap
 from agent_core.model.client import CHECK_NUMBER, ChatModel
-from agent_core.model.pictures import data_url
 from agent_core.model.profile import model_profile
-from agent_core.model.prompt import tools_of
+from agent_core.model.prompt import data_url, tools_of
 from agent_core.session import StepRecord
 from agent_core.texts import fault, told
 from tests.support.model_server import Break, Chunks, Hang, Raw, Reply, ScriptedModel, Status, Text, Whole

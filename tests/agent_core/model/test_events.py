@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_core.model.events import EventReader
+from agent_core.model.api_types import EventReader
 
 STREAM = (
     b": a comment\r\n\r\ndata: one\r\n\r\nevent: x\ndata:two\ndata: \xe4\xba\x8c\nid: 7\n\ndata\n\n\n\n"

@@ -7,7 +7,7 @@ import random
 from PIL import Image
 
 from agent_core.devices.base import Frame
-from agent_core.model.pictures import MAX_BASE64, PictureCache, data_url, picture_tokens
+from agent_core.model.prompt import MAX_BASE64, PictureCache, data_url, picture_tokens
 
 
 def opened(url: str) -> Image.Image:

@@ -14,7 +14,7 @@ from agent_core.devices.base import Frame
 from agent_core.geometry import Box
 from agent_core.model.profile import model_profile
 from agent_core.model.prompt import USUAL, build_messages, system_prompt
-from agent_core.model.tokens import request_tokens, text_tokens
+from agent_core.model.usage import request_tokens, text_tokens
 from agent_core.perception.readings import Reading, Source
 from agent_core.session import GateState, Session, StepRecord
 

@@ -12,9 +12,7 @@ from PIL import Image
 from agent_core.errors import ModelTimeout, ModelUnreachable
 from agent_core.model.base import Usage
 from agent_core.model.client import ChatModel
-from agent_core.model.prices import Price, Prices, money
-from agent_core.model.tokens import request_tokens
-from agent_core.model.usage import Account, Meter, charge_to
+from agent_core.model.usage import Account, Meter, Price, Prices, charge_to, money, request_tokens
 from agent_core.session import Session, Spent, StepRecord
 from tests.support.model_server import Break, Chunks, Hang, Raw, Script, ScriptedModel, Status, Text
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import quoteattr
 
-from agent_core.devices.adb.tree import parse_tree
+from agent_core.devices.adb.capture import parse_tree
 from agent_core.devices.base import Node
 
 QQ_PACKAGE, WECHAT_PACKAGE = "com.tencent.mobileqq", "com.tencent.mm"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from agent_core.devices.base import Frame, Node
 from agent_core.geometry import Box
-from agent_core.perception import overlays
+from agent_core.perception import popups
 from agent_core.perception.ocr import OcrEngine
 from agent_core.perception.reader import BANNER, ScreenReader
 from agent_core.perception.readings import Source
@@ -56,7 +56,7 @@ async def main() -> None:
     nodes, image = list(seen.nodes), seen.frame.image
     strip = Box(0, 0, image.width, round(BANNER * image.height))
     await reading("tree", ScreenReader(ocr=None, model=None), seen, nodes, (300, 1500))
-    work("something at the top?", lambda: overlays.strange(image, nodes, strip))
+    work("something at the top?", lambda: popups.strange(image, nodes, strip))
     work("cover", lambda: cover(image, [Box(146, 576, 808, 676)]))
     if OcrEngine.available():
         ocr = OcrEngine()

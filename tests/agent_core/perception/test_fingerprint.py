@@ -5,8 +5,7 @@ import pytest
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame
 from agent_core.perception.chat import read_chat
-from agent_core.perception.compare import Match
-from agent_core.perception.fingerprint import fingerprint, same_message
+from agent_core.perception.compare import Match, fingerprint, same_message
 from agent_core.perception.ocr import OcrEngine
 from agent_core.perception.readings import Bubble, BubbleKind, ChatScreen, Side, Source
 from simulator.phone.scenario import MessagePart

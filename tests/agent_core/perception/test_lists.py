@@ -10,10 +10,10 @@ from PIL import ImageDraw
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame, Node
 from agent_core.geometry import Box
+from agent_core.perception.kinds import is_time
 from agent_core.perception.lists import ChatRow, chat_rows, described_name, is_list_page, with_preview
 from agent_core.perception.reader import ScreenReader
 from agent_core.perception.readings import Reading, Source
-from agent_core.perception.times import is_time
 from simulator.phone.apps.looks import LOOKS
 from simulator.phone.scenario import ContactPart, MessagePart
 from tests.agent_core.perception.drawn_lists import SIZE, THEMES, Drawn, Line, Pen, draw, draw_mark

@@ -96,7 +96,7 @@ def test_without_the_extra_everything_imports_and_the_engine_is_passed_over() ->
     code = """
 import sys
 sys.modules.update(dict.fromkeys(("rapidocr", "onnxruntime", "numpy", "cv2")))
-import agent_core.perception.reader, agent_core.perception.marks, agent_core.perception.fingerprint
+import agent_core.perception.reader, agent_core.perception.marks, agent_core.perception.compare
 from agent_core.perception.ocr import OcrEngine, Recognised
 from agent_core.perception.reader import ScreenReader
 print(OcrEngine.available(), ScreenReader(ocr=OcrEngine(), model=None)._ocr)

@@ -13,9 +13,8 @@ from agent_core.errors import ModelUnreachable
 from agent_core.geometry import Box
 from agent_core.model.base import Completion, OnThinking
 from agent_core.perception import transcribe
-from agent_core.perception.compare import Match, compare, ends_with, without_count
+from agent_core.perception.compare import Match, compare, ends_with, fingerprint, same_message, without_count
 from agent_core.perception.doubts import Doubt, DoubtKind
-from agent_core.perception.fingerprint import fingerprint, same_message
 from agent_core.perception.ocr import OcrEngine
 from agent_core.perception.reader import ScreenReader, TreeHealth
 from agent_core.perception.readings import BubbleKind, BubbleState, ChatScreen, Side, Source

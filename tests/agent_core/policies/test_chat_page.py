@@ -12,7 +12,7 @@ from agent_core.geometry import Box, Point
 from agent_core.perception.observer import Observation
 from agent_core.perception.readings import Bubble, ChatScreen, SendState, Side, Source
 from agent_core.policies import REPLY_POLICIES, Decision, Situation, review
-from agent_core.policies.nothing_new import NothingNew
+from agent_core.policies.customer_reply import NothingNew
 from agent_core.policies.right_chat import RightChat, is_contacts
 from agent_core.reply.outcome import Result, check_chat
 from agent_core.session import GateState

@@ -24,13 +24,13 @@ from agent_core.agent import PhoneAgent
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame, Window
 from agent_core.geometry import Box
-from agent_core.loop.repeats import RepeatWatch
+from agent_core.loop.guard import RepeatWatch
 from agent_core.model.client import ChatModel
 from agent_core.perception.observer import Observation
 from agent_core.perception.reader import ScreenReader
 from agent_core.perception.readings import Reading, Source
 from agent_core.policies import REPLY_POLICIES, Decision, Judgement, Situation, Verdict, review
-from agent_core.policies.unread_page import UnreadPage
+from agent_core.policies.customer_reply import UnreadPage
 from agent_core.session import Answer, GateState, QuestionKind, Session, Status
 from agent_core.settings import AgentSettings, new_session
 from tests.support.lab import TASK, Lab, do, lab

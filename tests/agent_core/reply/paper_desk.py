@@ -204,7 +204,7 @@ class PaperDesk:
         counted: frozenset[str] = STATES,
         lease: Lease | None = None,
     ) -> Session:
-        """A leg, of a new run where no session is given. The model says ``replies``, then what makes sense.
+        """An attempt, of a new run where no session is given. The model says ``replies``, then what makes sense.
 
         ``dies_at``: the process is killed (Killed is raised) before this call, from 1, of those that are ``counted``.
         """
@@ -212,12 +212,12 @@ class PaperDesk:
         reaper.counted = counted
         with _time(self.clock) as loop:
             try:
-                leg = self.leg(*replies, contact=contact, session=session, reaper=reaper, lease=lease)
-                return loop.run_until_complete(leg)
+                attempt = self.attempt(*replies, contact=contact, session=session, reaper=reaper, lease=lease)
+                return loop.run_until_complete(attempt)
             finally:
                 loop.run_until_complete(loop.shutdown_asyncgens())
 
-    async def leg(
+    async def attempt(
         self,
         *replies: str,
         contact: str = "11",

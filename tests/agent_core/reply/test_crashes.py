@@ -24,7 +24,7 @@ class Truthful(People):
         return Answer(choice="arrived" if self.lab.sent else "not_arrived", by="店长")
 
 
-async def leg(lab: Lab, session: Session | None, reaper: Reaper | None = None) -> Session:
+async def attempt(lab: Lab, session: Session | None, reaper: Reaper | None = None) -> Session:
     reaper = reaper or Reaper()
     device, ledger, store = lab.another(), lab.ledger, lab.story
     async with ScriptedModel([sensible] * 6) as model:
@@ -49,22 +49,22 @@ def assert_answered_once(lab: Lab, session: Session) -> None:
 async def test_what_a_reply_does_to_the_world(bench_lab: Lab) -> None:
     await bench_lab.open_chat()
     reaper = Reaper()
-    session = await leg(bench_lab, None, reaper)
+    session = await attempt(bench_lab, None, reaper)
     assert_answered_once(bench_lab, session)
     assert reaper.calls[: len(REPLY)] == REPLY
 
 
 @pytest.mark.rotating(parts=3)
-@pytest.mark.parametrize("new_run", [False, True], ids=["next_leg", "new_run"])
+@pytest.mark.parametrize("new_run", [False, True], ids=["next_attempt", "new_run"])
 @pytest.mark.parametrize("at", range(1, len(REPLY) + 1), ids=lambda n: f"{n}_{REPLY[n - 1]}")
 async def test_killed_before(bench_lab: Lab, at: int, new_run: bool) -> None:
     bench_lab.people = Truthful(bench_lab)
     await bench_lab.open_chat()
     with pytest.raises(Killed):
-        await leg(bench_lab, None, Reaper(at=at))
+        await attempt(bench_lab, None, Reaper(at=at))
     saved = bench_lab.story.saved
     assert saved or at <= REPLY.index("save") + 1  # whoever comes after Send knows what was on its way
-    session = await leg(bench_lab, Session.model_validate_json(saved) if saved and not new_run else None)
+    session = await attempt(bench_lab, Session.model_validate_json(saved) if saved and not new_run else None)
     assert_answered_once(bench_lab, session)
     if saved and not new_run:
         assert [reply.text for reply in session.replies] == [ANSWER]

@@ -43,7 +43,7 @@ def died(desk: PaperDesk, *, ledger_knows: bool) -> None:
 
 
 @pytest.mark.parametrize("ledger_knows", [False, True], ids=["bubble_stands", "ledger_knows"])
-@pytest.mark.parametrize("new_run", [False, True], ids=["next_leg", "new_run"])
+@pytest.mark.parametrize("new_run", [False, True], ids=["next_attempt", "new_run"])
 def test_after_a_crash(desk: PaperDesk, ledger_knows: bool, new_run: bool) -> None:
     died(desk, ledger_knows=ledger_knows)
     session = desk.run(session=None if new_run else desk.store.session)

@@ -10,7 +10,7 @@ from agent_core.devices.base import Frame
 from agent_core.errors import LeaseLost
 from agent_core.perception.readings import Source
 from agent_core.ports import ReplyState
-from agent_core.reply.attempt import FRESH_SECONDS
+from agent_core.reply.sender import FRESH_SECONDS
 from agent_core.session import Answer, QuestionKind, Status
 from tests.agent_core.reply.paper_desk import BILL, BILLED, SHIP, SHIPPED, PaperDesk, ask
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent_core.ports import ReplyState
-from agent_core.reply import attempt
+from agent_core.reply import sender
 from agent_core.session import Status
 from simulator.phone import ime
 from tests.support.lab import ANSWER, ASK, FINISH, Lab, do
@@ -70,7 +70,7 @@ async def test_a_screen_that_was_switched_off_is_waited_for_too(
 async def test_the_wait_ends_and_any_next_run_takes_the_text_away_first(
     bench_lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attempt, "UNLOCK_SECONDS", 1.0)
+    monkeypatch.setattr(sender, "UNLOCK_SECONDS", 1.0)
     await bench_lab.open_chat()
     locked_while_typed(bench_lab, monkeypatch, looks=None)
     async with ScriptedModel([ASK, *[do('do(action="Wait", duration="0 seconds")')] * 2]) as model:

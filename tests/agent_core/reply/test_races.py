@@ -283,7 +283,7 @@ async def test_a_colleagues_greeting_is_no_leftover(bench_lab: Lab) -> None:
 
 
 async def go(bench: Lab, row: LedgerRow, *states: str) -> LedgerRow:
-    """Move a row on as a leg would that died after it."""
+    """Move a row on as an attempt would that died after it."""
     for state in states:
         row = await bench.ledger.advance(row.id, ReplyState(state), expected=[row.state])
     return row
@@ -316,7 +316,7 @@ async def test_a_question_whose_answer_failed_before_may_be_skipped(bench_lab: L
 
 
 @pytest.mark.parametrize("choice", ["skip", "arrived", "not_arrived"])
-async def test_an_answer_that_a_leg_took_up_as_it_died_is_taken_up_again(bench_lab: Lab, choice: str) -> None:
+async def test_an_answer_that_an_attempt_took_up_as_it_died_is_taken_up_again(bench_lab: Lab, choice: str) -> None:
     """The ledger has it already, the session does not."""
     await bench_lab.open_chat()
     bench_lab.knowledge.records = ()

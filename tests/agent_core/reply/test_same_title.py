@@ -10,7 +10,7 @@ from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame, Window
 from agent_core.perception.chat import read_chat
 from agent_core.perception.observer import Observation
-from agent_core.reply.attempt import same_title
+from agent_core.reply.sender import same_title
 from simulator.phone.apps.looks import LOOKS
 from simulator.phone.scenario import MessagePart
 from tests.support.drawing import draw

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent_core.ports import Record, ReplyState
-from agent_core.reply.parts import in_parts
+from agent_core.reply.planning import in_parts
 from agent_core.session import Answer, QuestionKind, Session, Status
 from simulator.phone.scenario import ContactPart, EventPart, MessagePart, PhonePart, Scenario
 from simulator.phone.world import ContactKind, Kind
@@ -156,7 +156,7 @@ async def test_a_long_answer_goes_out_in_parts(tree: str) -> None:
 
 
 @pytest.mark.rotating(parts=8)
-@pytest.mark.parametrize("new_run", [False, True], ids=["next_leg", "new_run"])
+@pytest.mark.parametrize("new_run", [False, True], ids=["next_attempt", "new_run"])
 @pytest.mark.parametrize("at", range(1, 11))
 async def test_a_long_answer_that_was_killed_is_finished(at: int, new_run: bool) -> None:
     """Before each call that changes the world from the first Send on."""

@@ -38,14 +38,14 @@ async def test_stopped_at(bench_lab: Lab, at: int) -> None:
     await bench_lab.open_chat()
     operator = Operator(at=at)
     async with ScriptedModel([ASK, FINISH]) as model:
-        leg = bench_lab.run(
+        attempt = bench_lab.run(
             model,
             guard=operator.signal,
             device=mortal(bench_lab.device, operator, ACTS),
             ledger=mortal(bench_lab.ledger, operator, WRITES),
             store=mortal(bench_lab.story, operator, TELLING),
         )
-        task = asyncio.ensure_future(leg)
+        task = asyncio.ensure_future(attempt)
         operator.signal.attach(task)
         with pytest.raises(asyncio.CancelledError):
             await task

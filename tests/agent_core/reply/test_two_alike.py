@@ -67,7 +67,7 @@ def test_a_second_that_leaves_the_input_and_is_not_seen_is_asked_about(answers: 
     assert desk.rows[1] == (WHITE, ReplyState.UNKNOWN)
 
 
-@pytest.mark.parametrize("new_run", [False, True], ids=["next_leg", "new_run"])
+@pytest.mark.parametrize("new_run", [False, True], ids=["next_attempt", "new_run"])
 @pytest.mark.parametrize("answers", ANSWERS, ids=["one_letter", "longer", "shorter"])
 @pytest.mark.parametrize("send", ["ignored", "vanish", "ok"])
 def test_after_a_crash_the_second_is_judged_by_its_own_bubble(
@@ -101,7 +101,7 @@ def test_a_colleagues_text_is_not_ours_because_ours_ends_so() -> None:
     assert desk.sent() == [WHOLE]
 
 
-@pytest.mark.parametrize("crash", [False, True], ids=["same_leg", "new_run"])
+@pytest.mark.parametrize("crash", [False, True], ids=["same_attempt", "new_run"])
 def test_a_colleagues_equal_text_leaves_nothing_of_ours_in_the_input(crash: bool) -> None:
     """It comes as Send takes no effect: what stands in the input was not sent, whatever bubble looks like it."""
     desk = PaperDesk(BLACK, sends=["ignored"], source=Source.OCR)

@@ -81,7 +81,7 @@ def test_what_was_written_again_is_open_again(desk: PaperDesk) -> None:
     assert desk.sent() == [BILLED, "九十九元起。"]
 
 
-def test_what_was_withdrawn_by_a_leg_that_died_before_it_told_is_told(desk: PaperDesk) -> None:
+def test_what_was_withdrawn_by_an_attempt_that_died_before_it_told_is_told(desk: PaperDesk) -> None:
     desk.shelf.before = desk.phone.recall
     with pytest.raises(Killed):  # started, planned, step, then the ledger, and then this
         desk.run(dies_at=5, counted=frozenset({"advance", "event"}))

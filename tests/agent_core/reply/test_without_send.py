@@ -13,7 +13,7 @@ from agent_core.geometry import Point
 from agent_core.loop.defaults import MemoryLedger
 from agent_core.perception.readings import ChatScreen, SendState, Source
 from agent_core.ports import ReplyState
-from agent_core.reply.attempt import send_button
+from agent_core.reply.sender import send_button
 from agent_core.session import Answer, QuestionKind, Session, Status
 from simulator.phone.apps.looks import LOOKS
 from simulator.phone.scenario import ContactPart, MessagePart, Scenario
@@ -223,7 +223,7 @@ REPLY = ("kept_awake", "keyboard", "advance", "type", "advance", "key", "advance
 
 
 @pytest.mark.rotating(parts=6)
-@pytest.mark.parametrize("new_run", [False, True], ids=["next_leg", "new_run"])
+@pytest.mark.parametrize("new_run", [False, True], ids=["next_attempt", "new_run"])
 @pytest.mark.parametrize("at", range(3, len(REPLY) + 1), ids=lambda n: f"{n}_{REPLY[n - 1]}")
 async def test_killed_before(at: int, new_run: bool) -> None:
     """In the end the customer has the answer once, and nobody is asked."""

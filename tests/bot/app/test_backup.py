@@ -42,11 +42,11 @@ async def filled(settings: Settings) -> list[str]:
     service, runs = RunService(db), Runs(db)
     ids = [await service.submit(f"task {number}", serial=f"S{number}") for number in range(4)]
     for number in (0, 2, 3):
-        await runs.begin_leg(ids[number], 1, serial=f"S{number}")
+        await runs.begin_attempt(ids[number], 1, serial=f"S{number}")
     assert await Leases(db).acquire("S0", "host", ids[0])
     await Questions(db).ask("q", run_id=ids[2], kind="info", payload={"id": "q"})
-    await runs.wait_leg(ids[2], 1)
-    await runs.end_leg(ids[3], 1, status="succeeded")
+    await runs.park_attempt(ids[2], 1)
+    await runs.end_attempt(ids[3], 1, status="succeeded")
     await Trajectories(db).asked(ids[3], 1, "{}", digest="d", picture=b"a screen " * 10_000)
     await db.close()
     store = EmbeddedKnowledge(knowledge_file(settings))
@@ -73,7 +73,7 @@ async def test_what_was_backed_up_comes_back_and_what_was_not_over_is_held(setti
     assert stat.S_IMODE(made.file.stat().st_mode) == 0o600
     db = await open_database(settings)  # life goes on
     await RunService(db).submit("later")
-    await Runs(db).end_leg(ids[0], 1, status="succeeded")
+    await Runs(db).end_attempt(ids[0], 1, status="succeeded")
     await db.close()
     (settings.data_dir / "queue.sqlite3").touch()
 

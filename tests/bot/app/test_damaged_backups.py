@@ -50,7 +50,7 @@ async def _made(folder: Path) -> tuple[Path, bytes]:
     settings = settings_in(folder / "data")
     db = await open_database(settings)
     run_id = await RunService(db).submit("QQ回复联系人11", serial="S1")
-    await Runs(db).begin_leg(run_id, 1, serial="S1")
+    await Runs(db).begin_attempt(run_id, 1, serial="S1")
     await Events(db).append(run_id, "step", {"n": 1}, picture=b"jpeg")
     await Questions(db).ask("q", run_id=run_id, kind="info", payload={"id": "q"})
     await db.close()

@@ -190,6 +190,7 @@ async def test_a_screen_that_is_off_is_turned_on_if_that_is_wanted(adb: AdbServe
         assert running.phone.screen().awake
     assert said(results) == {}
     assert results["screen"].seen == "mended; on and not locked."
+    assert [key for key, result in results.items() if result.mending] == ["screen"]
 
 
 async def test_a_screen_of_a_phone_at_work_is_left_alone(adb: AdbServerProcess) -> None:
@@ -207,10 +208,12 @@ async def test_a_keyboard_that_cannot_be_installed_says_why(adb: AdbServerProces
     async with phone_of(Scenario(keyboard=KeyboardPart(adb_installed=False))) as running:
         results = await look(at(adb, running.address), *PHONE, mend=True)
         assert "Mending failed" not in results["keyboard"].seen  # there is no file to install
+        assert not any(result.mending for result in results.values())
         (tmp_path / "ADBKeyboard.apk").write_bytes(b"no package")
         results = await look(at(adb, running.address), *PHONE, mend=True)
     assert said(results) == {"keyboard": "failed"}
     assert "Mending failed" in results["keyboard"].seen
+    assert results["keyboard"].mending
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there are no such rights elsewhere")

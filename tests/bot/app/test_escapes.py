@@ -13,7 +13,7 @@ import structlog
 from hypothesis import given
 
 from bot.app import logs
-from bot.app.escapes import escaped, escaped_line, to_json
+from bot.app.logs import escaped, escaped_line, to_json
 from tests.bot.hostile_texts import DANGEROUS, hostile, hostile_or_broken
 
 

@@ -21,7 +21,7 @@ from bot.app.models import unpriced
 from bot.app.run_here import run_here
 from bot.app.settings.layers import Settings
 from bot.app.settings.loading import load
-from bot.app.worker import Legs
+from bot.app.worker import AttemptExecutor
 from bot.tools.demo.world import demo_world
 from knowledge.choosing import ModelChooser
 from scheduler.runs.host import Host
@@ -185,25 +185,25 @@ async def test_a_run_with_a_budget_on_a_fallback(tmp_path: Path, monkeypatch: py
             core.meter.follow(load(limits={"day_calls": 1}))
             with pytest.raises(ModelLimit, match=r"今天的模型调用已达上限：\d+/1 次"):
                 await run_here(core, TASK, human=people, store=StoredRuns(core.db))
-            legs = Legs(core, Host(core.db, "h", listing=_nothing, picture=_no_picture))
-            await _not_begun(core.db, legs)
-            await _later(core.db, legs, core)
+            attempts = AttemptExecutor(core, Host(core.db, "h", listing=_nothing, picture=_no_picture))
+            await _not_begun(core.db, attempts)
+            await _later(core.db, attempts, core)
 
 
-async def _not_begun(db: Database, legs: Legs) -> None:
-    """A leg of a new run says so, in the language of the run, without a look at the phone."""
+async def _not_begun(db: Database, attempts: AttemptExecutor) -> None:
+    """An attempt of a new run says so, in the language of the run, without a look at the phone."""
     run_id = await Runs(db).create(NewRun(TASK, "nowhere", options={"lang": "en"}, begun=True))
     lease = await Leases(db).acquire("nowhere", "t", "t")
     assert run_id is not None
     assert lease is not None
     with pytest.raises(ModelLimit):
-        await legs.work(run_id, 1, HeldLease(lease, Leases(db)))
+        await attempts.work(run_id, 1, HeldLease(lease, Leases(db)))
     (outcome,) = [event for event in await Events(db).after(0, run_id=run_id) if event.kind == "outcome"]
     assert outcome.data["error_kind"] == "model.limit"
     assert str(outcome.data["message"]).startswith("Today's calls of models are used up")
 
 
-async def _later(db: Database, legs: Legs, core: Core) -> None:
+async def _later(db: Database, attempts: AttemptExecutor, core: Core) -> None:
     """What begins by itself is put off, untold: a sweep does not look, and a run of one is none that has failed."""
     assert await core.limited()
     sweep = await Runs(db).create(
@@ -215,7 +215,7 @@ async def _later(db: Database, legs: Legs, core: Core) -> None:
     lease = await Leases(db).acquire("away", "t", "t")
     assert lease is not None
     for run_id, status in ((sweep, "succeeded"), (child, "stopped")):
-        outcome = await legs.work(run_id, 1, HeldLease(lease, Leases(db)))
+        outcome = await attempts.work(run_id, 1, HeldLease(lease, Leases(db)))
         assert outcome.status == status
         assert "今天的模型调用已达上限" in outcome.message or "Today's calls" in outcome.message
         assert "outcome" not in {event.kind for event in await Events(db).after(0, run_id=run_id)}

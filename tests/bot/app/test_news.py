@@ -33,7 +33,7 @@ async def what_was_yesterday(settings: Settings) -> None:
     await People(db).pair(code, telegram_id=11, name="Anna")
     run_id = await Runs(db).create(NewRun("QQ回复联系人11", begun=True))
     assert run_id is not None
-    await Runs(db).end_leg(run_id, 1, status="succeeded")
+    await Runs(db).end_attempt(run_id, 1, status="succeeded")
     now = datetime.now(UTC)
     noon = datetime.now(ZoneInfo(ZONE)).replace(hour=12, minute=0) - timedelta(days=1)
     for number in (1, 2):

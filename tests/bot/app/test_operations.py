@@ -97,6 +97,6 @@ async def test_a_run_in_figures_and_lines_and_the_next_one_with_another_model(
     lines = [json.loads(line) for line in text.splitlines()]
     (rests,) = [line for line in lines if line["event"] == "run_rests" and line["run_id"] == row.id]
     assert rests["level"] == "info"
-    of_legs = [line for line in lines if line.get("run_id") == row.id]
-    assert {line["serial"] for line in of_legs if "leg" in line} == {settings.device.serial}
+    of_attempts = [line for line in lines if line.get("run_id") == row.id]
+    assert {line["serial"] for line in of_attempts if "attempt" in line} == {settings.device.serial}
     assert KEY not in text

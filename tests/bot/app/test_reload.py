@@ -12,8 +12,8 @@ from structlog.testing import capture_logs
 
 from agent_core.errors import ConfigInvalid
 from bot.app import logs
-from bot.app.client_rotation import Turnover
 from bot.app.core import Core, open_core
+from bot.app.models import Turnover
 from bot.app.reload import Reloader, _closes, renew
 from bot.app.settings.files import CONFIG_FILE
 from bot.app.settings.live import LIVE, change
@@ -46,7 +46,7 @@ async def looks(reloader: Reloader) -> None:
     await reloader.look()
 
 
-async def test_the_next_leg_works_with_what_was_changed_and_one_at_work_with_what_it_has(core: Core) -> None:
+async def test_the_next_attempt_works_with_what_was_changed_and_one_at_work_with_what_it_has(core: Core) -> None:
     reloader = Reloader(core, load)
     model, knowledge, reader = core.model, core.knowledge, core.reader
     told: list[str] = []

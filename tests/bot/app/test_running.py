@@ -185,6 +185,22 @@ async def test_a_phone_that_does_not_answer_keeps_nobody_waiting() -> None:
             assert device.serial in [entry.serial for entry in entries if entry.state == "device"]
 
 
+async def test_with_no_phone_there_the_first_that_comes_is_shown_and_none_that_is_off_is_waited_for() -> None:
+    async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async with demo_world() as world, await asyncio.start_server(mute, "127.0.0.1", 0) as listening:
+        off = f"127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+        device = world.settings.device.model_copy(update={"serial": ""})
+        for wanted, there in (([off], []), ([off, world.settings.device.serial], [world.settings.device.serial])):
+            async with open_core(world.settings.model_copy(update={"device": device})) as core:
+                begun = time.monotonic()
+                entries = await core.phones(wanted=wanted)
+                assert time.monotonic() - begun < 8, "adb gives up after 10 s"
+                assert [entry.serial for entry in entries if entry.state == "device"] == there
+
+
 async def test_a_phone_that_a_run_waits_for_by_its_address_is_connected_to_by_its_host() -> None:
     async with demo_world() as world:
         device = world.settings.device.model_copy(update={"serial": ""})

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.errors import ConfigInvalid
-from agent_core.model.prices import Price
+from agent_core.model.usage import Price
 from bot.app.models import build_model, prices_of
 from bot.app.settings.files import CONFIG_FILE
 from bot.app.settings.layers import Settings

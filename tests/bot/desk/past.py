@@ -72,7 +72,7 @@ async def past_run(
     session.end(Status(status), message)
     await store.save(session)
     await store.event(made, Event("outcome", {"status": status, "message": message}))
-    await Runs(db).end_leg(made, 1, status=status, message=message)
+    await Runs(db).end_attempt(made, 1, status=status, message=message)
     return made
 
 

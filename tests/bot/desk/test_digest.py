@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent_core.model.prices import Price, Prices
+from agent_core.model.usage import Price, Prices
 from bot.desk.actors import AccessDenied, Actor, BadRequest, ChatRef, Role
 from bot.desk.context import chat_data
 from bot.desk.desk import Desk

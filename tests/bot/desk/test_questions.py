@@ -19,9 +19,9 @@ CLOSED = QUESTION.model_copy(update={"id": "q2", "free_text": False})
 async def ask(shop: Shop, question: Question = QUESTION) -> str:
     """A run that waits for this answer."""
     run = await shop.desk.runs.start(await shop.person(Role.OPERATOR), "QQ回复联系人11", chat=CHAT, serial=PHONE)
-    await Runs(shop.db).begin_leg(run.id, 1, serial=PHONE)
+    await Runs(shop.db).begin_attempt(run.id, 1, serial=PHONE)
     assert await StoredHuman(shop.db, hold_seconds=0).ask(Session(run_id=run.id, task=run.task), question) is None
-    await Runs(shop.db).wait_leg(run.id, 1)
+    await Runs(shop.db).park_attempt(run.id, 1)
     return run.id
 
 
@@ -37,8 +37,8 @@ async def test_the_first_answer_wins_and_the_same_one_again_is_no_other(shop: Sh
         assert (late.state, late.by, late.answer) == ("late", "Desk A", "record:0")
     run = await Runs(shop.db).get(run_id)
     assert run is not None
-    assert run.leg == 2
-    assert run.leg_due_at == shop.clock.time
+    assert run.attempt == 2
+    assert run.attempt_due_at == shop.clock.time
 
 
 async def test_own_words_where_they_are_allowed(shop: Shop) -> None:

@@ -54,9 +54,9 @@ async def _work(db: Database) -> None:
     runs = Runs(db)
     run_id = await runs.create(NewRun("QQ回复联系人11", PHONE))
     assert run_id is not None
-    await runs.begin_leg(run_id, 1, serial=PHONE)
+    await runs.begin_attempt(run_id, 1, serial=PHONE)
     await StoredHuman(db, hold_seconds=0).ask(Session(run_id=run_id, task="x"), QUESTION)
-    await runs.wait_leg(run_id, 1)
+    await runs.park_attempt(run_id, 1)
     told = AnswerEvent(1, "qq", "11", "怎么退货", ReplyState.SKIPPED)
     await StoredRuns(db).event(run_id, Event("answer", told.data()))
     await Schedules(db).add(
@@ -119,10 +119,10 @@ async def _alike_questions(at: Busy, who: Actor) -> int:
     """Another contact asks the same on PHONE."""
     run_id = await Runs(at.shop.db).create(NewRun("QQ回复联系人12", OTHER))
     assert run_id is not None
-    await Runs(at.shop.db).begin_leg(run_id, 1, serial=OTHER)
+    await Runs(at.shop.db).begin_attempt(run_id, 1, serial=OTHER)
     alike = QUESTION.model_copy(update={"id": new_id(), "data": {"contact": "12"}})
     await StoredHuman(at.shop.db, hold_seconds=0).ask(Session(run_id=run_id, task="x"), alike)
-    await Runs(at.shop.db).wait_leg(run_id, 1)
+    await Runs(at.shop.db).park_attempt(run_id, 1)
     return len(await at.desk.questions.alike(alike.id, actor=who))
 
 
@@ -179,7 +179,7 @@ OWNERS: dict[str, Call] = {
     "keys.all": lambda at, who: at.desk.keys.all(who),
     "keys.remove": lambda at, who: at.desk.keys.remove(who, "ERP"),
     "learning.show": lambda at, who: at.desk.learning.show(who, profile("qq"), "11"),
-    "learning.attempt": lambda at, who: at.desk.learning.attempt(who, "0", "x", send=False),
+    "learning.try_reply": lambda at, who: at.desk.learning.try_reply(who, "0", "x", send=False),
     "learning.choose": lambda at, who: at.desk.learning.choose(who, "0", "button"),
     "learning.correct": lambda at, who: at.desk.learning.correct(who, "0", "title"),
     "learning.shown": lambda at, who: at.desk.learning.shown(who, "0"),

@@ -15,8 +15,8 @@ from bot.desk.history_views import HistoryAsked
 from bot.desk.views import RunStatus, RunView
 from scheduler.runs.host import Fleet
 from scheduler.runs.human import StoredHuman
+from storage.hosts import Phones
 from storage.leases import Leases
-from storage.phones import Phones
 from storage.runs import NewRun, Runs
 from tests.support.shop import CHAT, PHONE, Shop
 
@@ -79,7 +79,7 @@ async def test_stop_without_a_name_leaves_other_peoples_runs_alone_but_not_a_sch
 async def test_stop_and_hold_without_a_name_take_what_is_at_work_before_what_is_in_line(shop: Shop) -> None:
     ann, boss = await shop.person(Role.OPERATOR, "Desk A"), await shop.person(Role.OWNER, "Boss")
     at_work = await shop.desk.runs.start(ann, "打开设置", chat=CHAT, serial=PHONE)
-    await Runs(shop.db).begin_leg(at_work.id, 1, serial=PHONE)
+    await Runs(shop.db).begin_attempt(at_work.id, 1, serial=PHONE)
     in_line = await shop.desk.runs.start(ann, "打开相机", chat=CHAT, serial=PHONE)
     held = await shop.desk.runs.hold(boss)  # somebody else's, but it alone is at work
     assert held is not None
@@ -113,7 +113,7 @@ async def test_the_view_follows_the_session(shop: Shop) -> None:
     who = await shop.person(Role.OPERATOR)
     view = await shop.desk.runs.start(who, "打开设置", chat=CHAT, serial=PHONE)
     runs = Runs(shop.db)
-    await runs.begin_leg(view.id, 1, serial=PHONE)
+    await runs.begin_attempt(view.id, 1, serial=PHONE)
     session = Session(
         run_id=view.id, task=view.task, serial=PHONE, max_steps=9, steps=[StepRecord(index=1, result="ok")]
     )
@@ -127,7 +127,7 @@ async def test_the_view_follows_the_session(shop: Shop) -> None:
     waiting = await shop.desk.runs.get(view.id)
     assert waiting is not None
     assert waiting.status is RunStatus.WAITING
-    await runs.end_leg(view.id, 1, status="failed", message="no")
+    await runs.end_attempt(view.id, 1, status="failed", message="no")
     session.error_kind = "model.auth"
     await runs.save_session(view.id, session.model_dump_json())
     over = await shop.desk.runs.get(view.id)
@@ -183,9 +183,9 @@ async def test_what_was_resumed_waits_for_its_phone_and_for_nobody(shop: Shop) -
     who = await shop.person(Role.OPERATOR)
     desk = glancing(shop)
     view = await desk.runs.start(who, "打开设置", chat=CHAT, serial=PHONE)
-    await Runs(shop.db).begin_leg(view.id, 1, serial=PHONE)
+    await Runs(shop.db).begin_attempt(view.id, 1, serial=PHONE)
     await desk.runs.hold(who, view.id)
-    await Runs(shop.db).wait_leg(view.id, 1)
+    await Runs(shop.db).park_attempt(view.id, 1)
     held = await run_of(desk, view.id)
     assert (held.status, held.held, held.away) == (RunStatus.WAITING, True, "")
     shop.attached.clear()
@@ -199,12 +199,12 @@ async def test_history_tells_what_waits_for_a_person_from_what_does_not(shop: Sh
     runs, desk = Runs(shop.db), shop.desk
     views = [await desk.runs.start(who, f"任务{number}", chat=CHAT, serial=PHONE) for number in range(4)]
     for view in views[:3]:
-        await runs.begin_leg(view.id, 1, serial=PHONE)
+        await runs.begin_attempt(view.id, 1, serial=PHONE)
     question = Question(id="q1", kind=QuestionKind.INTERACT, text="?", free_text=True)
     await StoredHuman(shop.db, hold_seconds=0).ask(Session(run_id=views[0].id, task="t"), question)  # the phone is held
     await desk.runs.hold(who, views[1].id)
-    await runs.wait_leg(views[1].id, 1)
-    await runs.interrupt_leg(views[2].id, 1)  # by a restart
+    await runs.park_attempt(views[1].id, 1)
+    await runs.interrupt_attempt(views[2].id, 1)  # by a restart
     page = await desk.history.runs(who, HistoryAsked())
     assert [(run.status, run.held) for run in reversed(page.runs)] == [
         (RunStatus.WAITING, False),

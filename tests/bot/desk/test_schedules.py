@@ -153,10 +153,10 @@ async def test_run_now_twice_under_one_key_is_one_run(shop: Shop) -> None:
     last = (await shop.desk.schedules.get(owner, view.id)).last
     assert last is not None
     assert (last.what, last.run_id, last.status) == ("by_hand", runs[0].id, RunStatus.QUEUED)
-    await Runs(shop.db).begin_leg(runs[0].id, 1, serial=PHONE)
+    await Runs(shop.db).begin_attempt(runs[0].id, 1, serial=PHONE)
     left = Session(run_id=runs[0].id, task=TASK, status=Status.FAILED, elsewhere=Elsewhere(run_id="older"))
     await Runs(shop.db).save_session(runs[0].id, left.model_dump_json())
-    await Runs(shop.db).end_leg(runs[0].id, 1, status="failed")
+    await Runs(shop.db).end_attempt(runs[0].id, 1, status="failed")
     last = (await shop.desk.schedules.get(owner, view.id)).last
     assert last is not None
     assert last.status is RunStatus.WAITING  # for a person, whom the older run has asked

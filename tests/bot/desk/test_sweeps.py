@@ -13,7 +13,7 @@ from bot.channels.chat.texts import texts
 from bot.desk.actors import AccessDenied, Actor, BadRequest, Role
 from bot.desk.views import RunStatus, RunView
 from scheduler.runs.human import StoredHuman
-from scheduler.sweeps.leg import QUIET_HOURS
+from scheduler.sweeps.attempt import QUIET_HOURS
 from scheduler.sweeps.order import SweepOrder
 from storage.contacts import Contacts, NewContact
 from storage.events import Events
@@ -26,8 +26,8 @@ PLACE = Place(PHONE, "qq")
 
 
 async def looked(shop: Shop, sweep: str, *contacts: str, **details: object) -> list[str]:
-    """The sweep's leg has looked, and has begun runs for these; their ids."""
-    await Runs(shop.db).begin_leg(sweep, 1, serial=PHONE)
+    """The sweep's attempt has looked, and has begun runs for these; their ids."""
+    await Runs(shop.db).begin_attempt(sweep, 1, serial=PHONE)
     new = NewSweep(PLACE, "read", contacts=5, calls=2, details={"aside": [], "left": [], "quiet": [], **details})
     start = [
         NewSwept(one, "s", 1, NewRun(f"QQ回复联系人{one}", PHONE, options={"contact": one}, parent_id=sweep))
@@ -36,9 +36,9 @@ async def looked(shop: Shop, sweep: str, *contacts: str, **details: object) -> l
     runs = await Sweeps(shop.db).looked(sweep, 1, new, start)
     assert runs is not None
     if runs:
-        await Runs(shop.db).wait_leg(sweep, 1)
+        await Runs(shop.db).park_attempt(sweep, 1)
     else:
-        await Runs(shop.db).end_leg(sweep, 1, status="succeeded")
+        await Runs(shop.db).end_attempt(sweep, 1, status="succeeded")
     return runs
 
 
@@ -107,11 +107,11 @@ async def test_one_view_tells_every_contact(shop: Shop) -> None:
         (runs[5], "failed", "another run asks about them"),
         (runs[6], "succeeded", "another run goes on with them"),
     ):
-        await Runs(shop.db).begin_leg(run_id, 1, serial=PHONE)
-        await Runs(shop.db).end_leg(run_id, 1, status=status, message=message)
-    await Runs(shop.db).begin_leg(runs[3], 1, serial=PHONE)
+        await Runs(shop.db).begin_attempt(run_id, 1, serial=PHONE)
+        await Runs(shop.db).end_attempt(run_id, 1, status=status, message=message)
+    await Runs(shop.db).begin_attempt(runs[3], 1, serial=PHONE)
     await StoredHuman(shop.db, hold_seconds=0).ask(Session(run_id=runs[3], task="x"), QUESTION)
-    await Runs(shop.db).wait_leg(runs[3], 1)
+    await Runs(shop.db).park_attempt(runs[3], 1)
     for run_id in runs[5:7]:
         await Events(shop.db).append(run_id, "outcome", {"error_kind": WAITS_ELSEWHERE})
     await StoredLedger(shop.db).open(MessageKey(PHONE, "qq", "w", "print"), run_id=runs[3], question="几天能发货")
@@ -141,8 +141,8 @@ async def test_one_view_tells_every_contact(shop: Shop) -> None:
     assert [button.action for row in card.buttons for button in row] == [f"stop:{sweep}"]
     # Its contacts are not listed beside it, and only people are waited for once the last one has ended.
     assert [run.id for run in (await shop.desk.status(who)).runs] == [sweep]
-    await Runs(shop.db).begin_leg(runs[4], 1, serial=PHONE)
-    await Runs(shop.db).end_leg(runs[4], 1, status="succeeded")
+    await Runs(shop.db).begin_attempt(runs[4], 1, serial=PHONE)
+    await Runs(shop.db).end_attempt(runs[4], 1, status="succeeded")
     assert (await view(shop, sweep)).status is RunStatus.WAITING
     await shop.desk.runs.stop(who)  # what they began, not the contact
     assert (await view(shop, sweep)).status is RunStatus.STOPPED
@@ -172,8 +172,8 @@ async def test_by_the_clock_nothing_is_told_where_nothing_happened(shop: Shop) -
     assert [await silent(run_id) for run_id in given_up] == [False, True, False]  # each once
     failed = [await scheduled(shop) for _ in range(2)]
     for run_id in failed:
-        await Runs(shop.db).begin_leg(run_id, 1, serial=PHONE)
-        await Runs(shop.db).end_leg(run_id, 1, status="failed", message="The list cannot be read.")
+        await Runs(shop.db).begin_attempt(run_id, 1, serial=PHONE)
+        await Runs(shop.db).end_attempt(run_id, 1, status="failed", message="The list cannot be read.")
     assert [await silent(run_id) for run_id in failed] == [False, True]  # said once
     by_hand = (await started(shop, await shop.person(Role.OWNER))).id
     await looked(shop, by_hand)
@@ -196,8 +196,8 @@ async def test_a_schedule_whose_task_is_a_sweep_is_one(shop: Shop) -> None:
 
 async def test_a_tick_in_the_quiet_hours_has_not_looked(shop: Shop) -> None:
     tick = await scheduled(shop)
-    await Runs(shop.db).begin_leg(tick, 1, serial=PHONE)
-    await Runs(shop.db).end_leg(tick, 1, status="succeeded", message=QUIET_HOURS)
+    await Runs(shop.db).begin_attempt(tick, 1, serial=PHONE)
+    await Runs(shop.db).end_attempt(tick, 1, status="succeeded", message=QUIET_HOURS)
     shown = await view(shop, tick)
     assert shown.sweep is not None
     assert sweep_card(shown, shown.sweep, texts("en"), now=shop.clock.time).title == "Sweep not begun: quiet hours"

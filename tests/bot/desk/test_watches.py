@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from bot.desk.actors import BadRequest, Role
 from bot.desk.schedules_views import ScheduleWish
 from scheduler.clock import Clock
-from scheduler.sweeps.leg import in_quiet_hours
+from scheduler.sweeps.attempt import in_quiet_hours
 from scheduler.watches.order import sweep_of
 from storage.contacts import Contacts, NewContact
 from storage.runs import Runs

@@ -186,14 +186,14 @@ async def test_a_run_that_is_put_off_is_a_sign_and_people_are_told_once_for_all_
     await watch.once()
     run_ids = [await runs.create(NewRun(f"QQ回复联系人1{number}", begun=True)) for number in range(3)]
     desk.why["knowledge"] = "down"
-    for leg in range(1, 5):
+    for attempt in range(1, 5):
         for run_id in run_ids:
             assert run_id is not None
-            put_off = await runs.put_off_leg(run_id, leg, seconds=60, error_kind="knowledge.network")
+            put_off = await runs.put_off_attempt(run_id, attempt, seconds=60, error_kind="knowledge.network")
             assert put_off
         await desk.minutes(watch, 3)
         for run_id in run_ids:
-            await runs.begin_leg(str(run_id), leg + 1, serial="S1")
+            await runs.begin_attempt(str(run_id), attempt + 1, serial="S1")
     assert desk.asked[:1] == [("knowledge", True)]
     desk.why["knowledge"] = ""
     await desk.minutes(watch, 20)

@@ -86,7 +86,7 @@ async def waiting(db: Database, kind: QuestionKind = QuestionKind.NO_SURE_ANSWER
     asked = session().model_copy(update={"run_id": run_id})
     question = ASKED[kind](asked)
     await store_question(Questions(db), Events(db), asked, question, None, times=times)
-    await Runs(db).wait_leg(run_id, 1)
+    await Runs(db).park_attempt(run_id, 1)
     return question.id
 
 
@@ -171,7 +171,7 @@ async def test_an_answer_in_the_second_of_the_deadline(
     assert (now.state, now.answered_by) == (("answered", "Desk A") if answer.won else ("expired", ""))
     run = await Runs(db).get(now.run_id)
     assert run is not None
-    assert run.leg == 2, "one more leg, whoever won"
+    assert run.attempt == 2, "one more attempt, whoever won"
     assert [event.data["state"] for event in await told(db, "closed")] == [now.state]
 
 
@@ -245,7 +245,7 @@ async def test_a_second_person_sees_it_once(db: Database, other_db: Database, cl
     assert [event.data for event in await told(db, "escalated")] == [{"question": question_id}]
 
 
-async def test_asked_again_by_a_later_leg_its_times_stay(db: Database, clock: Clock) -> None:
+async def test_asked_again_by_a_later_attempt_its_times_stay(db: Database, clock: Clock) -> None:
     question_id = await waiting(db)
     before = await row(db, question_id)
     clock.move(minutes=50)

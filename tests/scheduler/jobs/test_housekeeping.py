@@ -35,7 +35,7 @@ async def ended_run(db: Database, *, key: str = "") -> str:
     run_id = await Runs(db).create(NewRun("task", "S1", begun=True), key=key)
     assert run_id is not None
     await Runs(db).save_session(run_id, "{}")
-    await Runs(db).end_leg(run_id, 1, status="succeeded")
+    await Runs(db).end_attempt(run_id, 1, status="succeeded")
     return run_id
 
 
@@ -87,12 +87,12 @@ async def test_what_models_were_shown_goes_before_what_they_were_asked(db: Datab
 async def test_what_is_still_needed_stays(db: Database, clock: Clock) -> None:
     """A run that waits for a person for a year; the ledger; the key of an update that was not handled to its end."""
     waiting = await RunService(db).submit("task", serial="S1")
-    await Runs(db).begin_leg(waiting, 1, serial="S1")
+    await Runs(db).begin_attempt(waiting, 1, serial="S1")
     asked = {"id": "q1", "text": "?"}
     await Questions(db).ask("q1", run_id=waiting, kind="info", payload=asked)
     await Questions(db).copy("q1", "chief", {"chat_id": "7"})
     await Events(db).append(waiting, "question", asked, picture=b"jpeg")
-    await Runs(db).wait_leg(waiting, 1)
+    await Runs(db).park_attempt(waiting, 1)
     row = await StoredLedger(db).open(MessageKey("S1", "qq", "11", "mark"), run_id=waiting, question="?")
     await InboxTable(db).store(1, "{}")
     over = await ended_run(db, key="update:1")

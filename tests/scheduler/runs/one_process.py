@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.executor import AttemptOutcome
 from scheduler.runs.lease import HeldLease
-from scheduler.runs.outcome import LegOutcome
 from scheduler.runs.service import RunService
-from scheduler.runs.worker import LegWork, Worker
+from scheduler.runs.worker import AttemptWork, Worker
 from storage.engine import Database
 from storage.hosts import Hosts
 from storage.runs import RunRow
@@ -30,7 +30,7 @@ class Desk:
     queue: LocalQueue
     dispatcher: Dispatcher
     service: RunService
-    legs: list[tuple[str, int]] = field(default_factory=list)
+    attempts: list[tuple[str, int]] = field(default_factory=list)
 
     async def run(self, run_id: str) -> RunRow:
         found = await self.service.get(run_id)
@@ -47,7 +47,7 @@ class Desk:
                 await waiter.wait(0.5)
 
     async def worker_idle(self) -> None:
-        """Until every leg has given its phone back."""
+        """Until every attempt has given its phone back."""
         async with asyncio.timeout(SOON):
             while self.worker.runs_at_work:
                 await asyncio.sleep(0.005)
@@ -55,13 +55,13 @@ class Desk:
 
 @asynccontextmanager
 async def desk(
-    db: Database, work: LegWork, *, owner: str = "host", phones: list[str] | None = None
+    db: Database, work: AttemptWork, *, owner: str = "host", phones: list[str] | None = None
 ) -> AsyncIterator[Desk]:
-    legs: list[tuple[str, int]] = []
+    attempts: list[tuple[str, int]] = []
 
-    async def counted(run_id: str, leg: int, lease: HeldLease) -> LegOutcome:
-        legs.append((run_id, leg))
-        return await work(run_id, leg, lease)
+    async def counted(run_id: str, attempt: int, lease: HeldLease) -> AttemptOutcome:
+        attempts.append((run_id, attempt))
+        return await work(run_id, attempt, lease)
 
     async def attached() -> list[str]:
         return phones or []
@@ -72,10 +72,10 @@ async def desk(
     dispatcher = Dispatcher(
         db, queue.enqueue, worker=worker, phones=None if phones is None else attached, every_seconds=0.05
     )
-    await queue.start(worker.run_leg)
+    await queue.start(worker.run_attempt)
     await dispatcher.start()
     try:
-        yield Desk(db, worker, queue, dispatcher, RunService(db, worker=worker), legs)
+        yield Desk(db, worker, queue, dispatcher, RunService(db, worker=worker), attempts)
     finally:
         await dispatcher.stop()
         await worker.drain(0)

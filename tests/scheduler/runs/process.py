@@ -1,7 +1,7 @@
 """A whole process with the durable queue, to be killed: ``python -m tests.scheduler.runs.process FOLDER [EXECUTOR]``.
 
 Each run has five steps, counted in its session. Every step is told in a line on standard output before it is stored:
-``step RUN LEG FENCING NUMBER``. When every run is over it says ``all over`` and ends by itself.
+``step RUN ATTEMPT FENCING NUMBER``. When every run is over it says ``all over`` and ends by itself.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 import structlog
 
 from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.executor import AttemptOutcome
 from scheduler.runs.lease import HeldLease
-from scheduler.runs.outcome import LegOutcome
 from scheduler.runs.queue import DbosQueue
 from scheduler.runs.worker import Worker
 from storage.engine import Database
@@ -28,15 +28,15 @@ async def main(folder: Path, executor: str) -> None:
     await db.migrate()
     runs = Runs(db)
 
-    async def work(run_id: str, leg: int, lease: HeldLease) -> LegOutcome:
+    async def work(run_id: str, attempt: int, lease: HeldLease) -> AttemptOutcome:
         run = await runs.get(run_id)
         assert run is not None
         for number in range(int(run.session or 0), STEPS):
             await lease.check()
-            print("step", run_id, leg, lease.fencing, number, flush=True)  # noqa: T201 - read by the test
+            print("step", run_id, attempt, lease.fencing, number, flush=True)  # noqa: T201 - read by the test
             await asyncio.sleep(0.01)
             await runs.save_session(run_id, str(number + 1))
-        return LegOutcome("succeeded", f"leg {leg}")
+        return AttemptOutcome("succeeded", f"attempt {attempt}")
 
     worker = Worker(db, work, owner=executor)
     queue = DbosQueue(
@@ -47,7 +47,7 @@ async def main(folder: Path, executor: str) -> None:
     )
     queue.claim()
     await worker.take_back()
-    await queue.start(worker.run_leg)
+    await queue.start(worker.run_attempt)
     dispatcher = Dispatcher(db, queue.enqueue, worker=worker, every_seconds=0.2)
     await dispatcher.start()
     print("started", flush=True)  # noqa: T201 - read by the test

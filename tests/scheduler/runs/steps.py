@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.executor import AttemptOutcome
 from scheduler.runs.lease import HeldLease
-from scheduler.runs.outcome import LegOutcome
 from scheduler.runs.service import RunService
 from scheduler.runs.worker import Worker
 from storage.engine import Database
@@ -30,7 +30,7 @@ class Desk:
         self.in_midst = asyncio.Event()
         self.go_on = asyncio.Event()
 
-    async def work(self, run_id: str, leg: int, lease: HeldLease) -> LegOutcome:
+    async def work(self, run_id: str, attempt: int, lease: HeldLease) -> AttemptOutcome:
         run = await Runs(self.db).get(run_id)
         assert run is not None
         for number in range(int(run.session or 0), STEPS):
@@ -41,7 +41,7 @@ class Desk:
                 await self.go_on.wait()
             await Events(self.db).append(run_id, "step", {"n": number}, picture=b"x" * 9000)
             await Runs(self.db).save_session(run_id, str(number + 1))
-        return LegOutcome("succeeded")
+        return AttemptOutcome("succeeded")
 
     async def over(self, *ids: str) -> None:
         async with asyncio.timeout(SOON):
@@ -58,7 +58,7 @@ async def desk(db: Database, *, lease_seconds: float = 1.0) -> AsyncIterator[Des
     made = Desk(db)
     worker, queue = Worker(db, made.work, owner="host", lease_seconds=lease_seconds, watch_seconds=0.05), LocalQueue()
     dispatcher = Dispatcher(db, queue.enqueue, worker=worker, lease_seconds=lease_seconds, every_seconds=0.1)
-    await queue.start(worker.run_leg)
+    await queue.start(worker.run_attempt)
     await dispatcher.start()
     try:
         yield made

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from agent_core.devices.stillness import wait_until_still
 from agent_core.ports import Human
-from agent_core.reply.deliver import Delivery
+from agent_core.reply.hand_over import Delivery
 from agent_core.session import WAITS_ELSEWHERE, Answer, Question, QuestionKind, Session, Status
 from agent_core.settings import new_session
 from bot.channels.cli.commands.common import BY_STATUS, Exit, result_of
@@ -25,20 +25,20 @@ from tests.agent_core.reply.paper_desk import BILL, BILLED, SHIP, SHIPPED, Paper
 from tests.agent_core.stories import SETTINGS
 
 TASK = "QQ回复联系人11"
-Leg = Callable[..., Awaitable[Session]]
+Attempt = Callable[..., Awaitable[Session]]
 
 
-def legs_on(desk: PaperDesk, db: Database) -> Leg:
-    """Legs of runs that stand in the database as the scheduler writes them down."""
+def attempts_on(desk: PaperDesk, db: Database) -> Attempt:
+    """Attempts of runs that stand in the database as the scheduler writes them down."""
 
-    async def leg(*says: str, human: Human | None = None) -> Session:
+    async def attempt(*says: str, human: Human | None = None) -> Session:
         runs = Runs(db)
         run_id = await runs.create(NewRun(TASK, desk.phone.serial, begun=True))
         assert run_id is not None
         still, delivery = wait_until_still.__kwdefaults__, Delivery.__init__.__kwdefaults__
         # Waiting for a bubble takes the phone's time, the rest takes ours.
         with mock.patch.dict(still, clock=desk.clock), mock.patch.dict(delivery, clock=desk.clock):
-            session = await desk.leg(
+            session = await desk.attempt(
                 *(says or (ask("几天能发货"),)),
                 session=new_session(TASK, desk.phone.serial, SETTINGS, run_id=run_id),
                 ledger=StoredLedger(db),
@@ -46,12 +46,12 @@ def legs_on(desk: PaperDesk, db: Database) -> Leg:
                 human=human or StoredHuman(db, hold_seconds=0),
             )
         if session.status is Status.WAITING:
-            assert await runs.wait_leg(run_id, 1)
+            assert await runs.park_attempt(run_id, 1)
         else:
-            assert await runs.end_leg(run_id, 1, status=session.status.value)
+            assert await runs.end_attempt(run_id, 1, status=session.status.value)
         return session
 
-    return leg
+    return attempt
 
 
 async def asked(db: Database, session: Session) -> list[QuestionKind]:
@@ -66,14 +66,14 @@ async def owners(db: Database) -> list[str]:
 async def test_a_question_that_a_run_which_is_over_left_open(db: Database) -> None:
     desk = PaperDesk(SHIP)
     desk.shelf.answers = {}
-    leg = legs_on(desk, db)
-    first = await leg()
+    attempt = attempts_on(desk, db)
+    first = await attempt()
     assert await asked(db, first) == [QuestionKind.NO_SURE_ANSWER]
     assert await Runs(db).request_stop(first.run_id)  # nobody waits for that answer any more
-    second = await leg()
+    second = await attempt()
     assert await asked(db, second) == [QuestionKind.NO_SURE_ANSWER]
     assert await owners(db) == [second.run_id]
-    third = await leg()
+    third = await attempt()
     assert (third.status, third.questions) == (Status.FAILED, [])
     assert second.question is not None
     [row] = await Questions(db).find(state="open")
@@ -92,14 +92,14 @@ async def test_a_question_that_a_run_which_is_over_left_open(db: Database) -> No
 async def test_an_older_run_that_is_stuck_is_no_question_of_the_customers(db: Database) -> None:
     desk = PaperDesk(SHIP)
     desk.shelf.answers = {}
-    leg = legs_on(desk, db)
-    first = await leg()
+    attempt = attempts_on(desk, db)
+    first = await attempt()
     assert first.question is not None
     stuck = first.question.model_copy(update={"kind": QuestionKind.STUCK})
     async with db.write() as connection:
         kept = {"kind": stuck.kind.value, "payload": stuck.model_dump(mode="json")}
         await connection.execute(sa.update(questions).values(**kept))
-    second = await leg()
+    second = await attempt()
     assert second.status is Status.FAILED
     assert "那个任务自己停住了" in second.message
     assert "已经在等人工回答" not in second.message
@@ -107,18 +107,18 @@ async def test_an_older_run_that_is_stuck_is_no_question_of_the_customers(db: Da
     assert await Runs(db).request_hold(first.run_id)
     async with db.write() as connection:  # parked by a person
         await connection.execute(sa.delete(questions))
-    assert "暂停着" in (await leg()).message
+    assert "暂停着" in (await attempt()).message
 
 
 async def test_an_older_run_that_goes_on_by_itself(db: Database) -> None:
     """Its question is answered; it waits for the very phone on which the second one looks."""
     desk = PaperDesk(SHIP)
     desk.shelf.answers = {}
-    leg = legs_on(desk, db)
-    first = await leg()
+    attempt = attempts_on(desk, db)
+    first = await attempt()
     assert first.question is not None
     await Questions(db).answer(first.question.id, {"text": "48小时内"}, by="Wang")
-    second = await leg()
+    second = await attempt()
     assert (second.status, second.comes_to, desk.sent()) == (Status.SUCCEEDED, Status.WAITING, [])
     assert "任务 #1" in second.message
     assert "自己继续" in second.message
@@ -127,12 +127,12 @@ async def test_an_older_run_that_goes_on_by_itself(db: Database) -> None:
 
 async def test_what_is_answered_beside_a_question_of_another_run_is_no_failure(db: Database) -> None:
     desk = PaperDesk(SHIP, sends=["vanish"])
-    leg = legs_on(desk, db)
-    first = await leg()
+    attempt = attempts_on(desk, db)
+    first = await attempt()
     assert await asked(db, first) == [QuestionKind.DELIVERY_UNKNOWN]
     desk.phone.chats["11"].messages.pop(0)  # its question is known by another key now
     desk.phone.receive("11", BILL)
-    second = await leg(ask("能开发票吗"), ask("几天能发货"))
+    second = await attempt(ask("能开发票吗"), ask("几天能发货"))
     assert desk.sent() == [BILLED]
     assert (second.status, second.comes_to) == (Status.SUCCEEDED, Status.WAITING)
     assert second.message.startswith("已发出 1 条回复")
@@ -144,8 +144,8 @@ async def test_another_run_that_waits_no_longer_keeps_nobody_waiting(db: Databas
     """What it has not answered, and will not, is this run's again."""
     desk = PaperDesk(BILL)
     desk.shelf.answers = {}
-    leg = legs_on(desk, db)
-    first = await leg(ask("能开发票吗"))
+    attempt = attempts_on(desk, db)
+    first = await attempt(ask("能开发票吗"))
     desk.phone.receive("11", SHIP)
     found = []
 
@@ -158,7 +158,7 @@ async def test_another_run_that_waits_no_longer_keeps_nobody_waiting(db: Databas
                 await Questions(db).answer(first.question.id, {"text": "可以"}, by="Wang")
             return Answer(text=BILLED if len(found) > 1 else SHIPPED, by="Wang")
 
-    second = await leg(human=Wang())
+    second = await attempt(human=Wang())
     assert [one and one.run_id for one in found] == [first.run_id, None][: len(found)]
     assert desk.sent() == ([SHIPPED, BILLED] if stopped else [SHIPPED])
     assert second.comes_to is Status.SUCCEEDED
@@ -167,16 +167,16 @@ async def test_another_run_that_waits_no_longer_keeps_nobody_waiting(db: Databas
 @pytest.mark.parametrize("answered_by_hand", [False, True], ids=["newest", "above_a_colleagues"])
 async def test_a_reply_of_unknown_fate(db: Database, answered_by_hand: bool) -> None:
     desk = PaperDesk(SHIP, sends=["vanish"])
-    leg = legs_on(desk, db)
-    first = await leg()
+    attempt = attempts_on(desk, db)
+    first = await attempt()
     assert await asked(db, first) == [QuestionKind.DELIVERY_UNKNOWN]
     assert await Runs(db).request_stop(first.run_id)
     if answered_by_hand:
         desk.phone.colleague("明天就发。")
-    second = await leg()
+    second = await attempt()
     assert await asked(db, second) == [QuestionKind.DELIVERY_UNKNOWN]
     assert await owners(db) == [second.run_id]
-    third = await leg()
+    third = await attempt()
     assert (third.status, third.questions) == (Status.FAILED, [])
     assert await owners(db) == [second.run_id]
     assert desk.sent() == []
@@ -185,14 +185,14 @@ async def test_a_reply_of_unknown_fate(db: Database, answered_by_hand: bool) -> 
 async def test_a_reply_of_unknown_fate_whose_question_is_seen_a_little_differently(db: Database) -> None:
     """Each time less of the chat stands above it: it has another key, and another row."""
     desk = PaperDesk(SHIP, sends=["vanish"])
-    leg = legs_on(desk, db)
-    first = await leg()
+    attempt = attempts_on(desk, db)
+    first = await attempt()
     assert await Runs(db).request_stop(first.run_id)
     desk.phone.chats["11"].messages.pop(0)
-    second = await leg()
+    second = await attempt()
     assert await asked(db, second) == [QuestionKind.DELIVERY_UNKNOWN]
     desk.phone.chats["11"].messages.pop(0)
-    third = await leg()
+    third = await attempt()
     assert (third.status, third.questions) == (Status.FAILED, [])
     assert "已经在等人工回答" in third.message
     assert desk.sent() == []

@@ -10,9 +10,9 @@ from datetime import timedelta
 import pytest
 
 from agent_core.session import Question, QuestionKind, Session
+from scheduler.runs.executor import AttemptOutcome
+from scheduler.runs.human import LEFT_ALONE, may_go_home
 from scheduler.runs.lease import HeldLease
-from scheduler.runs.outcome import LegOutcome
-from scheduler.runs.parking import LEFT_ALONE, may_go_home
 from scheduler.runs.stop import Reason, StopSignal
 from storage.engine import Database
 from storage.leases import Leases
@@ -31,8 +31,8 @@ class Steps:
         self.begun = asyncio.Event()
         self.during_act: Callable[[HeldLease], Awaitable[None]] | None = None
 
-    async def __call__(self, run_id: str, leg: int, lease: HeldLease) -> LegOutcome:
-        self.did.append(f"leg {leg}")
+    async def __call__(self, run_id: str, attempt: int, lease: HeldLease) -> AttemptOutcome:
+        self.did.append(f"attempt {attempt}")
         try:
             while True:
                 with lease.stop.may_park():
@@ -45,7 +45,7 @@ class Steps:
                 await asyncio.sleep(0)
                 self.did.append("acted")
                 if self.did.count("acted") >= self.enough:
-                    return LegOutcome("succeeded")
+                    return AttemptOutcome("succeeded")
         finally:
             await lease.check()  # tidying up needs the phone
             self.did.append("tidied")
@@ -67,13 +67,13 @@ async def test_hold_while_the_model_thinks_takes_effect_at_once(db: Database) ->
         assert await one.service.hold(run_id)
         await parked(one, run_id)
         assert time.monotonic() - asked < 1
-        assert work.did == ["leg 1", "tidied"]
+        assert work.did == ["attempt 1", "tidied"]
         work.thinking, work.enough = 0, 1
         other = await one.service.submit("other task", serial=PHONE)
         await one.until(other, "succeeded")  # the phone is free
         assert (await one.run(run_id)).status == "waiting"
         assert await one.service.resume(run_id)
-        assert (await one.until(run_id, "succeeded")).leg == 2
+        assert (await one.until(run_id, "succeeded")).attempt == 2
 
 
 async def test_hold_never_cuts_an_act(db: Database) -> None:
@@ -98,7 +98,7 @@ async def test_hold_never_cuts_an_act(db: Database) -> None:
         assert (await one.run(run_id)).status == "running"
         go_on.set()
         await parked(one, run_id)
-    assert work.did == ["leg 1", "act", "seen", "acted", "tidied"]
+    assert work.did == ["attempt 1", "act", "seen", "acted", "tidied"]
 
 
 async def test_hold_just_before_send_lets_nothing_go_out(db: Database) -> None:
@@ -106,15 +106,15 @@ async def test_hold_just_before_send_lets_nothing_go_out(db: Database) -> None:
     did: list[str] = []
     looked, go_on = asyncio.Event(), asyncio.Event()
 
-    async def work(run_id: str, leg: int, lease: HeldLease) -> LegOutcome:
-        if leg == 1:
+    async def work(run_id: str, attempt: int, lease: HeldLease) -> AttemptOutcome:
+        if attempt == 1:
             looked.set()
             await go_on.wait()
         await lease.check()
         async with lease.stop.shielded():
             await lease.check()
             did.append("sent")
-        return LegOutcome("succeeded")
+        return AttemptOutcome("succeeded")
 
     async with desk(db, work) as one:
         run_id = await one.service.submit("task", serial=PHONE)
@@ -140,7 +140,7 @@ async def test_stop_and_hold_at_once_is_stop(db: Database, first: str) -> None:
         await one.worker_idle()
     assert not run.hold
     assert await Leases(db).held() == []
-    assert work.did == ["leg 1", "tidied"]
+    assert work.did == ["attempt 1", "tidied"]
 
 
 async def test_hold_twice_and_resume_twice(db: Database) -> None:
@@ -152,7 +152,7 @@ async def test_hold_twice_and_resume_twice(db: Database) -> None:
         await parked(one, run_id)
         work.thinking, work.enough = 0, 1
         assert sorted(await asyncio.gather(one.service.resume(run_id), one.service.resume(run_id))) == [False, True]
-        assert (await one.until(run_id, "succeeded")).leg == 2
+        assert (await one.until(run_id, "succeeded")).attempt == 2
         assert not await one.service.resume(run_id)
         assert not await one.service.hold(run_id)
 
@@ -211,7 +211,7 @@ async def test_a_run_that_waits_for_an_answer_goes_on_at_resume(db: Database) ->
     run_id = await runs.create(NewRun("task", PHONE, begun=True))
     assert run_id is not None
     await questions.ask("q", run_id=run_id, kind="stuck", payload={})
-    await runs.wait_leg(run_id, 1)
+    await runs.park_attempt(run_id, 1)
     assert await runs.request_hold(run_id)
     assert await runs.resume(run_id)
     assert await runs.due() == [], "nothing to do before the answer"
@@ -230,13 +230,13 @@ async def test_hold_survives_the_end_of_the_process_and_its_death(db: Database, 
         assert run_id is not None
         await runs.request_hold(run_id)
         if ends == "interrupted":
-            assert await runs.interrupt_leg(run_id, 1)
+            assert await runs.interrupt_attempt(run_id, 1)
         else:
             clock.move(minutes=5)  # type: ignore[attr-defined]  # the Clock of the fixture
             assert await runs.revive(older_than=timedelta(seconds=30)) == [run_id]
         run = await runs.get(run_id)
         assert run is not None
-        assert (run.status, run.hold, run.leg_due_at) == ("waiting", True, None)
+        assert (run.status, run.hold, run.attempt_due_at) == ("waiting", True, None)
         assert await runs.due() == []
         assert await runs.resume(run_id)
         assert [due.id for due in await runs.due()] == [run_id]

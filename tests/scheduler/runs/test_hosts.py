@@ -12,11 +12,10 @@ from structlog.testing import capture_logs
 
 from agent_core.errors import AdbNotFound, ConfigInvalid, DeviceOffline
 from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.executor import AttemptOutcome
 from scheduler.runs.host import RETELL_SECONDS, Fleet, Host
 from scheduler.runs.lease import HeldLease
-from scheduler.runs.line import PERSON, SCHEDULE, SWEEP, WATCH, places
-from scheduler.runs.outcome import LegOutcome
-from scheduler.runs.service import RunService
+from scheduler.runs.service import PERSON, SCHEDULE, SWEEP, WATCH, RunService, places
 from scheduler.runs.worker import Worker
 from storage.engine import Database
 from storage.events import Events
@@ -60,25 +59,25 @@ class Machine:
     async def _may_begin(self, run: RunRow) -> bool:
         return await self.host.may_begin(run, self.fleet)
 
-    async def _work(self, run_id: str, leg: int, lease: HeldLease) -> LegOutcome:
+    async def _work(self, run_id: str, attempt: int, lease: HeldLease) -> AttemptOutcome:
         if lease.serial not in self.phones:
             raise DeviceOffline(f"No phone {lease.serial}.")
         self.done.append((run_id, lease.serial))
-        return LegOutcome("succeeded")
+        return AttemptOutcome("succeeded")
 
     async def begin(self) -> None:
         await self.host.claim()
         await self.host.look()
-        await self.queue.start(self.worker.run_leg)
+        await self.queue.start(self.worker.run_attempt)
 
     async def look(self) -> list[str]:
         """One look at phones and runs, and the end of what was begun."""
         await self.host.look()
-        legs = await self.dispatcher.once()
+        attempts = await self.dispatcher.once()
         async with asyncio.timeout(SOON):
             while self.queue._tasks:
                 await asyncio.sleep(0)
-        return legs
+        return attempts
 
     async def beat(self) -> None:
         assert await Hosts(self.db).beat(self.host.name, self.host.token)
@@ -132,19 +131,19 @@ async def test_the_phone_of_a_host_that_died_goes_on_at_another(db: Database, cl
         # It is in b's queue, and b has begun it, when b dies.
         assert await Runs(db).take(run, "S2", "b", alive_after=clock()) == 1
         assert await Leases(db).acquire("S2", "b", run.id)
-        assert await Runs(db).begin_leg(run.id, 1, serial="S2")
+        assert await Runs(db).begin_attempt(run.id, 1, serial="S2")
         clock.move(seconds=LEASE_SECONDS)
         await a.beat()
         assert await a.look() == []
-        assert (await row(db, run.id)).status == "waiting", "its leg is known to be dead; it waits for the phone"
+        assert (await row(db, run.id)).status == "waiting", "its attempt is known to be dead; it waits for the phone"
         assert await told(db, run.id) == []
         clock.move(days=3)
         await a.beat()
         assert await a.look() == [], "for ever"
         a.phones["S2"] = "device"
-        assert await a.look() == [f"run-{run.id}-leg-2"]
+        assert await a.look() == [f"run-{run.id}-attempt-2"]
         assert (a.done, b.done) == ([(run.id, "S2")], [])
-        await b.worker.run_leg(f"run-{run.id}-leg-1")
+        await b.worker.run_attempt(f"run-{run.id}-attempt-1")
         assert b.done == [], "what the dead one had in its queue is nothing any more"
 
 
@@ -207,7 +206,7 @@ async def test_nothing_is_given_up_before_the_first_look_at_the_phones(db: Datab
     run_id = await new_run(db)
     clock.move(seconds=20)
     await made.host.claim()
-    await made.queue.start(made.worker.run_leg)
+    await made.queue.start(made.worker.run_attempt)
     assert not await made.host.may_begin(await row(db, run_id), made.fleet)
     dispatcher = Dispatcher(db, made.queue.enqueue, worker=made.worker, phones=here, fleet=made.fleet)
     async with asyncio.timeout(SOON), asyncio.TaskGroup() as group:
@@ -240,16 +239,16 @@ async def test_what_a_host_sees_is_told_again_after_a_while(db: Database, clock:
         assert (await a.fleet.phones())["S1"].usable
 
 
-async def test_a_phone_that_just_went_puts_the_leg_back_into_the_line(db: Database) -> None:
+async def test_a_phone_that_just_went_puts_the_attempt_back_into_the_line(db: Database) -> None:
     async with machine(db, "a", "S1") as a:
         run_id = await new_run(db, "S1")
         run = await row(db, run_id)
         assert await Runs(db).take(run, "S1", "a", alive_after=db.now()) == 1
         a.phones = {}
         await a.host.look()
-        await a.worker.run_leg(f"run-{run_id}-leg-1")
+        await a.worker.run_attempt(f"run-{run_id}-attempt-1")
         run = await row(db, run_id)
-        assert (run.status, run.leg, a.done) == ("queued", 2, [])
+        assert (run.status, run.attempt, a.done) == ("queued", 2, [])
 
 
 async def test_who_goes_first_on_a_phone(db: Database) -> None:
@@ -259,8 +258,8 @@ async def test_who_goes_first_on_a_phone(db: Database) -> None:
         watch = await new_run(db, "S1", WATCH)
         begun = await new_run(db, "S1", SWEEP)
         person = await new_run(db, "S1")
-        assert await Runs(db).begin_leg(begun, 1, serial="S1")
-        assert await Runs(db).wait_leg(begun, 1)  # nobody is asked any more: it goes on
+        assert await Runs(db).begin_attempt(begun, 1, serial="S1")
+        assert await Runs(db).park_attempt(begun, 1)  # nobody is asked any more: it goes on
         wanted = [person, begun, watch, tick, sweep]
         seen = await RunService(db).place(begun, ["S1"]), await RunService(db).place(sweep, ["S1"])
         assert seen == (2, 5)

@@ -260,7 +260,7 @@ async def test_an_answer_is_taken_up_at_once_while_the_phone_is_held(db: Databas
             await asyncio.sleep(0)
         await Questions(db).answer("q1", {"choice": "", "text": "好"}, by="Desk A")
         assert await asking == Answer(text="好", by="Desk A")
-    # asked once more by another leg: the answer is there
+    # asked once more by another attempt: the answer is there
     assert await StoredHuman(db, hold_seconds=60).ask(session, QUESTION) == Answer(text="好", by="Desk A")
 
 

@@ -225,7 +225,7 @@ async def test_what_a_dead_process_left_is_found_after_a_jump(db: Database, cloc
     """A run in the midst of its steps whose process died, and its phone: both are free again at once or soon."""
     run_id = await RunService(db).submit("task", serial="S1")
     assert await Leases(db).acquire("S1", "other", run_id)
-    assert await Runs(db).begin_leg(run_id, 1, serial="S1")
+    assert await Runs(db).begin_attempt(run_id, 1, serial="S1")
     clock.time += jump
     async with desk(db, lease_seconds=LEASE_SECONDS) as at:
         at.go_on.set()
@@ -252,8 +252,8 @@ async def test_ticks_are_neither_doubled_nor_lost_by_a_clock_that_was_put_back(d
         for run in await Runs(db).find():
             if run.planned_at is not None and not run.final:
                 planned.append(run.planned_at)
-                await Runs(db).begin_leg(run.id, 1, serial="S1")
-                await Runs(db).end_leg(run.id, 1, status="succeeded")
+                await Runs(db).begin_attempt(run.id, 1, serial="S1")
+                await Runs(db).end_attempt(run.id, 1, status="succeeded")
     assert len(planned) == len(set(planned)) == 2
 
 

@@ -15,8 +15,8 @@ from dbos import DBOS
 
 from agent_core.errors import ConfigInvalid
 from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.executor import AttemptOutcome
 from scheduler.runs.lease import HeldLease
-from scheduler.runs.outcome import LegOutcome
 from scheduler.runs.queue import DbosQueue, ProcessLock
 from scheduler.runs.service import RunService
 from scheduler.runs.worker import Worker
@@ -155,13 +155,15 @@ def postgres_socket() -> object:
         yield folder
 
 
-async def test_legs_are_handed_out_once_and_the_loop_is_left_in_order(tmp_path: Path, queue_url: str) -> None:
+async def test_attempts_are_handed_out_once_and_the_loop_is_left_in_order(tmp_path: Path, queue_url: str) -> None:
     done: list[str] = []
     third = asyncio.Event()
 
-    async def work(leg: str) -> None:
-        if leg.startswith(f"run-{life}-"):  # the end of a former life's leg may have come too late to be written
-            done.append(leg)
+    async def work(attempt: str) -> None:
+        if attempt.startswith(
+            f"run-{life}-"
+        ):  # the end of a former life's attempt may have come too late to be written
+            done.append(attempt)
         if len(done) == 3:
             third.set()
 
@@ -173,35 +175,37 @@ async def test_legs_are_handed_out_once_and_the_loop_is_left_in_order(tmp_path: 
         assert queue.running
         async with asyncio.timeout(LIMIT):
             for number in (1, 2, 1, 3, 2):
-                await queue.enqueue(f"run-{life}-leg-{number}")
+                await queue.enqueue(f"run-{life}-attempt-{number}")
             await third.wait()
         await queue.stop()
         assert not queue.running
-        assert sorted(done) == [f"run-{life}-leg-{number}" for number in (1, 2, 3)]
+        assert sorted(done) == [f"run-{life}-attempt-{number}" for number in (1, 2, 3)]
         assert await asyncio.to_thread(lambda: "threads work") == "threads work"
         with pytest.raises(RuntimeError):
-            await queue.enqueue("run-x-leg-1")
+            await queue.enqueue("run-x-attempt-1")
 
 
-async def test_a_leg_that_could_not_begin_is_tried_again_until_the_queue_stops(tmp_path: Path, queue_url: str) -> None:
+async def test_an_attempt_that_could_not_begin_is_tried_again_until_the_queue_stops(
+    tmp_path: Path, queue_url: str
+) -> None:
     """The database was away, say. What is still tried at the end is handed out at the next start."""
     tries: list[str] = []
     done = asyncio.Event()
 
-    async def work(leg: str) -> None:
-        tries.append(leg)
-        if leg == "run-a-leg-2" or len(tries) == 1:
+    async def work(attempt: str) -> None:
+        tries.append(attempt)
+        if attempt == "run-a-attempt-2" or len(tries) == 1:
             raise ConnectionError("away")
         done.set()
 
     queue = make_queue(tmp_path, queue_url)
     await queue.start(work)
     async with asyncio.timeout(LIMIT):
-        await queue.enqueue("run-a-leg-1")
+        await queue.enqueue("run-a-attempt-1")
         await done.wait()
-        assert tries == ["run-a-leg-1"] * 2
-        await queue.enqueue("run-a-leg-2")
-        while "run-a-leg-2" not in tries:
+        assert tries == ["run-a-attempt-1"] * 2
+        await queue.enqueue("run-a-attempt-2")
+        while "run-a-attempt-2" not in tries:
             await asyncio.sleep(0.01)
         await queue.stop()
         before = len(tries)
@@ -210,7 +214,7 @@ async def test_a_leg_that_could_not_begin_is_tried_again_until_the_queue_stops(t
         while len(tries) == before:
             await asyncio.sleep(0.01)
     await queue.stop()
-    assert set(tries[2:]) == {"run-a-leg-2"}
+    assert set(tries[2:]) == {"run-a-attempt-2"}
 
 
 async def test_threads_work_while_the_queue_stops(tmp_path: Path) -> None:
@@ -225,12 +229,12 @@ async def test_threads_work_while_the_queue_stops(tmp_path: Path) -> None:
     await asyncio.gather(*before)
 
 
-async def nothing(leg: str) -> None:
+async def nothing(attempt: str) -> None:
     """No work."""
 
 
 async def test_a_second_queue_of_the_same_executor_is_refused(tmp_path: Path) -> None:
-    async def work(leg: str) -> None:
+    async def work(attempt: str) -> None:
         pass
 
     queue = make_queue(tmp_path)
@@ -250,23 +254,23 @@ async def test_stop_on_the_durable_queue_and_the_next_run(tmp_path: Path) -> Non
     began, tidy = asyncio.Event(), asyncio.Event()
     second_began: list[float] = []
 
-    async def work(run_id: str, leg: int, lease: HeldLease) -> LegOutcome:
+    async def work(run_id: str, attempt: int, lease: HeldLease) -> AttemptOutcome:
         if began.is_set():
             assert tidy.is_set()
             second_began.append(time.monotonic())
-            return LegOutcome("succeeded")
+            return AttemptOutcome("succeeded")
         began.set()
         try:
             await asyncio.Event().wait()
         finally:
             await asyncio.to_thread(time.sleep, 0.05)
             tidy.set()
-        return LegOutcome("failed")
+        return AttemptOutcome("failed")
 
     worker = Worker(db, work, owner="host")
     service = RunService(db, worker=worker)
     queue = make_queue(tmp_path)
-    await queue.start(worker.run_leg)
+    await queue.start(worker.run_attempt)
     dispatcher = Dispatcher(db, queue.enqueue, worker=worker)
     await dispatcher.start()
     first, second = await service.submit("task", serial="p1"), await service.submit("task", serial="p1")
@@ -290,22 +294,22 @@ async def test_stop_on_the_durable_queue_and_the_next_run(tmp_path: Path) -> Non
     await db.close()
 
 
-async def test_legs_that_are_long_over_are_forgotten(tmp_path: Path, queue_url: str) -> None:
-    """DBOS keeps every leg for ever; those that wait, or ended of late, stay known."""
+async def test_attempts_that_are_long_over_are_forgotten(tmp_path: Path, queue_url: str) -> None:
+    """DBOS keeps every attempt for ever; those that wait, or ended of late, stay known."""
     done: list[str] = []
     now = [datetime.now(UTC)]
     all_done = asyncio.Event()
 
-    async def work(leg: str) -> None:
-        done.append(leg)
-        if leg == "run-old-leg-3":
+    async def work(attempt: str) -> None:
+        done.append(attempt)
+        if attempt == "run-old-attempt-3":
             all_done.set()
 
     queue = make_queue(tmp_path, queue_url, clock=lambda: now[0])
     await queue.start(work)
     async with asyncio.timeout(LIMIT):
         for number in (1, 2, 3):
-            await queue.enqueue(f"run-old-leg-{number}")
+            await queue.enqueue(f"run-old-attempt-{number}")
         await all_done.wait()
         while len(await DBOS.list_workflows_async(status="SUCCESS", workflow_id_prefix="run-old-")) < 3:
             await asyncio.sleep(0.01)

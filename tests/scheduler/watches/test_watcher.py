@@ -12,7 +12,7 @@ from agent_core.devices.base import Notification
 from agent_core.loop.defaults import FreeLease
 from agent_core.perception.reader import ScreenReader
 from agent_core.session import QuestionKind
-from scheduler.sweeps.leg import SweepEyes, sweep_leg
+from scheduler.sweeps.attempt import SweepEyes, sweep_attempt
 from scheduler.sweeps.plan import Chosen
 from scheduler.watches.order import sweep_of
 from scheduler.watches.watcher import PhoneWatch, Watcher, WatchTimes, watches_of
@@ -75,14 +75,14 @@ class Watched:
 
     async def sweep(self, run: RunRow) -> None:
         """The look is had."""
-        row = await Runs(self.db).begin_leg(run.id, run.leg, serial=self.at.device.serial)
+        row = await Runs(self.db).begin_attempt(run.id, run.attempt, serial=self.at.device.serial)
         assert row is not None
-        await sweep_leg(self.db, row, self.at.device, EYES, FreeLease())
+        await sweep_attempt(self.db, row, self.at.device, EYES, FreeLease())
 
     async def end(self, run: RunRow, status: str = "succeeded") -> None:
-        if await Runs(self.db).begin_leg(run.id, run.leg, serial=self.at.device.serial) is not None:
+        if await Runs(self.db).begin_attempt(run.id, run.attempt, serial=self.at.device.serial) is not None:
             await Runs(self.db).save_session(run.id, "{}")
-            await Runs(self.db).end_leg(run.id, run.leg, status=status)
+            await Runs(self.db).end_attempt(run.id, run.attempt, status=status)
 
 
 @pytest.fixture
@@ -263,7 +263,7 @@ async def test_a_look_after_a_use_that_failed_or_was_stopped_is_owed_still(watch
     await watched.use()
     await watched.look(2.0)
     await watched.end((await watched.runs("sweep"))[-1], "stopped")
-    await watched.use()  # its own leg, too, had the phone
+    await watched.use()  # its own attempt, too, had the phone
     await watched.look(2.0)
     assert len(await watched.runs("sweep")) == looks + 1, "not at once"
     await watched.look(30.0)
@@ -273,7 +273,7 @@ async def test_a_look_after_a_use_that_failed_or_was_stopped_is_owed_still(watch
 async def test_nobody_is_disturbed_who_has_the_phone_in_hand(watched: Watched) -> None:
     run_id = await Runs(watched.db).create(NewRun("打开设置", watched.at.device.serial))
     assert run_id is not None
-    assert await Runs(watched.db).begin_leg(run_id, 1, serial=watched.at.device.serial) is not None
+    assert await Runs(watched.db).begin_attempt(run_id, 1, serial=watched.at.device.serial) is not None
     await watched.use()
     await Questions(watched.db).ask("q1", run_id=run_id, kind=QuestionKind.TAKE_OVER, payload={"text": "请登录"})
     looks = len(await watched.runs("sweep"))
@@ -319,9 +319,9 @@ async def test_a_list_that_nothing_can_read_starts_nobody(watched: Watched) -> N
     blind = SweepEyes(ScreenReader(ocr=None, model=None), "off")
     serial = watched.at.device.serial
     run_id = await Runs(watched.db).create(sweep_of(watched.watch, serial))
-    row = await Runs(watched.db).begin_leg(run_id or "", 1, serial=serial)
+    row = await Runs(watched.db).begin_attempt(run_id or "", 1, serial=serial)
     assert row is not None
-    assert (await sweep_leg(watched.db, row, watched.at.device, blind, FreeLease())).status == "succeeded"
+    assert (await sweep_attempt(watched.db, row, watched.at.device, blind, FreeLease())).status == "succeeded"
     assert await watched.runs() == []
 
 

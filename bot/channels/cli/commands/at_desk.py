@@ -57,8 +57,15 @@ def with_desk(call: Callable[[Desk, Actor], Awaitable[T]]) -> tuple[T, Lang]:
     return run_async(called), settings.lang
 
 
-async def is_served(desk: Desk) -> bool:
+async def phones_are_worked(desk: Desk) -> bool:
     """Tell whether a process works phones over this database (``serve``, or ``worker``), so that runs are started."""
     from storage.hosts import Hosts
 
-    return bool(await Hosts(desk.context.db).alive())
+    return bool(await Hosts(desk.context.db, seconds=settings_from().queue.lost_after_seconds).alive())
+
+
+async def clock_runs(desk: Desk) -> bool:
+    """Tell whether a process over this database starts what schedules make due: ``serve``, with phones or without."""
+    from storage.clocks import Clocks
+
+    return await Clocks(desk.context.db, seconds=settings_from().queue.lost_after_seconds).any_alive()

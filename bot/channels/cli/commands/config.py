@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from agent_core.errors import ConfigError, ConfigInvalid
 from agent_core.texts import Listed
 from bot.app import logs
-from bot.app.escapes import escaped
+from bot.app.logs import escaped
 from bot.app.settings.files import config_file, files_there
 from bot.app.settings.layers import Settings
 from bot.channels.chat.texts import Texts
@@ -47,12 +47,12 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show every setting: its value, and where it comes from; secrets hidden."""
-    from bot.app.settings.loading import SettingsWrong, attempt
+    from bot.app.settings.loading import SettingsWrong, try_settings
     from bot.app.settings.origin import survey
     from bot.app.settings.partial import survey_of_wrong
     from bot.channels.cli.commands.wrong import refusal
 
-    _, problems = attempt()
+    _, problems = try_settings()
     if problems:
         logs.configure("error")
         settings, every, problems = survey_of_wrong(problems)
@@ -158,13 +158,13 @@ def check(
 ) -> None:
     """Check every setting, in all places. Exit code 0 where all are right, else 2."""
     from bot.app.config_check import incomplete
-    from bot.app.settings.loading import attempt, passed_over, variables_set
+    from bot.app.settings.loading import passed_over, try_settings, variables_set
     from bot.app.settings.origin import Places
     from bot.app.settings.partial import survey_of_wrong
     from bot.channels.cli.commands.wrong import told
 
     logs.configure("error")
-    settings, problems = attempt()
+    settings, problems = try_settings()
     if settings is None:
         _, _, problems = survey_of_wrong(problems)
     speak(settings.lang if settings else None)
@@ -305,9 +305,9 @@ def unset(name: NameOf, file: File = None, as_json: Json = False) -> None:
 
 def _speak() -> None:
     """In the language of the settings, where they can be read: what is wrong with them may be what is mended here."""
-    from bot.app.settings.loading import attempt
+    from bot.app.settings.loading import try_settings
 
-    settings, _ = attempt()
+    settings, _ = try_settings()
     speak(settings.lang if settings else None)
 
 

@@ -84,8 +84,8 @@ async def _headless(
         session = await run_here(
             core,
             task,
-            human=StoredHuman(core.db, hold_seconds=0, leg=1),
-            store=LiveRuns(core.runs(leg=1), console, words),
+            human=StoredHuman(core.db, hold_seconds=0, attempt=1),
+            store=LiveRuns(core.runs(attempt=1), console, words),
         )
         console.print(outcome_line(session, words))
         if folder is not None:

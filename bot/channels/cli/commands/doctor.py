@@ -91,7 +91,7 @@ async def _examine(
         if shown is not None:
             shown.fold()
     if console is not None:
-        _summary(console, results, words)
+        _summary(console, results, words, mend=mend)
     return results
 
 
@@ -136,11 +136,13 @@ def _show(console: Console, result: Result, width: int) -> None:
         console.print(Text(f"  → {result.advice}", style), soft_wrap=True)
 
 
-def _summary(console: Console, results: list[Result], words: Texts) -> None:
+def _summary(console: Console, results: list[Result], words: Texts, *, mend: bool = False) -> None:
     counts = Counter(result.status for result in results)
     values = {"total": len(results), **{status.value: counts[status] for status in Status}}
     console.print()
     console.print(Text(words.get("output.summary", values)))
+    if mend and not any(result.mending for result in results):
+        console.print(Text(words.get("output.nothing_to_mend")), soft_wrap=True)
     if any("PHONEDESK_" in f"{result.seen} {result.advice}" for result in results if not result.after):
         file = Path.cwd() / ENV_FILE
         key = "output.where" if file.exists() else "output.where_to_be"

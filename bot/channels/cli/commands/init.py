@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -53,9 +52,12 @@ def init(lang: Literal["zh", "en"] | None = None) -> None:
     console.print(Text(words.get("output.written", file=folder / ENV_FILE), "green"))
     if was_there:
         console.print(Text(words.get("output.old", file=OLD)))
-    for name, value in values.items():
-        if os.environ.get(name, value) != value:
-            console.print(Text(words.get("output.over", name=name), "yellow"))
+    over = talk.over()
+    for name, place in over.items():
+        console.print(Text(words.get("output.over", name=name, place=place), "yellow"), soft_wrap=True)
+    if not talk.may_ask_servers(over):
+        console.print(Text(words.get("output.not_checked"), "yellow"), soft_wrap=True)
+        raise typer.Exit(Exit.FAILED)
     console.print(Text("\n" + words.get("output.checking"), "bold"))
     failed = check_all(talk.lang, console)
     console.print(Text("\n" + words.get("next.title"), "bold"))

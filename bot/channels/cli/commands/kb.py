@@ -82,7 +82,7 @@ def edit(
         () if no_aliases else _several(alias),
         () if no_tags else _several(tag, commas=True),
         _several(add_alias) or (),
-        _several(remove_alias) or (),
+        tuple(remove_alias or ()),
     )
     if text == EntryText():
         fail(InputRejected("It is not said what to change.", advice="Give --answer, for example.", key="entry_what"))

@@ -14,7 +14,7 @@ from agent_core.texts import say, sentences
 from bot.channels.chat.answering import no_answer, read_answer, to_confirm, verdict
 from bot.channels.chat.cards import Line, answer_label, choice_label, question_card
 from bot.channels.chat.texts import Texts
-from bot.channels.cli.commands.at_desk import is_served, with_desk
+from bot.channels.cli.commands.at_desk import phones_are_worked, with_desk
 from bot.channels.cli.commands.common import Exit
 from bot.channels.cli.terminal.console import Console, confirm, print_json
 from bot.channels.cli.terminal.language import texts
@@ -81,7 +81,7 @@ def answer(
         told = [_verdict(words, view, result)]
         if result.state == "accepted":
             told.append(words.get(f"question.{_follows(view, result)}"))
-            told += [] if served else [words.get("question.start_serve")]
+            told += [] if served else [words.get("common.no_worker")]
         Console().print(sentences(told, lang))
     if result is None:
         raise typer.Exit(Exit.USAGE)
@@ -144,7 +144,7 @@ def _given(
         if view.open and not confirmed and to_confirm(view.question, given):
             return view, None, False
         result = await desk.questions.answer(me, view.id, choice=given.choice, text=given.text)
-        return await desk.questions.get(view.id) or view, result, await is_served(desk)
+        return await desk.questions.get(view.id) or view, result, await phones_are_worked(desk)
 
     return call
 

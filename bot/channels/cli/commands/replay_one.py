@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from agent_core.model.prices import money
+from agent_core.model.usage import money
 from agent_core.session import Session
 from bot.channels.chat.cards import describe_action, state_of
 from bot.channels.chat.history import film_lines, past_lines, shots_of, took_words

@@ -11,9 +11,10 @@ import typer
 
 from agent_core.errors import InputRejected
 from agent_core.loop.tasks import TaskRules
+from agent_core.texts import sentences
 from bot.channels.chat.cards import Card
 from bot.channels.chat.schedules import schedule_lines
-from bot.channels.cli.commands.at_desk import is_served, with_desk
+from bot.channels.cli.commands.at_desk import clock_runs, phones_are_worked, with_desk
 from bot.channels.cli.commands.common import fail, settings_from, words_of_contacts
 from bot.channels.cli.terminal.console import Console, print_json
 from bot.channels.cli.terminal.language import texts
@@ -155,14 +156,16 @@ def run(number: Number, as_json: Json = False) -> None:
     """Start its task now, where `phonedesk serve` is at work."""
 
     async def call(desk: Desk, me: Actor) -> tuple[RunView, bool]:
-        return await desk.schedules.run(me, number), await is_served(desk)
+        return await desk.schedules.run(me, number), await phones_are_worked(desk)
 
     (started, served), lang = with_desk(call)
     if as_json:
         print_json({"id": number.strip().lstrip("#"), "run_id": started.id, "status": started.status.value})
     else:
+        words = texts(lang)
         key = "schedule.running" if served else "schedule.run_waits"
-        Console().print(texts(lang).get(key, id=number.strip().lstrip("#")))
+        told = [words.get(key, id=number.strip().lstrip("#")), *([] if served else [words.get("common.no_worker")])]
+        Console().print(sentences(told, lang))
 
 
 @schedule.command()
@@ -228,17 +231,28 @@ def _aware(text: str) -> bool:
 
 
 def _one(call: Callable[[Desk, Actor], Awaitable[ScheduleView]], key: str, as_json: bool) -> None:
-    async def done(desk: Desk, me: Actor) -> tuple[ScheduleView, bool]:
-        return await call(desk, me), await is_served(desk)
+    async def done(desk: Desk, me: Actor) -> tuple[ScheduleView, str]:
+        view = await call(desk, me)
+        return view, await _missing(desk, view)
 
-    (view, served), lang = with_desk(done)
+    (view, missing), lang = with_desk(done)
     if as_json:
         print_json(_plain(view))
         return
     words = texts(lang)
     Console().print(panel(Card(words.get(key, id=view.id), tuple(schedule_lines(view, words)))))
-    if not served and not view.paused and key != "schedule.removed":
-        Console().print(words.get("schedule.not_served"))
+    if missing and not view.paused and key != "schedule.removed":
+        Console().print(words.get(missing))
+
+
+async def _missing(desk: Desk, view: ScheduleView) -> str:
+    """Return the text key of what has to run for a schedule and does not; "" if nothing is missing.
+
+    A watch has no times: who works the phones follows it.
+    """
+    if view.kind != "watch" and not await clock_runs(desk):
+        return "schedule.not_served"
+    return "" if await phones_are_worked(desk) else "common.no_worker"
 
 
 def _plain(view: ScheduleView) -> dict[str, Any]:

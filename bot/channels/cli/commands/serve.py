@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import socket
+import json
 from collections.abc import Callable
-from contextlib import suppress
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from zoneinfo import ZoneInfo
@@ -14,6 +14,7 @@ import typer
 
 from agent_core.errors import ConfigInvalid
 from bot.app.memory import pictures_given_back
+from bot.app.release import NAME
 from bot.app.settings.layers import Settings
 from bot.app.settings.loading import load
 from bot.app.settings.sections import BOT_API, TelegramSettings, WebSettings
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
     from bot.app.server import Server
     from bot.channels.telegram.adapter import TelegramAdapter
+
+ANSWER_SECONDS = 3.0  # how long a server at our address has to say what it is
+MOST_BYTES = 10_000  # of its answer
 
 
 def serve(
@@ -42,6 +46,8 @@ def serve(
     settings = given(settings_from(quiet=False))
     if settings.device.here and (busy := same_host(settings)) is not None:
         fail(_runs_already(settings.web, busy))
+    if (there := _answers_already(settings.web)) is not None:
+        fail(there)
     log = log_to_file(settings)
     run_async(lambda: _serve(settings, lambda: given(load()), log))
 
@@ -49,16 +55,57 @@ def serve(
 def _runs_already(web: WebSettings, busy: ConfigInvalid) -> ConfigInvalid:
     """Return ``busy`` in the words for who starts a second server: with the address of the first, if it answers there.
 
-    Without an answer the other process may be a worker.
+    Otherwise the other process may be a worker, and the port free or another program's.
     """
     process = busy.values["process"]
-    with suppress(OSError), socket.create_connection((web.host, web.port), timeout=1.0):
-        url = f"http://[{web.host}]:{web.port}" if ":" in web.host else f"http://{web.host}:{web.port}"
+    place = f"[{web.host}]:{web.port}" if ":" in web.host else f"{web.host}:{web.port}"
+    try:
+        is_ours = _is_phonedesk(web)
+    except OSError:
+        is_ours = None
+    if is_ours:
+        url = f"http://{place}"
         said = f"phonedesk serve is running here already (process {process}, {url})."
         advice = "It needs no second one. To start it again, stop that one first."
         return ConfigInvalid(said, advice=advice, key="serve_runs_already", process=process, url=url)
     said = f"phonedesk is running here already (process {process}) and works the phones of this machine."
-    return ConfigInvalid(said, advice="Stop that one first.", key="host_runs_already", process=process)
+    if is_ours is None:
+        return ConfigInvalid(said, advice="Stop that one first.", key="host_runs_already", process=process)
+    said += f" Another program has {place}."
+    advice = "Stop the first one, and set PHONEDESK_WEB__PORT."
+    return ConfigInvalid(said, advice=advice, key="host_runs_port_taken", process=process, place=place)
+
+
+def _answers_already(web: WebSettings) -> ConfigInvalid | None:
+    """Return the error of a server whose address another phonedesk has; None if none has it.
+
+    The other one works no phones of this machine under our name: it has --no-phones, or another folder.
+    """
+    try:
+        if not _is_phonedesk(web):
+            return None  # whoever opens the port tells
+    except OSError:
+        return None
+    place = f"[{web.host}]:{web.port}" if ":" in web.host else f"{web.host}:{web.port}"
+    advice = "Set PHONEDESK_WEB__PORT for another one."
+    return ConfigInvalid(
+        f"phonedesk serve is running already at {place}.", advice=advice, key="serve_answers_already", place=place
+    )
+
+
+def _is_phonedesk(web: WebSettings) -> bool:
+    """Return whether the server at the address of ours says that it is phonedesk. Raises OSError if nobody listens."""
+    anywhere = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - it is what was set, and is only looked for
+    asked = HTTPConnection(anywhere.get(web.host, web.host), web.port, timeout=ANSWER_SECONDS)
+    asked.connect()
+    try:
+        asked.request("GET", "/healthz")
+        said = json.loads(asked.getresponse().read(MOST_BYTES))
+        return isinstance(said, dict) and said.get("name") == NAME
+    except (OSError, HTTPException, ValueError):  # it speaks something else, or nothing
+        return False
+    finally:
+        asked.close()
 
 
 async def _serve(settings: Settings, read: Callable[[], Settings], log: Path | None) -> None:

@@ -66,8 +66,7 @@ def sweep_for(settings: Settings, order: SweepOrder, task: str, device: str, *, 
 def _words(contacts: list[str], tags: list[str], unread: bool, app: str | None) -> str:
     """What was asked for, as it would be written in a chat. InputRejected for an app that is none to be swept; so is
     its name in place of a contact's, unless the app is named, too."""
-    from agent_core.apps.names import packages_named
-    from agent_core.apps.profile import profile
+    from agent_core.apps.profile import packages_named, profile
     from scheduler.sweeps.order import chat_app, no_chat_app
 
     meant = chat_app(app or "qq")
@@ -99,8 +98,8 @@ async def _sweep(settings: Settings, order: SweepOrder, task: str, device: str, 
     said = texts(settings.lang)
     console = Console(stderr=as_json)
     async with open_core(settings) as core:
-        store = LiveRuns(core.runs(leg=1), console, said)
-        human = StoredHuman(core.db, hold_seconds=0, leg=1) if as_json else TerminalHuman(core.db, console, said)
+        store = LiveRuns(core.runs(attempt=1), console, said)
+        human = StoredHuman(core.db, hold_seconds=0, attempt=1) if as_json else TerminalHuman(core.db, console, said)
         done = await sweep_here(core, order, task, serial=device, human=human, store=store)
     details = done.look.details
     unknown = details.get("unknown") or []

@@ -19,7 +19,7 @@ from storage.events import Events
 from storage.questions import Questions
 
 PERSON = "terminal"
-FIRST_LEG = 1  # of a run that is started in the terminal, it is the only one
+FIRST_ATTEMPT = 1  # of a run that is started in the terminal, it is the only one
 
 
 class TerminalHuman:
@@ -33,7 +33,7 @@ class TerminalHuman:
         self._stdin = stdin
 
     async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
-        await store_question(self._questions, self._events, session, question, picture, leg=FIRST_LEG)
+        await store_question(self._questions, self._events, session, question, picture, attempt=FIRST_ATTEMPT)
         answer = await self.read(session.run_id, question)
         if answer is None:
             return None

@@ -17,7 +17,7 @@ from rich.segment import Segment
 from rich.status import Status
 from rich.style import Style
 
-from bot.app.escapes import escaped, to_json
+from bot.app.logs import escaped, to_json
 from bot.channels.cli.terminal.wrapping import breaks
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from agent_core.model.prices import money
+from agent_core.model.usage import money
 from agent_core.ports import Event, RunStore
 from agent_core.session import KeptNote, Question, ReplyRecord, Session, Status, StepRecord
 from bot.channels.chat.cards import describe_action, error_lines, model_said, note_lines, reply_lines, ruled, state_of

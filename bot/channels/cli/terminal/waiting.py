@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from agent_core.model.base import Completion, Message, Model, OnThinking
-from agent_core.model.wrapper import ModelWrapper
+from agent_core.model.base import Completion, Message, Model, ModelWrapper, OnThinking
 from bot.app.settings.layers import Settings
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.terminal.console import Text

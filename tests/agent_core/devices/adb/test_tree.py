@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_core.devices.adb.tree import extract_xml, parse_tree
+from agent_core.devices.adb.capture import extract_xml, parse_tree
 from agent_core.devices.base import Node
 from agent_core.errors import TreeUnavailable
 from agent_core.geometry import Box

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
+import socket
 import stat
 import string
 import sys
+import tomllib
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -15,9 +18,11 @@ import pytest
 from agent_core.model.profile import BY_NAME, model_profile, profile_of_model
 from agent_core.texts import Lang, load_texts
 from bot.app.settings.loading import load
+from bot.app.settings.sections import TemplateSettings
 from bot.app.setup.env_file import write_env
-from bot.app.setup.presets import model_presets
+from bot.app.setup.presets import KnowledgePreset, knowledge_presets, model_presets
 from bot.app.setup.texts import Texts
+from tests.support.environment import without_settings
 from tests.support.terminal import Terminal
 
 TOKEN = "123456789:AAF" + "x" * 32
@@ -183,6 +188,64 @@ def test_an_address_of_ones_own_is_needed_and_no_preset_is_offered_for_it(
         terminal.close()
 
 
+def test_a_key_of_the_toml_file_is_kept_for_its_address(tmp_path: Path, environment: dict[str, str]) -> None:
+    (tmp_path / "phonedesk.toml").write_text(
+        'timezone = "UTC"\n[model]\nbase_url = "http://localhost:1/v1"\nname = "mine"\napi_key = "of-the-file"\n'
+    )
+    terminal = Terminal([sys.executable, "-m", "bot", "init", "--lang", "en"], tmp_path, environment)
+    try:
+        for asked in ("Language", "Time zone", "Which model", "Its address", "name there"):
+            terminal.answers(asked, "")
+        for asked in ("Enter keeps the present one", "BotFather", "Where do the answers"):
+            terminal.answers(asked, "")
+        summary = terminal.waits("Write it")
+        assert "PHONEDESK_MODEL__BASE_URL=http://localhost:1/v1" in summary
+        assert "API_KEY" not in summary
+        terminal.interrupt()
+        assert terminal.ended() == 130
+    finally:
+        terminal.close()
+
+
+@pytest.mark.parametrize(
+    ("lang", "where", "typed"),
+    [("zh", "environment", "sk-chosen"), ("en", "environment", ""), ("en", "phonedesk.toml", "")],
+)
+def test_a_key_goes_to_no_server_for_which_it_was_not_chosen(
+    tmp_path: Path, environment: dict[str, str], lang: str, where: str, typed: str
+) -> None:
+    if where == "environment":
+        environment = {**environment, "PHONEDESK_MODEL__API_KEY": "of-another"}
+    else:
+        (tmp_path / where).write_text('[model]\nbase_url = "http://another:1/v1"\napi_key = "of-another"\n')
+    with socket.create_server(("127.0.0.1", 0)) as chosen:
+        terminal = Terminal([sys.executable, "-m", "bot", "init", "--lang", lang], tmp_path, environment)
+        try:
+            for asked, said in (
+                ("Language", ""),
+                ({"zh": "时区", "en": "Time zone"}[lang], "UTC"),
+                ({"zh": "哪个模型", "en": "Which model"}[lang], str(len(model_presets()) + 1)),
+                ({"zh": "接口地址", "en": "Its address"}[lang], f"http://127.0.0.1:{chosen.getsockname()[1]}/v1"),
+                ({"zh": "名字", "en": "name there"}[lang], "mine"),
+                ({"zh": "API 密钥", "en": "API key"}[lang], typed),
+                ("BotFather", ""),
+                ({"zh": "答案从哪里来", "en": "Where do the answers"}[lang], ""),
+                ({"zh": "写入吗", "en": "Write it"}[lang], ""),
+            ):
+                terminal.answers(asked, said)
+            assert terminal.ended() == 1
+        finally:
+            terminal.close()
+        chosen.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            chosen.accept()
+    place = "PHONEDESK_MODEL__API_KEY" if where == "environment" else f"{where}:3"
+    said = {"zh": f"{place} 里另设了", "en": f"{place} says something else for PHONEDESK_MODEL__API_KEY"}[lang]
+    assert said in terminal.seen
+    assert {"zh": "现在不检查", "en": "Nothing is checked now"}[lang] in terminal.seen
+    assert "of-another" not in terminal.seen
+
+
 @pytest.mark.parametrize("leave", ["ctrl-c", "no"])
 def test_who_leaves_changes_nothing(terminal: Terminal, tmp_path: Path, leave: str) -> None:
     if leave == "ctrl-c":
@@ -192,7 +255,7 @@ def test_who_leaves_changes_nothing(terminal: Terminal, tmp_path: Path, leave: s
         for asked, typed in (("Language", ""), ("Time zone", "UTC"), ("Which model", LATER), ("BotFather", "")):
             terminal.answers(asked, typed)
         terminal.answers("Where do the answers", "9")
-        terminal.answers("Type a number from 1 to 4", "")
+        terminal.answers("Type a number from 1 to 6", "")
         terminal.answers("Write it", "2")
     assert terminal.ended() == 130
     assert "Nothing was changed." in terminal.seen
@@ -225,6 +288,59 @@ def test_each_preset_is_usable() -> None:
             assert preset.priced_at
         for lang in ("zh", "en"):
             assert Texts(lang).get(f"model.{preset.key}")
+
+
+@pytest.mark.parametrize(
+    ("kind", "typed", "address"),
+    [
+        ("fastgpt", "", "https://cloud.fastgpt.cn/api/core/dataset/searchTest"),
+        ("maxkb", "https://kb.example/", "https://kb.example/chat/api/v3/knowledge/{dataset_id}/retrieve"),
+    ],
+)
+def test_a_knowledge_base_with_a_known_template_is_offered(
+    tmp_path: Path, environment: dict[str, str], kind: str, typed: str, address: str
+) -> None:
+    keys = [preset.key for preset in knowledge_presets()]
+    terminal = Terminal([sys.executable, "-m", "bot", "init", "--lang", "en"], tmp_path, environment)
+    try:
+        for asked, said in (
+            ("Language", ""),
+            ("Time zone", "UTC"),
+            ("Which model", LATER),
+            ("BotFather", ""),
+            ("Where do the answers", str(5 + keys.index(kind))),
+            ("The service's address", typed),
+            ("The dataset's id", "a1"),
+            ("Its API key", "sk-of-the-base"),
+        ):
+            terminal.answers(asked, said)
+        assert f"PHONEDESK_KNOWLEDGE__BASE_URL={address}" in terminal.waits("Write it")
+        terminal.interrupt()
+        assert terminal.ended() == 130
+    finally:
+        terminal.close()
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+@pytest.mark.parametrize("preset", knowledge_presets(), ids=lambda preset: preset.key)
+def test_a_template_is_read_from_the_file_as_the_how_to_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, preset: KnowledgePreset, lang: str
+) -> None:
+    without_settings(monkeypatch, tmp_path)
+    ending = ".zh-CN" if lang == "zh" else ""
+    page = Path(__file__).parents[4] / f"docs/how-to/use-any-http-knowledge-base{ending}.md"
+    recipes = map(tomllib.loads, re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL))
+    recipe = next(one for one in recipes if one["knowledge"].get("base_url", "").endswith(preset.path))
+    write_env(
+        {
+            "PHONEDESK_KNOWLEDGE__PROVIDER": "http",
+            "PHONEDESK_KNOWLEDGE__DATASET_ID": "a",
+            **preset.settings(),
+            "PHONEDESK_KNOWLEDGE__BASE_URL": recipe["knowledge"]["base_url"],
+        },
+        tmp_path,
+    )
+    assert load().knowledge.http == TemplateSettings(**recipe["knowledge"]["http"])
 
 
 def test_both_languages_say_the_same() -> None:

@@ -171,7 +171,7 @@ async def ended_run(shop: Shop, *events: AnswerEvent) -> str:
         session.replies.append(reply)
         await tell(shop, event, run_id)
     await StoredRuns(shop.db).save(session)
-    await Runs(shop.db).end_leg(run_id, 1, status="succeeded", message="已回复")
+    await Runs(shop.db).end_attempt(run_id, 1, status="succeeded", message="已回复")
     return run_id
 
 
@@ -208,7 +208,7 @@ async def test_what_nobody_has_answered_yet_says_so_and_how_to_answer(shop: Shop
     await Questions(shop.db).ask("q1", run_id=run_id, kind="no_sure_answer", payload=payload)
     assert "❓ 等人回答" in await owner.say("/answers")
     assert "❓ 等人回答\n要回答：/ask" in await owner.tap("answer:1")
-    await Runs(shop.db).wait_leg(run_id, 1)
+    await Runs(shop.db).park_attempt(run_id, 1)
     await Questions(shop.db).answer("q1", {"text": "可以"}, by="Desk A")
     assert "⏳ 排队等着发送" in await owner.say("/answers")
     await Runs(shop.db).request_stop(run_id)

@@ -10,12 +10,11 @@ from zoneinfo import ZoneInfo
 import pytest
 from PIL import Image
 
-from agent_core.model.prices import Price, Prices
+from agent_core.model.usage import Price, Prices
 from bot.channels.chat.chart import HEIGHT, SERIES, WIDTH, Column, draw_chart
 from bot.channels.chat.digest import alert_card, digest_card, setting_lines
 from bot.channels.chat.texts import LANGUAGES, Lang, texts
-from bot.channels.telegram.lengths import units
-from bot.channels.telegram.render import MAX_CAPTION, to_html
+from bot.channels.telegram.render import MAX_CAPTION, to_html, units
 from bot.desk.actors import Role
 from bot.desk.desk import Desk
 from bot.desk.digest_views import AlertView, Bar, DigestSetting, DigestView, ModelShare, Often

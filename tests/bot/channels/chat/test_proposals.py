@@ -61,14 +61,14 @@ class KnowledgeShop:
         self.shop.clock.time += timedelta(seconds=1)
         run_id = await Runs(self.shop.db).create(NewRun(f"QQ回复联系人{contact}", serial, options={"lang": "zh"}))
         assert run_id is not None
-        await Runs(self.shop.db).begin_leg(run_id, 1, serial=serial)
+        await Runs(self.shop.db).begin_attempt(run_id, 1, serial=serial)
         session = Session(run_id=run_id, task="t", serial=serial, gate=GateState(contact=contact))
         planned = Planned(
             ledger_id=self.asked, fingerprint="f", asked=words, cluster=[words], query=words if whole else ""
         )
         question = no_sure_answer(session, planned, records)
         await StoredHuman(self.shop.db, hold_seconds=0).ask(session, question)
-        await Runs(self.shop.db).wait_leg(run_id, 1)
+        await Runs(self.shop.db).park_attempt(run_id, 1)
         return question
 
     async def sent(self, question: Question) -> QuestionView:

@@ -7,7 +7,7 @@ import pytest
 
 from agent_core import errors
 from agent_core.policies.base import Decision
-from agent_core.policies.choice import PolicyName, policies_of
+from agent_core.policies.detect import PolicyName, policies_of
 from agent_core.session import QuestionKind
 from agent_core.texts import kept_language, language_of, rule_words
 from bot.channels.chat import commands

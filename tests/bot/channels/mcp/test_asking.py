@@ -134,7 +134,7 @@ async def test_a_database_that_is_away_for_a_moment_takes_no_question_back(tmp_p
         return Answer(text="yes", by="client")
 
     with structlog.testing.capture_logs() as told:
-        human = AskingHuman(db, answered, leg=1, hold_seconds=10)
+        human = AskingHuman(db, answered, attempt=1, hold_seconds=10)
         answer = await human.ask(Session(run_id=run_id, task="task"), question)
     await db.close()
     assert answer == Answer(text="yes", by="client")

@@ -16,8 +16,8 @@ from structlog.testing import capture_logs
 from agent_core.errors import ConfigInvalid
 from bot.channels.mcp.door import address_of, listening, mcp_door
 from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.executor import AttemptOutcome
 from scheduler.runs.lease import HeldLease
-from scheduler.runs.outcome import LegOutcome
 from scheduler.runs.worker import Worker
 from storage.leases import Leases
 from storage.runs import Runs
@@ -47,7 +47,7 @@ async def test_the_sdk_is_loaded_with_the_first_client() -> None:
     assert (await process.communicate())[0].strip() == b"[]"
 
 
-async def never(run_id: str, leg: int, lease: HeldLease) -> LegOutcome:
+async def never(run_id: str, attempt: int, lease: HeldLease) -> AttemptOutcome:
     raise AssertionError(run_id)
 
 
@@ -72,7 +72,7 @@ async def test_a_call_is_at_work_for_the_worker_beside_and_stops_with_the_server
             await Dispatcher(db, None, worker=worker).once()
             row = await Runs(db).get(lease.run_id)
             assert row is not None
-            assert (row.status, row.leg) == ("running", 1)
+            assert (row.status, row.attempt) == ("running", 1)
             async with db.write() as connection:
                 await connection.execute(sa.update(leases).values(heartbeat_at=lease.heartbeat_at))
             ending = asyncio.create_task(server.aclose())

@@ -135,7 +135,11 @@ async def test_a_call_that_is_taken_back_at_its_last_screen(world: World, begun:
         await calling
     row = await Runs(world.core.db).get(lease.run_id)
     assert row is not None
-    assert (row.status, row.leg, row.leg_due_at) == (status, 1 if begun else 2, None)  # no leg was due meanwhile
+    assert (row.status, row.attempt, row.attempt_due_at) == (
+        status,
+        1 if begun else 2,
+        None,
+    )  # no attempt was due meanwhile
     assert "Cancelled" not in row.message
     assert await Leases(world.core.db).held() == []
 
@@ -150,7 +154,7 @@ async def test_a_call_that_is_taken_back_before_its_phone_is_had(world: World) -
         await asyncio.create_task(tasks.go_on(EDITOR, reply(session_id, "x"), Client(unheard), stopper))
     row = await Runs(world.core.db).get(session_id)
     assert row is not None
-    assert (row.status, row.leg_due_at) == ("stopped", None)
+    assert (row.status, row.attempt_due_at) == ("stopped", None)
 
 
 async def test_of_what_only_a_person_decides_people_are_reminded(world: World) -> None:
@@ -185,11 +189,11 @@ async def test_what_a_killed_server_had_under_way_is_not_done_without_its_client
         await connection.execute(sa.update(runs_table).where(runs_table.c.id.in_(killed)).values(died))
     await Dispatcher(db, None, lang="en").once()
     lost, answer, waits = [await row_of(world, run_id) for run_id in killed]
-    assert (lost.status, lost.leg_due_at) == ("failed", None)
+    assert (lost.status, lost.attempt_due_at) == ("failed", None)
     assert "先看看手机" in lost.message
-    assert (answer.status, answer.leg_due_at is None) == ("waiting", False)
+    assert (answer.status, answer.attempt_due_at is None) == ("waiting", False)
     await Runs(db).request_stop(answer.id)
-    assert (waits.status, waits.leg_due_at) == ("waiting", None)
+    assert (waits.status, waits.attempt_due_at) == ("waiting", None)
     world.says(DONE)
     _, tasks = slow(world)
     done = await tasks.go_on(EDITOR, reply(asking, "go on"), Client(unheard), Stopper())
@@ -236,10 +240,10 @@ async def test_what_fails_once_it_has_begun_is_never_not_started(
             done = await tasks.begin(EDITOR, TaskCall(task=TASK), Client(unheard), Stopper())
         else:
             done = await tasks.go_on(EDITOR, reply(session_id, "x"), Client(unheard), Stopper())
-    assert "mcp_leg_failed" in [line["event"] for line in logs]
+    assert "mcp_attempt_failed" in [line["event"] for line in logs]
     assert (done.stop_reason, done.local_steps) == ("ERROR", 2)
     row = await row_of(world, done.session_id)
-    assert (row.status, row.leg_due_at, house.at_work) == ("failed", None, set())
+    assert (row.status, row.attempt_due_at, house.at_work) == ("failed", None, set())
     assert "OperationalError" in row.message
     assert "SELECT" not in row.message + done.message
 

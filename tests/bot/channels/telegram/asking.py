@@ -7,8 +7,8 @@ import asyncio
 from telegram.error import TelegramError
 
 from bot.channels.chat.turn import Attached
-from bot.channels.telegram.batch import UpdatesRequest
 from bot.channels.telegram.files import TelegramFiles
+from bot.channels.telegram.inbox import UpdatesRequest
 from bot.channels.telegram.options import TELEGRAM_PROXY
 from bot.channels.telegram.request import bot_at, introduce
 from bot.desk.actors import BadRequest

@@ -17,10 +17,9 @@ from agent_core.session import StepRecord
 from bot.channels.telegram.adapter import WEBHOOK_PATH, TelegramAdapter
 from bot.channels.telegram.options import TelegramOptions
 from simulator.telegram import Chat, FakeTelegram, FakeUser, Message
-from storage.cards import QUESTION
 from storage.events import Events
 from storage.inbox import InboxRow, InboxTable
-from storage.outbox import OutboxTable
+from storage.outbox import QUESTION, OutboxTable
 from storage.tables import cards, outbox
 from storage.topics import TopicTable
 from tests.support.stage import Stage

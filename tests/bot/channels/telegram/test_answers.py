@@ -26,7 +26,7 @@ async def run_that_replies(at: Shop) -> None:
     await store.event(run_id, Event("answer", SENT.data()), picture=picture())
     await store.event(run_id, Event("reply", reply.model_dump()))
     await store.event(run_id, Event("outcome", {"status": "succeeded", "message": "已回复"}))
-    await Runs(at.db).end_leg(run_id, 1, status="succeeded", message="已回复")
+    await Runs(at.db).end_attempt(run_id, 1, status="succeeded", message="已回复")
 
 
 async def test_thumbs_on_the_outcome(tg_shop: Shop) -> None:

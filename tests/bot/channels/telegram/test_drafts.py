@@ -15,8 +15,8 @@ from telegram import Bot
 from telegram.error import BadRequest, Forbidden, RetryAfter
 
 from bot.channels.telegram.drafts import MARK, Drafts, draft_id, draft_text
-from bot.channels.telegram.lengths import units
 from bot.channels.telegram.options import TelegramOptions
+from bot.channels.telegram.render import units
 from bot.desk.actors import ChatRef
 from simulator.telegram import Chat, FakeTelegram, FakeUser, Message
 from tests.bot.channels.telegram.house import House, WithARun, card_of, until

@@ -11,7 +11,7 @@ from sqlalchemy.exc import OperationalError
 from agent_core.session import QuestionKind
 from bot.channels.chat.cards import Card, Document, FilmOrder, Line
 from bot.channels.chat.texts import texts
-from bot.channels.telegram import films, render
+from bot.channels.telegram import files, render
 from simulator.telegram import FakeUser
 from storage.events import Events
 from tests.bot.channels.telegram.house import CHOICES, House, WithARun, card_of, refused, until, until_out
@@ -88,7 +88,7 @@ class TestFilms:
             await free.wait()
             return Card("the film")
 
-        monkeypatch.setattr(films, "film_card", slow)
+        monkeypatch.setattr(files, "film_card", slow)
         async with house.adapter() as adapter:
             for person, chat in ((operator, "11"), (second, "12")):
                 await person.send("/start")
@@ -110,7 +110,7 @@ class TestFilms:
             made.append(1)
             return Card("回放", animation=Document("a.gif", b"GIF89a" + b"x" * 50))
 
-        monkeypatch.setattr(films, "film_card", quick)
+        monkeypatch.setattr(files, "film_card", quick)
         await operator.send("/start")
         async with house.adapter(retry=(0.001,)) as adapter:
             house.tg.world.break_next("sendAnimation", 1000, "502")

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from telegram.error import RetryAfter, TelegramError
 
 from bot.channels.telegram.adapter import SECRET_HEADER, TelegramAdapter
-from bot.channels.telegram.batch import MOST
+from bot.channels.telegram.inbox import MOST
 from bot.channels.telegram.options import TELEGRAM_PROXY, TelegramOptions
 from bot.channels.telegram.request import BEYOND_SECONDS, LONGEST_WAIT, BotRequest
 from simulator.telegram.hostile import NONSENSE, ODD_PARAMETERS, TOKEN, HostileTelegram

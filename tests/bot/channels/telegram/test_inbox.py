@@ -13,8 +13,7 @@ from aiohttp import ClientSession
 from telegram.error import TelegramError
 
 from bot.channels.telegram.adapter import SECRET_HEADER
-from bot.channels.telegram.batch import UpdatesRequest, salvaged
-from bot.channels.telegram.inbox import TRIES, Inbox
+from bot.channels.telegram.inbox import TRIES, Inbox, UpdatesRequest, salvaged
 from bot.channels.telegram.options import TelegramOptions
 from simulator.telegram import FakeUser
 from storage.engine import Database

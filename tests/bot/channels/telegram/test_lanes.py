@@ -10,7 +10,7 @@ import pytest
 
 from agent_core.session import Choice, Question, QuestionKind
 from bot.channels.telegram.adapter import TelegramAdapter
-from bot.channels.telegram.lanes import lane, stops
+from bot.channels.telegram.inbox import lane, stops
 from bot.channels.telegram.options import TelegramOptions
 from bot.desk.actors import ChatRef, Role
 from simulator.telegram import FakeTelegram, FakeUser

@@ -31,7 +31,7 @@ SENDS = {"sendMessage", "sendPhoto", "sendDocument"}
 async def carried_out(db: Database, run_id: str, number: int) -> None:
     """A run as its worker leaves it behind: thoughts, steps with pictures, the outcome, and then its row."""
     store, serial = StoredRuns(db), f"S{number}"
-    await Runs(db).begin_leg(run_id, 1, serial=serial)
+    await Runs(db).begin_attempt(run_id, 1, serial=serial)
     session = Session(run_id=run_id, task=f"任务{number}号", serial=serial)
     for index in range(1, STEPS + 1):
         await store.event(run_id, Event("thinking", {"text": f"想法 {index}"}))
@@ -45,7 +45,7 @@ async def carried_out(db: Database, run_id: str, number: int) -> None:
     session.end(Status(status), f"结果{number}号")
     await store.save(session)
     await store.event(run_id, Event("outcome", {"status": status, "message": f"结果{number}号"}))
-    await Runs(db).end_leg(run_id, 1, status=status, message=f"结果{number}号")
+    await Runs(db).end_attempt(run_id, 1, status=status, message=f"结果{number}号")
 
 
 class Telegram429:

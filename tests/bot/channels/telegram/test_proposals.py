@@ -29,12 +29,12 @@ async def asked(at: Shop, user: FakeUser) -> Session:
     chat = {"channel": "telegram", "chat_id": str(user.id), "thread_id": "", "kind": "private"}
     run_id = await Runs(at.db).create(NewRun("QQ回复联系人11", "S1", options={"lang": "zh"}, chat=chat))
     assert run_id is not None
-    await Runs(at.db).begin_leg(run_id, 1, serial="S1")
+    await Runs(at.db).begin_attempt(run_id, 1, serial="S1")
     session = Session(run_id=run_id, task="t", serial="S1", gate=GateState(contact="11"))
     planned = Planned(ledger_id=1, fingerprint="f", asked="亲，啥时候寄", cluster=["亲，啥时候寄"], query="啥时候寄")
     question = no_sure_answer(session, planned, RECORDS)
     await StoredHuman(at.db, hold_seconds=0).ask(session, question, picture=picture())
-    await Runs(at.db).wait_leg(run_id, 1)
+    await Runs(at.db).park_attempt(run_id, 1)
     return session
 
 

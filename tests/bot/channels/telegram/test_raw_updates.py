@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 from telegram import Bot
 
-from bot.channels.telegram import lanes, updates
+from bot.channels.telegram import updates
 from bot.channels.telegram.adapter import SECRET_HEADER, WEBHOOK_PATH, TelegramAdapter
+from bot.channels.telegram.inbox import lane, stops
 from bot.channels.telegram.options import TelegramOptions
-from bot.channels.telegram.rate_limited_log import QUIET_SECONDS, RateLimitedLog, public
-from bot.channels.telegram.update_schema import UnreadableUpdate
+from bot.channels.telegram.request import QUIET_SECONDS, RateLimitedLog, public
+from bot.channels.telegram.updates import UnreadableUpdate
 from simulator.telegram import FakeTelegram
 from storage.engine import Database
 from storage.inbox import InboxTable
@@ -141,8 +142,8 @@ def test_an_update_is_read_or_unreadable_and_nothing_else(kind: str, seed: int, 
             inside = inside[key] if isinstance(inside, dict | list) and _has(inside, key) else None
         if isinstance(inside, dict | list) and _has(inside, place[-1]):
             inside[place[-1]] = data.draw(JSON)
-    lanes.lane(raw)
-    lanes.stops(raw)
+    lane(raw)
+    stops(raw)
     try:
         update = updates.understood(json.loads(json.dumps(raw)), OFFLINE)
     except UnreadableUpdate:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.channels.chat.cards import Button, Card, Line
-from bot.channels.telegram import lengths, render
+from bot.channels.telegram import render
 from bot.channels.telegram.outgoing import OutgoingMessage
 from simulator.telegram.rules import checked_caption, checked_text, utf16
 
@@ -42,9 +42,9 @@ def test_the_longest_line_gives_way() -> None:
 
 
 def test_a_cut_never_halves_a_character() -> None:
-    assert lengths.cut("😀😀😀", 4) == "😀…"
-    assert lengths.cut("😀😀", 4) == "😀😀"
-    assert lengths.cut("abc", 0) == ""
+    assert render.cut("😀😀😀", 4) == "😀…"
+    assert render.cut("😀😀", 4) == "😀😀"
+    assert render.cut("abc", 0) == ""
 
 
 def test_buttons() -> None:
@@ -72,13 +72,13 @@ CLUSTERS = st.lists(st.sampled_from([*SHOWN_AS_ONE, "e\u0301", "字", "a", " ", 
 def test_a_text_is_never_cut_through_a_character(clusters: list[str], limit: int) -> None:
     rest, pieces = "".join(clusters).strip(), []
     while rest:
-        piece, rest = lengths.split(rest, limit)
+        piece, rest = render.split(rest, limit)
         assert utf16(piece) <= limit
         pieces.append(piece)
     for whole in SHOWN_AS_ONE:
         assert sum(piece.count(whole) for piece in pieces) == "".join(clusters).count(whole)
     assert "".join("".join(pieces).split()) == "".join("".join(clusters).split())
-    assert lengths.cut("".join(clusters), limit).count("\u200d") % 3 == 0
+    assert render.cut("".join(clusters), limit).count("\u200d") % 3 == 0
 
 
 @settings(max_examples=80, deadline=None)

@@ -26,7 +26,7 @@ async def test_health_and_readiness() -> None:
 
     async with serving(make_app(ready), "127.0.0.1", 0) as url, ClientSession(url) as client:
         async with client.get("/healthz") as health:
-            assert (health.status, await health.json()) == (200, {"status": "ok"})
+            assert (health.status, await health.json()) == (200, {"status": "ok", "name": "phonedesk"})
         async with client.get("/readyz") as starting:
             assert (starting.status, await starting.json()) == (503, {"status": "starting", "parts": parts})
         parts["telegram"] = True

@@ -132,7 +132,8 @@ async def test_a_demo_that_is_stopped_says_what_became_of_its_question(
     began = time.monotonic()
     showing.cancel()
     await asyncio.gather(showing, return_exceptions=True)
-    # A leg that waits for a person kept the end waiting for PHONEDESK_QUEUE__DRAIN_SECONDS; now it takes half a second.
+    # An attempt that waits for a person kept the end waiting for PHONEDESK_QUEUE__DRAIN_SECONDS; now it takes half a
+    # second.
     assert time.monotonic() - began < 4.0
     assert showing.cancelled()
     assert "the open question too" in text_of(console).splitlines()[-1]

@@ -38,8 +38,8 @@ async def a_reply(db: Database, last: Script = FINISH) -> tuple[RecordingView, l
             session = await made.run(
                 model,
                 session=new_session(TASK, made.device.serial, AgentSettings(), run_id=run_id),
-                store=StoredRuns(db, leg=1),
-                trajectory=Trajectory(Trajectories(db, leg=1)),
+                store=StoredRuns(db, attempt=1),
+                trajectory=Trajectory(Trajectories(db, attempt=1)),
             )
             assert (session.status is Status.SUCCEEDED) is (last == FINISH), session.message
             sent = [request["messages"] for request in model.requests]

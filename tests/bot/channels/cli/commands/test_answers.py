@@ -70,7 +70,7 @@ def test_what_was_not_sent_says_whom_it_waits_for(becomes: str, told: tuple[str,
         await StoredRuns(db).event(run_id, Event("answer", replace(SENT, state=ReplyState.PLANNED, sent="").data()))
         payload = {"id": "q1", "kind": "no_sure_answer", "text": "?", "free_text": True, "data": {"contact": "11"}}
         await Questions(db).ask("q1", run_id=run_id, kind="no_sure_answer", payload=payload)
-        await Runs(db).wait_leg(run_id, 1)
+        await Runs(db).park_attempt(run_id, 1)
         if becomes == "answered":
             await Questions(db).answer("q1", {"text": "可以"}, by="terminal")
         if becomes == "stopped":

@@ -9,6 +9,7 @@ import re
 import socket
 import subprocess
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -35,8 +36,9 @@ from bot.channels.cli.terminal.language import speak
 from bot.channels.cli.terminal.texts import catalogue as help_texts
 from bot.desk.actors import AccessDenied, BadRequest, NotFound
 from scheduler.runs.queue import ProcessLock
+from storage.clocks import Clocks
 from storage.engine import Database
-from storage.hosts import Hosts
+from storage.hosts import ENDED, Hosts
 from storage.runs import NewRun, Runs
 from tests.support.adb import adb_server
 from tests.support.command_line import call, empty_place
@@ -64,21 +66,45 @@ def test_schedules_from_add_to_remove() -> None:
     assert "no schedules yet" in call("schedule", "list")[1]
 
 
-def test_a_schedule_says_that_serve_has_to_run_for_it() -> None:
-    async def serve_starts() -> None:
-        db = Database(load().url)
-        assert await Hosts(db).register("host", "token") is None
-        await db.close()
+@pytest.mark.parametrize(
+    ("lang", "no_serve", "no_worker", "queued", "now"),
+    [
+        ("zh", "没有运行 phonedesk serve", "没有 phonedesk 在操作手机", "已经排队", "现在开始执行"),
+        ("en", "phonedesk serve is not running", "No phonedesk works phones now", "is queued", "is run now"),
+    ],
+)
+def test_a_schedule_says_what_has_to_run_for_it(
+    monkeypatch: pytest.MonkeyPatch, lang: str, no_serve: str, no_worker: str, queued: str, now: str
+) -> None:
+    monkeypatch.setenv("PHONEDESK_LANG", lang)
 
-    no_serve = "phonedesk serve is not running"
-    assert no_serve in call("schedule", "add", "every 5m", TASK)[1]
-    assert no_serve in call("schedule", "watch", "11")[1]
-    assert f"is queued. {no_serve}" in call("schedule", "run", "1")[1]
-    for command in ("pause", "remove"):
-        assert no_serve not in call("schedule", command, "1")[1]
-    asyncio.run(serve_starts())
-    assert no_serve not in call("schedule", "add", "every 5m", TASK)[1]
-    assert "Schedule 3 is run now" in call("schedule", "run", "3")[1]
+    def with_db(call: Callable[[Database], Awaitable[object]]) -> None:
+        async def called() -> None:
+            db = Database(load().url)
+            await call(db)
+            await db.close()
+
+        asyncio.run(called())
+
+    def says(*args: str) -> set[str]:
+        code, out, _ = call("schedule", *args)
+        assert code == Exit.OK
+        return {said for said in (no_serve, no_worker, queued, now) if said in out}
+
+    assert says("add", "every 5m", TASK) == {no_serve}
+    assert says("watch", "11") == {no_worker}
+    assert says("run", "1") == {queued, no_worker}
+    assert says("pause", "1") == set()
+    timed, watch = ("resume", "1"), ("resume", "2")
+    with_db(lambda db: Hosts(db).register("host", "token"))  # a worker runs no clock
+    assert (says(*timed), says(*watch)) == ({no_serve}, set())
+    with_db(lambda db: Clocks(db).beat("token"))
+    assert (says(*timed), says(*watch), says("run", "1")) == (set(), set(), {now})
+    with_db(lambda db: Hosts(db).set_state("host", "token", ENDED))  # serve --no-phones is no host
+    assert (says(*timed), says(*watch)) == ({no_worker}, {no_worker})
+    with_db(lambda db: Clocks(db).end("token"))
+    assert says(*timed) == {no_serve}
+    assert says("remove", "1") == set()
 
 
 def test_schedules_for_people() -> None:
@@ -271,8 +297,9 @@ def test_a_second_server_or_worker_of_the_same_name_is_told_of_the_first(
         with socket.create_server(("127.0.0.1", 0)) as listening:
             port = listening.getsockname()[1]
             monkeypatch.setenv("PHONEDESK_WEB__PORT", str(port))
+            monkeypatch.setattr("bot.channels.cli.commands.serve.ANSWER_SECONDS", 0.1)
             told = "".join(call("serve")[2].split())
-        assert f"phonedeskserve已经在这里运行（进程{os.getpid()}，http://127.0.0.1:{port}）" in told
+        assert f"127.0.0.1:{port}又被另一个程序占着" in told, "it said nothing of phonedesk"
         assert not any(word in err + told for word in ("日志", "EXECUTOR_ID", "--host"))
         code, _, err = call("worker")
         assert (code, "phonedesk-1" in err, "--host" in err) == (Exit.USAGE, True, True)

@@ -6,6 +6,7 @@ import json
 import os
 import stat
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -520,3 +521,12 @@ def test_where_settings_stand_and_would_stand(
         shown = console.export_text()
         assert f"{said} {tmp_path / '.env'}" in shown
         assert (would in shown) != there
+
+
+@pytest.mark.parametrize(("lang", "said"), [("zh", "--fix 什么也没有改"), ("en", "--fix changed nothing")])
+def test_a_doctor_who_is_to_mend_says_that_there_was_nothing_to_mend(lang: Lang, said: str) -> None:
+    well = Result("screen", "Screen", Status.OK, "on")
+    for mend, result, told in ((True, well, True), (True, replace(well, mending=True), False), (False, well, False)):
+        console = Console(record=True, width=300, quiet=False)
+        _summary(console, [result], Texts(lang), mend=mend)
+        assert (said in console.export_text()) is told

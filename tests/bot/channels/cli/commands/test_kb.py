@@ -65,6 +65,17 @@ def test_several_aliases_in_one_option_are_parted_as_in_a_table() -> None:
     assert json.loads(call(*edit, "--alias", "退吗|退货, 行吗")[1])["aliases"] == ["退吗", "退货, 行吗"]
 
 
+def test_an_alias_that_holds_what_parts_them_is_removed_by_its_whole_text(tmp_path: Path) -> None:
+    row = {"question": "怎么退货", "answer": "七天内可退", "aliases": ["退吗；多久", "能退吗|退不退", "退吗"]}
+    (tmp_path / "faq.jsonl").write_text(json.dumps(row, ensure_ascii=False) + "\n", encoding="utf-8")
+    assert call("kb", "import", str(tmp_path / "faq.jsonl"))[0] == Exit.OK
+    (found,) = json.loads(call("kb", "search", "怎么退货", "--json")[1])
+    assert found["aliases"] == row["aliases"]
+    edit = ("kb", "edit", found["id"], "--json", "--remove-alias")
+    assert json.loads(call(*edit, "退吗；多久")[1])["aliases"] == ["能退吗|退不退", "退吗"]
+    assert json.loads(call(*edit, "能退吗|退不退", "--remove-alias", "退吗")[1])["aliases"] == []
+
+
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_whoever_sits_at_the_terminal_and_the_own_entries_are_named_in_words(lang: Lang) -> None:
     words, now = texts(lang), datetime(2026, 11, 23, tzinfo=UTC)

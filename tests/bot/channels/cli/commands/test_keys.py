@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from bot.channels.cli.main import app
 from bot.channels.web.keys import actor_of_key
 from storage.engine import Database
+from storage.hosts import Phones
 from storage.people import Audit
-from storage.phones import Phones
 from storage.runs import NewRun, Runs
 
 

@@ -180,8 +180,8 @@ async def test_a_run_is_told_in_one_language(lang: Lang, dry_run: bool) -> None:
         session = await run_here(
             core,
             TASK,
-            human=StoredHuman(core.db, hold_seconds=0, leg=1),
-            store=LiveRuns(core.runs(leg=1), console, words),
+            human=StoredHuman(core.db, hold_seconds=0, attempt=1),
+            store=LiveRuns(core.runs(attempt=1), console, words),
             dry_run=dry_run,
         )
         console.print(outcome_line(session, words))

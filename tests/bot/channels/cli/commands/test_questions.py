@@ -119,7 +119,7 @@ def test_an_answer_says_what_follows_from_it(shop: Path, kind: str, value: str, 
     asyncio.run(change())
     said = "".join(told("answer", "q1", "1")[1].split())
     assert follows.replace(" ", "") in said
-    assert "它现在没有运行，请启动它" in said
+    assert "现在没有phonedesk在操作手机" in said
     assert ("现在还没有发送" in said) is ("发送：由" in follows)
 
 

@@ -88,8 +88,8 @@ async def plan() -> None:
         part = NewRun(task, "S1", options={"kind": PLAN_PART}, parent_id=made, begun=True)
         part_id = await runs.create(part)
         assert part_id is not None
-        await runs.end_leg(part_id, 1, status=status, message=f"{task}：{status}")
-    await runs.end_leg(made, 1, status="failed")
+        await runs.end_attempt(part_id, 1, status=status, message=f"{task}：{status}")
+    await runs.end_attempt(made, 1, status="failed")
     await db.close()
 
 
@@ -118,7 +118,7 @@ def test_what_a_run_advises_is_whole_and_as_it_is_typed_here(
         await db.migrate()
         run_id = await Runs(db).create(NewRun("QQ回复联系人11", "S1", begun=True))
         assert run_id is not None
-        await Runs(db).end_leg(run_id, 1, status="failed", message=advice)
+        await Runs(db).end_attempt(run_id, 1, status="failed", message=advice)
         await db.close()
 
     asyncio.run(ended())

@@ -11,23 +11,27 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
 import structlog
 
+from agent_core.errors import ConfigInvalid
 from agent_core.texts import LANGUAGES
 from bot.app import logs
 from bot.app.server import Server, server
 from bot.app.settings.loading import load
+from bot.app.settings.sections import WebSettings
 from bot.channels.chat.cards import question_card
 from bot.channels.chat.texts import Lang
 from bot.channels.cli.commands.common import log_to_file
-from bot.channels.cli.commands.serve import say_up
+from bot.channels.cli.commands.serve import _answers_already, _runs_already, say_up
 from bot.channels.cli.terminal.activity import Activity
 from bot.channels.cli.terminal.console import Console
 from bot.channels.cli.terminal.language import texts
@@ -156,6 +160,43 @@ def test_where_nobody_looks_the_log_goes_to_standard_error_as_before(
         logs.configure()
     assert "[warning" in capfd.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+class Other(BaseHTTPRequestHandler):
+    """A program that is no phonedesk, but has a health path."""
+
+    said = b'{"status": "ok"}'
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(self.said)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class Ours(Other):
+    said = b'{"status": "ok", "name": "phonedesk"}'
+
+
+@pytest.mark.parametrize(
+    ("handler", "key"), [(Ours, "serve_runs_already"), (Other, "host_runs_port_taken"), (None, "host_runs_already")]
+)
+def test_a_second_server_knows_the_first_one_by_what_it_answers(handler: type[Other] | None, key: str) -> None:
+    busy = ConfigInvalid("Busy.", process=7)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler or Other) as listening:
+        threading.Thread(target=listening.serve_forever, daemon=True).start()
+        web = WebSettings(host="127.0.0.1", port=listening.server_port if handler else free_port())
+        said, there = _runs_already(web, busy), _answers_already(web)
+        listening.shutdown()
+    assert said.key == key
+    assert (there is not None) is (handler is Ours)
+    for lang in LANGUAGES:
+        shown = texts(lang).error(said)
+        assert "7" in shown
+        assert there is None or str(web.port) in texts(lang).error(there)
+        assert ("PHONEDESK_WEB__PORT" in shown and str(web.port) in shown) is (handler is Other)
 
 
 def test_the_server_of_the_settings_is_named_if_it_cannot_be_reached(tmp_path: Path) -> None:

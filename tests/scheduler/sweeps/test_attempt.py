@@ -1,4 +1,4 @@
-"""The leg of a sweep on a virtual phone, by real adb, over a real database."""
+"""The attempt of a sweep on a virtual phone, by real adb, over a real database."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from agent_core.errors import CommandFailed, InputRejected
 from agent_core.loop.defaults import FreeLease
 from agent_core.perception.observer import TreeUse
 from agent_core.perception.reader import ScreenReader
-from scheduler.runs.line import ASKED_SWEEP, SCHEDULE, SWEEP
-from scheduler.sweeps.leg import QUIET_HOURS, SweepEyes, in_quiet_hours, prepare, sweep_leg
+from scheduler.runs.service import ASKED_SWEEP, SCHEDULE, SWEEP
+from scheduler.sweeps.attempt import QUIET_HOURS, SweepEyes, in_quiet_hours, prepare, sweep_attempt
 from scheduler.sweeps.order import read_order
 from storage.contacts import Contacts, NewContact
 from storage.engine import Database
@@ -25,12 +25,12 @@ LEASE = FreeLease()
 
 
 async def at_work(db: Database, at: Lab, words: str = "未读", **values: object) -> RunRow:
-    """A sweep whose leg has begun."""
+    """A sweep whose attempt has begun."""
     options = {"lang": "en", **read_order(words).data()}
     new = NewRun(f"巡检 {words}", at.device.serial, options=options, **values)  # type: ignore[arg-type]
     run_id = await Runs(db).create(new)
     assert run_id is not None
-    row = await Runs(db).begin_leg(run_id, 1, serial=at.device.serial)
+    row = await Runs(db).begin_attempt(run_id, 1, serial=at.device.serial)
     assert row is not None
     return row
 
@@ -50,7 +50,7 @@ async def test_an_idle_sweep_costs_three_calls_at_most_whatever_the_number_of_co
     async with lab() as at:
         for words, looked, most in (("#shop", 3, 99), ("#shop", 3, 2), ("110 无此人", 2, 2)):
             row = await at_work(db, at, words)
-            assert (await sweep_leg(db, row, at.device, eyes, LEASE)).status == "succeeded"
+            assert (await sweep_attempt(db, row, at.device, eyes, LEASE)).status == "succeeded"
             swept = await Sweeps(db).get(row.id)
             assert swept is not None
             assert (swept.contacts, swept.started, swept.calls <= most) == (looked, 0, True)
@@ -61,7 +61,7 @@ async def test_an_idle_sweep_costs_three_calls_at_most_whatever_the_number_of_co
 
 async def test_whoever_has_an_open_question_is_left_for_it_and_not_called_quiet(db: Database) -> None:
     async with lab() as at:
-        await sweep_leg(db, await at_work(db, at, "11 110"), at.device, BY_TREE, LEASE)
+        await sweep_attempt(db, await at_work(db, at, "11 110"), at.device, BY_TREE, LEASE)
         for number, (task, serial, contact) in enumerate(
             [
                 ("QQ回复联系人110", at.device.serial, "110"),
@@ -74,7 +74,7 @@ async def test_whoever_has_an_open_question_is_left_for_it_and_not_called_quiet(
             payload = {"id": f"q{number}", "kind": "stuck", "text": "?", "data": {"contact": contact}}
             await Questions(db).ask(f"q{number}", run_id=run_id, kind="stuck", payload=payload)
         row = await at_work(db, at, "110 小11")
-        assert (await sweep_leg(db, row, at.device, BY_TREE, LEASE)).status == "succeeded"
+        assert (await sweep_attempt(db, row, at.device, BY_TREE, LEASE)).status == "succeeded"
         swept = await Sweeps(db).get(row.id)
         assert swept is not None
         assert (swept.details["left"], swept.details["quiet"]) == ([["110", "asked"]], ["小11"])
@@ -83,7 +83,7 @@ async def test_whoever_has_an_open_question_is_left_for_it_and_not_called_quiet(
 
 async def test_open_questions_are_read_only_if_they_matter_and_their_runs_all_at_once(db: Database) -> None:
     async with lab() as at:
-        await sweep_leg(db, await at_work(db, at, "11 110"), at.device, BY_TREE, LEASE)
+        await sweep_attempt(db, await at_work(db, at, "11 110"), at.device, BY_TREE, LEASE)
 
         async def reads(words: str) -> tuple[int, object]:
             row = await at_work(db, at, words)
@@ -104,20 +104,20 @@ async def test_open_questions_are_read_only_if_they_matter_and_their_runs_all_at
         assert named == everybody + 1  # the open questions
 
 
-async def test_a_leg_that_is_killed_and_repeated_starts_each_once(db: Database) -> None:
+async def test_an_attempt_that_is_killed_and_repeated_starts_each_once(db: Database) -> None:
     async with lab() as at:
         at.phone.receive("老客户A", "在吗")
         row = await at_work(db, at)
         await prepare(db, row, at.device, BY_TREE, LEASE)  # killed between the look and its runs
-        await Runs(db).interrupt_leg(row.id, 1)
-        second = await Runs(db).begin_leg(row.id, 2, serial=at.device.serial)
+        await Runs(db).interrupt_attempt(row.id, 1)
+        second = await Runs(db).begin_attempt(row.id, 2, serial=at.device.serial)
         assert second is not None
-        assert (await sweep_leg(db, second, at.device, BY_TREE, LEASE)).status == "waiting"
-        await Runs(db).interrupt_leg(row.id, 2)  # killed between its runs and being told so
-        third = await Runs(db).begin_leg(row.id, 3, serial=at.device.serial)
+        assert (await sweep_attempt(db, second, at.device, BY_TREE, LEASE)).status == "waiting"
+        await Runs(db).interrupt_attempt(row.id, 2)  # killed between its runs and being told so
+        third = await Runs(db).begin_attempt(row.id, 3, serial=at.device.serial)
         assert third is not None
         calls = at.device.round_trips
-        assert (await sweep_leg(db, third, at.device, BY_TREE, LEASE)).status == "waiting"
+        assert (await sweep_attempt(db, third, at.device, BY_TREE, LEASE)).status == "waiting"
         assert (await contacts(db, row), at.device.round_trips) == (["11", "老客户A"], calls)
         runs = [await Runs(db).get(one.run_id) for one in await Sweeps(db).runs(row.id)]
         assert [(run.task, run.priority, run.options) for run in runs if run is not None] == [
@@ -129,20 +129,20 @@ async def test_a_leg_that_is_killed_and_repeated_starts_each_once(db: Database) 
 async def test_who_is_at_work_or_has_not_changed_is_not_begun_again(db: Database, clock: Clock) -> None:
     async with lab() as at:
         first = await at_work(db, at, schedule_id=7, planned_at=clock.time)
-        await sweep_leg(db, first, at.device, BY_TREE, LEASE)
+        await sweep_attempt(db, first, at.device, BY_TREE, LEASE)
         (child,) = await Sweeps(db).runs(first.id)
 
         async def next_sweep() -> list[str]:
             clock.move(minutes=5)
             row = await at_work(db, at, schedule_id=7, planned_at=clock.time)
-            await sweep_leg(db, row, at.device, BY_TREE, LEASE)
+            await sweep_attempt(db, row, at.device, BY_TREE, LEASE)
             newest[:] = [one.run_id for one in await Sweeps(db).runs(row.id)]
             return await contacts(db, row)
 
         async def done(run_id: str) -> None:
-            await Runs(db).begin_leg(run_id, 1, serial=at.device.serial)
+            await Runs(db).begin_attempt(run_id, 1, serial=at.device.serial)
             await Runs(db).save_session(run_id, "{}")
-            await Runs(db).end_leg(run_id, 1, status="succeeded")
+            await Runs(db).end_attempt(run_id, 1, status="succeeded")
 
         newest: list[str] = []
         assert await next_sweep() == []  # it is in the line
@@ -163,19 +163,19 @@ async def test_what_came_into_the_open_chat_is_not_lost_with_its_run(db: Databas
         at.phone.receive("11", "那邮费呢？")  # read by the app, by no person
         row = await at_work(db, at, planned_at=clock.time)
         if lost == "quiet hours":
-            await sweep_leg(db, row, at.device, BY_TREE, LEASE)
+            await sweep_attempt(db, row, at.device, BY_TREE, LEASE)
             (one,) = await Sweeps(db).runs(row.id)
-            await Runs(db).end_leg(one.run_id, 1, status="stopped", message=QUIET_HOURS)
+            await Runs(db).end_attempt(one.run_id, 1, status="stopped", message=QUIET_HOURS)
         else:
             await prepare(db, row, at.device, BY_TREE, LEASE)  # nothing of it is stored
-            await Runs(db).end_leg(row.id, 1, status="stopped" if lost == "stopped" else "failed")
+            await Runs(db).end_attempt(row.id, 1, status="stopped" if lost == "stopped" else "failed")
         clock.move(minutes=5)
         at.phone.receive("老客户A", "在吗")  # the list is read anew, and 11 has nothing unread there
         other = await at_work(db, at, "110", planned_at=clock.time)  # is about somebody else
-        assert (await sweep_leg(db, other, at.device, BY_TREE, LEASE)).status == "succeeded"
+        assert (await sweep_attempt(db, other, at.device, BY_TREE, LEASE)).status == "succeeded"
         clock.move(minutes=5)
         row = await at_work(db, at, planned_at=clock.time)
-        await sweep_leg(db, row, at.device, BY_TREE, LEASE)
+        await sweep_attempt(db, row, at.device, BY_TREE, LEASE)
         assert await contacts(db, row) == ["11", "老客户A"]
 
 
@@ -184,9 +184,9 @@ async def test_who_was_looked_into_before_is_no_group_whatever_they_write(db: Da
         for text in ("在吗", "小王：他要的那款"):
             at.phone.receive("老客户A", text)
             row = await at_work(db, at, planned_at=clock.time)
-            await sweep_leg(db, row, at.device, BY_TREE, LEASE)
+            await sweep_attempt(db, row, at.device, BY_TREE, LEASE)
             for one in await Sweeps(db).runs(row.id):
-                await Runs(db).end_leg(one.run_id, 1, status="succeeded")
+                await Runs(db).end_attempt(one.run_id, 1, status="succeeded")
             clock.move(minutes=5)
         assert "老客户A" in await contacts(db, row)
 
@@ -197,7 +197,7 @@ async def test_in_the_quiet_hours_nothing_is_begun(db: Database, clock: Clock) -
     )
     async with lab() as at:
         row = await at_work(db, at, schedule_id=schedule.id, planned_at=clock.time)
-        await sweep_leg(db, row, at.device, BY_TREE, LEASE)
+        await sweep_attempt(db, row, at.device, BY_TREE, LEASE)
         (child,) = [await Runs(db).get(one.run_id) for one in await Sweeps(db).runs(row.id)]
         assert child is not None
         assert child.priority == SWEEP < SCHEDULE < ASKED_SWEEP
@@ -206,10 +206,10 @@ async def test_in_the_quiet_hours_nothing_is_begun(db: Database, clock: Clock) -
         assert await in_quiet_hours(db, child, clock.time)
         late = await at_work(db, at, schedule_id=schedule.id, planned_at=clock.time)
         calls = at.device.round_trips
-        outcome = await sweep_leg(db, late, at.device, BY_TREE, LEASE)
+        outcome = await sweep_attempt(db, late, at.device, BY_TREE, LEASE)
         assert (outcome.status, outcome.message, at.device.round_trips) == ("succeeded", QUIET_HOURS, calls)
         by_hand = await at_work(db, at, schedule_id=schedule.id)
-        assert (await sweep_leg(db, by_hand, at.device, BY_TREE, LEASE)).message == ""
+        assert (await sweep_attempt(db, by_hand, at.device, BY_TREE, LEASE)).message == ""
         assert at.device.round_trips > calls
 
 

@@ -67,7 +67,7 @@ class Tools:
         return await self.observer.observe(self.profile, model_may_read=True)
 
 
-class Attempt:
+class ReplySender:
     """Holds the keyboard, for a row that is planned. ``seen`` is the look that allowed it."""
 
     def __init__(

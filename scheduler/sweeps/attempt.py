@@ -1,4 +1,4 @@
-"""The one leg of a sweep: the cheap look, and the runs for those who have something new."""
+"""The one attempt of a sweep: the cheap look, and the runs for those who have something new."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from agent_core.policies.detect import reply_task
 from agent_core.ports import Lease
 from agent_core.sweep import Aside, ListMemory, LookOutcome, SetAside, UnreadLook, Waiting, look_for_unread
 from agent_core.sweep.look import SweptDevice
-from scheduler.runs.line import ASKED_SWEEP, SWEEP, WATCH
-from scheduler.runs.outcome import LegOutcome
+from scheduler.runs.executor import AttemptOutcome
+from scheduler.runs.service import ASKED_SWEEP, SWEEP, WATCH
 from scheduler.sweeps.order import BY_WATCH, SweepOrder, reply_to
 from scheduler.sweeps.plan import Left, Plan, Rules, owed, plan
 from scheduler.times.quiet import quiet_of
@@ -109,16 +109,18 @@ async def prepare(db: Database, row: RunRow, device: SweptDevice, eyes: SweepEye
     return Prepared(new, start)
 
 
-async def sweep_leg(db: Database, row: RunRow, device: SweptDevice, eyes: SweepEyes, lease: Lease) -> LegOutcome:
-    """A leg of a sweep by a worker. ``waiting``: its runs go on. A leg that is repeated starts nobody twice."""
+async def sweep_attempt(
+    db: Database, row: RunRow, device: SweptDevice, eyes: SweepEyes, lease: Lease
+) -> AttemptOutcome:
+    """An attempt of a sweep by a worker. ``waiting``: its runs go on. Repeating an attempt starts nobody twice."""
     sweeps = Sweeps(db)
     if await sweeps.get(row.id) is None:
         if await in_quiet_hours(db, row, db.now()):
-            return LegOutcome("succeeded", QUIET_HOURS)
+            return AttemptOutcome("succeeded", QUIET_HOURS)
         prepared = await prepare(db, row, device, eyes, lease)
-        if await sweeps.looked(row.id, row.leg, prepared.sweep, prepared.start) is None:
-            return LegOutcome("stopped")
-    return LegOutcome("waiting" if await sweeps.waiting_runs(row.id) else "succeeded")
+        if await sweeps.looked(row.id, row.attempt, prepared.sweep, prepared.start) is None:
+            return AttemptOutcome("stopped")
+    return AttemptOutcome("waiting" if await sweeps.waiting_runs(row.id) else "succeeded")
 
 
 async def in_quiet_hours(db: Database, row: RunRow, now: datetime) -> bool:

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
-revision = "202611"
+revision = "20261123"
 down_revision: str | None = None
 branch_labels: str | None = None
 depends_on: str | None = None
@@ -95,6 +95,12 @@ def upgrade() -> None:
         sa.Column("data", JSON, nullable=False),
         sa.Column("chosen_at", TIME, nullable=False),
         sa.PrimaryKeyConstraint("serial", "app", "contact", name=op.f("pk_chosen_rows")),
+    )
+    op.create_table(
+        "clocks",
+        sa.Column("token", sa.Text(), nullable=False),
+        sa.Column("heartbeat_at", TIME, nullable=False),
+        sa.PrimaryKeyConstraint("token", name=op.f("pk_clocks")),
     )
     op.create_table(
         "consumers",
@@ -406,13 +412,13 @@ def upgrade() -> None:
         sa.Column("chat", JSON, nullable=True),
         sa.Column("schedule_id", sa.Integer(), nullable=True),
         sa.Column("planned_at", TIME, nullable=True),
-        sa.Column("leg", sa.Integer(), server_default="1", nullable=False),
-        sa.Column("leg_due_at", TIME, nullable=True),
+        sa.Column("attempt", sa.Integer(), server_default="1", nullable=False),
+        sa.Column("attempt_due_at", TIME, nullable=True),
         sa.Column("stop_requested", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("stopped_by", sa.Text(), server_default="", nullable=False),
         sa.Column("hold", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("host", sa.Text(), server_default="", nullable=False),
-        sa.Column("host_leg", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("host_attempt", sa.Integer(), server_default="0", nullable=False),
         sa.Column("any_phone", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("parent_id", sa.Text(), server_default="", nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_runs")),
@@ -420,7 +426,7 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_runs_created_at"), "runs", ["created_at"])
     op.create_index(op.f("ix_runs_parent_id"), "runs", ["parent_id"])
-    op.create_index(op.f("ix_runs_status_leg_due_at"), "runs", ["status", "leg_due_at"])
+    op.create_index(op.f("ix_runs_status_attempt_due_at"), "runs", ["status", "attempt_due_at"])
     op.create_table(
         "schedules",
         sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),

@@ -26,10 +26,9 @@ from bot.channels.mcp.results import Shot, StopReason, TaskResult, agent_action,
 from bot.channels.mcp.stopping import Stopper
 from bot.channels.mcp.story import Story, Wanted
 from bot.desk.actors import Actor
-from scheduler.runs.executor import attempt
+from scheduler.runs.executor import carry_out, outcome_of, said, store_outcome
+from scheduler.runs.human import park
 from scheduler.runs.lease import HeldLease
-from scheduler.runs.outcome import outcome_of, said, store_outcome
-from scheduler.runs.parking import park
 from scheduler.runs.stop import Reason, StopRequests
 from storage.runs import Runs
 
@@ -39,10 +38,10 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Leg:
-    """One call on a session. ``before``: how many steps it had when this call began; ``number``: of the run's leg, 0
-    until it is taken up. ``fresh``: it begins from a clean beginning. ``seen``: the session as it was read, as stored.
-    ``note``: what its client is told besides.
+class ClientAttempt:
+    """One call on a session. ``before``: how many steps it had when this call began; ``number``: of the run's attempt,
+    0 until it is taken up. ``fresh``: it begins from a clean beginning. ``seen``: the session as it was read, as
+    stored. ``note``: what its client is told besides.
     """
 
     actor: Actor
@@ -57,11 +56,11 @@ class Leg:
     note: str = ""
 
 
-TakeUp = Callable[[Leg], Awaitable[Leg]]
-"""With the phone in hand, so that no server beside us goes on first: the leg with its number."""
+TakeUp = Callable[[ClientAttempt], Awaitable[ClientAttempt]]
+"""With the phone in hand, so that no server beside us goes on first: the attempt with its number."""
 
 
-class Legs:
+class ClientExecutor:
     def __init__(self, context: ToolContext) -> None:
         self._context = context
         self._core = context.core
@@ -69,7 +68,7 @@ class Legs:
 
     async def call(
         self,
-        leg: Leg,
+        attempt: ClientAttempt,
         device: AdbDevice,
         size: tuple[int, int],
         stopper: Stopper,
@@ -80,24 +79,24 @@ class Legs:
         What it thinks with stays open until it is done; every line that is logged tells whose it is. ``size``: the
         phone's, in pixels. ``take_up`` None: its row says already that it is at work.
         """
-        with structlog.contextvars.bound_contextvars(run_id=leg.session.run_id, serial=device.serial):
-            async with self._core.turnover.used(), self.story(leg) as (story, captions):
-                return await self._called(leg, device, size, stopper, take_up, story, captions)
+        with structlog.contextvars.bound_contextvars(run_id=attempt.session.run_id, serial=device.serial):
+            async with self._core.turnover.used(), self.story(attempt) as (story, captions):
+                return await self._called(attempt, device, size, stopper, take_up, story, captions)
 
     @asynccontextmanager
-    async def story(self, leg: Leg) -> AsyncIterator[tuple[Story, Captions]]:
+    async def story(self, attempt: ClientAttempt) -> AsyncIterator[tuple[Story, Captions]]:
         """What the client hears of this call, with the steps that an earlier round of it took."""
-        call = leg.call
-        news = News(leg.client.report, leg.steps)
-        captions = Captions(self._context.helper, leg.session.lang)
+        call = attempt.call
+        news = News(attempt.client.report, attempt.steps)
+        captions = Captions(self._context.helper, attempt.session.lang)
         wanted = Wanted(
             call.enable_intermediate_logs,
             call.enable_intermediate_screenshots,
             call.enable_intermediate_image_caption,
         )
-        story = Story(news, captions, wanted, lang=leg.session.lang, before=leg.before)
+        story = Story(news, captions, wanted, lang=attempt.session.lang, before=attempt.before)
         try:
-            await story.begin_with(self._core.db, leg.session)
+            await story.begin_with(self._core.db, attempt.session)
             yield story, captions
         finally:
             await news.close()
@@ -105,7 +104,7 @@ class Legs:
 
     async def _called(
         self,
-        leg: Leg,
+        attempt: ClientAttempt,
         device: AdbDevice,
         size: tuple[int, int],
         stopper: Stopper,
@@ -114,7 +113,7 @@ class Legs:
         captions: Captions,
     ) -> TaskResult:
         """Work on the phone, and the result, for which nothing is needed of the phone any more."""
-        session = leg.session
+        session = attempt.session
         taken = cut = False
         begun = take_up is None
         final = None
@@ -125,102 +124,107 @@ class Legs:
                 async with self._context.held(device.serial, session.run_id, stopper) as lease:
                     taken = True
                     if take_up is not None:
-                        leg = await take_up(leg)
+                        attempt = await take_up(attempt)
                         ours.enter_context(self._context.working(session.run_id))
                         begun = True
-                    final = await self._work(leg, device, lease, story)
+                    final = await self._work(attempt, device, lease, story)
             except PhoneBusy:
                 raise
             except LeaseLost as error:
-                await self._lost(leg, error)
+                await self._lost(attempt, error)
                 session.message, cut = str(error), True
             except asyncio.CancelledError:
                 if taken:  # its answer may be stored, or its question asked: nobody is to go on with it unseen
-                    await self._runs.request_stop(session.run_id, by=leg.actor.id)
+                    await self._runs.request_stop(session.run_id, by=attempt.actor.id)
                 raise
             except Exception as error:
                 if not (taken and begun):
                     raise
-                log.exception("mcp_leg_failed", error=repr(error))
+                log.exception("mcp_attempt_failed", error=repr(error))
                 session.message, cut = mask(said(error, "en")), True
-        told = self.told(leg, size, cut=cut)
-        shot = await self._shot(leg.call, final, captions)
+        told = self.told(attempt, size, cut=cut)
+        shot = await self._shot(attempt.call, final, captions)
         return replace(told, logs=await story.logs(last_is_final=not asked_after_last_step(session)), final=shot)
 
-    async def _lost(self, leg: Leg, error: LeaseLost) -> None:
-        """Somebody else has the phone. The run is over, where no other leg has it: its client begins it again or not.
+    async def _lost(self, attempt: ClientAttempt, error: LeaseLost) -> None:
+        """Somebody else has the phone. The run is over, where no other attempt has it: its client begins it again or
+        not.
 
         A reply goes on by itself: by its ledger nothing is sent twice.
         """
-        session = leg.session
+        session = attempt.session
         try:
             if session.status in FINAL:
-                await self.close(leg)
+                await self.close(attempt)
             elif session.gate.enabled:
-                await self._runs.interrupt_leg(session.run_id, leg.number)
+                await self._runs.interrupt_attempt(session.run_id, attempt.number)
             else:
                 session.end(Status.FAILED, str(error))
-                await self.close(leg)
+                await self.close(attempt)
         except Exception as failed:  # the database is away, too: the run is found dead
-            log.exception("mcp_leg_not_stored", error=repr(failed))
+            log.exception("mcp_attempt_not_stored", error=repr(failed))
 
-    async def _work(self, leg: Leg, device: AdbDevice, lease: HeldLease, story: Story) -> bytes | None:
+    async def _work(self, attempt: ClientAttempt, device: AdbDevice, lease: HeldLease, story: Story) -> bytes | None:
         """The agent's part; the screen at the end, where it was asked for."""
-        session, call = leg.session, leg.call
-        store = self._core.runs(leg.number)
+        session, call = attempt.session, attempt.call
+        store = self._core.runs(attempt.number)
         story.stored_in(store)
         try:
-            await self._agent_works(leg, device, lease, story)
+            await self._agent_works(attempt, device, lease, story)
             final = None
             if call.enable_final_screenshot or call.enable_final_image_caption:
                 final = await self._context.shot(device)
             if session.gate.enabled and session.status not in FINAL and await park(device, lease, session):
                 await store.save(session)
             # While the phone is still ours: a server beside us must not take the run for a dead one.
-            await self.close(leg)
+            await self.close(attempt)
         except LeaseLost:
             raise
         except BaseException as error:
             if lease.stop.reason is not Reason.LEASE_LOST:  # else see above
-                await self._cut(leg, error, stopped=lease.stop.reason is Reason.STOP)
+                await self._cut(attempt, error, stopped=lease.stop.reason is Reason.STOP)
             raise
         return final
 
-    async def _cut(self, leg: Leg, error: BaseException, *, stopped: bool) -> None:
+    async def _cut(self, attempt: ClientAttempt, error: BaseException, *, stopped: bool) -> None:
         """The agent's part ended by an error. Nothing goes on unattended, but for a reply that was begun before."""
-        session = leg.session
-        if session.status not in FINAL and session.gate.enabled and leg.number > 1 and not stopped:
-            await self._runs.interrupt_leg(session.run_id, leg.number)
+        session = attempt.session
+        if session.status not in FINAL and session.gate.enabled and attempt.number > 1 and not stopped:
+            await self._runs.interrupt_attempt(session.run_id, attempt.number)
             return
         end_by(session, error)
-        await self.close(leg)
+        await self.close(attempt)
 
-    async def _agent_works(self, leg: Leg, device: AdbDevice, lease: HeldLease, story: Story) -> None:
-        session, core = leg.session, self._core
+    async def _agent_works(self, attempt: ClientAttempt, device: AdbDevice, lease: HeldLease, story: Story) -> None:
+        session, core = attempt.session, self._core
         settings = core.agent_settings(lang=session.lang, max_steps=session.max_steps)
-        prepare = partial(_begin_clean, device, lease, session) if leg.fresh else None
-        human, number = self._human(leg), leg.number
+        prepare = partial(_begin_clean, device, lease, session) if attempt.fresh else None
+        human, number = self._human(attempt), attempt.number
         async with StopRequests(self._core.db).heard(session.run_id, lease.stop):
             agent = core.agent(
-                device, settings, human=human, lease=lease, store=story, leg=number, run_id=session.run_id
+                device, settings, human=human, lease=lease, store=story, attempt=number, run_id=session.run_id
             )
-            await attempt(agent, session, lease.stop, prepare=prepare)
+            await carry_out(agent, session, lease.stop, prepare=prepare)
 
-    def _human(self, leg: Leg) -> Human:
+    def _human(self, attempt: ClientAttempt) -> Human:
         context, settings = self._context, self._core.settings
         answerer: Answerer = nobody
         patient = PROGRAM_MAY  # what a client is asked waits for it as long as it likes
-        match leg.call.reply_mode:
+        match attempt.call.reply_mode:
             case ReplyMode.MANUAL_REPLY:
                 answerer, patient = context.terminal.answerer(context.core.db), frozenset()
             case ReplyMode.AUTO_REPLY:
                 answerer = by_model(context.helper)
             case ReplyMode.NO_REPLY:
                 answerer = no_reply
-            case ReplyMode.PASS_TO_CLIENT if leg.client.asks is Asks.NOW:
-                answerer = by_form(leg.client, name=leg.actor.name, person_there=context.settings.person_at_client)
+            case ReplyMode.PASS_TO_CLIENT if attempt.client.asks is Asks.NOW:
+                answerer = by_form(
+                    attempt.client, name=attempt.actor.name, person_there=context.settings.person_at_client
+                )
         hold, times = settings.run.hold_seconds, question_times(settings)
-        return AskingHuman(context.core.db, answerer, leg=leg.number, hold_seconds=hold, times=times, patient=patient)
+        return AskingHuman(
+            context.core.db, answerer, attempt=attempt.number, hold_seconds=hold, times=times, patient=patient
+        )
 
     @staticmethod
     async def _shot(call: TaskCall, jpeg: bytes | None, captions: Captions) -> Shot | None:
@@ -229,15 +233,15 @@ class Legs:
         caption = await captions.begin(jpeg) if jpeg and call.enable_final_image_caption else None
         return Shot(jpeg if call.enable_final_screenshot else None, caption)
 
-    async def close(self, leg: Leg) -> None:
-        """Store how the leg ended."""
-        await store_outcome(self._runs, leg.session.run_id, leg.number, outcome_of(leg.session))
+    async def close(self, attempt: ClientAttempt) -> None:
+        """Store how the attempt ended."""
+        await store_outcome(self._runs, attempt.session.run_id, attempt.number, outcome_of(attempt.session))
 
-    def told(self, leg: Leg, size: tuple[int, int], *, cut: bool = False) -> TaskResult:
+    def told(self, attempt: ClientAttempt, size: tuple[int, int], *, cut: bool = False) -> TaskResult:
         """``cut``: the phone was lost, or something failed, while it was at work."""
-        session = leg.session
+        session = attempt.session
         reason = StopReason.ERROR if cut else stop_reason(session)
-        action = agent_action(session.steps[-1]) if len(session.steps) > leg.before else None
+        action = agent_action(session.steps[-1]) if len(session.steps) > attempt.before else None
         question = session.question if reason is StopReason.NEEDS_REPLY else None
         who = ""
         if question is not None:
@@ -249,11 +253,11 @@ class Legs:
             size=size,
             session_id=session.run_id,
             stop_reason=reason,
-            message=" ".join(filter(None, (leg.note, session.message))),
+            message=" ".join(filter(None, (attempt.note, session.message))),
             final_action=action,
             global_steps=len(session.steps),
-            local_steps=len(session.steps) - leg.before,
-            extra_info=leg.call.extra_info,
+            local_steps=len(session.steps) - attempt.before,
+            extra_info=attempt.call.extra_info,
             question=question,
             client_may_answer=who == "client",
         )
