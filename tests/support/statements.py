@@ -35,3 +35,8 @@ def share_compiled() -> None:
     """Let every engine of this process use one cache, from the next connection on."""
     if not sa.event.contains(sa.Engine, "engine_connect", _use_it):
         sa.event.listen(sa.Engine, "engine_connect", _use_it)
+
+
+def count() -> int:
+    """Return how many statements are there."""
+    return len(_compiled)
