@@ -32,7 +32,7 @@ from storage.runs import NewRun, Runs
 from storage.schedules import NewSchedule, Schedules
 from tests.support.clock import Clock
 from tests.support.database import filled_sqlite
-from tests.support.shop import CHAT, PHONE, QUESTION, Shop, make_shop
+from tests.support.shop import CHAT, PHONE, QUESTION, Shop, known, make_shop
 
 OTHER = "127.0.0.1:16002"
 ELSEWHERE = ChatRef("telegram", "78", "5", "group")
@@ -51,6 +51,7 @@ class Busy:
 
 async def _work(db: Database) -> None:
     """Have a run on PHONE ask, and one of its answers be skipped, and a schedule be there."""
+    await known(db)
     runs = Runs(db)
     run_id = await runs.create(NewRun("QQ回复联系人11", PHONE))
     assert run_id is not None
@@ -67,7 +68,7 @@ async def _work(db: Database) -> None:
 @pytest.fixture
 async def busy(tmp_path: Path) -> AsyncIterator[Busy]:
     clock = Clock()
-    shop = await make_shop(await filled_sqlite(tmp_path / "busy.db", _work, clock), clock)
+    shop = make_shop(await filled_sqlite(tmp_path / "busy.db", _work, clock), clock)
     store = EmbeddedKnowledge(tmp_path / "knowledge.sqlite3")
     desk = Desk(replace(shop.desk.context, store=store))
     (row,) = await Runs(shop.db).find()
