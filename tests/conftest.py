@@ -17,17 +17,13 @@ import pytest
 from agent_core.perception.ocr import use_threads
 from bot.start import COLLECT_AFTER
 from tests.support import tiers
-from tests.support.days import EVERY, day, due
+from tests.support.days import day, due, examples
 
 use_threads(1)  # the workers share few cores: a screen takes a third less of them
 
 # How long an example, or the making of one, takes says how busy the machine is.
-# The examples are others each time; those who want every case get four times as many of them, too.
 hypothesis.settings.register_profile(
-    "shared",
-    max_examples=200 if os.environ.get("TEST_DAY") == EVERY else 50,
-    deadline=None,
-    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    "shared", max_examples=examples(100), deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("shared")
 
