@@ -18,9 +18,9 @@ async def empty_sqlite(path: Path) -> str:
 
 
 async def filled_sqlite(path: Path, fill: Fill, clock: Clock = utc_now) -> str:
-    """The URL of a SQLite database that holds what ``fill``, a function of a module, puts into it.
+    """The URL of a SQLite database, made at ``path``, that holds what ``fill`` puts into it.
 
-    It is filled once in a process, at the time of the first ``clock``, and copied from then on.
+    Each ``fill`` is called once in a process, at the time of that ``clock``; its file is copied from then on.
     """
     share_compiled()
     if fill in _made:
