@@ -19,7 +19,7 @@ from openai.types.chat import ChatCompletionMessageParam
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from agent_core.errors import ConfigInvalid, ConfigMissing, ModelError, ModelNames
-from agent_core.model.api_types import Answer, read_answer
+from agent_core.model.api_types import ApiCompletion, read_answer
 from agent_core.model.failures import LIBRARY_ERRORS, Failures, tried
 from agent_core.model.http import MODEL_PROXY, bounded_client, counted_unheard, time_limits
 from agent_core.model.parameters import Parameters
@@ -189,7 +189,7 @@ class ModelChooser:
 
     async def _answered(
         self, request: dict[str, Any], asked: list[ChatCompletionMessageParam], deadline: float
-    ) -> Answer:
+    ) -> ApiCompletion:
         given_up = counted_unheard(self._meter, self._name, asked, _MAX_TOKENS)
         try:
             async with given_up, asyncio.timeout_at(deadline):

@@ -20,7 +20,7 @@ from agent_core.errors import ConfigMissing, KnowledgeError, KnowledgeNotReady, 
 from agent_core.ports import Record
 from agent_core.proxies import ProxySetting
 from knowledge.config import KNOWLEDGE_PROXY
-from knowledge.http_client import Endpoint, Names, Problem, bearer, checked_url, cut_query
+from knowledge.http_client import Endpoint, Names, ServiceProblem, bearer, checked_url, cut_query
 from knowledge.records import Hit, best, member, records_of
 
 MAX_QUERY = 250  # characters; more is refused by the service
@@ -136,7 +136,7 @@ def _hit(raw: _Record) -> Hit:
     )
 
 
-def _find_problem(status: int, answer: Any) -> Problem | None:
+def _find_problem(status: int, answer: Any) -> ServiceProblem | None:
     if 200 <= status < 300:
         return None
     try:
@@ -149,7 +149,7 @@ def _find_problem(status: int, answer: Any) -> Problem | None:
         error = KnowledgeQuota
     elif problem.code in _NOT_READY_CODES:
         error = KnowledgeNotReady
-    return Problem(problem.code, problem.message, error)
+    return ServiceProblem(problem.code, problem.message, error)
 
 
 def _retrieve_url(base_url: str, dataset_id: str, names: Names) -> str:

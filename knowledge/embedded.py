@@ -18,12 +18,12 @@ from agent_core.ports import Record
 from agent_core.reply.sureness.plain import spaced, stripped
 from knowledge.entries import (
     Entry,
+    EntryFilter,
     EntryState,
     Forms,
     Found,
     Related,
     Stats,
-    Wanted,
     forms_of,
     likeness,
     make_entry,
@@ -135,14 +135,14 @@ class EmbeddedKnowledge:
             rows = await writer.with_form(stripped(entry.question))
             return None if known([_entry(row) for row in rows]) else await _put(writer, entry)
 
-    async def related(self, wanted: Wanted, forms: Forms) -> Related:
+    async def related(self, wanted: EntryFilter, forms: Forms) -> Related:
         """What has an id or a form that is wanted, or shares a form with such an entry."""
         async with self._reading() as index:
             return await _related(index, wanted, forms)
 
     async def revise(
         self,
-        wanted: Wanted,
+        wanted: EntryFilter,
         forms: Forms,
         change: Callable[[Related], Sequence[Entry]],
         *,
@@ -323,7 +323,7 @@ async def _check(writer: Writer, entry: Entry, refuse: Refusing | None, *, forme
         refuse(new)
 
 
-async def _related(index: KnowledgeIndex | Writer, wanted: Wanted, forms: Forms) -> Related:
+async def _related(index: KnowledgeIndex | Writer, wanted: EntryFilter, forms: Forms) -> Related:
     """Two steps: a row may keep the aliases of the entry that it changes, so what doubles those counts, too."""
     first = await index.related(wanted.ids, wanted.forms)
 

@@ -145,7 +145,7 @@ def forms_of(entry: Entry, forms: Forms | None = None) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class EntryFilter:
     """What rows are about: the ``ids`` that they name, and the exact ``forms`` of their wordings."""
 
     ids: frozenset[str]

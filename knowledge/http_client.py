@@ -74,7 +74,7 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ServiceProblem:
     """What a service says went wrong, in its own words. ``error`` None: the HTTP status decides what it is."""
 
     code: str = ""
@@ -83,7 +83,7 @@ class Problem:
 
 
 # From the HTTP status and the JSON of an answer (None where it is none): what went wrong, None for nothing.
-FindProblem = Callable[[int, Any], Problem | None]
+FindProblem = Callable[[int, Any], ServiceProblem | None]
 
 
 class Endpoint:
@@ -208,12 +208,12 @@ class Endpoint:
             answer = _json(raw)
         except KnowledgeUnreachable:
             answer = None
-        error = self._of_problem(status, self._find_problem(status, answer) or Problem(), page=answer is None)
+        error = self._of_problem(status, self._find_problem(status, answer) or ServiceProblem(), page=answer is None)
         if pause is not None:
             cast("Any", error).retry_after = pause  # what the retry table looks for
         return error
 
-    def _of_problem(self, status: int, problem: Problem, *, page: bool = False) -> KnowledgeError:
+    def _of_problem(self, status: int, problem: ServiceProblem, *, page: bool = False) -> KnowledgeError:
         said = f"HTTP {status}"
         if problem.code or problem.message:
             said += self._masked(f" ({_one_line(problem.code)}: {_one_line(problem.message)})")[:_LONGEST_MESSAGE]

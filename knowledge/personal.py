@@ -14,7 +14,8 @@ _GAP = r"[ \-–—()]"
 _PERSONAL = re.compile(
     r"[A-Za-z0-9._%+\-]+@[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)+"  # an e-mail address
     r"|(?<![A-Za-z])wxid_\w+"
-    # A phone, an order, a parcel, a card: 7 digits and more, in groups whose last has four; "13 14 15 16" is none.
+    # A phone, an order, a parcel, a card: 7 digits and more, in groups whose last has four; "13 14 15 16" is
+    # none.
     rf"|(?<![A-Za-z\d])[A-Za-z]{{0,12}}[\-_]?\+?(?=(?:{_GAP}{{0,2}}\d){{7}})"
     rf"(?:\d{{7,}}|\d{{2,4}}(?:{_GAP}{{1,2}}\d{{3,4}})*{_GAP}{{1,2}}\d{{4,}})[A-Za-z\d]*"
     r"|(?<![A-Za-z\d])(?:[A-Za-z]*\d){8,}[A-Za-z]*"  # an order number with letters between

@@ -27,7 +27,7 @@ from agent_core.errors import (
 from agent_core.ports import Record
 from agent_core.proxies import ProxySetting
 from knowledge.config import KNOWLEDGE_PROXY
-from knowledge.http_client import Endpoint, Names, Problem, bearer, checked_url, cut_query
+from knowledge.http_client import Endpoint, Names, ServiceProblem, bearer, checked_url, cut_query
 from knowledge.records import Hit, best, member, records_of
 
 MAX_QUERY = 1000  # characters; what is longer is no question, and costs an embedding
@@ -162,7 +162,7 @@ def _hit(chunk: _Chunk) -> Hit:
     )
 
 
-def _find_problem(status: int, answer: Any) -> Problem | None:
+def _find_problem(status: int, answer: Any) -> ServiceProblem | None:
     try:
         problem = _Problem.model_validate(answer)
     except ValidationError:
@@ -175,4 +175,4 @@ def _find_problem(status: int, answer: Any) -> Problem | None:
     error = next((error for words, error in _WORDS if words.search(message)), None)
     if error is None and 200 <= status < 300:
         error = _ERRORS.get(problem.code, KnowledgeError)
-    return Problem(str(problem.code), message, error)
+    return ServiceProblem(str(problem.code), message, error)

@@ -27,7 +27,7 @@ from agent_core.errors import (
 from agent_core.ports import Record
 from agent_core.proxies import ProxySetting
 from knowledge.config import KNOWLEDGE_PROXY, PLACEHOLDER, Template, check_placeholders, strings_in
-from knowledge.http_client import Endpoint, Names, Problem, checked_token, checked_url, cut_query, unknown_form
+from knowledge.http_client import Endpoint, Names, ServiceProblem, checked_token, checked_url, cut_query, unknown_form
 from knowledge.records import Hit, best, records_of
 
 MAX_QUERY = 1000  # characters
@@ -151,11 +151,11 @@ class TemplateKnowledge:
 
     # -- the answer
 
-    def _find_problem(self, status: int, answer: Any) -> Problem | None:
+    def _find_problem(self, status: int, answer: Any) -> ServiceProblem | None:
         template, good = self._template, 200 <= status < 300
         message = _text(_find(answer, template.message_path))
         if not template.error_path:
-            return None if good else Problem("", message)
+            return None if good else ServiceProblem("", message)
         found = _find(answer, template.error_path)
         nothing = found is _MISSING or found is None or found is False or found in ("", [], {})
         value = "" if nothing else _text(found) or "error"
@@ -163,7 +163,7 @@ class TemplateKnowledge:
             return None
         kind = template.error_kinds.get(value)
         error = _ERRORS[kind] if kind else (KnowledgeError if good else None)
-        return Problem(value, message, error)
+        return ServiceProblem(value, message, error)
 
     def _records(self, answer: Any) -> Sequence[Record]:
         template = self._template

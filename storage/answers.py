@@ -15,8 +15,8 @@ from storage.engine import Database
 from storage.events import append_event
 from storage.ids import AlreadyMade, remember
 from storage.leases import hold_turn
+from storage.shielded import shielded
 from storage.tables import answers, events, runs
-from storage.uncut import uncut
 
 PLANNED, TYPING, SENDING, SENT = "planned", "typing", "sending", "sent"
 SKIPPED, FAILED, UNKNOWN = "skipped", "failed", "unknown"
@@ -110,7 +110,7 @@ class AnswerFilter:
 ALL = AnswerFilter()
 
 
-@uncut
+@shielded
 class Answers:
     def __init__(self, db: Database) -> None:
         self._db = db

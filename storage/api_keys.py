@@ -14,8 +14,8 @@ from sqlalchemy.exc import IntegrityError
 
 from storage.engine import Database
 from storage.people import ROLES
+from storage.shielded import shielded
 from storage.tables import api_keys
-from storage.uncut import uncut
 
 PREFIX = "pdk_"
 RANDOM_BYTES = 32
@@ -53,7 +53,7 @@ def hash_of(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
-@uncut
+@shielded
 class ApiKeys:
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 
 from storage.engine import Database
 from storage.runs import ACTIVE, Runs
+from storage.shielded import shielded
 from storage.tables import clocks, hosts, leases, metadata, runs
-from storage.uncut import uncut
 
 BUSY_SECONDS = 30.0
 
@@ -101,7 +101,7 @@ class HeldRun:
     status: str
 
 
-@uncut
+@shielded
 class Restored:
     """A database as it was some time ago, before anything works with it again."""
 

@@ -8,6 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from storage.engine import Database
+from storage.shielded import shielded
 from storage.tables import (
     cards,
     digest_chats,
@@ -20,10 +21,9 @@ from storage.tables import (
     schedules,
     topics,
 )
-from storage.uncut import uncut
 
 
-@uncut
+@shielded
 class Chats:
     def __init__(self, db: Database) -> None:
         self._db = db

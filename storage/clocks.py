@@ -8,11 +8,11 @@ import sqlalchemy as sa
 
 from storage.engine import Database
 from storage.leases import LEASE_SECONDS, fresh
+from storage.shielded import shielded
 from storage.tables import clocks
-from storage.uncut import uncut
 
 
-@uncut
+@shielded
 class Clocks:
     """``seconds``: how long a clock lives without a heartbeat."""
 

@@ -12,8 +12,8 @@ from sqlalchemy.exc import IntegrityError
 
 from agent_core.session import RowMark
 from storage.engine import Database
+from storage.shielded import shielded
 from storage.tables import chosen_rows, contacts
-from storage.uncut import uncut
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class ContactThere(LookupError):
     """A contact of this phone, app and name is there already."""
 
 
-@uncut
+@shielded
 class Contacts:
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -123,7 +123,7 @@ class Contacts:
         return [row for row in rows if not tag or tag in row.tags]
 
 
-@uncut
+@shielded
 class ChosenRows:
     """Which of several rows of one name is the contact's."""
 

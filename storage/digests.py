@@ -11,8 +11,8 @@ import sqlalchemy as sa
 
 from storage.engine import Database
 from storage.events import append_event
+from storage.shielded import shielded
 from storage.tables import digest_chats, digests
-from storage.uncut import uncut
 
 DAILY, WEEKLY = "daily", "weekly"
 SENT, EMPTY, MISSED = "sent", "empty", "missed"
@@ -33,7 +33,7 @@ class DigestChatRow:
     changed_at: datetime
 
 
-@uncut
+@shielded
 class Digests:
     def __init__(self, db: Database) -> None:
         self._db = db

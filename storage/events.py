@@ -12,8 +12,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import EVENT_LOCK, Database
 from storage.leases import hold_turn
+from storage.shielded import may_be_cut, shielded
 from storage.tables import consumers, events, pictures
-from storage.uncut import may_be_cut, uncut
 
 SAME_WITHIN = 4  # events with a picture
 
@@ -70,7 +70,7 @@ async def _picture(connection: AsyncConnection, run_id: str, picture: bytes, now
     return picture_id
 
 
-@uncut
+@shielded
 class Events:
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -18,8 +18,8 @@ from storage.model_usage import Used
 from storage.outbox import PENDING
 from storage.questions import OPEN
 from storage.runs import ACTIVE, FINAL, QUEUED, WAITING
+from storage.shielded import shielded
 from storage.tables import answers, host_phones, hosts, inbox, leases, model_days, outbox, questions, runs, schedules
-from storage.uncut import uncut
 
 LOST = "lost"  # the state of a host that is not heard
 
@@ -43,7 +43,7 @@ class Gauges:
     models: Mapping[str, Used] = field(default_factory=dict)  # what each used since it was first asked
 
 
-@uncut
+@shielded
 class GaugeReader:
     """``seconds``: how long a host lives without a heartbeat."""
 

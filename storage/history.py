@@ -17,8 +17,8 @@ from storage.engine import Database
 from storage.questions import OPEN
 from storage.runs import QUEUED, RUNNING, SUCCEEDED, WAITING, RunRow
 from storage.runs.rows import LISTED
+from storage.shielded import shielded
 from storage.tables import answers, questions, runs, sweeps
-from storage.uncut import uncut
 
 _ASKS = runs.c.id.in_(sa.select(questions.c.run_id).where(questions.c.state == OPEN))
 # Sweeps that began by themselves and found nobody to answer: there are hundreds a day, and nothing to tell of them.
@@ -99,7 +99,7 @@ class SentText:
     text: str
 
 
-@uncut
+@shielded
 class History:
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -15,8 +15,8 @@ import sqlalchemy as sa
 
 from storage.engine import Database
 from storage.leases import LEASE_SECONDS
+from storage.shielded import shielded
 from storage.tables import host_phones, hosts, phone_requests, phones
-from storage.uncut import uncut
 
 UP, DRAINING, ENDED = "up", "draining", "ended"
 USABLE, GONE = "device", "gone"
@@ -71,7 +71,7 @@ class PhoneRequest:
     created_at: datetime
 
 
-@uncut
+@shielded
 class Hosts:
     """``seconds``: how long a host lives without a heartbeat."""
 
@@ -251,7 +251,7 @@ def _better(phone: HostPhone) -> tuple[bool, bool, datetime]:
     return phone.usable, phone.alive and phone.state != GONE, phone.since
 
 
-@uncut
+@shielded
 class Phones:
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -9,8 +9,8 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from storage.engine import Database
+from storage.shielded import shielded
 from storage.tables import inbox
-from storage.uncut import uncut
 
 NEW, DONE, FAILED = "new", "done", "failed"
 
@@ -27,7 +27,7 @@ class InboxRow:
     received_at: datetime
 
 
-@uncut
+@shielded
 class InboxTable:
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -19,7 +19,7 @@ from typing import Any
 
 import aiosqlite
 
-from storage.uncut import whole
+from storage.shielded import run_shielded
 
 VERSION = 2
 _TABLES = (
@@ -274,7 +274,7 @@ class KnowledgeIndex:
         """The connections that read and write."""
         if self._reader is not None and self._writer is not None:
             return self._reader, self._writer
-        return await whole(self._opened())
+        return await run_shielded(self._opened())
 
     async def _opened(self) -> tuple[aiosqlite.Connection, aiosqlite.Connection]:
         async with self._opening:
@@ -311,14 +311,16 @@ async def _transaction(database: aiosqlite.Connection) -> AsyncIterator[None]:
     transaction could stay open, and with it every later write would fail.
     """
     if database.in_transaction:
-        await whole(database.rollback())
+        await run_shielded(database.rollback())
     try:
-        await whole(_done(database.execute("BEGIN IMMEDIATE")))
+        await run_shielded(_done(database.execute("BEGIN IMMEDIATE")))
         yield
     except BaseException:
-        await whole(database.rollback())  # after what is still under way: the thread does one thing after the other
+        await run_shielded(
+            database.rollback()
+        )  # after what is still under way: the thread does one thing after the other
         raise
-    await whole(database.commit())
+    await run_shielded(database.commit())
 
 
 async def _done(work: Awaitable[object]) -> None:

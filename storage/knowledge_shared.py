@@ -28,8 +28,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
 from storage.knowledge_index import EntryRow, EntryWords, KnowledgeIndex, Writer
+from storage.shielded import run_shielded
 from storage.tables import knowledge_entries, knowledge_revision
-from storage.uncut import whole
 
 log = structlog.get_logger(__name__)
 
@@ -142,7 +142,7 @@ class SharedIndex:
         """What to read from: the mirror, which holds what every machine has written until now."""
         await self._take_former()
         if await self._mirror.head() != await self._newest():
-            await whole(self._refresh())
+            await run_shielded(self._refresh())
         return self._mirror
 
     @asynccontextmanager
@@ -160,9 +160,9 @@ class SharedIndex:
             async with self._mirror.mirroring() as writer:
                 with _reached():
                     async with self._db.write() as connection:
-                        before = await whole(self._lock(connection, writer))
+                        before = await run_shielded(self._lock(connection, writer))
                         yield writer, before
-                        await whole(self._store(connection, writer, before))
+                        await run_shielded(self._store(connection, writer, before))
                     kept = True
         except sqlite3.Error as error:
             if not kept:

@@ -9,13 +9,13 @@ from pydantic import TypeAdapter
 
 from agent_core.apps.learnt import LearntApp
 from storage.engine import Database
+from storage.shielded import shielded
 from storage.tables import learnt_apps
-from storage.uncut import uncut
 
 _DATA = TypeAdapter(LearntApp)
 
 
-@uncut
+@shielded
 class LearntApps:
     """Every phone's apps, as ``agent_core.apps.learnt`` has them."""
 

@@ -15,8 +15,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent_core.errors import LeaseLost
 from storage.engine import Database
+from storage.shielded import shielded
 from storage.tables import leases, runs
-from storage.uncut import uncut
 
 
 def fresh(
@@ -42,7 +42,7 @@ class LeaseRow:
     heartbeat_at: datetime | None
 
 
-@uncut
+@shielded
 class Leases:
     """``seconds``: how long a lease lives without a heartbeat."""
 

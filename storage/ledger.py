@@ -19,9 +19,9 @@ from storage.learnt import LearntApps
 from storage.leases import hold_turn
 from storage.questions import OPEN, Questions
 from storage.runs import WAITING, Runs
-from storage.sweeps import Place, Sweeps
+from storage.shielded import shielded
+from storage.sweeps import Sweeps, SweptApp
 from storage.tables import replies, runs
-from storage.uncut import uncut
 
 MAY_BE_PLANNED = (  # nothing of it can have left
     ReplyState.PLANNED,
@@ -54,7 +54,7 @@ def _row(row: sa.RowMapping) -> LedgerRow:
     )
 
 
-@uncut
+@shielded
 class StoredLedger:
     """``agent_core.ports.Ledger`` over the table of replies, and what is remembered of phones, apps and contacts.
 
@@ -157,7 +157,7 @@ class StoredLedger:
         await ChosenRows(self._db).put(serial, app, contact, row)
 
     async def keep_waiting(self, serial: str, app: str, contact: str, state: str) -> None:
-        await Sweeps(self._db).keep(Place(serial, app), contact, state)
+        await Sweeps(self._db).keep(SweptApp(serial, app), contact, state)
 
     async def claim(self, row_id: int, run_id: str) -> bool:
         waits = sa.exists().where(runs.c.id == replies.c.run_id, runs.c.id != run_id, runs.c.status == WAITING)

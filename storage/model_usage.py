@@ -9,8 +9,8 @@ from datetime import date, datetime, timedelta
 import sqlalchemy as sa
 
 from storage.engine import Database
+from storage.shielded import shielded
 from storage.tables import model_days, model_minutes
-from storage.uncut import uncut
 
 KEPT = timedelta(minutes=5)  # of the minutes that are over
 
@@ -30,7 +30,7 @@ class Used:
         return self.tokens_in + self.tokens_out
 
 
-@uncut
+@shielded
 class Spending:
     def __init__(self, db: Database) -> None:
         self._db = db

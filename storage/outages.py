@@ -14,8 +14,8 @@ import sqlalchemy as sa
 
 from storage.engine import Database
 from storage.events import append_event
+from storage.shielded import shielded
 from storage.tables import events, watched
-from storage.uncut import uncut
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Sign:
     error_kind: str = ""
 
 
-@uncut
+@shielded
 class Outages:
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -12,8 +12,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from storage.engine import Database
+from storage.shielded import shielded
 from storage.tables import cards, outbox
-from storage.uncut import uncut
 
 PENDING, SENT, FAILED, REPLACED = "pending", "sent", "failed", "replaced"
 OF_ITS_CHAT = {"reply_to", "edit", "edit_picture", "thread_id"}  # in a payload: what means something in its chat alone
@@ -40,7 +40,7 @@ class OutboxRow:
     updated_at: datetime
 
 
-@uncut
+@shielded
 class OutboxTable:
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -181,7 +181,7 @@ class CardRow:
     picture: bool
 
 
-@uncut
+@shielded
 class Cards:
     def __init__(self, db: Database) -> None:
         self._db = db

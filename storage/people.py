@@ -11,8 +11,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from storage.engine import Database
+from storage.shielded import shielded
 from storage.tables import audit, pairing_codes, people
-from storage.uncut import uncut
 
 ROLES = ("viewer", "operator", "owner")
 CODE_ID = 10  # characters of a code's hash that name it
@@ -70,7 +70,7 @@ def _hash(code: str) -> str:
     return hashlib.sha256(code.strip().upper().encode()).hexdigest()
 
 
-@uncut
+@shielded
 class People:
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -258,7 +258,7 @@ class People:
         return None if row is None else PersonRow(**row)
 
 
-@uncut
+@shielded
 class Audit:
     def __init__(self, db: Database) -> None:
         self._db = db

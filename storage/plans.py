@@ -17,8 +17,8 @@ import sqlalchemy as sa
 from storage.engine import Database
 from storage.leases import LEASE_SECONDS, fresh
 from storage.runs import RUNNING
+from storage.shielded import shielded
 from storage.tables import planner_items, planner_sessions, plans, runs
-from storage.uncut import uncut
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class PlanUnderWay(Exception):
     """Another plan of the conversation is."""
 
 
-@uncut
+@shielded
 class Plans:
     """``seconds``: how long a plan lives without a heartbeat."""
 
@@ -105,7 +105,7 @@ class Plans:
         return sa.select(plans.c.run_id).where(plans.c.session_key == session_key, alive, going)
 
 
-@uncut
+@shielded
 class Conversations:
     """``key`` names a conversation: whose it is, and their name for it."""
 

@@ -18,8 +18,8 @@ from storage.engine import Database
 from storage.events import append_event
 from storage.leases import hold_turn
 from storage.runs.changes import make_due
+from storage.shielded import shielded
 from storage.tables import question_answers, question_copies, questions, runs
-from storage.uncut import uncut
 
 OPEN, ANSWERED, EXPIRED = "open", "answered", "expired"
 MOST_REMINDERS = 3
@@ -93,7 +93,7 @@ def _next_reminder(row: QuestionRow, now: datetime) -> tuple[int, datetime | Non
     return MOST_REMINDERS, None
 
 
-@uncut
+@shielded
 class Questions:
     """Writes are on the disk when they return. Wakes ``db.signal("questions")`` and, for a new attempt, ``"runs"``."""
 

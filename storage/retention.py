@@ -15,6 +15,7 @@ from storage.inbox import NEW
 from storage.outbox import PENDING
 from storage.questions import OPEN
 from storage.runs import ACTIVE, FINAL
+from storage.shielded import shielded
 from storage.tables import (
     audit,
     events,
@@ -30,7 +31,6 @@ from storage.tables import (
     trajectories,
     trajectory_pictures,
 )
-from storage.uncut import uncut
 
 BITE = 200
 RUNS_A_BITE = 10  # where the rows of a run go all at once
@@ -91,7 +91,7 @@ def _over(before: datetime) -> sa.Select[tuple[str]]:
     return sa.select(runs.c.id).where(runs.c.status.in_(FINAL), runs.c.ended_at < before)
 
 
-@uncut
+@shielded
 class Retention:
     def __init__(self, db: Database, *, bite: int = BITE) -> None:
         self._db = db

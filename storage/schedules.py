@@ -16,8 +16,8 @@ from storage.events import append_event
 from storage.ids import AlreadyMade, find, made_under, remember
 from storage.runs import ACTIVE, NewRun
 from storage.runs.changes import insert_run, waits_for_people
+from storage.shielded import shielded
 from storage.tables import runs, schedules
-from storage.uncut import uncut
 
 REMOVED_KEPT = timedelta(days=7)  # how long a schedule that was removed can be put back
 
@@ -109,7 +109,7 @@ class ScheduleThere(LookupError):
         self.number = number
 
 
-@uncut
+@shielded
 class Schedules:
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -9,12 +9,12 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from storage.engine import Database
+from storage.shielded import shielded
 from storage.tables import answers, events, questions, runs, sweeps
-from storage.uncut import uncut
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TimeRange:
     """``since`` is inside, ``until`` is not (both aware). ``serials``: only these phones, empty for all."""
 
     since: datetime
@@ -51,7 +51,7 @@ class ModelUsage:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class UsageFigures:
     """What the models did: calls that gave a reply, and their tokens."""
 
     models: Sequence[ModelUsage] = ()
@@ -78,12 +78,12 @@ class SweptFigures:
     idle: int = 0
 
 
-@uncut
+@shielded
 class Statistics:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    async def asked(self, span: Span) -> list[AskedRow]:
+    async def asked(self, span: TimeRange) -> list[AskedRow]:
         """The customers' questions that were read in this time, the oldest first."""
         wanted = (
             sa.select(
@@ -102,7 +102,7 @@ class Statistics:
         async with self._db.read() as connection:
             return [AskedRow(**row) for row in (await connection.execute(wanted)).mappings()]
 
-    async def put_to_people(self, span: Span) -> int:
+    async def put_to_people(self, span: TimeRange) -> int:
         """How many questions of all kinds runs put to a person in this time."""
         wanted = (
             sa.select(sa.func.count())
@@ -114,7 +114,7 @@ class Statistics:
         async with self._db.read() as connection:
             return (await connection.execute(wanted)).scalar_one()
 
-    async def swept(self, span: Span) -> SweptFigures:
+    async def swept(self, span: TimeRange) -> SweptFigures:
         """The looks of the sweeps in this time."""
         idle = sa.func.coalesce(sa.func.sum(sa.case((sweeps.c.started == 0, 1), else_=0)), 0)
         contacts = sa.func.coalesce(sa.func.sum(sweeps.c.contacts), 0)
@@ -127,7 +127,7 @@ class Statistics:
             looks, looked_at, without = (await connection.execute(wanted)).one()
         return SweptFigures(int(looks), int(looked_at), int(without))
 
-    async def usage(self, span: Span) -> Usage:
+    async def usage(self, span: TimeRange) -> UsageFigures:
         """What the steps of the event log used; of steps that were deleted with their events nothing is known.
 
         A model may stand there twice: steps whose cost was written down, and others.
@@ -162,4 +162,4 @@ class Statistics:
         async with self._db.read() as connection:
             rows = (await connection.execute(wanted)).all()
         counted = (ModelUsage(row[0], int(row[1]), int(row[2]), int(row[3]), int(row[4]), row[5]) for row in rows)
-        return Usage(tuple(counted))
+        return UsageFigures(tuple(counted))

@@ -15,8 +15,8 @@ from storage.engine import Database
 from storage.events import append_event
 from storage.runs import ACTIVE, FAILED, RUNNING, SUCCEEDED, WAITING, NewRun
 from storage.runs.changes import insert_run
+from storage.shielded import shielded
 from storage.tables import contact_marks, events, replies, runs, sweep_lists, sweeps
-from storage.uncut import uncut
 
 APART = timedelta(microseconds=1)  # between two who are seen waiting for the first time in one look
 OPEN = (ReplyState.PLANNED, ReplyState.FAILED, ReplyState.UNKNOWN)  # of a reply that a person may be asked about
@@ -24,7 +24,7 @@ TOLD_WHY = timedelta(days=2)  # of a run that failed: for so long it is looked u
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SweptApp:
     """An app on a phone."""
 
     serial: str
@@ -93,7 +93,7 @@ class NewSweep:
     ``memory`` None: what was remembered is forgotten.
     """
 
-    place: Place
+    place: SweptApp
     outcome: str
     contacts: int
     calls: int
@@ -113,7 +113,7 @@ class NewSwept:
     run: NewRun
 
 
-@uncut
+@shielded
 class Sweeps:
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -124,7 +124,7 @@ class Sweeps:
             row = found.mappings().one_or_none()
         return None if row is None else SweepRow(**row)
 
-    async def memory(self, place: Place) -> Mapping[str, Any] | None:
+    async def memory(self, place: SweptApp) -> Mapping[str, Any] | None:
         """What the last look at this list remembered."""
         wanted = sa.select(sweep_lists.c.memory).where(
             sweep_lists.c.serial == place.serial, sweep_lists.c.app == place.app
@@ -132,7 +132,7 @@ class Sweeps:
         async with self._db.read() as connection:
             return (await connection.execute(wanted)).scalar_one_or_none()
 
-    async def marks(self, place: Place) -> dict[str, MarkRow]:
+    async def marks(self, place: SweptApp) -> dict[str, MarkRow]:
         """By contact."""
         marked = sa.and_(contact_marks.c.serial == place.serial, contact_marks.c.app == place.app)
         wanted = (
@@ -194,7 +194,7 @@ class Sweeps:
         found = await connection.execute(told.order_by(events.c.id))
         return {row.run_id: row.error_kind or "" for row in found}
 
-    async def people(self, place: Place) -> list[str]:
+    async def people(self, place: SweptApp) -> list[str]:
         """Whom a sweep's run has seen to, or a reply has reached: no groups, whatever their rows look like."""
         seen_to = sa.and_(runs.c.id == contact_marks.c.run_id, runs.c.status == SUCCEEDED)
         marked = sa.select(contact_marks.c.contact).where(
@@ -206,7 +206,7 @@ class Sweeps:
         async with self._db.read() as connection:
             return list((await connection.execute(sa.union(marked, answered))).scalars())
 
-    async def keep(self, place: Place, contact: str, state: str) -> None:
+    async def keep(self, place: SweptApp, contact: str, state: str) -> None:
         """Somebody waits, and nothing will show it any more; whatever becomes of the look that saw it.
 
         While a run of theirs is at work or asks, that one sees to it.
@@ -254,7 +254,7 @@ class Sweeps:
         self._db.signal("events").notify()
         return started
 
-    async def start(self, place: Place, one: NewSwept) -> str:
+    async def start(self, place: SweptApp, one: NewSwept) -> str:
         """Start one more run of a sweep, for a process that does them one after the other itself."""
         async with self._db.write(durable=True) as connection:
             run_id = await begin_run(connection, self._db, place, one)
@@ -343,7 +343,7 @@ class Sweeps:
             await connection.execute(done.values(state="", waiting_since=None))
 
 
-async def begin_run(connection: AsyncConnection, db: Database, place: Place, one: NewSwept) -> str:
+async def begin_run(connection: AsyncConnection, db: Database, place: SweptApp, one: NewSwept) -> str:
     """Add the run that answers a contact, inside a transaction, and note with them that it does."""
     run_id = await insert_run(connection, db, one.run)
     if run_id is None:
@@ -354,7 +354,7 @@ async def begin_run(connection: AsyncConnection, db: Database, place: Place, one
 
 
 async def _mark(
-    connection: AsyncConnection, db: Database, place: Place, contact: str, values: Mapping[str, Any]
+    connection: AsyncConnection, db: Database, place: SweptApp, contact: str, values: Mapping[str, Any]
 ) -> None:
     row = {"serial": place.serial, "app": place.app, "contact": contact, **values}
     statement = db.insert(contact_marks).values(**row)

@@ -8,8 +8,8 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from storage.engine import Database
+from storage.shielded import shielded
 from storage.tables import topics
-from storage.uncut import uncut
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class TopicRow:
     created_at: datetime
 
 
-@uncut
+@shielded
 class TopicTable:
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 from storage.engine import Database
 from storage.leases import hold_turn
+from storage.shielded import shielded
 from storage.tables import trajectories, trajectory_pictures
-from storage.uncut import uncut
 
 LEVEL = 6  # of zlib; a request of 9 KB is a third of that, in 0.2 ms
 
@@ -27,7 +27,7 @@ class TrajectoryRow:
     stored: int
 
 
-@uncut
+@shielded
 class Trajectories:
     """``attempt``: who writes; LeaseLost once its turn is over. None: nobody in particular."""
 

@@ -15,9 +15,9 @@ from storage.leases import LEASE_SECONDS, Leases
 from storage.runs import NewRun
 from storage.runs.changes import insert_run
 from storage.schedules import Tick
-from storage.sweeps import NewSwept, Place, begin_run
+from storage.shielded import shielded
+from storage.sweeps import NewSwept, SweptApp, begin_run
 from storage.tables import leases, questions, runs, schedules, sweeps
-from storage.uncut import uncut
 
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -30,7 +30,7 @@ class Use:
     looked_at: datetime | None
 
 
-@uncut
+@shielded
 class Watches:
     """``lease_seconds``: how long a lease lives without a heartbeat."""
 
@@ -38,7 +38,7 @@ class Watches:
         self._db = db
         self._leases = Leases(db, seconds=lease_seconds)
 
-    async def answer(self, watch_id: int, place: Place, one: NewSwept, *, key: str) -> str | None:
+    async def answer(self, watch_id: int, place: SweptApp, one: NewSwept, *, key: str) -> str | None:
         """Start the run that answers a contact. None where ``key`` has started one before, or the watch is off."""
 
         async def begin(connection: AsyncConnection) -> str | None:
@@ -54,7 +54,7 @@ class Watches:
 
         return await self._start(watch_id, key, begin)
 
-    async def use_since_look(self, place: Place, *, left_alone: Sequence[str]) -> Use | None:
+    async def use_since_look(self, place: SweptApp, *, left_alone: Sequence[str]) -> Use | None:
         """The newest use of a phone that is free, later than the newest look at this list.
 
         None also while a question of one of the kinds ``left_alone`` is open there.

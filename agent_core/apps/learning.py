@@ -49,14 +49,14 @@ class ReadChat:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class TriedInput:
     """What typing has shown. ``sent``: whether the text was seen to arrive; None if none was sent."""
 
     sends_by: SendsBy
     sent: bool | None = None
 
 
-class Learning:
+class AppLearning:
     """Works on one phone, whose lease is ours.
 
     Raises LearningFailed if the app cannot be learnt, and errors of the phone.
@@ -158,7 +158,7 @@ class Learning:
 
     # Typing
 
-    async def type_and_delete(self, read: ReadChat, text: str, *, send: bool = False) -> Tried:
+    async def type_and_delete(self, read: ReadChat, text: str, *, send: bool = False) -> TriedInput:
         """Type ``text`` into the input, look what sends it, and delete it again; send it first if ``send`` is True.
 
         The input must be empty. The person's keyboard is back afterwards, whatever happens.
@@ -181,7 +181,7 @@ class Learning:
 
     async def _tried(
         self, keyboard: TextInput, read: ReadChat, text: str, touches: TouchWatch, *, by_key: bool, send: bool
-    ) -> Tried:
+    ) -> TriedInput:
         """Type, send if that is asked for, and delete; after a touch the input is a person's and left as it is."""
         try:
             tried = await self._typed(keyboard, read, text, by_key)
@@ -218,7 +218,7 @@ class Learning:
             chat = self._same(await self._look(), read)
         return chat
 
-    async def _typed(self, keyboard: TextInput, read: ReadChat, text: str, by_key: bool) -> Tried:
+    async def _typed(self, keyboard: TextInput, read: ReadChat, text: str, by_key: bool) -> TriedInput:
         """Type the text and see what sends it; it stays typed."""
         await self._lease.check()
         await keyboard.type(text)
@@ -230,9 +230,9 @@ class Learning:
             way: SendsBy = "button"
         else:
             way = "keyboard_key" if by_key or chat.send_state is SendState.KEYBOARD else "enter"
-        return Tried(way)
+        return TriedInput(way)
 
-    async def _sent(self, keyboard: TextInput, read: ReadChat, text: str, way: SendsBy) -> Tried:
+    async def _sent(self, keyboard: TextInput, read: ReadChat, text: str, way: SendsBy) -> TriedInput:
         """Send what is typed and look whether it arrives."""
         seen = self._same(await self._look(), read)
         await self._lease.check()
@@ -248,7 +248,7 @@ class Learning:
             newest = chat.newest
             arrived = not chat.draft and newest is not None and newest.side is Side.ME
             arrived = arrived and newest is not None and is_bubble_of(newest, text, chat)
-        return Tried(way, sent=arrived)
+        return TriedInput(way, sent=arrived)
 
     async def _delete(self, keyboard: TextInput, read: ReadChat) -> None:
         """Empty the input, if the chat is the named one still."""

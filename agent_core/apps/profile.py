@@ -203,7 +203,7 @@ def _shipped() -> dict[str, LayeredProfile]:
     return {name: file_in(read) for name, read in found.items() if f"{name}.toml" != SECRETS_FILE}
 
 
-def file_in(read: own.Source) -> LayeredProfile:
+def file_in(read: own.OwnerSource) -> LayeredProfile:
     """Return the profile in a file, which is named as the profile's key. Raises OwnWrong if an owner's is wrong."""
     found = own.made(read, _layered)
     read.check_named("key", found.base.key)

@@ -26,7 +26,7 @@ from agent_core.perception import badges, layout, picture, shapes
 from agent_core.perception.app_look import edge_avatars
 from agent_core.perception.messages import own_box
 from agent_core.perception.ocr import OcrEngine
-from agent_core.perception.page_report import MessageKind, Page, PageReport, read_page, report
+from agent_core.perception.page_report import MessageKind, PageReport, ReadPage, read_page, report
 from agent_core.perception.pixels import Color, Grid, Pixels, far, mode
 from agent_core.perception.reader import ScreenReader
 from agent_core.perception.readings import BubbleKind, Reading
@@ -112,20 +112,20 @@ async def export_kit(
 # What is on the screen
 
 
-def _shapes(grid: Grid, profile: AppProfile) -> shapes.Page | None:
+def _shapes(grid: Grid, profile: AppProfile) -> shapes.PageShapes | None:
     header, fields = layout.header(grid), layout.fields(grid)
     if header is None or not fields:
         return None
     return shapes.page_of(grid, profile, top=header.bottom, bottom=fields[0].top)
 
 
-async def _lines(ocr: OcrEngine, frame: Frame, seen: shapes.Page | None, page: Page) -> list[_Line]:
+async def _lines(ocr: OcrEngine, frame: Frame, seen: shapes.PageShapes | None, page: ReadPage) -> list[_Line]:
     """The lines of the messages as the reader takes them apart, and those that OCR finds elsewhere."""
     image = frame.image
     found: list[_Line] = []
     taken: list[Box] = []
     for shape in seen.shapes if seen is not None else ():
-        if shape.form is shapes.Form.PICTURE:
+        if shape.form is shapes.MessageShape.PICTURE:
             continue
         boxes = picture.lines_of(image, own_box(shape), shape.color)
         words = await ocr.recognise_lines([image.crop(line.box.as_tuple()) for line in boxes])
@@ -143,7 +143,7 @@ async def _lines(ocr: OcrEngine, frame: Frame, seen: shapes.Page | None, page: P
     return found
 
 
-def _is_personal(box: Box, seen: shapes.Page | None, page: Page) -> bool:
+def _is_personal(box: Box, seen: shapes.PageShapes | None, page: ReadPage) -> bool:
     """Whether what stands in ``box`` is a person's: a name, a message, what is typed."""
     chat = page.chat
     if chat is not None:
@@ -158,7 +158,7 @@ def _is_personal(box: Box, seen: shapes.Page | None, page: Page) -> bool:
     return any(part is not None and part.intersects(box) for part in parts)
 
 
-def _is_icon(reading: Reading, seen: shapes.Page | None, page: Page) -> bool:
+def _is_icon(reading: Reading, seen: shapes.PageShapes | None, page: ReadPage) -> bool:
     """Whether OCR took an icon for a letter: it finds signs alone, or one letter in the bars that is not the name."""
     letters = sum(char.isalnum() for char in reading.text)
     if letters > 1:
@@ -184,7 +184,7 @@ def _ink(image: Image.Image, box: Box) -> Box:
 
 
 def _cover_pictures(
-    image: Image.Image, letterless: Image.Image, seen: shapes.Page | None, chance: random.Random
+    image: Image.Image, letterless: Image.Image, seen: shapes.PageShapes | None, chance: random.Random
 ) -> None:
     """Put a mosaic in ``image`` over what has no flat ground in ``letterless``; bubbles on a wallpaper stay."""
     top = seen.box.top if seen is not None else round(_HEADER * image.width)
@@ -196,16 +196,18 @@ def _cover_pictures(
             image.paste(before.crop(shape.box.as_tuple()), (shape.box.left, shape.box.top))
         return
     found = list(_pictures(Grid.of(letterless), top, bottom))
-    found += [shape.box for shape in (seen.shapes if seen is not None else ()) if shape.form is shapes.Form.PICTURE]
+    found += [
+        shape.box for shape in (seen.shapes if seen is not None else ()) if shape.form is shapes.MessageShape.PICTURE
+    ]
     for box in found:
         mosaic(image, box, chance)
 
 
-def _areas_of(grid: Grid, seen: shapes.Page | None) -> list[Area]:
+def _areas_of(grid: Grid, seen: shapes.PageShapes | None) -> list[Area]:
     """The grounds of the bubbles, of what they quote, of the input and of Send."""
     found = []
     for shape in seen.shapes if seen is not None else ():
-        if shape.form is shapes.Form.PICTURE:
+        if shape.form is shapes.MessageShape.PICTURE:
             continue
         found.append(Area(shape.box, shape.color))
         found += [Area(shape.transcript, shape.color)] if shape.transcript else []
@@ -215,7 +217,7 @@ def _areas_of(grid: Grid, seen: shapes.Page | None) -> list[Area]:
     return found
 
 
-def _icons(grid: Grid, seen: shapes.Page | None, lines: Sequence[_Line]) -> list[Box]:
+def _icons(grid: Grid, seen: shapes.PageShapes | None, lines: Sequence[_Line]) -> list[Box]:
     """The icons of a chat's header and input bar, by where an app keeps them; none that has a letter in it."""
     header, fields = layout.header(grid), layout.fields(grid)
     if seen is None or header is None or not fields:
@@ -237,7 +239,7 @@ async def _without_words(ocr: OcrEngine, image: Image.Image, known: Sequence[Box
             draw.rectangle(_drawn(reading.box), fill=_ground(image, reading.box))
 
 
-def _avatars(grid: Grid, page: Page, seen: shapes.Page | None, lines: Sequence[_Line]) -> list[Box]:
+def _avatars(grid: Grid, page: ReadPage, seen: shapes.PageShapes | None, lines: Sequence[_Line]) -> list[Box]:
     """The avatars of a list, or what stands at both edges of a chat and is large enough for one."""
     if page.rows:
         texts = [line.box.left for line in lines if any(row.box.contains(line.box.center) for row in page.rows)]
@@ -250,7 +252,7 @@ def _avatars(grid: Grid, page: Page, seen: shapes.Page | None, lines: Sequence[_
     return edge_avatars(grid, seen)
 
 
-def _header_avatars(grid: Grid, page: Page) -> list[Box]:
+def _header_avatars(grid: Grid, page: ReadPage) -> list[Box]:
     """Our own avatar over a list, at the left."""
     bottom, strip = page.rows[0].box.top // grid.step, round(_HEADER * grid.width)
     part = grid.pixels[:bottom, :strip]

@@ -99,7 +99,7 @@ RETRIABLE = (ActionFailed, AppNotFound, TextInputFailed, CommandFailed, Knowledg
 TRIES = 3  # in a row, of what is done without the model
 
 
-class Actor:
+class ActionPerformer:
     """Does on the phone what an action says; every act checks the lease first."""
 
     def __init__(

@@ -70,7 +70,7 @@ async def _on_screen(observer: Observer) -> str:
     except DeviceError as error:
         log.warning("not_seen_at_limit", error=str(error))
         return ""
-    covered = await observer.veil.boxes(seen.frame)
+    covered = await observer.redaction.boxes(seen.frame)
     shown = [one for one in seen.readings if not any(one.box.intersects(box) for box in covered)]
     texts = dict.fromkeys(" ".join(one.text.split()) for one in sorted(shown, key=lambda one: one.box.top))
     words = cut(BETWEEN.join(filter(None, texts)), MOST_SEEN)

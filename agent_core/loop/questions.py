@@ -17,7 +17,7 @@ from agent_core.policies import Situation
 from agent_core.policies.approval import asked_about
 from agent_core.policies.right_chat import title_likeness
 from agent_core.ports import LedgerRow, Record
-from agent_core.reply.asked import Asked
+from agent_core.reply.asked import CustomerQuestion
 from agent_core.session import AskedQuestion, Choice, Planned, Question, QuestionKind, RowMark, Session
 from agent_core.texts import say
 
@@ -192,7 +192,7 @@ def rest_unsent(session: Session, planned: Planned) -> Question:
     return _question(session, QuestionKind.REST_UNSENT, text, {"send": "send_rest", SKIP: "leave_rest"}, answer=rest)
 
 
-def still_send(session: Session, planned: Planned, shown: Sequence[Asked] = ()) -> Question:
+def still_send(session: Session, planned: Planned, shown: Sequence[CustomerQuestion] = ()) -> Question:
     """What a person answered, and the chat that is not any more as it was then. ``shown``: what a skip settles."""
     text = say(session.lang, "delivery.still_send")
     return _question(

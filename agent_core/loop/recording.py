@@ -67,12 +67,12 @@ class Recorder:
     """Writes one run's story down."""
 
     def __init__(
-        self, session: Session, store: RunStore, veil: Redaction, trajectory: Trajectory | None = None
+        self, session: Session, store: RunStore, redaction: Redaction, trajectory: Trajectory | None = None
     ) -> None:
         self._session = session
-        self._tape = Tape(session, trajectory, veil) if trajectory is not None else None
+        self._tape = Tape(session, trajectory, redaction) if trajectory is not None else None
         self._store = store
-        self._veil = veil
+        self._redaction = redaction
         self._last_thinking = 0.0
         self._seen: Observation | None = None  # the newest screen that a step was taken on
         self._model, self._heard = "", ""  # of that step: who was asked, and what it thought until now
@@ -217,7 +217,7 @@ class Recorder:
 
     async def picture(self, frame: Frame, action: object = None) -> bytes:
         """The screen as JPEG for people: secrets are covered, and ``action`` is drawn on it."""
-        image = await self._veil.over(frame)
+        image = await self._redaction.over(frame)
         return await asyncio.to_thread(lambda: to_jpeg(mark(image, action)))
 
     async def _written(self) -> None:

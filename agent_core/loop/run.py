@@ -10,7 +10,7 @@ from agent_core.actions.types import Action
 from agent_core.apps.profile import AppProfile, opened_alone, profile
 from agent_core.devices.base import Device, Frame, TouchWatch, Window
 from agent_core.loop import questions
-from agent_core.loop.acting import Actor, as_seen, installed
+from agent_core.loop.acting import ActionPerformer, as_seen, installed
 from agent_core.loop.ending import end_at_limit
 from agent_core.loop.guard import RepeatWatch
 from agent_core.loop.recording import Recorder
@@ -26,7 +26,7 @@ from agent_core.policies.right_chat import row_at
 from agent_core.ports import Chooser, Human, KnowledgeBase, Lease, Ledger, RunStore, StopGuard
 from agent_core.reply.decisions import Decisions
 from agent_core.reply.flow import Answering, ReplyFlow
-from agent_core.reply.hand_over import Delivery, HandOver
+from agent_core.reply.hand_over import HandOver, ReplyDelivery
 from agent_core.reply.leftovers import Leftovers
 from agent_core.reply.looking import ChatLooks
 from agent_core.reply.namesakes import Namesakes
@@ -55,7 +55,7 @@ class Outside:
     trajectory: Trajectory | None = None
 
 
-class Touches:
+class PersonTouches:
     """A person's touches while an attempt is at work; outside of one nobody looks."""
 
     def __init__(self) -> None:
@@ -86,10 +86,10 @@ class Run:
     session: Session
     device: Device
     observer: Observer
-    actor: Actor
+    actor: ActionPerformer
     recorder: Recorder
     repeats: RepeatWatch
-    touches: Touches
+    touches: PersonTouches
     profile: AppProfile | None
     flow: ReplyFlow | None
     decisions: Decisions | None
@@ -194,12 +194,12 @@ class Run:
 def take_up(session: Session, outside: Outside) -> Run:
     """The parts for a session, new or saved."""
     charge_to(Account(session.spent, lambda: session.half_sent and session.status is Status.RUNNING))
-    recorder = Recorder(session, outside.store, outside.observer.veil, outside.trajectory)
+    recorder = Recorder(session, outside.store, outside.observer.redaction, outside.trajectory)
     app = profile(session.gate.app) if session.gate.enabled else None
-    touches = Touches()
+    touches = PersonTouches()
     flow, decisions = _reply(session, app, outside, recorder, touches) if app is not None else (None, None)
     summary = outside.thinker.summary
-    actor = Actor(
+    actor = ActionPerformer(
         outside.device, outside.lease, session, outside.knowledge, flow, touches, summary, chooser=outside.chooser
     )
     policies = outside.policies
@@ -222,10 +222,10 @@ def take_up(session: Session, outside: Outside) -> Run:
 
 
 def _reply(
-    session: Session, app: AppProfile, outside: Outside, recorder: Recorder, touches: Touches
+    session: Session, app: AppProfile, outside: Outside, recorder: Recorder, touches: PersonTouches
 ) -> tuple[ReplyFlow, Decisions]:
     observer, ledger, lease = outside.observer, outside.ledger, outside.lease
-    delivery = Delivery(observer, app, ledger, guard=outside.guard, lease=lease, touches=touches)
+    delivery = ReplyDelivery(observer, app, ledger, guard=outside.guard, lease=lease, touches=touches)
     rows = Rows(session, app, ledger, recorder.answer)
     looks = ChatLooks(observer, app, lease)
     hand_over = HandOver(session, app, ledger, delivery, rows, looks, on_reply=recorder.reply, save=recorder.save)

@@ -53,7 +53,7 @@ _PICTURE = "picture:"  # in the place of a data URL, before the picture's digest
 _HEAD = "data:image/jpeg;base64,"
 
 
-class Asked(BaseModel):
+class ModelRequest(BaseModel):
     """One request for an action. ``messages`` are those after the first ``kept`` of the step before; a picture in them
     is named by its digest.
 
@@ -96,10 +96,10 @@ class Trajectory:
 class Tape:
     """Keeps what one run's model is asked. What goes wrong with it is logged: no run fails for its recording."""
 
-    def __init__(self, session: Session, trajectory: Trajectory, veil: Redaction) -> None:
+    def __init__(self, session: Session, trajectory: Trajectory, redaction: Redaction) -> None:
         self._session = session
         self._to = trajectory
-        self._veil = veil
+        self._redaction = redaction
         self._newest: tuple[int, Sequence[Message]] = (0, ())  # the step that is stored, and its messages
         self._before: Sequence[Message] = ()  # those of the step before that one: a step may be asked again
         self._shown: set[str] = set()  # the pictures that are stored
@@ -120,9 +120,9 @@ class Tape:
             await asyncio.wait([self._writing])  # it ends by itself, also where this task is cancelled
             self._writing = None
 
-    async def _write(self, request: Asked, frame: Frame, messages: Sequence[Message]) -> None:
+    async def _write(self, request: ModelRequest, frame: Frame, messages: Sequence[Message]) -> None:
         try:
-            covered = await self._veil.boxes(frame)
+            covered = await self._redaction.boxes(frame)
             raw = bool(covered) and self._to.pictures == "raw"
             request = request.model_copy(update={"covered": list(covered), "raw": raw})
             url = _url_of(messages) if self._to.pictures != "off" else ""
@@ -148,9 +148,9 @@ class Tape:
         except Exception as error:  # noqa: BLE001 - of whatever kind: the run is worth more than its recording
             log.warning("trajectory_not_written", run_id=self._session.run_id, step=request.step, error=repr(error))
 
-    def _known(self, request: Asked) -> Secrets:
+    def _known(self, request: ModelRequest) -> Secrets:
         """Return all secrets until now, with those of earlier attempts as far as what is told of them shows them."""
-        if self._veil.on:
+        if self._redaction.on:
             session, package, gate = self._session, request.window.package, request.gate
             steps, self._told = session.steps[self._told :], len(session.steps)
             told = [(f"{step.result} {step.followed}", step.package) for step in steps]
@@ -162,9 +162,9 @@ class Tape:
 
 def _request(
     session: Session, seen: Observation, messages: Sequence[Message], model: str, profile: ModelProfile
-) -> Asked:
+) -> ModelRequest:
     """What is known before the model has answered: what follows changes the session."""
-    return Asked(
+    return ModelRequest(
         step=len(session.steps) + 1,
         model=model,
         profile=profile.name,
@@ -186,7 +186,7 @@ def _request(
 # Messages -------------------------------------------------------------------------------------------------------------
 
 
-def whole_messages(requests: Sequence[Asked]) -> list[list[Message]]:
+def whole_messages(requests: Sequence[ModelRequest]) -> list[list[Message]]:
     """The messages of each of a run's requests, in their order; pictures are named by ``picture_in``."""
     before: list[Message] = []
     found = []
@@ -247,7 +247,7 @@ def _same(before: Sequence[Message], messages: Sequence[Message]) -> int:
 # Secrets --------------------------------------------------------------------------------------------------------------
 
 
-def secrets_of(request: Asked) -> Secrets:
+def secrets_of(request: ModelRequest) -> Secrets:
     """The texts that stand where something is covered."""
     read = [reading.text for reading in request.readings if _hidden(reading.box, request)]
     if (chat := request.chat) is not None:
@@ -258,12 +258,12 @@ def secrets_of(request: Asked) -> Secrets:
     return secrets_in(read)
 
 
-def _hidden(box: Box | None, request: Asked) -> bool:
+def _hidden(box: Box | None, request: ModelRequest) -> bool:
     """Whether something is covered there; of what a model transcribed nobody knows where it stands."""
     return bool(request.covered) if box is None else any(box.intersects(other) for other in request.covered)
 
 
-def covered_messages(messages: Sequence[Message], request: Asked, secrets: Secrets) -> list[Message]:
+def covered_messages(messages: Sequence[Message], request: ModelRequest, secrets: Secrets) -> list[Message]:
     """The messages of a request without the secrets; what is listed of its own screen, in the last one, by its place.
 
     The system prompt holds nothing of a screen, and the task is a person's: they stay as they are.
@@ -314,7 +314,7 @@ def _covered_element(element: Message, secrets: Secrets, places: Places) -> Mess
     return {**element, "text": COVER if hidden else covered_text(text, secrets)}
 
 
-def without_secrets(request: Asked, secrets: Secrets) -> Asked:
+def without_secrets(request: ModelRequest, secrets: Secrets) -> ModelRequest:
     """The request as people may see it, but for its messages."""
 
     def words(written: str) -> str:
@@ -348,13 +348,13 @@ def without_secrets(request: Asked, secrets: Secrets) -> Asked:
     )
 
 
-def covered_request(request: Asked, secrets: Secrets) -> Asked:
+def covered_request(request: ModelRequest, secrets: Secrets) -> ModelRequest:
     """As ``without_secrets``, the messages too: of one that is stored raw, what people may see."""
     messages = covered_messages(request.messages, request, secrets)
     return without_secrets(request, secrets).model_copy(update={"messages": messages})
 
 
-def covered_picture(jpeg: bytes, request: Asked) -> bytes:
+def covered_picture(jpeg: bytes, request: ModelRequest) -> bytes:
     """The stored picture as people may see it."""
     if not request.raw:
         return jpeg

@@ -37,17 +37,17 @@ class Function(_Part):
     arguments: str | None = None
 
 
-class Call(_Part):
+class ApiToolCall(_Part):
     index: int | None = None
     function: Function | None = None
 
 
-class Said(_Part):
+class ApiMessage(_Part):
     """A message, or a part of one."""
 
     content: str | list[str | Piece] | None = None
     refusal: str | None = None
-    tool_calls: list[Call] | None = None
+    tool_calls: list[ApiToolCall] | None = None
     reasoning_content: Any = None
     reasoning: Any = None
 
@@ -74,20 +74,20 @@ def _thinking(piece: Piece) -> str:
     return piece.thinking or ""
 
 
-class Choice(_Part):
+class ApiChoice(_Part):
     """``delta`` in a stream, where the last one of some endpoints has none; else ``message``."""
 
-    delta: Said | None = None
-    message: Said | None = None
+    delta: ApiMessage | None = None
+    message: ApiMessage | None = None
     finish_reason: str | None = None
 
 
-class Answer(_Part):
+class ApiCompletion(_Part):
     """A whole completion, or a chunk of one. ``usage`` as the endpoint counts it."""
 
     model_config = ConfigDict(extra="allow", from_attributes=True)  # the rest may be words about an error
 
-    choices: list[Choice] | None = None
+    choices: list[ApiChoice] | None = None
     usage: Any = None
 
 
@@ -101,11 +101,13 @@ class Models(_Part):
     data: list[_Model] | None = None
 
 
-def read_answer(body: bytes, failures: Failures) -> Answer:
+def read_answer(body: bytes, failures: Failures) -> ApiCompletion:
     """Read a whole completion. ModelFormat if ``body`` is none; ValueError or RecursionError if its form is unknown."""
     if not body.lstrip().startswith(b"{"):
         raise failures.not_json(body.decode(errors="replace"))
-    return Answer.model_validate(json.loads(body))  # which takes half a surrogate pair; pydantic's own reader does not
+    return ApiCompletion.model_validate(
+        json.loads(body)
+    )  # which takes half a surrogate pair; pydantic's own reader does not
 
 
 _LINE = re.compile(rb"\r\n|\n|\r(?!$)")  # a CR at the very end may be half of a CRLF
@@ -144,13 +146,13 @@ class Chunks:
         self._waiting: deque[str] = deque()
         self.strange = ""  # what was passed over last: some gateways send pings of their own
 
-    def arrived(self) -> Iterator[Answer]:
+    def arrived(self) -> Iterator[ApiCompletion]:
         """Those that have arrived and were not asked for yet, up to the first that is none. Waits for nothing."""
         with suppress(ValueError, RecursionError, openai.APIError):
             while self._waiting and (chunk := self._chunk(self._waiting.popleft())) is not None:
                 yield chunk
 
-    async def next(self) -> Answer | None:
+    async def next(self) -> ApiCompletion | None:
         """The next chunk, None at the end; what says nothing of a reply is passed over.
 
         Raises openai.APIError for an error event, ValueError where it is no JSON object or no chunk, and the errors of
@@ -168,7 +170,7 @@ class Chunks:
                 return chunk
             self.strange = data
 
-    def _chunk(self, data: str) -> Answer | None:
+    def _chunk(self, data: str) -> ApiCompletion | None:
         if data.startswith(_DONE):
             return None
         values: Any = json.loads(data)
@@ -177,4 +179,4 @@ class Chunks:
         if error := values.get("error"):
             words = error.get("message") if isinstance(error, dict) else str(error)
             raise openai.APIError(str(words or "no reason given"), request=self._request, body=error)
-        return Answer.model_validate(values)
+        return ApiCompletion.model_validate(values)

@@ -21,13 +21,13 @@ from PIL import Image, ImageDraw, ImageFont
 from agent_core import errors
 from agent_core.actions.parse import Dialect
 from agent_core.errors import MODEL_NAMES, ModelNames
-from agent_core.model.api_types import Answer, Choice, Chunks, Models, Said, read_answer
+from agent_core.model.api_types import ApiChoice, ApiCompletion, ApiMessage, Chunks, Models, read_answer
 from agent_core.model.base import Completion, OnThinking
 from agent_core.model.failures import LIBRARY_ERRORS, Failures, tried
 from agent_core.model.http import MODEL_PROXY, bounded_client, counted_unheard, time_limits
 from agent_core.model.parameters import Parameters
 from agent_core.model.prompt import data_url
-from agent_core.model.stream import Pace, ReplyReader, plain_text, usage_of
+from agent_core.model.stream import ReplyDeadline, ReplyReader, plain_text, usage_of
 from agent_core.model.usage import Meter
 from agent_core.proxies import ProxySetting
 from agent_core.retry import Sleep
@@ -81,12 +81,12 @@ class ChatModel:
     """Fits ``agent_core.model.base.Model``.
 
     ``timeout`` (seconds) bounds the wait for the connection, for the first token and between tokens; a reply that takes
-    longer than that has to come at the speed of ``Pace``. ``vision`` False: pictures are taken out of what is sent, and
-    ``transcribe`` fails. ``extra_body`` is passed on as it is. ``tools`` are offered with each request for an action
-    (see ``model.tools``). An endpoint that refuses tools or one of the numbers is asked without. ``alone`` False:
-    others are asked if this one cannot be reached, is too slow or is asked too often, so that is not tried again here.
-    ``meter`` is told of every call. ``proxy`` decides how ``base_url`` is asked: that is ``route``. ``names``: of its
-    settings, for errors. ConfigInvalid if a number is out of range, or the proxy is none.
+    longer than that has to come at the speed of ``ReplyDeadline``. ``vision`` False: pictures are taken out of what is
+    sent, and ``transcribe`` fails. ``extra_body`` is passed on as it is. ``tools`` are offered with each request for an
+    action (see ``model.tools``). An endpoint that refuses tools or one of the numbers is asked without. ``alone``
+    False: others are asked if this one cannot be reached, is too slow or is asked too often, so that is not tried again
+    here. ``meter`` is told of every call. ``proxy`` decides how ``base_url`` is asked: that is ``route``. ``names``: of
+    its settings, for errors. ConfigInvalid if a number is out of range, or the proxy is none.
     """
 
     def __init__(
@@ -292,7 +292,7 @@ class ChatModel:
     ) -> Completion:
         """``plain``: the whole reply, whatever calls its text may hold."""
         await self._meter.admit(self._name)
-        started, pace = time.monotonic(), Pace(self._timeout)
+        started, pace = time.monotonic(), ReplyDeadline(self._timeout)
         async with self._mapped(), asyncio.timeout_at(pace.deadline):
             response = (await self._open(messages, plain=plain)).response
         offered = bool(self._tools) and self._parameters.takes("tools")
@@ -322,7 +322,7 @@ class ChatModel:
         stream = await self._parameters.ask(self._client.chat.completions.create, request)
         return cast("AsyncStream[ChatCompletionChunk]", stream)
 
-    async def _unstreamed(self, answer: Answer, reader: ReplyReader, on_thinking: OnThinking | None) -> None:
+    async def _unstreamed(self, answer: ApiCompletion, reader: ReplyReader, on_thinking: OnThinking | None) -> None:
         reader.counted = answer.usage
         message = self._whole(answer)
         reader.ended = answer.choices is not None and answer.choices[0].finish_reason in ENDED
@@ -335,7 +335,7 @@ class ChatModel:
         if grown and on_thinking is not None:
             await on_thinking(reader.thinking)
 
-    def _whole(self, answer: Answer) -> Said:
+    def _whole(self, answer: ApiCompletion) -> ApiMessage:
         choice = answer.choices[0] if answer.choices else None
         message = choice.message if choice else None
         if choice is None or message is None:
@@ -345,7 +345,9 @@ class ChatModel:
             raise self._failures.empty()
         return message
 
-    async def _read(self, chunks: Chunks, reader: ReplyReader, pace: Pace, on_thinking: OnThinking | None) -> None:
+    async def _read(
+        self, chunks: Chunks, reader: ReplyReader, pace: ReplyDeadline, on_thinking: OnThinking | None
+    ) -> None:
         finished = False
         grace = math.inf
         while not reader.overlong(self._max_tokens):
@@ -374,7 +376,7 @@ class ChatModel:
         if not finished and reader.end is None:
             raise self._failures.broke_off()
 
-    async def _next(self, chunks: Chunks, deadline: float, *, heard: bool) -> Answer | None:
+    async def _next(self, chunks: Chunks, deadline: float, *, heard: bool) -> ApiCompletion | None:
         """The next chunk; None at the end, and where ``heard`` (nothing more is needed) also at an error."""
         try:
             async with self._mapped(), asyncio.timeout_at(deadline):
@@ -384,7 +386,7 @@ class ChatModel:
                 return None
             raise
 
-    async def _take(self, choice: Choice, reader: ReplyReader, on_thinking: OnThinking | None) -> None:
+    async def _take(self, choice: ApiChoice, reader: ReplyReader, on_thinking: OnThinking | None) -> None:
         delta = choice.delta
         if reader.end is None:
             self._failures.check_ending(choice.finish_reason, delta.refusal if delta else None)
@@ -392,7 +394,7 @@ class ChatModel:
             await on_thinking(reader.thinking)
 
 
-def _feed(choice: Choice, reader: ReplyReader) -> bool:
+def _feed(choice: ApiChoice, reader: ReplyReader) -> bool:
     """True where the thinking has grown."""
     if choice.delta is None:
         return False
@@ -415,7 +417,7 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _words(answer: Answer) -> str:
+def _words(answer: ApiCompletion) -> str:
     said = [choice.message for choice in answer.choices or () if choice.message is not None]
     return "".join(f"{message.thought}{message.text}" for message in said)
 

@@ -15,7 +15,7 @@ from agent_core.actions.write import to_autoglm, to_json
 from agent_core.apps import profile as apps
 from agent_core.model.profile import ModelProfile
 from agent_core.model.usage import MESSAGE_TOKENS, text_tokens
-from agent_core.model.words import Texts, texts
+from agent_core.model.words import PromptTexts, texts
 from agent_core.session import Session, StepRecord
 
 BLOCK = 10  # steps that are condensed at once
@@ -106,7 +106,7 @@ def _condensed_at(costs: Sequence[int], line_costs: Sequence[int], budget: int) 
     return condensed, left_out
 
 
-def _turn(steps: Sequence[StepRecord], index: int, profile: ModelProfile, words: Texts) -> tuple[str, str]:
+def _turn(steps: Sequence[StepRecord], index: int, profile: ModelProfile, words: PromptTexts) -> tuple[str, str]:
     """The assistant's text of this step, and the Screen Info that followed it (empty for the last step)."""
     step = steps[index]
     if index + 1 == len(steps):
@@ -127,7 +127,7 @@ def told_of(step: StepRecord) -> str:
     return cut(" ".join(filter(None, (result, answer))), LONGEST_OBSERVATION)
 
 
-def _assistant(step: StepRecord, profile: ModelProfile, words: Texts, *, thinking: str = "") -> str:
+def _assistant(step: StepRecord, profile: ModelProfile, words: PromptTexts, *, thinking: str = "") -> str:
     """The assistant's turn. ``thinking``: in place of what the model thought."""
     thought, answer = _split(_reply_of(step, profile))
     thinking = thinking or cut((thought or step.thinking).strip(), LONGEST_THINKING)
@@ -159,14 +159,14 @@ def _split(reply: str) -> tuple[str, str]:
     return (thought.group(1) if thought else "", _TAGS.sub("", answer))
 
 
-def _line(step: StepRecord, profile: ModelProfile, words: Texts) -> str:
+def _line(step: StepRecord, profile: ModelProfile, words: PromptTexts) -> str:
     readable = step.asked is not None or not step.reply
     answer = " ".join(_split(_reply_of(step, profile))[1].split()) if readable else words.unreadable
     outcome = cut(" ".join(step.followed.split()), LONGEST_ANSWER) or (words.done if step.ok else words.failed)
     return f"{step.index}. {cut(answer or words.none, LONGEST_LINE)} → {outcome}"
 
 
-def _earlier(lines: Sequence[str], condensed: int, left_out: int, words: Texts) -> str:
+def _earlier(lines: Sequence[str], condensed: int, left_out: int, words: PromptTexts) -> str:
     head = [string.Template(words.earlier).substitute(count=condensed)]
     if left_out:
         head.append(string.Template(words.left_out).substitute(count=left_out))

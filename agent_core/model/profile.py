@@ -64,7 +64,7 @@ def _profiles(_: Path | None) -> tuple[ModelProfile, ...]:
     return tuple(profile_in(read) for read in sorted(found.values(), key=lambda read: (read.file is None, read.name)))
 
 
-def profile_in(read: own.Source) -> ModelProfile:
+def profile_in(read: own.OwnerSource) -> ModelProfile:
     """Return the profile in a file, named as the file is."""
     profile = own.made(read, lambda data: ModelProfile.model_validate({"name": read.name, **data}))
     read.check_named("name", profile.name)

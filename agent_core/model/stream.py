@@ -299,7 +299,7 @@ def whole_characters(text: str) -> str:
 SECONDS_PER_CHARACTER = 0.05  # what comes slower than 20 characters a second uses up the time it was given
 
 
-class Pace:
+class ReplyDeadline:
     """The deadline of one reply, from the moment of its request.
 
     ``timeout`` seconds without a character end it. What counts are the reply's own characters, so pings and empty parts

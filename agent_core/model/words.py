@@ -25,7 +25,7 @@ _LARGEST_SHARE = 0.5  # of a model's window that an own prompt may take
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
+class PromptTexts:
     """What is said in one language, from ``prompts/<lang>.toml``; ``$launch`` and its like are a form's names.
 
     ``system`` and ``rules`` are how a model is told its work; ``screen`` is what each turn holds, and that texts on the
@@ -62,8 +62,8 @@ class FormTexts:
 
 
 @cache
-def texts(lang: str) -> Texts:
-    return Texts(**_read(f"{lang}.toml"))
+def texts(lang: str) -> PromptTexts:
+    return PromptTexts(**_read(f"{lang}.toml"))
 
 
 @cache
@@ -81,7 +81,7 @@ def _own_prompts(_: Path | None) -> dict[str, str]:
     return {name: prompt_in(read) for name, read in own.sources(own.Part.PROMPTS).items()}
 
 
-def prompt_in(read: own.Source) -> str:
+def prompt_in(read: own.OwnerSource) -> str:
     """Return an owner's system prompt. Raises OwnWrong if its name, a placeholder or its length is wrong."""
     name, _, lang = read.name.rpartition(".")
     known = {profile.name: profile for profile in model_profiles()}

@@ -13,7 +13,7 @@ from agent_core.owner import folder as own
 from agent_core.planner.own_tools import declared, tools_in
 from agent_core.planner.words import rules_in
 
-_READERS: Mapping[own.Part, Callable[[own.Source], object]] = {
+_READERS: Mapping[own.Part, Callable[[own.OwnerSource], object]] = {
     own.Part.MODELS: profile_in,
     own.Part.PROMPTS: prompt_in,
     own.Part.APPS: file_in,

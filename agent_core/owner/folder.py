@@ -86,7 +86,7 @@ class OwnWrong(ConfigInvalid):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class OwnerSource:
     """A file that a loader reads. ``file`` is None if it came with the package."""
 
     name: str
@@ -150,17 +150,17 @@ def key() -> Path | None:
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
-def sources(part: Part, package: str = "", *inside: str) -> dict[str, Source]:
+def sources(part: Part, package: str = "", *inside: str) -> dict[str, OwnerSource]:
     """Return the files of a kind by name: the shipped ones in ``package``, and the owner's in their place or beside.
 
     Raises OwnWrong if an owner's file may be written by others, or is no text.
     """
-    found: dict[str, Source] = {}
+    found: dict[str, OwnerSource] = {}
     if package:
         for item in sorted(resources.files(package).joinpath(*inside).iterdir(), key=lambda item: item.name):
             if item.name.endswith(part.suffix):
                 name = item.name.removesuffix(part.suffix)
-                found[name] = Source(name, item.read_text("utf-8"))
+                found[name] = OwnerSource(name, item.read_text("utf-8"))
     for file in files(part):
         found[file.name.removesuffix(part.suffix)] = source(part, file)
     return found
@@ -189,7 +189,7 @@ def _unread(file: Path, why: str) -> OwnWrong:
     return OwnWrong(Fault(file, "own_unread", f"it cannot be read: {why}", values={"why": why}))
 
 
-def source(part: Part, file: Path) -> Source:
+def source(part: Part, file: Path) -> OwnerSource:
     """Read an owner's file. Raises OwnWrong if others may write it, or if it is no text of a usual length."""
     name = file.name.removesuffix(part.suffix)
     if not _NAME.fullmatch(name):
@@ -206,10 +206,10 @@ def source(part: Part, file: Path) -> Source:
         raise _unread(file, why) from None
     if len(text.encode()) > LONGEST_FILE:
         raise OwnWrong(Fault(file, "own_long", f"it is longer than {LONGEST_FILE // 1024} KB"))
-    return Source(name, text.replace("\r\n", "\n"), file)
+    return OwnerSource(name, text.replace("\r\n", "\n"), file)
 
 
-def made(read: Source, make: Callable[[dict[str, Any]], T]) -> T:
+def made(read: OwnerSource, make: Callable[[dict[str, Any]], T]) -> T:
     """Make something of the table in a TOML file. Raises OwnWrong, with each wrong field, if it is an owner's."""
     try:
         return make(tomllib.loads(read.text))
@@ -226,7 +226,7 @@ def made(read: Source, make: Callable[[dict[str, Any]], T]) -> T:
         raise OwnWrong(*(_fault(read.file, wrong) for wrong in error.errors(include_url=False))) from None
 
 
-def template(read: Source, known: frozenset[str]) -> str:
+def template(read: OwnerSource, known: frozenset[str]) -> str:
     """Return a text with ``$names`` in it. Raises OwnWrong if it is blank, or has a name that stands for nothing."""
     if not read.text.strip():
         raise read.wrong("own_blank", "it is empty")

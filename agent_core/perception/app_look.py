@@ -43,7 +43,7 @@ def look_of(image: Image.Image, chat: ChatScreen, profile: AppProfile) -> AppLoo
     )
 
 
-def edge_avatars(grid: Grid, page: shapes.Page) -> list[Box]:
+def edge_avatars(grid: Grid, page: shapes.PageShapes) -> list[Box]:
     """What stands at both edges of a chat and is large enough for an avatar, from the top; in pixels of the picture."""
     rows = (page.box.top // grid.step, page.box.bottom // grid.step)
     strip = round(_STRIP * grid.width)
@@ -60,9 +60,11 @@ def edge_avatars(grid: Grid, page: shapes.Page) -> list[Box]:
     return found
 
 
-def _bubbles(page: shapes.Page, side: Side) -> str:
+def _bubbles(page: shapes.PageShapes, side: Side) -> str:
     """The commonest ground of one side's bubbles."""
-    sure = [shape for shape in page.shapes if shape.sure and shape.side is side and shape.form is shapes.Form.BUBBLE]
+    sure = [
+        shape for shape in page.shapes if shape.sure and shape.side is side and shape.form is shapes.MessageShape.BUBBLE
+    ]
     common = Counter(_hex(shape.color) for shape in sure).most_common(1)
     return common[0][0] if common else ""
 

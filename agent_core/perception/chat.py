@@ -179,7 +179,7 @@ async def read_chat(
     )
 
 
-def _whole(page: shapes.Page) -> tuple[list[shapes.Shape], bool]:
+def _whole(page: shapes.PageShapes) -> tuple[list[shapes.Shape], bool]:
     """The shapes without the one that the upper edge cuts, and whether that one is a part of what is asked now."""
     found = list(page.shapes)
     cut = bool(found) and found[0].cut
@@ -189,7 +189,7 @@ def _whole(page: shapes.Page) -> tuple[list[shapes.Shape], bool]:
     return (found[1:] if cut and ours_below else found), False
 
 
-async def _messages(ocr: OcrEngine, frame: Frame, page: shapes.Page, second: Transcriber | None) -> list[Bubble]:
+async def _messages(ocr: OcrEngine, frame: Frame, page: shapes.PageShapes, second: Transcriber | None) -> list[Bubble]:
     if not page.plain and not page.shapes:
         return await _grouped(ocr, frame, page.box)
     bubbles = await messages.read_shapes(ocr, frame.image, page)
@@ -198,7 +198,7 @@ async def _messages(ocr: OcrEngine, frame: Frame, page: shapes.Page, second: Tra
 
 
 def _doubts(
-    page: shapes.Page, found: Sequence[shapes.Shape], bubbles: Sequence[Bubble], title: Title, draft: Words
+    page: shapes.PageShapes, found: Sequence[shapes.Shape], bubbles: Sequence[Bubble], title: Title, draft: Words
 ) -> list[Doubt]:
     """Everything on a page that is not certain, and matters for what is asked now."""
     doubts = [Doubt.of(kind) for kind in page.doubts]
@@ -396,7 +396,7 @@ async def checked(
     )
 
 
-def _sides_by_picture(seen: ChatScreen, page: shapes.Page) -> ChatScreen:
+def _sides_by_picture(seen: ChatScreen, page: shapes.PageShapes) -> ChatScreen:
     """The tree's messages, those sure whose side only the picture tells: their avatar is out of sight."""
     if not page.plain or all(bubble.sure for bubble in seen.bubbles):
         return seen
@@ -412,7 +412,7 @@ def _sides_by_picture(seen: ChatScreen, page: shapes.Page) -> ChatScreen:
     return replace(seen, bubbles=tuple(found), doubts=rest, sure=not rest)
 
 
-def _states_by_picture(seen: ChatScreen, page: shapes.Page, image: Image.Image) -> ChatScreen:
+def _states_by_picture(seen: ChatScreen, page: shapes.PageShapes, image: Image.Image) -> ChatScreen:
     """The tree's messages, each of ours in the worse state of the two sources.
 
     The tree often does not name the red mark beside a message that failed: its id changes from build to build. On a
@@ -446,7 +446,7 @@ def placed(seen: ChatScreen, image: Image.Image, profile: AppProfile) -> tuple[C
     return seen, _place_doubts(_without_lines(seen, page), page, image.width)
 
 
-def _without_lines(seen: ChatScreen, page: shapes.Page) -> ChatScreen:
+def _without_lines(seen: ChatScreen, page: shapes.PageShapes) -> ChatScreen:
     """Return the tree's page without the calls that the picture has as lines in the middle, which are no shapes."""
     kept = [
         bubble
@@ -458,7 +458,7 @@ def _without_lines(seen: ChatScreen, page: shapes.Page) -> ChatScreen:
     return replace(seen, bubbles=tuple(kept))
 
 
-def page_between(grid: Grid, header: layout.Header | None, profile: AppProfile, field: Box | None) -> shapes.Page:
+def page_between(grid: Grid, header: layout.Header | None, profile: AppProfile, field: Box | None) -> shapes.PageShapes:
     """Return the messages between header and input; ``field`` is the input as another source has it."""
     image = grid.image
     top = header.bottom if header else picture.region_box(profile.messages_region, image.size).top
@@ -470,7 +470,7 @@ def page_between(grid: Grid, header: layout.Header | None, profile: AppProfile, 
     return shapes.page_of(grid, profile, top=top, bottom=bottom)
 
 
-def _place_doubts(seen: ChatScreen, page: shapes.Page, width: int) -> list[Doubt]:
+def _place_doubts(seen: ChatScreen, page: shapes.PageShapes, width: int) -> list[Doubt]:
     if not page.plain:
         return []
     newest = seen.newest
@@ -489,7 +489,7 @@ def _place_doubts(seen: ChatScreen, page: shapes.Page, width: int) -> list[Doubt
 
 
 async def _newest_doubts(
-    ocr: OcrEngine, seen: ChatScreen, image: Image.Image, page: shapes.Page, second: Transcriber | None
+    ocr: OcrEngine, seen: ChatScreen, image: Image.Image, page: shapes.PageShapes, second: Transcriber | None
 ) -> list[Doubt]:
     """For a newest message that stands where the picture has it: whether it says there what it says in the tree.
 

@@ -13,7 +13,7 @@ from PIL import Image
 
 from agent_core.geometry import Box
 from agent_core.perception import picture
-from agent_core.perception.picture import Color, Line
+from agent_core.perception.picture import Color, TextLine
 from agent_core.perception.pixels import saturation
 
 FULL, _DIGIT = 0.93, 0.74  # heights of a Chinese character and of a digit, in em
@@ -46,7 +46,7 @@ class Letters:
     surely: float = 0.0
 
 
-def letters_of(image: Image.Image, line: Line, text: str, ground: Color) -> Letters:
+def letters_of(image: Image.Image, line: TextLine, text: str, ground: Color) -> Letters:
     """Return the size of the letters in a line that says ``text``."""
     chinese, plain = _CHINESE.findall(text), text.replace(" ", "")
     if len(chinese) >= 2 or (chinese and len(plain) > 2 and not _LOW_CHINESE.search(plain)):
@@ -58,7 +58,7 @@ def letters_of(image: Image.Image, line: Line, text: str, ground: Color) -> Lett
     return Letters()
 
 
-def _usual_height(image: Image.Image, line: Line, ground: Color) -> int:
+def _usual_height(image: Image.Image, line: TextLine, ground: Color) -> int:
     """How high the characters of a line are, without those that are taller than most: emoji."""
     marks = picture.ink(image.crop(line.ink.as_tuple()), ground)
     boxes = [
@@ -79,7 +79,7 @@ def is_coloured(crop: Image.Image, ground: Color) -> bool:
     return sum(levels[_COLOURED:]) > 0.5 * max(1, sum(levels))
 
 
-def is_emoji(image: Image.Image, line: Line, ground: Color) -> bool:
+def is_emoji(image: Image.Image, line: TextLine, ground: Color) -> bool:
     """Whether nothing but emoji stands in a line: all of it is coloured, and it is no link.
 
     On a coloured ground the edges of letters are coloured, too, and nothing can be told.
@@ -100,7 +100,7 @@ def _is_blue_stroke(part: Image.Image, marks: Image.Image) -> bool:
     return sum(hues[_BLUE[0] : _BLUE[1]]) > 0.8 * sum(hues) and not filled
 
 
-def is_glyph(image: Image.Image, lines: Sequence[Line], text: str, box: Box, ground: Color) -> bool:
+def is_glyph(image: Image.Image, lines: Sequence[TextLine], text: str, box: Box, ground: Color) -> bool:
     """Whether a letter or a digit alone in a bubble looks like one: a recogniser takes 。 for 0 and / for 1.
 
     ``box``: the bubble, whose height tells how large letters are.

@@ -21,9 +21,9 @@ from agent_core.perception.doubts import DoubtKind
 from agent_core.perception.kinds import call_line, voice_seconds
 from agent_core.perception.letters import FULL, Letters, ems, is_coloured, is_emoji, is_glyph, letters_of
 from agent_core.perception.ocr import OcrEngine, Recognised
-from agent_core.perception.picture import Color, Line
+from agent_core.perception.picture import Color, TextLine
 from agent_core.perception.readings import Bubble, BubbleKind, Side
-from agent_core.perception.shapes import Form, Page, Shape, plays
+from agent_core.perception.shapes import MessageShape, PageShapes, Shape, plays
 
 TEXT_CONFIDENCE = 0.80
 SIGNS_CONFIDENCE = 0.5
@@ -104,7 +104,7 @@ async def read_box(ocr: OcrEngine, image: Image.Image, box: Box, background: Col
     return joined(await read_lines(ocr, image, picture.text_lines(image, box, background)))
 
 
-async def read_shapes(ocr: OcrEngine, image: Image.Image, page: Page) -> list[Bubble]:
+async def read_shapes(ocr: OcrEngine, image: Image.Image, page: PageShapes) -> list[Bubble]:
     """Read the messages of a page, from the top."""
     own = [_own_lines(image, shape) for shape in page.shapes]
     usual = _usual_height(own, image.width)
@@ -119,7 +119,7 @@ async def read_shapes(ocr: OcrEngine, image: Image.Image, page: Page) -> list[Bu
     return _fitting(bubbles, texts)
 
 
-async def read_calls(ocr: OcrEngine, image: Image.Image, page: Page) -> list[Bubble]:
+async def read_calls(ocr: OcrEngine, image: Image.Image, page: PageShapes) -> list[Bubble]:
     """Read what the app says of calls in the middle of a page, where no avatar tells whose they are.
 
     They count as the customer's: one below our last message is something that nobody has answered.
@@ -141,13 +141,13 @@ def own_box(shape: Shape) -> Box:
     return shape.box
 
 
-def _own_lines(image: Image.Image, shape: Shape) -> list[Line]:
-    if shape.form is not Form.BUBBLE:
+def _own_lines(image: Image.Image, shape: Shape) -> list[TextLine]:
+    if shape.form is not MessageShape.BUBBLE:
         return []
     return picture.lines_of(image, own_box(shape), shape.color)
 
 
-def _usual_height(pages: Sequence[Sequence[Line]], width: int) -> float:
+def _usual_height(pages: Sequence[Sequence[TextLine]], width: int) -> float:
     """How high the ink of a line of text is on this page; 0 if nothing is written on it.
 
     Each text has its own usual height, and those of messages are the largest: what stands in pictures is smaller.
@@ -197,10 +197,10 @@ def _is_alone(ground: Color, others: Sequence[Color]) -> bool:
 
 
 async def _read(
-    ocr: OcrEngine, image: Image.Image, page: Page, shape: Shape, lines: Sequence[Line], usual: float
+    ocr: OcrEngine, image: Image.Image, page: PageShapes, shape: Shape, lines: Sequence[TextLine], usual: float
 ) -> tuple[Bubble, _Text | None]:
     """Read one message. The second value tells how its text stands in its bubble, None if it is no text."""
-    if shape.form is Form.BUBBLE and lines:
+    if shape.form is MessageShape.BUBBLE and lines:
         return await _read_lines(ocr, image, shape, lines, usual)
     return await _wordless(ocr, image, page, shape, usual), None
 
@@ -211,14 +211,14 @@ def _begun(shape: Shape) -> Bubble:
     )
 
 
-async def _wordless(ocr: OcrEngine, image: Image.Image, page: Page, shape: Shape, usual: float) -> Bubble:
+async def _wordless(ocr: OcrEngine, image: Image.Image, page: PageShapes, shape: Shape, usual: float) -> Bubble:
     bubble = _begun(shape)
-    if shape.form is Form.PACKET:
+    if shape.form is MessageShape.PACKET:
         past = shape.box.left + shape.box.width // 5  # the envelope
         upper = Box(past, shape.box.top, shape.box.right, shape.box.top + shape.box.height * 2 // 3)
         words = await read_box(ocr, image, upper, shape.color)
         return replace(bubble, kind=BubbleKind.RED_PACKET, text=words.text)
-    if shape.form is Form.PICTURE:
+    if shape.form is MessageShape.PICTURE:
         return await _pictured(ocr, image, page, shape, usual)
     if shape.box.height <= _ONE_LINE * image.width:  # a sign that is too faint or too low for a line
         return replace(bubble, sure=False, doubt="what stands in it cannot be read")
@@ -226,7 +226,7 @@ async def _wordless(ocr: OcrEngine, image: Image.Image, page: Page, shape: Shape
 
 
 async def _read_lines(
-    ocr: OcrEngine, image: Image.Image, shape: Shape, lines: Sequence[Line], usual: float
+    ocr: OcrEngine, image: Image.Image, shape: Shape, lines: Sequence[TextLine], usual: float
 ) -> tuple[Bubble, _Text | None]:
     bubble = _begun(shape)
     block = _block(image, shape, lines, usual)
@@ -256,7 +256,7 @@ async def _read_lines(
     return replace(bubble, kind=BubbleKind.TEXT, text=words.text, quoted=quoted, sure=sure), text
 
 
-def _text(image: Image.Image, shape: Shape, lines: Sequence[Line], read: Sequence[Recognised]) -> _Text:
+def _text(image: Image.Image, shape: Shape, lines: Sequence[TextLine], read: Sequence[Recognised]) -> _Text:
     sizes = [letters_of(image, line, one.text, shape.color) for line, one in zip(lines, read, strict=True)]
     size = max(one.most for one in sizes)
     pitches = [(below.ink.bottom - above.ink.bottom) / size for above, below in pairwise(lines)] if size else []
@@ -276,7 +276,7 @@ def _text(image: Image.Image, shape: Shape, lines: Sequence[Line], read: Sequenc
     return _Text(Letters(size, surely), whole and (loose or uneven or roomy), shape.tail, shape.side, shape.color)
 
 
-def _room(image: Image.Image, shape: Shape, lines: Sequence[Line]) -> int:
+def _room(image: Image.Image, shape: Shape, lines: Sequence[TextLine]) -> int:
     """Return how many pixels more are empty behind the longest line, and what else stands there, than before it.
 
     A bubble is as wide as its longest line.
@@ -317,7 +317,7 @@ def _is_framed(image: Image.Image, box: Box, ground: Color) -> bool:
     return all(sum(mark.histogram()[1:]) > 0.8 * mark.width * mark.height for mark in marks)
 
 
-async def _is_voice(ocr: OcrEngine, image: Image.Image, text: str, lines: Sequence[Line], ground: Color) -> bool:
+async def _is_voice(ocr: OcrEngine, image: Image.Image, text: str, lines: Sequence[TextLine], ground: Color) -> bool:
     """Whether a bubble of one line holds the seconds of a voice message beside its waves, and no words."""
     if len(lines) != 1 or not re.search(r"\d", text):
         return False
@@ -345,7 +345,7 @@ def _seconds(text: str) -> str:
     return f"{next(group for group in found.groups() if group)}″" if found else text
 
 
-def _block(image: Image.Image, shape: Shape, lines: Sequence[Line], usual: float) -> Box | None:
+def _block(image: Image.Image, shape: Shape, lines: Sequence[TextLine], usual: float) -> Box | None:
     """Return an icon or a small picture at one end of a bubble: taller than a line of text, apart from the words.
 
     An icon may be as pale as its card, so every stroke of it counts. A picture that fills the bubble's width, with
@@ -379,7 +379,7 @@ def _block(image: Image.Image, shape: Shape, lines: Sequence[Line], usual: float
     return Box(box.left, box.top, box.left, box.top) if filling else None
 
 
-def _even(image: Image.Image, shape: Shape, lines: Sequence[Line]) -> bool:
+def _even(image: Image.Image, shape: Shape, lines: Sequence[TextLine]) -> bool:
     """Whether lines are those of one text: none below the first is smaller, paler and grey, as small print is.
 
     A link is pale, but coloured.
@@ -406,7 +406,9 @@ def _words_beside(shape: Shape, block: Box) -> Box:
     return Box(block.right, words.top, words.right, words.bottom)
 
 
-async def _card(ocr: OcrEngine, image: Image.Image, bubble: Bubble, block: Box | None, lines: Sequence[Line]) -> Bubble:
+async def _card(
+    ocr: OcrEngine, image: Image.Image, bubble: Bubble, block: Box | None, lines: Sequence[TextLine]
+) -> Bubble:
     """Return the card with its kind and its name or title. OTHER, with all its words, if it cannot be told."""
     found = [line.text for line in await read_lines(ocr, image, [line.box for line in lines]) if line.text]
     if len(found) > 1 and _FILE_SIZE.match(found[-1]) and any(char.isdigit() for char in found[-1]):
@@ -429,7 +431,7 @@ async def _card(ocr: OcrEngine, image: Image.Image, bubble: Bubble, block: Box |
     return replace(bubble, kind=kind, text="\n".join(found), sure=False)
 
 
-async def _pictured(ocr: OcrEngine, image: Image.Image, page: Page, shape: Shape, usual: float) -> Bubble:
+async def _pictured(ocr: OcrEngine, image: Image.Image, page: PageShapes, shape: Shape, usual: float) -> Bubble:
     """A message without a flat ground: a picture, a film, a sticker, or a text in a decorated bubble."""
     bubble = _begun(shape)
     if shape.box.height < 0.75 * image.width:

@@ -17,7 +17,7 @@ from agent_core.devices.base import Device, Frame, Node, Window
 from agent_core.devices.stillness import wait_until_still
 from agent_core.errors import ScreenOff, TreeUnavailable
 from agent_core.geometry import Box
-from agent_core.perception.page_report import Page, read_page, without_secrets
+from agent_core.perception.page_report import ReadPage, read_page, without_secrets
 from agent_core.perception.reader import ScreenReader, TreeHealth
 from agent_core.perception.readings import ChatScreen, Reading, SendState
 from agent_core.perception.redaction import Redaction, cover
@@ -66,7 +66,7 @@ class SeenPage:
     """A screen for people, secrets covered, and what was read of it. ``app``: its name, "" for none with a profile."""
 
     image: Image.Image = field(repr=False)
-    page: Page
+    page: ReadPage
     app: str = ""
 
 
@@ -113,7 +113,7 @@ class Observer:
         self.device = device
         self.reader = reader
         self._ledger = ledger
-        self.veil = Redaction(reader, on=blur)
+        self.redaction = Redaction(reader, on=blur)
         self._tree = tree
         self._bad_trees: Counter[str] = Counter()
 
@@ -136,7 +136,7 @@ class Observer:
             waited += time.monotonic() - asked
             if not look.screen.awake:
                 raise ScreenOff("The screen went off.", key="screen_went_off")
-            nodes = await self._nodes(look.window, frame) if read or self.veil.needs_tree else None
+            nodes = await self._nodes(look.window, frame) if read or self.redaction.needs_tree else None
             in_app = profile is not None and look.window.package in profile.packages
             # A screen that never rests (a moving sticker) is held against its tree by what both say alone.
             if not (in_app and nodes and still.still and tries_left) or await self._is_of(nodes, frame):
@@ -146,7 +146,7 @@ class Observer:
         if profile is not None and in_app:
             here = await self._of_this_phone(profile)
             chat = await self.reader.chat(frame, nodes, here, use_model=model_may_read)
-        self.veil.saw(frame, look.window.package, nodes, chat)
+        self.redaction.saw(frame, look.window.package, nodes, chat)
         now = time.monotonic()
         phases = {"capture": waited - settle, "settle": settle, "read": now - begun - waited}
         return Observation(frame, look.window, nodes, readings, chat, now - begun, phases=phases)
@@ -182,8 +182,8 @@ class Observer:
 
     async def picture(self) -> Image.Image:
         """The screen as it is now, for people: what they may not see is covered."""
-        frame, _, _ = await self._moment(with_tree=self.veil.needs_tree, certain=self.veil.on)
-        return await self.veil.over(frame)
+        frame, _, _ = await self._moment(with_tree=self.redaction.needs_tree, certain=self.redaction.on)
+        return await self.redaction.over(frame)
 
     async def page(self) -> SeenPage:
         """The screen as it is now, and what is read of it, for people: what they may not see is covered in both.
@@ -193,8 +193,8 @@ class Observer:
         frame, window, nodes = await self._moment(with_tree=True, certain=True)
         profile = profile_of_package(window.package)
         here = await self._of_this_phone(profile) if profile else None
-        page = await read_page(self.reader, frame, nodes, here) if here else Page()
-        covered = await self.veil.boxes(frame)
+        page = await read_page(self.reader, frame, nodes, here) if here else ReadPage()
+        covered = await self.redaction.boxes(frame)
         image = await asyncio.to_thread(cover, frame.image, covered) if covered else frame.image
         return SeenPage(image, without_secrets(page, covered), profile.name if profile else "")
 
@@ -210,7 +210,8 @@ class Observer:
     async def _moment(self, *, with_tree: bool, certain: bool) -> tuple[Frame, Window, Sequence[Node] | None]:
         """A picture, what was in front as it was taken, and its tree: None if the screen does not rest.
 
-        ``certain``: the picture is of that window for sure, and the veil is told of it, else it counts as sensitive.
+        ``certain``: the picture is of that window for sure, and the redaction is told of it, else it counts as
+        sensitive.
         """
         for _ in range(PICTURE_TRIES):
             before = await self.device.window()
@@ -219,7 +220,7 @@ class Observer:
             # A tree, and an app, tell nothing of a picture that was taken of something else.
             still = nodes is None or (await self.device.screenshot()).digest == frame.digest
             if not certain or (still and await self.device.window() == before):
-                self.veil.saw(frame, before.package, nodes)
+                self.redaction.saw(frame, before.package, nodes)
                 return frame, before, nodes
         return frame, before, None
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from PIL import Image, ImageDraw
 
 from agent_core.geometry import Box
-from agent_core.perception.page_report import Page, report
+from agent_core.perception.page_report import ReadPage, report
 from agent_core.perception.readings import Side
 
 Words = Callable[[str], str]
@@ -25,7 +25,7 @@ class _Mark:
     strong: bool = False
 
 
-def mark_page(image: Image.Image, page: Page, words: Words) -> Image.Image:
+def mark_page(image: Image.Image, page: ReadPage, words: Words) -> Image.Image:
     """A copy of ``image`` with a box and a label for each part of ``page``; the question's boxes are the strongest.
 
     ``words`` gives the label's text for ``title``, ``input``, ``send``, ``unread``, ``dot``, ``me``, ``them`` and the
@@ -38,7 +38,7 @@ def mark_page(image: Image.Image, page: Page, words: Words) -> Image.Image:
     return picture
 
 
-def _marks(page: Page, words: Words) -> list[_Mark]:
+def _marks(page: ReadPage, words: Words) -> list[_Mark]:
     chat, said = page.chat, report(page)
     unread = [
         _Mark(row.box, words("dot") if told.dot else f"{words('unread')} {told.unread}", _ASKED, True)

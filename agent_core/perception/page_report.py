@@ -94,27 +94,27 @@ class PageReport(_Part):
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ReadPage:
     """A screen as it was read: a chat, else the rows of a list; neither for any other page."""
 
     chat: ChatScreen | None = None
     rows: tuple[ChatRow, ...] = ()
 
 
-async def read_page(reader: ScreenReader, frame: Frame, nodes: Sequence[Node] | None, profile: AppProfile) -> Page:
+async def read_page(reader: ScreenReader, frame: Frame, nodes: Sequence[Node] | None, profile: AppProfile) -> ReadPage:
     """Read one screen of the app. No model is asked. Raises ExtraMissing if neither OCR nor the tree can read it."""
     if not reader.reads_pictures and reader.health(nodes, frame) is not TreeHealth.FULL:
         raise ExtraMissing("ocr")
     chat = await reader.chat(frame, nodes, profile, use_model=False)
     if chat is not None:
-        return Page(chat)
+        return ReadPage(chat)
     rows = tuple(await reader.rows(frame, nodes))
     if rows and _tells_times(rows, await reader.texts(frame, nodes) or (), frame.size[0]):
-        return Page(rows=rows)
-    return Page()
+        return ReadPage(rows=rows)
+    return ReadPage()
 
 
-def without_secrets(page: Page, covered: Sequence[Box]) -> Page:
+def without_secrets(page: ReadPage, covered: Sequence[Box]) -> ReadPage:
     """The page as people may see it: no text that stands where the picture is covered, nor what is quoted of it."""
     if not covered:
         return page
@@ -130,23 +130,23 @@ def without_secrets(page: Page, covered: Sequence[Box]) -> Page:
     return _covered(page, secrets_in(texts), hidden)
 
 
-def _covered(page: Page, secrets: Secrets, hidden: Callable[[Box | None], bool]) -> Page:
+def _covered(page: ReadPage, secrets: Secrets, hidden: Callable[[Box | None], bool]) -> ReadPage:
     def said(text: str, box: Box | None) -> str:
         return COVER if text and hidden(box) else covered_text(text, secrets)
 
     rows = tuple(replace(row, name=said(row.name, row.box), preview=said(row.preview, row.box)) for row in page.rows)
     chat = page.chat
     if chat is None:
-        return Page(rows=rows)
+        return ReadPage(rows=rows)
     bubbles = tuple(replace(b, text=said(b.text, b.box), quoted=said(b.quoted, b.box)) for b in chat.bubbles)
     title = said(chat.title, chat.title_box) if chat.title_box else covered_text(chat.title, secrets)
     draft = None if chat.draft is None else said(chat.draft, chat.input_box)
     # What was read otherwise may be a part of the secret.
     doubts = tuple(replace(d, text=d.text and COVER, other=d.other and COVER) for d in chat.doubts)
-    return Page(replace(chat, title=title, bubbles=bubbles, draft=draft, doubts=doubts))
+    return ReadPage(replace(chat, title=title, bubbles=bubbles, draft=draft, doubts=doubts))
 
 
-def report(page: Page, lang: Lang = "en") -> PageReport:
+def report(page: ReadPage, lang: Lang = "en") -> PageReport:
     """Turn what was read into plain data, its doubts in words of this language."""
     if page.chat is not None:
         return _chat_report(page.chat, lang)

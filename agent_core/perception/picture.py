@@ -99,7 +99,7 @@ def common_color(image: Image.Image) -> Color:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TextLine:
     """One line of text: the box of its ink, and the one that a recogniser is given, a little wider."""
 
     ink: Box
@@ -115,7 +115,9 @@ def text_lines(image: Image.Image, box: Box, background: Color | None = None, *,
     return [line.box for line in lines_of(image, box, background, width=width)]
 
 
-def lines_of(image: Image.Image, box: Box, background: Color | None = None, *, width: int | None = None) -> list[Line]:
+def lines_of(
+    image: Image.Image, box: Box, background: Color | None = None, *, width: int | None = None
+) -> list[TextLine]:
     """As ``text_lines``, with the ink of each line."""
     unit = (width or image.width) / _UNIT
     inset = max(1, round(10 * unit))
@@ -145,7 +147,7 @@ def lines_of(image: Image.Image, box: Box, background: Color | None = None, *, w
             min(box.right, own.right + aside),
             min(box.bottom, own.bottom + above),
         )
-        lines.append(Line(own, wider))
+        lines.append(TextLine(own, wider))
     return lines
 
 

@@ -54,7 +54,7 @@ _NAME = 0.05  # height of a nickname
 _QUOTE_ROOM = 0.3  # from a bubble's upper edge: a quotation ends above, however long the message is
 
 
-class Form(StrEnum):
+class MessageShape(StrEnum):
     """What a shape looks like before it is read."""
 
     BUBBLE = "bubble"  # one flat ground
@@ -74,7 +74,7 @@ class Shape:
 
     side: Side
     box: Box
-    form: Form
+    form: MessageShape
     state: BubbleState = BubbleState.OK
     cut: bool = False
     open: bool = False
@@ -89,7 +89,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PageShapes:
     """The messages part of a chat page. ``plain`` is False on a wallpaper: shapes there are by colour alone.
 
     ``remnant``: the lower edge of an older message is seen under the header. ``lines``: what the app itself says in the
@@ -123,7 +123,7 @@ class _Band:
         return self.bottom - self.top
 
 
-def page_of(grid: Grid, profile: AppProfile, *, top: int, bottom: int) -> Page:
+def page_of(grid: Grid, profile: AppProfile, *, top: int, bottom: int) -> PageShapes:
     """Return the messages between the header's lower edge and the input bar's upper edge (pixels of the picture)."""
     seen = ground(grid, top, bottom)
     if seen.plain:
@@ -131,7 +131,7 @@ def page_of(grid: Grid, profile: AppProfile, *, top: int, bottom: int) -> Page:
     area = Box(0, top, grid.image.width, max(top + 1, bottom))
     rows = (top // grid.step, max(top // grid.step + 1, bottom // grid.step))
     if not seen.plain:
-        return Page(area, tuple(_by_colour(grid, profile, rows)), seen, (DoubtKind.WALLPAPER,))
+        return PageShapes(area, tuple(_by_colour(grid, profile, rows)), seen, (DoubtKind.WALLPAPER,))
     filled = far(grid.pixels[rows[0] : rows[1]], seen.color) > _OFF_GROUND
     edge = max(2, round(PAGE_EDGE * grid.width))
     filled[:, :edge] = filled[:, -edge:] = False
@@ -148,7 +148,7 @@ def page_of(grid: Grid, profile: AppProfile, *, top: int, bottom: int) -> Page:
     # What stands wholly above our newest message says nothing about what is asked now.
     answered = max((shape.box.top for shape in found if shape.sure and shape.side is Side.ME), default=0)
     doubts = dict.fromkeys(doubt for row, doubt in reading.doubts if row * grid.step > answered)
-    return Page(area, found, seen, tuple(doubts), reading.remnant, tuple(reading.lines))
+    return PageShapes(area, found, seen, tuple(doubts), reading.remnant, tuple(reading.lines))
 
 
 def _below_strip(grid: Grid, seen: Ground, top: int, bottom: int) -> int:
@@ -259,14 +259,14 @@ class _Reading:
         if band.left_avatar is None and band.right_avatar is None:
             self._take_alone(band, placed, found)
         elif found is not None:
-            self._add(band, found[0], found[1], Form.PACKET if _is_red(found[1]) else Form.BUBBLE)
+            self._add(band, found[0], found[1], MessageShape.PACKET if _is_red(found[1]) else MessageShape.BUBBLE)
         else:
             content = _content(self.filled, band, Box(placed.left, band.top, placed.right, band.bottom))
             if content is None:
                 self.doubt(band, DoubtKind.UNKNOWN_PART)
                 return
             box = Box(content.left, content.top + top, content.right, content.bottom + top)
-            self._add(band, box, _dominant(self.grid, box), Form.PICTURE)
+            self._add(band, box, _dominant(self.grid, box), MessageShape.PICTURE)
 
     def doubt(self, band: _Band, doubt: DoubtKind) -> None:
         self.doubts.append((band.bottom + self.rows[0], doubt))
@@ -308,9 +308,9 @@ class _Reading:
             self.lines.append(self.grid.full(box))
             self._account(band, box)
         else:
-            self._add(band, box, color, Form.PACKET if _is_red(color) else Form.BUBBLE)
+            self._add(band, box, color, MessageShape.PACKET if _is_red(color) else MessageShape.BUBBLE)
 
-    def _add(self, band: _Band, box: Box, color: Color, form: Form) -> None:
+    def _add(self, band: _Band, box: Box, color: Color, form: MessageShape) -> None:
         both = band.left_avatar is not None and band.right_avatar is not None
         alone = band.left_avatar is None and band.right_avatar is None
         shape = Shape(
@@ -320,8 +320,10 @@ class _Reading:
             cut=band.top <= 1,
             open=band.bottom >= self.filled.shape[0] - 1,
             color=color,
-            named=band.left_avatar is not None and form is Form.BUBBLE and _has_name(self.filled, band, box, self.rows),
-            tail=form is Form.BUBBLE and _has_tail(self.grid, band, box, color),
+            named=band.left_avatar is not None
+            and form is MessageShape.BUBBLE
+            and _has_name(self.filled, band, box, self.rows),
+            tail=form is MessageShape.BUBBLE and _has_tail(self.grid, band, box, color),
             sure=not alone and not both,
             doubt=DoubtKind.TWO_AVATARS if both else "",
         )
@@ -526,7 +528,7 @@ def _with_parts(grid: Grid, filled: Mask, band: _Band, rows: Span, shape: Shape,
     box = grid.small(shape.box)
     if shape.side is Side.ME and shape.sure:
         shape = replace(shape, state=_state(grid, filled, band, rows, box))
-    if shape.form is not Form.BUBBLE:
+    if shape.form is not MessageShape.BUBBLE:
         return shape
     upper_part = replace(box, bottom=min(box.bottom, box.top + round(_QUOTE_ROOM * grid.width)))
     inner = _inner_block(grid, upper_part, shape.color)
@@ -588,7 +590,9 @@ def _state(grid: Grid, filled: Mask, band: _Band, rows: Span, box: Box) -> Bubbl
 
 def _sided(shapes: Sequence[Shape], profile: AppProfile, width: int) -> list[Shape]:
     """The shapes with the sides of those that have no avatar told by colour, then by the nearer edge."""
-    learnt = {side: [s.color for s in shapes if s.sure and s.form is Form.BUBBLE and s.side is side] for side in Side}
+    learnt = {
+        side: [s.color for s in shapes if s.sure and s.form is MessageShape.BUBBLE and s.side is side] for side in Side
+    }
     ours, theirs = learnt[Side.ME], learnt[Side.THEM]
     ours = ours or [rgb(color) for color in profile.my_bubble_colors]
     theirs = theirs or [rgb(color) for color in profile.their_bubble_colors]
@@ -632,7 +636,9 @@ def _by_colour(grid: Grid, profile: AppProfile, rows: Span) -> list[Shape]:
             top = rows[0] + span[0]
             whole = grid.full(Box(box.left, top + box.top, box.right, top + box.bottom))
             if not any(whole.intersects(other.box) for other in found):
-                found.append(Shape(side, whole, Form.BUBBLE, color=color, sure=False, doubt=DoubtKind.NO_AVATAR))
+                found.append(
+                    Shape(side, whole, MessageShape.BUBBLE, color=color, sure=False, doubt=DoubtKind.NO_AVATAR)
+                )
     return sorted(found, key=lambda shape: shape.box.top)
 
 

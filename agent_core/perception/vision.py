@@ -26,9 +26,9 @@ from agent_core.perception.transcribe import Transcriber
 
 # What a shape may be. A card has a flat ground, or a picture over its whole width.
 _KINDS = {
-    shapes.Form.BUBBLE: CARDS | {BubbleKind.TEXT, BubbleKind.VOICE, BubbleKind.CALL},
-    shapes.Form.PICTURE: CARDS | {BubbleKind.IMAGE, BubbleKind.VIDEO, BubbleKind.STICKER},
-    shapes.Form.PACKET: frozenset({BubbleKind.RED_PACKET}),
+    shapes.MessageShape.BUBBLE: CARDS | {BubbleKind.TEXT, BubbleKind.VOICE, BubbleKind.CALL},
+    shapes.MessageShape.PICTURE: CARDS | {BubbleKind.IMAGE, BubbleKind.VIDEO, BubbleKind.STICKER},
+    shapes.MessageShape.PACKET: frozenset({BubbleKind.RED_PACKET}),
 }
 
 
@@ -96,7 +96,7 @@ async def read_by_model(
     )
 
 
-def _placed(written: Sequence[Bubble], page: shapes.Page) -> list[Bubble] | None:
+def _placed(written: Sequence[Bubble], page: shapes.PageShapes) -> list[Bubble] | None:
     """The model's bubbles with the places, states and doubts of the picture's; None where they are not the same ones.
 
     The uppermost may be cut off by the edge: then it may be missing on either side.

@@ -8,28 +8,28 @@ from agent_core.planner.base import (
     CallResult,
     Executor,
     Memory,
-    Order,
     PhoneInfo,
     PlanDone,
     PlanEvent,
     PlanFailed,
     PlanMessage,
+    PlannerTask,
     ToolCalled,
     ToolReturned,
 )
-from agent_core.planner.tools import Tool, knowledge_tool, phone_tools
+from agent_core.planner.tools import PlannerTool, knowledge_tool, phone_tools
 
 __all__ = [
     "CallResult",
     "Executor",
     "Memory",
-    "Order",
     "PhoneInfo",
     "PlanDone",
     "PlanEvent",
     "PlanFailed",
     "PlanMessage",
-    "Tool",
+    "PlannerTask",
+    "PlannerTool",
     "ToolCalled",
     "ToolReturned",
     "knowledge_tool",

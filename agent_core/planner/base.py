@@ -11,7 +11,7 @@ from agent_core.planner.words import Lang
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class PlannerTask:
     """What is to be planned. ``only``: the id of the one phone that it is about; "" for all that the executor has.
 
     ``date`` as the prompt shows it.

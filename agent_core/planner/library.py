@@ -37,19 +37,19 @@ from openai.types.responses import ResponseUsage
 from agent_core.errors import PhonedeskError
 from agent_core.model.base import Usage
 from agent_core.model.http import AnswerRefused
-from agent_core.model.stream import Pace
+from agent_core.model.stream import ReplyDeadline
 from agent_core.model.usage import Meter, text_tokens
 from agent_core.planner.base import (
     CallResult,
     Executor,
     Memory,
-    Order,
     PlanEvent,
     PlanMessage,
+    PlannerTask,
     ToolCalled,
     ToolReturned,
 )
-from agent_core.planner.tools import Tool
+from agent_core.planner.tools import PlannerTool
 from agent_core.planner.words import Lang, instructions, texts
 
 log = structlog.get_logger(__name__)
@@ -72,14 +72,14 @@ class Work:
 
     executor: Executor
     tell: Tell
-    order: Order
+    order: PlannerTask
 
 
 def make_agent(
     name: str,
     client: AsyncOpenAI,
     meter: Meter,
-    tools: tuple[Tool, ...],
+    tools: tuple[PlannerTool, ...],
     lang: Lang,
     *,
     steps: int,
@@ -171,7 +171,7 @@ class _Model(OpenAIChatCompletionsModel):
 
         AnswerRefused if it says too much, or what cannot be read.
         """
-        pace, size = Pace(self._timeout), 0
+        pace, size = ReplyDeadline(self._timeout), 0
         async with aclosing(events):
             while True:
                 try:
@@ -241,7 +241,7 @@ def _said(item: Any) -> str:
     return "".join(getattr(part, "text", "") for part in item.content).strip()
 
 
-def _function(tool: Tool, lang: Lang) -> FunctionTool:
+def _function(tool: PlannerTool, lang: Lang) -> FunctionTool:
     """The tool as the library wants it. It tells both its call and its result, the moment that they happen."""
 
     async def invoked(context: ToolContext[Work], arguments: str) -> str:
@@ -269,7 +269,7 @@ def _given(arguments: str) -> dict[str, Any]:
     return {}
 
 
-async def _result(tool: Tool, work: Work, given: Mapping[str, Any]) -> tuple[Any, bool]:
+async def _result(tool: PlannerTool, work: Work, given: Mapping[str, Any]) -> tuple[Any, bool]:
     """What the model is told, and whether the tool did what it was asked for."""
     words = texts(work.order.lang)
     wanted = tool.arguments(given)

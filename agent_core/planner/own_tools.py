@@ -27,7 +27,7 @@ from typing import Any
 from agent_core.errors import ActionFailed
 from agent_core.owner import folder as own
 from agent_core.planner.base import Executor
-from agent_core.planner.tools import ALWAYS, EXTRA, Kind, Parameter, Tool
+from agent_core.planner.tools import ALWAYS, EXTRA, Kind, Parameter, PlannerTool
 
 SECONDS = 60.0  # for one call
 LONGEST_RESULT = 20_000  # characters, as JSON
@@ -43,7 +43,7 @@ class Declared:
     says: str
     parameters: tuple[Parameter, ...]
     line: int
-    read: own.Source
+    read: own.OwnerSource
 
 
 def declared() -> tuple[Declared, ...]:
@@ -67,7 +67,7 @@ def _twice(tool: Declared, other: Declared) -> own.OwnWrong:
     return tool.read.wrong("own_tool_twice", message, line=tool.line, name=tool.name, file=str(other.read.file))
 
 
-def tools_in(read: own.Source) -> list[Declared]:
+def tools_in(read: own.OwnerSource) -> list[Declared]:
     """Return the tools that a file declares. Raises OwnWrong with everything that is wrong with them."""
     try:
         tree = ast.parse(read.text, str(read.file))
@@ -88,7 +88,7 @@ def tools_in(read: own.Source) -> list[Declared]:
     return found
 
 
-def _declaration(read: own.Source, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Declared:
+def _declaration(read: own.OwnerSource, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Declared:
     says = " ".join((ast.get_docstring(node) or "").split())
     if node.name in (*ALWAYS, *EXTRA):
         message = f"{node.name} is a tool of ours; give it another name"
@@ -99,7 +99,7 @@ def _declaration(read: own.Source, node: ast.FunctionDef | ast.AsyncFunctionDef)
     return Declared(node.name, says, _parameters(read, node), node.lineno, read)
 
 
-def _parameters(read: own.Source, node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[Parameter, ...]:
+def _parameters(read: own.OwnerSource, node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[Parameter, ...]:
     given = node.args
     plain = [*given.args, *given.kwonlyargs]
     with_default = {one.arg for one in given.args[len(given.args) - len(given.defaults) :]}
@@ -124,7 +124,7 @@ def _kind(annotation: ast.expr | None) -> Kind | None:
 # Using them -----------------------------------------------------------------------------------------------------------
 
 
-def own_tools(names: Collection[str]) -> Sequence[Tool]:
+def own_tools(names: Collection[str]) -> Sequence[PlannerTool]:
     """Return those of the owner's tools that are named, ready to be called: their files are run.
 
     Raises OwnWrong if a file is wrong, or fails while it is run.
@@ -132,7 +132,7 @@ def own_tools(names: Collection[str]) -> Sequence[Tool]:
     return [_tool(one) for one in declared() if one.name in names]
 
 
-def _tool(one: Declared) -> Tool:
+def _tool(one: Declared) -> PlannerTool:
     function = getattr(_module(one.read), one.name, None)
     if not callable(function):
         message = f"{one.name} is no function once the file has been run"
@@ -141,7 +141,7 @@ def _tool(one: Declared) -> Tool:
     async def call(_: Executor, given: Mapping[str, Any]) -> Any:
         return _as_data(one.name, await _called(one.name, function, given))
 
-    return Tool(one.name, call, one.parameters, one.says)
+    return PlannerTool(one.name, call, one.parameters, one.says)
 
 
 async def _called(name: str, function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
@@ -167,7 +167,7 @@ def _as_data(name: str, result: object) -> Any:
 
 
 @cache
-def _module(read: own.Source) -> types.ModuleType:
+def _module(read: own.OwnerSource) -> types.ModuleType:
     """Run a file once, as it was read when its tools were checked: nothing is looked up again or written beside it."""
     module = types.ModuleType(f"phonedesk_own_{read.name.replace('.', '_').replace('-', '_')}")
     module.__file__ = str(read.file)

@@ -16,8 +16,8 @@ from agent_core.errors import ModelNames, PhonedeskError
 from agent_core.model.failures import LIBRARY_ERRORS, Failures
 from agent_core.model.http import MODEL_PROXY, bounded_client
 from agent_core.model.usage import Meter
-from agent_core.planner.base import Executor, Memory, Order, PlanDone, PlanEvent, PlanFailed
-from agent_core.planner.tools import Tool
+from agent_core.planner.base import Executor, Memory, PlanDone, PlanEvent, PlanFailed, PlannerTask
+from agent_core.planner.tools import PlannerTool
 from agent_core.planner.words import Lang, texts
 from agent_core.proxies import ProxySetting
 from agent_core.texts import told
@@ -50,7 +50,7 @@ class Planner:
         name: str,
         api_key: str,
         *,
-        tools: Sequence[Tool],
+        tools: Sequence[PlannerTool],
         max_turns: int = 50,
         steps: int = 5,
         timeout: float = 60.0,
@@ -81,7 +81,7 @@ class Planner:
     async def close(self) -> None:
         await self._client.close()
 
-    async def plan(self, order: Order, executor: Executor, memory: Memory, tell: Tell) -> PlanDone | PlanFailed:
+    async def plan(self, order: PlannerTask, executor: Executor, memory: Memory, tell: Tell) -> PlanDone | PlanFailed:
         """Plan and have done what the order says; ``tell`` is told each event but the last, which is given.
 
         What goes wrong becomes the last event. A cancel reaches the executor's calls, and is raised after them.

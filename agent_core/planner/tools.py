@@ -52,7 +52,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class PlannerTool:
     """``says``: what it does, for the planner; "" if that stands in ``tools.<name>`` of ``prompts/<lang>.toml``, with
     what its parameters mean.
     """
@@ -90,23 +90,25 @@ class Tool:
         return found
 
 
-def phone_tools() -> tuple[Tool, ...]:
+def phone_tools() -> tuple[PlannerTool, ...]:
     """What every planner has."""
-    return Tool("list_devices", _list_devices), Tool("chat", _chat, (Parameter("device_id"), Parameter("message")))
+    return PlannerTool("list_devices", _list_devices), PlannerTool(
+        "chat", _chat, (Parameter("device_id"), Parameter("message"))
+    )
 
 
-def battery_tool() -> Tool:
-    return Tool("get_battery", _battery, (Parameter("device_id"),))
+def battery_tool() -> PlannerTool:
+    return PlannerTool("get_battery", _battery, (Parameter("device_id"),))
 
 
-def knowledge_tool(knowledge: Callable[[], KnowledgeBase]) -> Tool:
+def knowledge_tool(knowledge: Callable[[], KnowledgeBase]) -> PlannerTool:
     """Search in the knowledge base. ``knowledge`` gives it at each call: it may be replaced."""
 
     async def search(_: Executor, given: Mapping[str, Any]) -> list[dict[str, Any]]:
         found = await knowledge().retrieve(given["query"])
         return [{"question": one.question, "text": one.text, "score": one.score} for one in found[:MOST_FOUND]]
 
-    return Tool("search_knowledge", search, (Parameter("query"),))
+    return PlannerTool("search_knowledge", search, (Parameter("query"),))
 
 
 async def _list_devices(executor: Executor, _: Mapping[str, Any]) -> list[dict[str, str]]:

@@ -21,7 +21,7 @@ Lang = Literal["zh", "en"]
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
+class PlannerTexts:
     """``system``, ``rules`` and ``always`` hold ``$steps``, ``$date``, ``$weekday``; ``rules``, how to plan, may be the
     owner's own. ``tools``: by name, ``what`` it does and each parameter's meaning.
 
@@ -56,9 +56,9 @@ class Texts:
 
 
 @cache
-def texts(lang: Lang) -> Texts:
+def texts(lang: Lang) -> PlannerTexts:
     source = resources.files("agent_core.planner").joinpath("prompts", f"{lang}.toml")
-    return Texts(**tomllib.loads(source.read_text(encoding="utf-8")))
+    return PlannerTexts(**tomllib.loads(source.read_text(encoding="utf-8")))
 
 
 _FILLED_IN = frozenset({"date", "weekday", "steps"})
@@ -77,7 +77,7 @@ def _own_rules(_: Path | None) -> Mapping[str, str]:
     return {name: rules_in(read) for name, read in own.sources(own.Part.PLANNER).items()}
 
 
-def rules_in(read: own.Source) -> str:
+def rules_in(read: own.OwnerSource) -> str:
     """Return how the owner wants it planned. Raises OwnWrong if the file's name or a placeholder is wrong."""
     if read.name not in get_args(Lang):
         raise read.wrong("own_planner_name", "it is named zh.txt or en.txt")

@@ -204,7 +204,7 @@ class NothingNew:
         return rewrite(Finish(message=said), said)
 
 
-class Provenance:
+class ProvenancePolicy:
     """The model may type one thing: the contact's exact name, where it searches, never in a chat."""
 
     name = "provenance"

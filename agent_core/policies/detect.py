@@ -17,7 +17,7 @@ from enum import StrEnum
 from agent_core.apps.profile import AppProfile, profiles
 from agent_core.errors import InputRejected
 from agent_core.policies.base import Policy
-from agent_core.policies.customer_reply import CustomerReply, NoBuiltInAI, NothingNew, Provenance, UnreadPage
+from agent_core.policies.customer_reply import CustomerReply, NoBuiltInAI, NothingNew, ProvenancePolicy, UnreadPage
 from agent_core.policies.right_chat import RightChat
 from agent_core.policies.safety import AllowedApps, AskBeforeRisk, DeliveryAlone, FreshFrame, NothingRisky, OneApp
 
@@ -354,7 +354,7 @@ REPLY_POLICIES: tuple[Policy, ...] = (
     UnreadPage(),
     NothingRisky(),
     DeliveryAlone(),
-    Provenance(),
+    ProvenancePolicy(),
     RightChat(),
     FreshFrame(),
     NothingNew(),

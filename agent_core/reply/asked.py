@@ -15,7 +15,7 @@ MOST_IN_A_MESSAGE = 4  # a message that asks more is for one person to read, as 
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CustomerQuestion:
     """``words`` as the customer wrote them, with what belongs to them; of what cannot be read, its kinds.
 
     ``whole``: nothing but words of their own belongs to it. What they quote, and a picture beside the words, may change
@@ -28,7 +28,7 @@ class Asked:
     whole: bool = True
 
 
-def asked_in(chat: ChatScreen, lang: Lang, *, start: int | None = None) -> list[Asked]:
+def asked_in(chat: ChatScreen, lang: Lang, *, start: int | None = None) -> list[CustomerQuestion]:
     """The questions of the newest cluster, or of the bubbles from ``start`` on, in order.
 
     A message that asks nothing ("it is urgent"), and one that is no text, belongs to the question before it, or to the
@@ -44,7 +44,7 @@ def asked_in(chat: ChatScreen, lang: Lang, *, start: int | None = None) -> list[
         return []
     words = " ".join(shown(bubble, lang) for _, bubble in numbered)
     stickers = all(bubble.kind is BubbleKind.STICKER for _, bubble in numbered)
-    return [Asked(words, fingerprint(chat, numbered[-1][0]), readable=False, whole=stickers)]
+    return [CustomerQuestion(words, fingerprint(chat, numbered[-1][0]), readable=False, whole=stickers)]
 
 
 def _is_text(bubble: Bubble) -> bool:
@@ -60,7 +60,7 @@ def shown(bubble: Bubble, lang: Lang) -> str:
     return f"[{kind} {bubble.text}]" if bubble.text else f"[{kind}]"
 
 
-def _questions(chat: ChatScreen, said: Sequence[tuple[int, Bubble]], lang: Lang) -> list[Asked]:
+def _questions(chat: ChatScreen, said: Sequence[tuple[int, Bubble]], lang: Lang) -> list[CustomerQuestion]:
     """Return the questions of messages of which at least one is a text."""
     found: list[tuple[list[str], str]] = []  # the words of each, and its fingerprint
     before: list[str] = []  # what was said before the first question
@@ -79,7 +79,7 @@ def _questions(chat: ChatScreen, said: Sequence[tuple[int, Bubble]], lang: Lang)
     if not found:
         found, before = [(before, fingerprint(chat, next(i for i, b in reversed(said) if _is_text(b))))], []
     found[0][0][:0] = before
-    return [Asked("\n".join(words), mark, whole=beside.isdisjoint(words)) for words, mark in found]
+    return [CustomerQuestion("\n".join(words), mark, whole=beside.isdisjoint(words)) for words, mark in found]
 
 
 def _apart(text: str) -> list[tuple[list[str], str]]:

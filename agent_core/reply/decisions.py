@@ -7,7 +7,7 @@ from contextlib import suppress
 from agent_core.loop import questions
 from agent_core.loop.result import ActResult
 from agent_core.ports import Chosen, Ledger, LedgerConflict, ReplyState
-from agent_core.reply.asked import Asked
+from agent_core.reply.asked import CustomerQuestion
 from agent_core.reply.hand_over import HandOver
 from agent_core.reply.outcome import end, fail
 from agent_core.reply.planning import planned_by_person, planned_with, record_of
@@ -184,7 +184,9 @@ class Decisions:
             messages = planned.cluster if planned else []
             skipped = await self._hand_over.skip(answer, planned.fingerprint if planned else "")
             for one in question.data.get("shown", ()):
-                await self._rows.settle(Asked(one["words"], one["fingerprint"]), messages, person=answer.person)
+                await self._rows.settle(
+                    CustomerQuestion(one["words"], one["fingerprint"]), messages, person=answer.person
+                )
             if skipped.ending is None:
                 return skipped
             session.cluster = None  # what changed the chat may be a question, and has yet to be read

@@ -33,8 +33,8 @@ from agent_core.reply.match import same_cluster
 from agent_core.reply.namesakes import Namesakes
 from agent_core.reply.outcome import (
     KNOWLEDGE_TRIES,
+    DeliveryResult,
     Outcome,
-    Result,
     ask,
     check_chat,
     end,
@@ -120,7 +120,7 @@ class ReplyFlow:
             await self._look_above(seen, last=True)
             return None
         refusal = check_chat(chat, session.gate, bound=True)
-        self._left = self._left if refusal is not None and refusal.result is Result.WRONG_CHAT else 0
+        self._left = self._left if refusal is not None and refusal.result is DeliveryResult.WRONG_CHAT else 0
         if chat is None or refusal is not None:
             if session.planned is not None and session.planned.given_up is not None:
                 # What stands typed leaves the input with whoever sees that chat next.
@@ -252,7 +252,7 @@ class ReplyFlow:
         """
         session, title = self._session, without_status(chat.title)
         why = aside_of(ChatRow(title, chat.title_box or NOWHERE), title, (), self._profile)
-        wrong = refusal is not None and refusal.result is Result.WRONG_CHAT
+        wrong = refusal is not None and refusal.result is DeliveryResult.WRONG_CHAT
         if not wrong or not session.steps or why is Aside.SERVICE or self._left >= LEAVES:
             return None
         newest = chat.newest
@@ -356,7 +356,7 @@ class ReplyFlow:
             if session.replies:  # an attempt that died may not have told the model
                 return ActResult(say(session.lang, "run.resolved_sent", text=session.replies[-1].text))
             if seen.chat is None or seen.chat.newest is None:
-                return self._hand_over.refused(Outcome(Result.NOT_IN_CHAT))
+                return self._hand_over.refused(Outcome(DeliveryResult.NOT_IN_CHAT))
             return fail(session, "run.nothing_new", contact=session.gate.contact)
         return await self._doubt_about(question) or await self._answer(question, cluster, query.strip(), seen)
 

@@ -22,7 +22,7 @@ from agent_core.ports import Lease, Ledger, LedgerConflict, LedgerRow, Provenanc
 from agent_core.reply.asked import next_query
 from agent_core.reply.looking import ChatLooks
 from agent_core.reply.match import begins, is_draft
-from agent_core.reply.outcome import Outcome, Result, ask, check_planned, end, fail, nothing_left
+from agent_core.reply.outcome import DeliveryResult, Outcome, ask, check_planned, end, fail, nothing_left
 from agent_core.reply.planning import bind
 from agent_core.reply.rows import Rows
 from agent_core.reply.sender import OnSent, ReplySender, Tools, watch
@@ -32,7 +32,7 @@ from agent_core.texts import say
 log = structlog.get_logger(__name__)
 
 
-class Delivery:
+class ReplyDelivery:
     """Delivers replies of one run into chats of one app."""
 
     def __init__(
@@ -60,18 +60,18 @@ class Delivery:
         chat = seen.chat
         refusal = check_planned(chat, gate, planned)
         if chat is None or refusal is not None:
-            return refusal or Outcome(Result.NOT_IN_CHAT)
+            return refusal or Outcome(DeliveryResult.NOT_IN_CHAT)
         if is_voice_bar(chat):
             seen = await self.text_input(chat)
             chat, refusal = seen.chat, check_planned(seen.chat, gate, planned)
             if chat is None or refusal is not None:
-                return refusal or Outcome(Result.NOT_IN_CHAT)
+                return refusal or Outcome(DeliveryResult.NOT_IN_CHAT)
             if is_voice_bar(chat):
-                return Outcome(Result.VOICE_BAR, title=chat.title, frame=seen.frame)
+                return Outcome(DeliveryResult.VOICE_BAR, title=chat.title, frame=seen.frame)
         if chat.draft is None or chat.input_box is None:
-            return Outcome(Result.KEYBOARD)
+            return Outcome(DeliveryResult.KEYBOARD)
         if chat.draft and not is_draft(chat.draft, planned.part_text, chat.source) and chat.draft != drop_draft:
-            return Outcome(Result.FOREIGN_DRAFT, chat.draft, chat.title)
+            return Outcome(DeliveryResult.FOREIGN_DRAFT, chat.draft, chat.title)
         await tools.lease.check()
         async with tools.device.keyboard() as keyboard:
             return await ReplySender(tools, planned, gate, keyboard, seen, on_sent).run()
@@ -122,7 +122,7 @@ class HandOver:
         session: Session,
         profile: AppProfile,
         ledger: Ledger,
-        delivery: Delivery,
+        delivery: ReplyDelivery,
         rows: Rows,
         looks: ChatLooks,
         *,
@@ -170,7 +170,7 @@ class HandOver:
                 )
             await self._save()  # an attempt that dies from here on is followed by one that knows what was on its way
             outcome = await self._deliver_part(planned)
-            while outcome.result is Result.SENT and session.planned is planned:
+            while outcome.result is DeliveryResult.SENT and session.planned is planned:
                 outcome = await self._deliver_part(planned)
         except LedgerConflict as error:
             log.warning("reply_moved_by_another", run_id=session.run_id, ledger_id=planned.ledger_id, error=str(error))
@@ -202,24 +202,29 @@ class HandOver:
     async def _delivered(self, planned: Planned, outcome: Outcome) -> ActResult:
         session = self._session
         match outcome.result:
-            case Result.SENT:
+            case DeliveryResult.SENT:
                 return self.sent(session.replies[-1], "run.sent_observation")
-            case Result.CHANGED if planned.part or planned.person:
+            case DeliveryResult.CHANGED if planned.part or planned.person:
                 return await self._still(planned)
-            case Result.CHANGED:
+            case DeliveryResult.CHANGED:
                 return self._changed()
-            case Result.TOUCHED | Result.FOREIGN_DRAFT | Result.NO_SEND | Result.VOICE_BAR:
+            case (
+                DeliveryResult.TOUCHED
+                | DeliveryResult.FOREIGN_DRAFT
+                | DeliveryResult.NO_SEND
+                | DeliveryResult.VOICE_BAR
+            ):
                 return self._ask_person(planned, outcome)
-            case Result.UNKNOWN:
+            case DeliveryResult.UNKNOWN:
                 await self._tell(planned, ReplyState.UNKNOWN, outcome.frame)
                 unknown = questions.delivery_unknown(session, planned)
                 return ask(session, unknown, "delivery.unknown", outcome.frame)
-            case Result.KEYBOARD:
+            case DeliveryResult.KEYBOARD:
                 return end(session, Status.FAILED, "delivery.keyboard", draft=outcome.detail)
-            case Result.RED_MARK | Result.NOT_SENT:
+            case DeliveryResult.RED_MARK | DeliveryResult.NOT_SENT:
                 await self._tell(planned, ReplyState.FAILED, outcome.frame)
                 return end(session, Status.FAILED, f"delivery.{outcome.result.value}", app=self._profile.name)
-            case Result.NOT_IN_CHAT | Result.WRONG_CHAT | Result.UNSURE_CHAT:
+            case DeliveryResult.NOT_IN_CHAT | DeliveryResult.WRONG_CHAT | DeliveryResult.UNSURE_CHAT:
                 session.refusals += 1
                 if session.refusals >= REFUSALS_ALLOWED:
                     session.refusals = 0
@@ -230,11 +235,11 @@ class HandOver:
         """What keeps the text from being typed or sent is for a person to decide, or to put away."""
         session = self._session
         match outcome.result:
-            case Result.TOUCHED:
+            case DeliveryResult.TOUCHED:
                 question = questions.person_on_phone(session)
-            case Result.FOREIGN_DRAFT:
+            case DeliveryResult.FOREIGN_DRAFT:
                 question = questions.foreign_draft(session, outcome.detail)
-            case Result.NO_SEND:
+            case DeliveryResult.NO_SEND:
                 question = questions.no_send(session, planned)
             case _:
                 question = questions.take_over(session, say(session.lang, "delivery.voice_bar", app=self._profile.name))
@@ -281,11 +286,11 @@ class HandOver:
 
     def refused(self, outcome: Outcome) -> ActResult:
         session = self._session
-        if outcome.result is Result.UNSURE_CHAT:
+        if outcome.result is DeliveryResult.UNSURE_CHAT:
             return ask(
                 session, questions.right_chat(session, outcome.title, outcome.detail, outcome.chat), "run.waiting"
             )
-        if outcome.result is Result.WRONG_CHAT:
+        if outcome.result is DeliveryResult.WRONG_CHAT:
             return fail(session, wrong_chat(outcome.chat), title=outcome.title, contact=session.gate.contact)
         return fail(session, "gate.not_in_chat", contact=session.gate.contact)
 

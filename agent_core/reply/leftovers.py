@@ -12,9 +12,9 @@ from agent_core.perception.compare import fold, same_name
 from agent_core.perception.observer import Observer
 from agent_core.perception.readings import BubbleState, ChatScreen
 from agent_core.ports import Lease, Ledger, LedgerRow, ReplyState, StopGuard
-from agent_core.reply.hand_over import Delivery, is_voice_bar
+from agent_core.reply.hand_over import ReplyDelivery, is_voice_bar
 from agent_core.reply.match import is_draft, our_bubble_after_question
-from agent_core.reply.outcome import Result
+from agent_core.reply.outcome import DeliveryResult
 from agent_core.reply.planning import sent_texts
 from agent_core.session import GateState
 
@@ -49,7 +49,7 @@ async def clear_in_front(
         return None  # a page of the app that is no chat
     if chat is None or not chat.sure:
         return rows[0]
-    delivery = Delivery(observer, app, ledger, guard=guard, lease=lease, touches=touches)
+    delivery = ReplyDelivery(observer, app, ledger, guard=guard, lease=lease, touches=touches)
     leftovers = Leftovers(observer, app, ledger, delivery)
     gate = GateState(app=app.key, contact=chat.title)
     for row in await leftovers.rows(device.serial, chat.title):
@@ -63,7 +63,7 @@ async def clear_in_front(
 class Leftovers:
     """Settles rows by the chat in front; the chat must be the row's."""
 
-    def __init__(self, observer: Observer, profile: AppProfile, ledger: Ledger, delivery: Delivery) -> None:
+    def __init__(self, observer: Observer, profile: AppProfile, ledger: Ledger, delivery: ReplyDelivery) -> None:
         self._observer = observer
         self._profile = profile
         self._ledger = ledger
@@ -122,9 +122,9 @@ class Leftovers:
         state = bubble.state
         if state is BubbleState.SENDING:
             outcome = await self._delivery.watch(text, cluster, gate, others)
-            if outcome.result is Result.UNKNOWN:
+            if outcome.result is DeliveryResult.UNKNOWN:
                 return row, Fate.UNKNOWN
-            state = BubbleState.OK if outcome.result is Result.SENT else BubbleState.FAILED
+            state = BubbleState.OK if outcome.result is DeliveryResult.SENT else BubbleState.FAILED
         if state is BubbleState.OK and row.part + 1 < len(row.parts):
             return await self._ledger.next_part(row.id, part=row.part), Fate.PART_SENT
         if state is BubbleState.OK:

@@ -21,7 +21,7 @@ from agent_core.session import OF_THE_RUN, WAITS_ELSEWHERE, Elsewhere, GateState
 from agent_core.texts import Listed, say, told
 
 
-class Result(StrEnum):
+class DeliveryResult(StrEnum):
     SENT = "sent"
     CHANGED = "changed"  # something new stands in the chat; nothing was sent
     NOT_IN_CHAT = "not_in_chat"
@@ -42,7 +42,7 @@ class Outcome:
     """``detail`` is data for the message: a draft, a doubt. ``title`` is that of the chat in front, ``chat`` what was
     read of it where that is not sure."""
 
-    result: Result
+    result: DeliveryResult
     detail: str = ""
     title: str = ""
     frame: Frame | None = None
@@ -56,7 +56,7 @@ def check_chat(chat: ChatScreen | None, gate: GateState, *, bound: bool = False)
     upper ones are out of sight now.
     """
     if chat is None:
-        return Outcome(Result.NOT_IN_CHAT)
+        return Outcome(DeliveryResult.NOT_IN_CHAT)
     read = chat.sure or (bound and chat.partial)
     if gate.confirmed(chat.title, chat.title_print, group=chat.group):
         # Their word holds for what they were shown; another doubt is asked about anew, and so are messages that nobody
@@ -66,7 +66,7 @@ def check_chat(chat: ChatScreen | None, gate: GateState, *, bound: bool = False)
     # What is in doubt of the messages makes another customer's chat no less another one.
     named = chat.title_sure and bool(chat.title.strip()) and bool(gate.contact)
     if named and not is_named_group(chat, gate.contact) and title_likeness(chat, gate.contact) is Likeness.OTHER:
-        return Outcome(Result.WRONG_CHAT, chat.title, chat.title, chat=chat)
+        return Outcome(DeliveryResult.WRONG_CHAT, chat.title, chat.title, chat=chat)
     if not gate.contact or not read:
         return _unsure(chat, chat.title)
     if is_named_group(chat, gate.contact):  # a person may have such a name; a group is not answered by itself
@@ -75,7 +75,7 @@ def check_chat(chat: ChatScreen | None, gate: GateState, *, bound: bool = False)
     if like is Likeness.ALIKE:
         return _unsure(chat, chat.title)
     if like is Likeness.OTHER:  # by a title that is not sure
-        return Outcome(Result.WRONG_CHAT, chat.title, chat.title, chat=chat)
+        return Outcome(DeliveryResult.WRONG_CHAT, chat.title, chat.title, chat=chat)
     # Once a person has said that what follows the name is a status, another status is none but that.
     status_known = bool(gate.chat_confirmed) and tells_status(gate.chat_confirmed)
     if tells_status(chat.title) and name(chat.title) != name(gate.contact) and not status_known:
@@ -84,14 +84,14 @@ def check_chat(chat: ChatScreen | None, gate: GateState, *, bound: bool = False)
 
 
 def _unsure(chat: ChatScreen, doubt: str) -> Outcome:
-    return Outcome(Result.UNSURE_CHAT, doubt, chat.title, chat=chat)
+    return Outcome(DeliveryResult.UNSURE_CHAT, doubt, chat.title, chat=chat)
 
 
 def check_planned(chat: ChatScreen | None, gate: GateState, planned: Planned) -> Outcome | None:
     """None where ``planned`` may go into the chat in front: the contact's, its newest messages those it answers."""
     refusal = check_chat(chat, gate, bound=True)
     if refusal is None and chat is not None and not same_cluster(planned.cluster, planned.read_by, chat, planned.ours):
-        return Outcome(Result.CHANGED, title=chat.title)
+        return Outcome(DeliveryResult.CHANGED, title=chat.title)
     return refusal
 
 

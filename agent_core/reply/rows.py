@@ -11,7 +11,7 @@ from agent_core.devices.base import Frame
 from agent_core.perception.compare import Match, fold, same_message
 from agent_core.perception.readings import BubbleState, ChatScreen, Side
 from agent_core.ports import AnswerEvent, Ledger, LedgerRow, MessageKey, Provenance, ReplyState
-from agent_core.reply.asked import Asked, asked_in
+from agent_core.reply.asked import CustomerQuestion, asked_in
 from agent_core.reply.match import LEAST_MISREAD, is_bubble_of, same_cluster, same_text
 from agent_core.reply.planning import lines_of, planned_from, sent_texts
 from agent_core.session import AskedQuestion, Cluster, Planned, Session
@@ -79,14 +79,14 @@ class Rows:
             session.planned = self._by_person(rows, session.cluster)
         return session.cluster
 
-    async def _row_of(self, one: Asked, messages: Sequence[str], version: str) -> LedgerRow:
+    async def _row_of(self, one: CustomerQuestion, messages: Sequence[str], version: str) -> LedgerRow:
         row = await self._open(one, one.fingerprint, messages, version)
         if row.state is ReplyState.SKIPPED and fold(row.question) != fold(one.words):
             # Skipped, and now there is more to it: a question of its own.
             row = await self._open(one, f"{one.fingerprint}-{_digest(one.words)}", messages, version)
         return row
 
-    def as_shown(self, chat: ChatScreen, planned: Planned) -> list[Asked]:
+    def as_shown(self, chat: ChatScreen, planned: Planned) -> list[CustomerQuestion]:
         """Return what the chat asks now that ``planned`` was to answer: the same message with what was written to it
         since, and the same words once more."""
         return [
@@ -95,7 +95,7 @@ class Rows:
             if one.fingerprint == planned.fingerprint or fold(one.words) == fold(planned.question)
         ]
 
-    async def settle(self, one: Asked, messages: Sequence[str], *, person: str = "") -> None:
+    async def settle(self, one: CustomerQuestion, messages: Sequence[str], *, person: str = "") -> None:
         """Close the row of what a person was shown and skipped: they are not asked of it again."""
         row = await self._row_of(one, messages, "")
         if row.state in NOT_SENT and await self._mine(row):
@@ -163,7 +163,7 @@ class Rows:
             cluster.asked.append(_asked(row).model_copy(update=update))
         cluster.messages = messages
 
-    async def _open(self, one: Asked, mark: str, messages: Sequence[str], version: str) -> LedgerRow:
+    async def _open(self, one: CustomerQuestion, mark: str, messages: Sequence[str], version: str) -> LedgerRow:
         run_id = self._session.run_id
         row = await self._ledger.open(
             self.key(mark), run_id=run_id, question=one.words, cluster=messages, app_version=version

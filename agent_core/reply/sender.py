@@ -19,7 +19,7 @@ from agent_core.perception.readings import BubbleState, ChatScreen, SendState
 from agent_core.policies.right_chat import is_contacts
 from agent_core.ports import Lease, Ledger, LedgerConflict, ReplyState, StopGuard
 from agent_core.reply.match import is_bubble_of, is_draft, our_bubble_after_question
-from agent_core.reply.outcome import Outcome, Result, check_planned
+from agent_core.reply.outcome import DeliveryResult, Outcome, check_planned
 from agent_core.session import GateState, Planned
 
 log = structlog.get_logger(__name__)
@@ -37,11 +37,11 @@ STEADY_TRIES = 3
 
 # What the ledger is told when the look after Send has ended. What surely was not sent may be sent by another run.
 STATES = {
-    Result.SENT: ReplyState.SENT,
-    Result.UNKNOWN: ReplyState.UNKNOWN,
-    Result.RED_MARK: ReplyState.FAILED,
-    Result.NOT_SENT: ReplyState.PLANNED,
-    Result.CHANGED: ReplyState.PLANNED,
+    DeliveryResult.SENT: ReplyState.SENT,
+    DeliveryResult.UNKNOWN: ReplyState.UNKNOWN,
+    DeliveryResult.RED_MARK: ReplyState.FAILED,
+    DeliveryResult.NOT_SENT: ReplyState.PLANNED,
+    DeliveryResult.CHANGED: ReplyState.PLANNED,
 }
 
 OnSent = Callable[[Planned, Frame | None], Awaitable[None]]
@@ -138,7 +138,7 @@ class ReplySender:
 
     def _mistyped(self) -> Outcome:
         chat = self._seen.chat
-        return Outcome(Result.KEYBOARD, (chat.draft or "") if chat else "")
+        return Outcome(DeliveryResult.KEYBOARD, (chat.draft or "") if chat else "")
 
     async def _focus_and_empty(self) -> Outcome | None:
         """The input has the focus and is empty, in a chat that still is the contact's and says what it said.
@@ -148,7 +148,7 @@ class ReplySender:
         """
         chat = self._seen.chat
         if chat is None or chat.input_box is None:
-            return Outcome(Result.NOT_IN_CHAT)
+            return Outcome(DeliveryResult.NOT_IN_CHAT)
         drafts = [chat.draft]
         await self._tools.lease.check()
         await self._tools.device.tap(chat.input_box.center)
@@ -163,7 +163,7 @@ class ReplySender:
         # By its picture an input shows its last lines only: what stands before them is seen now or never.
         refusal = await self._look()
         left = self._seen.chat.draft if self._seen.chat else None
-        return refusal or (Outcome(Result.KEYBOARD, left or "") if left != "" else None)
+        return refusal or (Outcome(DeliveryResult.KEYBOARD, left or "") if left != "" else None)
 
     async def _way(self) -> SendsBy | None:
         """Return what sends the typed text: the button that is seen, else what a person chose or the phone was learnt
@@ -192,7 +192,7 @@ class ReplySender:
 
     def _no_send(self) -> Outcome:
         chat = self._seen.chat
-        return Outcome(Result.NO_SEND, title=chat.title if chat else "", frame=self._seen.frame)
+        return Outcome(DeliveryResult.NO_SEND, title=chat.title if chat else "", frame=self._seen.frame)
 
     async def _send(self, way: SendsBy) -> None:
         button = send_button(self._seen.chat)
@@ -219,8 +219,8 @@ class ReplySender:
             await self._tools.lease.check()
             # A process that stood still has the picture of before, and an answer of before.
             if await self._steady(chat) and self._tools.clock() - asked_at <= FRESH_SECONDS:
-                return Outcome(Result.TOUCHED) if self._tools.touches.touched else None
-        return Outcome(Result.CHANGED)
+                return Outcome(DeliveryResult.TOUCHED) if self._tools.touches.touched else None
+        return Outcome(DeliveryResult.CHANGED)
 
     async def _look(self) -> Outcome | None:
         self._seen = await self._tools.look()
@@ -289,12 +289,12 @@ class ReplySender:
     async def _settle(self, way: SendsBy) -> Outcome:
         """Look until the bubble stands there, and write down what is seen."""
         outcome, changed = await self._watch(), None
-        if outcome.result is Result.NOT_SENT and way != "button":
+        if outcome.result is DeliveryResult.NOT_SENT and way != "button":
             return self._no_send()  # sending: it stands typed, and a person says what follows
-        if outcome.result is Result.NOT_SENT:
+        if outcome.result is DeliveryResult.NOT_SENT:
             # The button took no effect: the text is still in the input. Enter is the one other way to send.
             refusal = await self._look()
-            if refusal is not None and refusal.result is not Result.CHANGED:
+            if refusal is not None and refusal.result is not DeliveryResult.CHANGED:
                 return refusal  # sending: whoever looks next sees whether it is gone, and clears it
             if refusal is None:
                 await self._tools.lease.check()
@@ -302,21 +302,21 @@ class ReplySender:
                 outcome = await self._watch()
             else:
                 changed = refusal  # it is taken out again
-        if outcome.result is Result.NOT_SENT:
+        if outcome.result is DeliveryResult.NOT_SENT:
             await self._tools.lease.check()
             await self._keyboard.clear()
             late = await self._watch(CLEARED_SECONDS)  # it may have left in this very moment
-            outcome = outcome if late.result is Result.UNKNOWN else late
-            if outcome.result is Result.NOT_SENT and not await self._is_empty():
+            outcome = outcome if late.result is DeliveryResult.UNKNOWN else late
+            if outcome.result is DeliveryResult.NOT_SENT and not await self._is_empty():
                 return outcome  # sending: the text may stand there yet, and whoever sees the chat next clears it
-            if outcome.result is Result.NOT_SENT and changed is not None:
+            if outcome.result is DeliveryResult.NOT_SENT and changed is not None:
                 outcome = changed
         state = STATES[outcome.result]
         if state is ReplyState.SENT and self._planned.part + 1 < len(self._planned.parts):
             await self._tools.ledger.next_part(self._planned.ledger_id, part=self._planned.part)
         else:
             await self._advance(state)
-        if outcome.result is Result.SENT:
+        if outcome.result is DeliveryResult.SENT:
             await self._on_sent(self._planned, outcome.frame)
             if self._planned.send_by and self._planned.send_by == way:
                 await self._learn(way)
@@ -369,15 +369,15 @@ async def watch(
             if is_draft(chat.draft or "", text, chat.source):
                 unsent, waiting = unsent + 1, True
                 if unsent >= UNSENT_LOOKS and tools.clock() - begun >= UNSENT_SECONDS:
-                    return Outcome(Result.NOT_SENT, chat.draft or "", chat.title, frame)
+                    return Outcome(DeliveryResult.NOT_SENT, chat.draft or "", chat.title, frame)
             elif bubble is not None and bubble.state is not BubbleState.SENDING:
-                result = Result.SENT if bubble.state is BubbleState.OK else Result.RED_MARK
+                result = DeliveryResult.SENT if bubble.state is BubbleState.OK else DeliveryResult.RED_MARK
                 return Outcome(result, title=chat.title, frame=frame)
             elif bubble is not None:
                 until = begun + SPINNER_SECONDS
         # A text that is seen in the input has no unknown fate, however long a few looks take on a slow machine.
         if tools.clock() >= until and not waiting:
-            return Outcome(Result.UNKNOWN, frame=frame)
+            return Outcome(DeliveryResult.UNKNOWN, frame=frame)
 
 
 async def _glance(tools: Tools) -> tuple[ChatScreen | None, Frame | None]:

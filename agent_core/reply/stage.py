@@ -11,7 +11,7 @@ from agent_core.ports import LedgerRow, ReplyState
 from agent_core.session import Session
 
 
-class Stage(StrEnum):
+class ReplyStage(StrEnum):
     """Where a run stands with the customer's newest messages."""
 
     UNREAD = "unread"  # they have not been read, in the contact's own chat
@@ -25,14 +25,14 @@ class Stage(StrEnum):
 
 
 _OF_ROW = {
-    ReplyState.TYPING: Stage.TYPING,
-    ReplyState.SENDING: Stage.SENDING,
-    ReplyState.UNKNOWN: Stage.UNCLEAR,
-    ReplyState.FAILED: Stage.UNCLEAR,
+    ReplyState.TYPING: ReplyStage.TYPING,
+    ReplyState.SENDING: ReplyStage.SENDING,
+    ReplyState.UNKNOWN: ReplyStage.UNCLEAR,
+    ReplyState.FAILED: ReplyStage.UNCLEAR,
 }
 
 
-def stage_of(session: Session, row: LedgerRow | None) -> Stage:
+def stage_of(session: Session, row: LedgerRow | None) -> ReplyStage:
     """Return the stage of a reply task.
 
     row: of what ``session.planned`` names, as the ledger has it now; None if nothing is planned.
@@ -41,9 +41,9 @@ def stage_of(session: Session, row: LedgerRow | None) -> Stage:
         if row.state in _OF_ROW:
             return _OF_ROW[row.state]
         if row.state is ReplyState.PLANNED and session.question is not None:
-            return Stage.WAITING
+            return ReplyStage.WAITING
         if row.state is ReplyState.PLANNED and session.planned.text:
-            return Stage.CHOSEN
+            return ReplyStage.CHOSEN
     if session.cluster is None:
-        return Stage.UNREAD
-    return Stage.READ if session.cluster.left else Stage.ANSWERED
+        return ReplyStage.UNREAD
+    return ReplyStage.READ if session.cluster.left else ReplyStage.ANSWERED

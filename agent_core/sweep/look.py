@@ -24,7 +24,7 @@ from agent_core.perception.reader import ScreenReader, TreeHealth
 from agent_core.perception.readings import ChatScreen, Reading, Side
 from agent_core.ports import Lease
 from agent_core.sweep.result import IN_CHAT, ListMemory, LookOutcome, UnreadLook, Waiting
-from agent_core.sweep.rows import Found, digest, notes_digest, own_notes
+from agent_core.sweep.rows import FoundRow, digest, notes_digest, own_notes
 
 MOST_PAGES = 6
 MOST_WAYS = 6  # acts that lead to the list; then it is not to be had
@@ -33,7 +33,7 @@ STATUS = 0.05  # of the screen's height: the clock and the battery stand above
 log = structlog.get_logger(__name__)
 
 
-class Shown(Protocol):
+class SweptPage(Protocol):
     """A picture, and what was in front as it was taken."""
 
     @property
@@ -49,7 +49,7 @@ class SweptDevice(Device, Protocol):
     @property
     def round_trips(self) -> int: ...
 
-    async def observe(self) -> Shown:
+    async def observe(self) -> SweptPage:
         """Picture, window and screen state in one round trip. ScreenOff."""
 
 
@@ -73,7 +73,7 @@ async def look_for_unread(
     chat that stood open, before that chat is left: afterwards nothing shows it. The app is left on its list. Raises
     errors of the phone, and LeaseLost.
     """
-    found = Found(profile, known, people)
+    found = FoundRow(profile, known, people)
     looking = _Looking(device, reader, profile, before, found, lease or FreeLease(), tree, most_pages, keep)
     return await looking.look()
 
@@ -97,7 +97,7 @@ class _Looking:
         reader: ScreenReader,
         profile: AppProfile,
         before: ListMemory | None,
-        found: Found,
+        found: FoundRow,
         lease: Lease,
         tree: TreeUse,
         most_pages: int,
@@ -140,7 +140,7 @@ class _Looking:
         return self._result(LookOutcome.READ, memory)
 
     @staticmethod
-    def _is_as(before: ListMemory, shown: Shown) -> bool:
+    def _is_as(before: ListMemory, shown: SweptPage) -> bool:
         return before.picture == print_of(shown.frame)
 
     def _result(self, outcome: LookOutcome, memory: ListMemory | None) -> UnreadLook:
@@ -161,7 +161,7 @@ class _Looking:
 
     # To the list ------------------------------------------------------------------------------------------------------
 
-    async def _to_list(self, shown: Shown) -> _Page | None:
+    async def _to_list(self, shown: SweptPage) -> _Page | None:
         """The list of chats, in front; a page without readings where nothing can read it. None: it does not come."""
         for _ in range(MOST_WAYS):
             if not self._in_front(shown):
@@ -179,7 +179,7 @@ class _Looking:
                 shown = await self._act(shown, partial(self._device.key, Key.BACK))
         return None
 
-    async def _bring_app(self, shown: Shown) -> Shown:
+    async def _bring_app(self, shown: SweptPage) -> SweptPage:
         if shown.look.window.kind is WindowKind.SHADE:
             return await self._act(shown, partial(self._device.key, Key.BACK))
         if shown.look.window.kind is WindowKind.LOCK:
@@ -263,7 +263,7 @@ class _Looking:
             log.info("notifications_not_read", serial=self._device.serial, error=str(error))
             return []
 
-    async def _observe(self) -> Shown:
+    async def _observe(self) -> SweptPage:
         try:
             return await self._device.observe()
         except ScreenOff:
@@ -271,13 +271,13 @@ class _Looking:
             await self._device.wake()
             return await self._device.observe()
 
-    async def _act(self, shown: Shown, act: Callable[[], Awaitable[None]]) -> Shown:
+    async def _act(self, shown: SweptPage, act: Callable[[], Awaitable[None]]) -> SweptPage:
         await self._lease.check()
         await act()
         await wait_until_still(self._device, before=shown.frame.digest)
         return await self._observe()
 
-    def _in_front(self, shown: Shown) -> bool:
+    def _in_front(self, shown: SweptPage) -> bool:
         window = shown.look.window
         return window.kind is WindowKind.APP and window.package in self._profile.packages
 

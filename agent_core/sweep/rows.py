@@ -117,7 +117,7 @@ def sender_in(row: ChatRow, called: str) -> str:
 
 
 @dataclass
-class Found:
+class FoundRow:
     """What has been seen so far, over all pages and the notifications."""
 
     profile: AppProfile

@@ -16,7 +16,7 @@ from bot.app.models import build_chooser, build_model
 from bot.app.settings.layers import Settings
 from bot.app.settings.names import Path
 from bot.app.settings.own import own_folder, own_found
-from bot.app.settings.problem import Problem
+from bot.app.settings.problem import SettingProblem
 from knowledge.factory import build
 
 _NAMES = re.compile(r"PHONEDESK_[A-Z0-9_]+")
@@ -26,13 +26,13 @@ class _Part(Protocol):
     async def close(self) -> None: ...
 
 
-def incomplete(settings: Settings) -> list[Problem]:
+def incomplete(settings: Settings) -> list[SettingProblem]:
     """What ``serve`` would refuse at its start, without opening or asking anything. Not to be called in a loop."""
     with own.looking_at(own_folder(settings)):
         return [*asyncio.run(_unbuilt(settings)), *_failing_tools(settings), *_no_log(settings)]
 
 
-def _failing_tools(settings: Settings) -> list[Problem]:
+def _failing_tools(settings: Settings) -> list[SettingProblem]:
     """What fails in the files of the owner's tools that the planner is to use, once they are run."""
     try:
         own_tools(settings.planner.tools if settings.planner.base_url.strip() else ())
@@ -41,7 +41,7 @@ def _failing_tools(settings: Settings) -> list[Problem]:
     return []
 
 
-async def _unbuilt(settings: Settings) -> list[Problem]:
+async def _unbuilt(settings: Settings) -> list[SettingProblem]:
     """The parts that cannot be built; the others are closed again."""
     parts: tuple[tuple[Path, Callable[[], _Part | None]], ...] = (
         (("knowledge", "provider"), lambda: build(knowledge_config(settings))),
@@ -60,14 +60,14 @@ async def _unbuilt(settings: Settings) -> list[Problem]:
     return found
 
 
-def _problem(path: Path, error: ConfigError) -> Problem:
+def _problem(path: Path, error: ConfigError) -> SettingProblem:
     names = Listed(_NAMES.findall(error.advice))
-    return Problem(path, error.kind, error.message, error.advice, {"names": names, "why": error.message})
+    return SettingProblem(path, error.kind, error.message, error.advice, {"names": names, "why": error.message})
 
 
-def _no_log(settings: Settings) -> list[Problem]:
+def _no_log(settings: Settings) -> list[SettingProblem]:
     file = settings.log_path
     if file is None or (file.parent.is_dir() and not file.is_dir()):
         return []
     why = f"{file.parent} is no folder." if not file.parent.is_dir() else f"{file} is a folder."
-    return [Problem(("log_file",), "no_folder", why, values={"folder": str(file.parent)})]
+    return [SettingProblem(("log_file",), "no_folder", why, values={"folder": str(file.parent)})]

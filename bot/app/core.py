@@ -18,7 +18,7 @@ from agent_core.devices.adb.discovery import connect, find_device
 from agent_core.devices.adb.server import AdbServer, DeviceEntry, open_adb
 from agent_core.devices.base import Device
 from agent_core.errors import MODEL_NAMES, ModelLimit, ModelNames, PhonedeskError
-from agent_core.loop.run import Touches
+from agent_core.loop.run import PersonTouches
 from agent_core.loop.tasks import TaskRules
 from agent_core.loop.thinking import in_words
 from agent_core.loop.trajectory import Trajectory
@@ -226,7 +226,9 @@ class Core:
         owner, seconds = f"screen-{os.getpid()}", self.settings.queue.lost_after_seconds
         try:
             async with lease_of(self.db, device.serial, owner=owner, why="screen", seconds=seconds) as lease:
-                await clear_in_front(self.observer(device), ledger, lease=lease, guard=lease.stop, touches=Touches())
+                await clear_in_front(
+                    self.observer(device), ledger, lease=lease, guard=lease.stop, touches=PersonTouches()
+                )
         except PhonedeskError as error:  # somebody has the phone, and looks to it; or it cannot be reached
             log.info("leftover_not_cleared", serial=device.serial, error=str(error))
 

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 
-from agent_core.apps.learning import Learning, Tried
+from agent_core.apps.learning import AppLearning, TriedInput
 from agent_core.apps.learnt import LearntApp, Part, SendsBy, differs, version_of
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.adb.device import AdbDevice
@@ -44,7 +44,7 @@ async def show_chat(
         if not version:
             said = f"The phone does not tell the version of {app.name}."
             raise LearningFailed(said, key="learn_no_version", app=app.name)
-        learning = Learning(core.observer(device), app, lease)
+        learning = AppLearning(core.observer(device), app, lease)
         read = await (learning.in_front(contact) if here else learning.open_chat(contact))
         page, title = await core.page(device), read.chat.title
         return ShownChat(device.serial, app, version, title, here, read.look, read.tree.value, page, read.listed)
@@ -52,13 +52,13 @@ async def show_chat(
 
 async def try_input(
     core: Core, shown: ShownChat, text: str, *, send: bool = False, interruptible: bool = False
-) -> Tried:
+) -> TriedInput:
     """Type ``text`` into the chat that a person has confirmed and delete it; ``send``: send it first.
 
     Raises LearningFailed if the chat does not look as it was confirmed.
     """
     async with _phone(core, shown.serial, interruptible=interruptible) as (device, lease):
-        learning = Learning(core.observer(device), shown.app, lease)
+        learning = AppLearning(core.observer(device), shown.app, lease)
         read = await (learning.in_front(shown.contact) if shown.here else learning.open_chat(shown.contact))
         if differs(_learnt(shown, "button"), read.look):
             raise LearningFailed(
@@ -104,7 +104,7 @@ class CoreLearning:
     async def show(self, app: AppProfile, contact: str, *, serial: str, here: bool) -> ShownChat:
         return await show_chat(self._core, app, contact, serial=serial, here=here)
 
-    async def try_reply(self, shown: ShownChat, text: str, *, send: bool) -> Tried:
+    async def try_reply(self, shown: ShownChat, text: str, *, send: bool) -> TriedInput:
         return await try_input(self._core, shown, text, send=send)
 
     async def keep(self, shown: ShownChat, sends_by: SendsBy, *, person: str) -> LearntApp:

@@ -62,7 +62,7 @@ class StoredMeter(Meter):
         self._counts = counts or Counts()
         self._db = db
         self._spending = Spending(db)
-        self._watched = Outages(db)
+        self._outages = Outages(db)
         self._sleep = sleep
         self.follow(settings)
 
@@ -85,7 +85,7 @@ class StoredMeter(Meter):
         day = self.today
         error = reached(self._limits, await self._spending.of_day(day), self.prices.currency)
         if error is not None:
-            if await self._watched.once(SUBJECT, day.isoformat(), {"why": error.key, **error.values}):
+            if await self._outages.once(SUBJECT, day.isoformat(), {"why": error.key, **error.values}):
                 log.warning("model_limit_reached", which=error.key, **error.values)
             raise error
 

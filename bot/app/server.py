@@ -33,7 +33,7 @@ from bot.channels.web.app import make_app, serving
 from bot.channels.web.metrics import add_metrics
 from bot.desk.context import DeskContext
 from bot.desk.desk import Desk
-from bot.desk.pairing import Pace
+from bot.desk.pairing import RequestLimit
 from scheduler.clock import Clock
 from scheduler.jobs.alerts import AlertTimes, AlertWatch
 from scheduler.jobs.deadlines import QuestionWatch
@@ -102,7 +102,7 @@ async def server(settings: Settings, read: Callable[[], Settings] | None = None)
                 serial=settings.device.serial,
                 store=core.store,
                 provider=settings.knowledge.provider,
-                pace=Pace(settings.telegram.per_minute),
+                pace=RequestLimit(settings.telegram.per_minute),
                 escalate_chat=settings.questions.escalate_chat,
                 digest_at=(settings.digest.daily, settings.digest.weekly),
                 alert_chat=settings.alerts.chat,

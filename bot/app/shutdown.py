@@ -26,7 +26,7 @@ EXIT = 1
 log = structlog.get_logger(__name__)
 
 
-class Ending:
+class Shutdown:
     """``asked`` is set by the first ``ask``. A second one calls ``at_once``, and so do ``seconds`` after the first.
 
     What comes within ``again_seconds`` is the first one still: a terminal and a supervisor both send their signal.
@@ -71,7 +71,7 @@ class Ending:
 @contextmanager
 def ending(say: Callable[[], None], drain_seconds: float) -> Iterator[asyncio.Event]:
     """Set by Ctrl-C and SIGTERM, while the block lasts. ``say`` tells the person who waits for the end."""
-    made = Ending(say, seconds=drain_seconds + LAST_SECONDS, at_once=lambda: os._exit(EXIT))
+    made = Shutdown(say, seconds=drain_seconds + LAST_SECONDS, at_once=lambda: os._exit(EXIT))
     with on_signals(made.ask):
         try:
             yield made.asked

@@ -19,7 +19,7 @@ from agent_core.perception.observer import SeenPage, look_for_people, read_for_p
 from agent_core.texts import Listed
 from bot.desk.actors import AccessDenied, Actor, ChatRef, MessageRef, NotFound, Role, StillLimited, role_denied
 from bot.desk.learning_views import ShownChats
-from bot.desk.pairing import Pace
+from bot.desk.pairing import RequestLimit
 from bot.desk.phonebook import PhoneBook
 from knowledge.embedded import EmbeddedKnowledge
 from scheduler.runs.host import Fleet
@@ -57,7 +57,7 @@ class DeskContext:
     store: EmbeddedKnowledge | None = None  # the shop's own entries; None where a command has no use for them
     provider: str = "embedded"  # what answers customers, as the settings write it
     escalate_chat: str = ""  # the Telegram chat that sees what nobody answers; "" for every other owner's own
-    pace: Pace = field(default_factory=Pace)  # how much a person may ask
+    pace: RequestLimit = field(default_factory=RequestLimit)  # how much a person may ask
     # When digests go out by themselves, daily and weekly, as the settings write it.
     digest_at: tuple[str, str] = ("", "")
     alert_chat: str = ""  # the Telegram chat that is told what is down; "" for every owner's own
@@ -130,7 +130,7 @@ class DeskService:
             raise
 
     def _phone_for(self, actor: Actor, serial: str | None) -> str:
-        """Return the phone that is meant: the named one, else the house's, else the only one that the person may use.
+        """Return the phone that is meant: the named one, else the shop's, else the only one that the person may use.
 
         "" is any phone, which ``_allow`` refuses to people who are limited to some.
         """

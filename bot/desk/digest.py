@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, time, timedelta
 from typing import Any, Literal, cast
 
-from agent_core.model.base import Usage as Tokens
+from agent_core.model.base import Usage
 from agent_core.model.usage import Prices
 from agent_core.reply.sureness.plain import stripped
 from bot.desk.actors import Actor, BadRequest, ChatRef, Role, not_one_of
@@ -18,7 +18,7 @@ from scheduler.jobs.digests import DigestChat
 from storage.answers import FAILED, FORGOTTEN, SENT, SKIPPED, UNKNOWN
 from storage.digests import DigestChatRow, Digests
 from storage.people import People, PersonRow
-from storage.statistics import AskedRow, ModelUsage, Span, Statistics, Usage
+from storage.statistics import AskedRow, ModelUsage, Statistics, TimeRange, UsageFigures
 
 MOST_OFTEN = 4
 LEFT = (SKIPPED, FAILED, UNKNOWN)
@@ -47,7 +47,7 @@ class DeskDigest(DeskService):
         return await self._view(period, since, until, actor.phones)
 
     async def _view(self, period: Period, since: datetime, until: datetime, serials: Sequence[str]) -> DigestView:
-        figures, span = Statistics(self._db), Span(since.astimezone(UTC), until.astimezone(UTC), serials)
+        figures, span = Statistics(self._db), TimeRange(since.astimezone(UTC), until.astimezone(UTC), serials)
         rows = await figures.asked(span)
         usage, swept = await figures.usage(span), await figures.swept(span)
         now = self._db.now()
@@ -173,7 +173,7 @@ class DeskDigest(DeskService):
 
     async def is_empty(self, since: datetime, until: datetime, serials: Sequence[str]) -> bool:
         """Tell whether there is nothing to tell of this time."""
-        figures, span = Statistics(self._db), Span(since, until, serials)
+        figures, span = Statistics(self._db), TimeRange(since, until, serials)
         usage = await figures.usage(span)
         return not (await figures.asked(span) or await figures.put_to_people(span) or usage.calls)
 
@@ -232,13 +232,13 @@ def _is_left(row: AskedRow, now: datetime) -> bool:
     return row.state in LEFT or (row.state != SENT and row.changed_at < now - FORGOTTEN)
 
 
-def _cost(usage: Usage, prices: Prices) -> float | None:
+def _cost(usage: UsageFigures, prices: Prices) -> float | None:
     """Return the cost; None if the price of no model is known."""
     known = _known(_priced(one, prices) for one in usage.models)
     return sum(known) if known or prices else None
 
 
-def _shares(usage: Usage, prices: Prices) -> tuple[ModelShare, ...]:
+def _shares(usage: UsageFigures, prices: Prices) -> tuple[ModelShare, ...]:
     by_name: dict[str, list[ModelUsage]] = {}
     for one in usage.models:
         by_name.setdefault(one.model, []).append(one)
@@ -257,7 +257,7 @@ def _priced(one: ModelUsage, prices: Prices) -> float | None:
     """Return the cost as it was written down with the steps, else by today's prices; None if neither is known."""
     if one.cost is not None:
         return one.cost
-    used = Tokens(tokens_in=one.tokens_in, tokens_out=one.tokens_out, tokens_cached=one.tokens_cached)
+    used = Usage(tokens_in=one.tokens_in, tokens_out=one.tokens_out, tokens_cached=one.tokens_cached)
     return prices.of(one.model, used)
 
 

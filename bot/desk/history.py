@@ -11,10 +11,10 @@ from bot.desk.actors import Actor, BadRequest, NotFound, Role, not_one_of
 from bot.desk.answers import moment
 from bot.desk.context import DeskContext, DeskService, sees
 from bot.desk.history_views import (
-    FilmView,
     FrameView,
     HistoryAsked,
     HistoryPage,
+    MediaView,
     PastRun,
     RecordingView,
     ReplayView,
@@ -97,7 +97,7 @@ class DeskHistory(DeskService):
         steps = await recorded_steps(self._db, session, shown)
         return RecordingView(await History(self._db).number_of(row.id), await self._view(row), session, steps)
 
-    async def film(self, run_id: str, *, most: int) -> FilmView:
+    async def film(self, run_id: str, *, most: int) -> MediaView:
         """Return at most ``most`` pictures of a run, spread over it. ``replay`` asked for the rights."""
         row = await Runs(self._db).get(run_id)
         if row is None:
@@ -111,7 +111,7 @@ class DeskHistory(DeskService):
         steps = Session.model_validate_json(row.session).steps if row.session else []
         seen = {frame.step.index for frame in frames if frame.step is not None}
         kept = {event.data.get("index") for event in pictured if event.picture_id is not None and event.kind == "step"}
-        return FilmView(
+        return MediaView(
             await History(self._db).number_of(run_id),
             await self._view(row),
             tuple(frames),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from agent_core.loop.trajectory import Asked, Message
+from agent_core.loop.trajectory import Message, ModelRequest
 from agent_core.session import LeftTo, Question, Session, StepRecord
 from bot.desk.views import RunStatus, RunView
 
@@ -92,7 +92,7 @@ class FrameView:
 
 
 @dataclass(frozen=True, slots=True)
-class FilmView:
+class MediaView:
     """The pictures of a run in their order. ``left_out``: steps whose picture there was no room for.
 
     ``gone``: steps whose picture is not kept any more.
@@ -114,7 +114,7 @@ class RecordedStep:
     """
 
     record: StepRecord
-    asked: Asked | None = None
+    asked: ModelRequest | None = None
     messages: tuple[Message, ...] = ()
     picture: bytes | None = None
     shown: bytes | None = None
@@ -138,4 +138,4 @@ class RecordingView:
         return tuple(step for step in self.steps if step.asked is not None)
 
 
-FilmKind = Literal["gif", "album", "sheet"]
+MediaKind = Literal["gif", "album", "sheet"]

@@ -11,7 +11,7 @@ from bot.desk.context import DeskService, no_phone
 from bot.desk.learning_views import ShownChat, TriedChat
 
 if TYPE_CHECKING:
-    from agent_core.apps.learning import Tried
+    from agent_core.apps.learning import TriedInput
     from agent_core.apps.learnt import Part, SendsBy
     from agent_core.apps.profile import AppProfile
     from bot.app.learning import CoreLearning
@@ -67,7 +67,7 @@ class DeskLearning(DeskService):
         """Return what was shown under this key."""
         return (await self._of(actor, key, "learn.shown"))[0]
 
-    async def _of(self, actor: Actor, key: str, command: str) -> tuple[ShownChat, Tried | None]:
+    async def _of(self, actor: Actor, key: str, command: str) -> tuple[ShownChat, TriedInput | None]:
         found = self.context.shown.chats.get(key)
         await self._allow(actor, Role.OWNER, command, phone=found[0].serial if found else None)
         if found is None:

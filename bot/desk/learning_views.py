@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from agent_core.lru import keep_newest
 
 if TYPE_CHECKING:
-    from agent_core.apps.learning import Tried
+    from agent_core.apps.learning import TriedInput
     from agent_core.apps.learnt import AppLook, LearntApp
     from agent_core.apps.profile import AppProfile
     from agent_core.perception.observer import SeenPage
@@ -40,7 +40,7 @@ class TriedChat:
     """``learnt`` is None as long as a person has to say what sends a text."""
 
     shown: ShownChat
-    tried: Tried
+    tried: TriedInput
     learnt: LearntApp | None
 
 
@@ -48,7 +48,7 @@ class TriedChat:
 class ShownChats:
     """What was shown lately, by key. It holds pictures, and is forgotten when the process ends."""
 
-    chats: OrderedDict[str, tuple[ShownChat, Tried | None]] = field(default_factory=OrderedDict)
+    chats: OrderedDict[str, tuple[ShownChat, TriedInput | None]] = field(default_factory=OrderedDict)
 
-    def put(self, key: str, shown: ShownChat, tried: Tried | None = None) -> None:
+    def put(self, key: str, shown: ShownChat, tried: TriedInput | None = None) -> None:
         keep_newest(self.chats, key, (shown, tried), MOST_SHOWN)

@@ -58,7 +58,7 @@ class PairingLimit:
         self._told = {person: until for person, until in self._told.items() if until > now}
 
 
-class Pace:
+class RequestLimit:
     """How much each person may ask within a minute, counted in this process. 0 is as much as they like."""
 
     def __init__(self, per_minute: int = 0) -> None:

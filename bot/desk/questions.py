@@ -9,7 +9,7 @@ from agent_core.session import Answer, Question, QuestionKind
 from agent_core.texts import kept_language
 from bot.desk.actors import Actor, BadRequest, ChatRef, MessageRef, NotFound, Role
 from bot.desk.context import TELEGRAM, DeskService, card_message, chat_data, chat_ref, put_card, sees, telegram_chat
-from bot.desk.views import AnswerResult, QuestionView
+from bot.desk.views import AnswerOutcome, QuestionView
 from knowledge.alike import alike
 from knowledge.entries import Entry
 from scheduler.jobs.deadlines import AT_DEADLINE
@@ -23,7 +23,7 @@ MOST_OPEN = 100_000  # all of them: what is cut off nobody would answer
 
 
 class DeskQuestions(DeskService):
-    async def answer(self, actor: Actor, question_id: str, *, choice: str = "", text: str = "") -> AnswerResult:
+    async def answer(self, actor: Actor, question_id: str, *, choice: str = "", text: str = "") -> AnswerOutcome:
         """Answer a question. The first answer wins.
 
         The same answer by the same person again is ``accepted``, not ``late``.
@@ -33,7 +33,7 @@ class DeskQuestions(DeskService):
         phone = await self._phone_of(row) if row else None
         await self._allow(actor, Role.OPERATOR, "answer", phone=phone, question=question_id, choice=choice, text=text)
         if row is None:
-            return AnswerResult("unknown")
+            return AnswerOutcome("unknown")
         given = Answer(choice=choice, text=text.strip(), by=actor.name)
         if not Question.model_validate(dict(row.payload)).accepts(given):
             said = "This is none of the choices."
@@ -44,7 +44,7 @@ class DeskQuestions(DeskService):
         won = result.question.answer or {}
         said = str(won.get("choice") or won.get("text") or "")
         same = result.question.answered_by == actor.name and said == (choice or given.text)
-        return AnswerResult("accepted" if result.won or same else "late", result.question.answered_by, said)
+        return AnswerOutcome("accepted" if result.won or same else "late", result.question.answered_by, said)
 
     async def to_answer(self, actor: Actor, question_id: str) -> QuestionView | None:
         """Return a question to somebody who is about to answer it, with the rights of ``answer``; None for none."""

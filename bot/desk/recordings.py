@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pydantic import ValidationError
 
-from agent_core.loop.trajectory import Asked, Message, whole_messages
+from agent_core.loop.trajectory import Message, ModelRequest, whole_messages
 from agent_core.session import Session
 from bot.desk.history_views import RecordedStep
 from storage.engine import Database
@@ -42,12 +42,12 @@ async def recorded_steps(db: Database, session: Session, events: Mapping[int, in
     return tuple(found)
 
 
-def _requests(rows: list[TrajectoryRow]) -> dict[int, tuple[TrajectoryRow, Asked, list[Message]]]:
+def _requests(rows: list[TrajectoryRow]) -> dict[int, tuple[TrajectoryRow, ModelRequest, list[Message]]]:
     """By step. What another release wrote in a form that this one cannot read is left out, and what follows on it."""
-    read: list[tuple[TrajectoryRow, Asked]] = []
+    read: list[tuple[TrajectoryRow, ModelRequest]] = []
     for row in rows:
         try:
-            request = Asked.model_validate_json(row.data)
+            request = ModelRequest.model_validate_json(row.data)
         except ValidationError:
             break
         if read or not request.kept:  # it builds on a row that is gone

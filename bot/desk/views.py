@@ -167,7 +167,7 @@ class StatusView:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerResult:
+class AnswerOutcome:
     """``by`` and ``answer`` are those of the answer that counts (on ``late`` somebody else's)."""
 
     state: Literal["accepted", "late", "unknown"]

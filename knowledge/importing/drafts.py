@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from knowledge.entries import LONGEST_QUESTION
 from knowledge.importing.limits import ASKED, ENTRIES, LONGEST_LIST, WORDINGS, Allowance
-from knowledge.importing.said import Said, SaidTogether
+from knowledge.importing.said import ImportMessage, SaidTogether
 
 LISTED = 20  # names that a note tells
 _LONGEST_NAME = 40  # characters of one of them
@@ -134,11 +134,11 @@ def draft(place: str, fields: Fields, faults: Sequence[str] = (), *, taken: Allo
     if faults:
         problem = SaidTogether(faults)
     elif not _whole("".join(texts)):
-        problem = Said("half_a_character")
+        problem = ImportMessage("half_a_character")
     elif max(map(len, several.values()), default=0) > LONGEST_LIST:
-        problem = Said("long_list", most=LONGEST_LIST)
+        problem = ImportMessage("long_list", most=LONGEST_LIST)
     elif not (question and answer):
-        problem = Said("no_question" if answer else "no_answer" if question else "blank")
+        problem = ImportMessage("no_question" if answer else "no_answer" if question else "blank")
     return Draft(
         place=place,
         question=question,
@@ -167,4 +167,4 @@ def _live(text: str | None) -> tuple[bool | None, str]:
         return None, ""
     if word in _YES or word in _NO:
         return word in _YES, ""
-    return None, Said("live", word=repr(named(word)))
+    return None, ImportMessage("live", word=repr(named(word)))

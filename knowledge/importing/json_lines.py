@@ -11,7 +11,7 @@ from dataclasses import replace
 from agent_core.errors import InputRejected
 from knowledge.importing.drafts import LISTED, Draft, column, draft, listed
 from knowledge.importing.limits import ENTRIES, ENTRY, Allowance
-from knowledge.importing.said import Said
+from knowledge.importing.said import ImportMessage
 from knowledge.importing.text import decode, lines_of
 
 _USUAL = 4_000  # characters of an item
@@ -26,7 +26,10 @@ def read_json(name: str, data: bytes) -> Sequence[Draft]:
     objects = _items(name, text, start + 1) if text.startswith("[", start) else _lines(name, text, start, taken)
     drafts = [_draft(place, item, unread, taken) for place, item in objects]
     if drafts and unread:
-        return [replace(drafts[0], notes=(Said("fields_unread", name=name, names=listed(unread)),)), *drafts[1:]]
+        return [
+            replace(drafts[0], notes=(ImportMessage("fields_unread", name=name, names=listed(unread)),)),
+            *drafts[1:],
+        ]
     return drafts
 
 
@@ -55,7 +58,7 @@ def _items(name: str, text: str, at: int) -> Iterator[tuple[str, object]]:
         number += 1
         if number > ENTRIES.most:
             raise ENTRIES.passed(name)
-        place = Said("item", name=name, number=number)
+        place = ImportMessage("item", name=name, number=number)
         for size in (_USUAL, ENTRY.most):
             piece = text[at : at + size]
             with suppress(ValueError, RecursionError):
@@ -70,7 +73,7 @@ def _items(name: str, text: str, at: int) -> Iterator[tuple[str, object]]:
         elif not text.startswith("]", at):
             raise _broken(name, place)
     if _end_of_blanks(text, at + 1) < len(text):
-        raise _broken(name, Said("item", name=name, number=number))
+        raise _broken(name, ImportMessage("item", name=name, number=number))
 
 
 def _broken(name: str, place: str) -> InputRejected:
@@ -85,16 +88,16 @@ def _broken(name: str, place: str) -> InputRejected:
 
 def _lines(name: str, text: str, start: int, taken: Allowance) -> Iterator[tuple[str, object]]:
     if len(text) <= ENTRY.most and isinstance(whole := _parsed(text[start:]), dict):
-        yield Said("item", name=name, number=1), whole  # one object, over any number of lines
+        yield ImportMessage("item", name=name, number=1), whole  # one object, over any number of lines
         return
     for number, line in enumerate(lines_of(name, text, taken), start=1):
         if line.strip():
-            yield Said("line", name=name, number=number), _parsed(line)
+            yield ImportMessage("line", name=name, number=number), _parsed(line)
 
 
 def _draft(place: str, item: object, unread: dict[str, None], taken: Allowance) -> Draft:
     if not isinstance(item, dict):
-        problem = Said("no_json" if isinstance(item, _NoJson) else "no_object")
+        problem = ImportMessage("no_json" if isinstance(item, _NoJson) else "no_object")
         return draft(place, (), [problem], taken=taken)
     fields: list[tuple[str, str | Sequence[str]]] = []
     faults: list[str] = []
@@ -107,11 +110,11 @@ def _draft(place: str, item: object, unread: dict[str, None], taken: Allowance) 
             if all(isinstance(part, str) for part in value):
                 fields.append((name, value))
             else:
-                faults.append(Said("no_list", name=key))
+                faults.append(ImportMessage("no_list", name=key))
         elif (text := _text(value)) is not None:
             fields.append((name, text))
         else:
-            faults.append(Said("no_text", name=key))
+            faults.append(ImportMessage("no_text", name=key))
     return draft(place, fields, faults, taken=taken)
 
 

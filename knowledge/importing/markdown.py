@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from knowledge.importing.drafts import LISTED, Draft, Fields, column, draft, named
 from knowledge.importing.limits import Allowance
-from knowledge.importing.said import Said
+from knowledge.importing.said import ImportMessage
 from knowledge.importing.text import decode, lines_of
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?![^ \t])(.*)")
@@ -60,17 +60,19 @@ def read_markdown(name: str, data: bytes) -> Sequence[Draft]:
     ours = any(outside and _FIELDS.fullmatch(line) for line, outside in lines)
     in_pairs = not ours and any(outside and (match := _PAIR.fullmatch(line)) and match["q"] for line, outside in lines)
     sections, lost = (_pairs if in_pairs else _headings)(lines)
-    drafts = [draft(Said("line", name=name, number=line), (), [why], taken=taken) for line, why in lost]
+    drafts = [draft(ImportMessage("line", name=name, number=line), (), [why], taken=taken) for line, why in lost]
     titles: list[str] = []
     for index, section in enumerate(sections):
         below = sections[index + 1].level if index + 1 < len(sections) else 0
         if not in_pairs and not section.has_text and section.ours is None and below > section.level:
             title = named(section.question)
-            titles.append(Said("title", place=Said("line", name=name, number=section.line), title=title))
+            titles.append(
+                ImportMessage("title", place=ImportMessage("line", name=name, number=section.line), title=title)
+            )
         else:
             drafts.append(_draft(name, section, taken, foreign=section.ours is None))
     if drafts and titles:
-        more = [Said("titles", name=name, count=len(titles) - LISTED)] if len(titles) > LISTED else []
+        more = [ImportMessage("titles", name=name, count=len(titles) - LISTED)] if len(titles) > LISTED else []
         drafts[0] = replace(drafts[0], notes=(*titles[:LISTED], *more))
     return drafts
 
@@ -150,7 +152,7 @@ def _pairs(lines: Sequence[tuple[str, bool]]) -> tuple[list[_Section], list[_Los
             open_part = "a"
         elif outside and _HEADING.fullmatch(line):
             open_part = ""
-            _lose(number, line, lost, Said("heading"))
+            _lose(number, line, lost, ImportMessage("heading"))
         elif open_part == "q" and line.strip():
             sections[-1].asked.append(line.strip())
         elif open_part == "a":
@@ -160,7 +162,7 @@ def _pairs(lines: Sequence[tuple[str, bool]]) -> tuple[list[_Section], list[_Los
     return sections, lost
 
 
-_STRAY = Said("stray")
+_STRAY = ImportMessage("stray")
 
 
 def _lose(number: int, line: str, lost: list[_Lost], why: str = _STRAY) -> None:
@@ -169,7 +171,7 @@ def _lose(number: int, line: str, lost: list[_Lost], why: str = _STRAY) -> None:
 
 
 def _draft(name: str, section: _Section, taken: Allowance, *, foreign: bool) -> Draft:
-    place = Said("line", name=name, number=section.line)
+    place = ImportMessage("line", name=name, number=section.line)
     question, answer = section.question, section.text
     if foreign:
         for sign, text in (("q", question), ("a", answer)):
@@ -181,7 +183,7 @@ def _draft(name: str, section: _Section, taken: Allowance, *, foreign: bool) -> 
     try:
         fields = json.loads(section.ours or "{}")
     except (ValueError, RecursionError):
-        return draft(place, (), [Said("comment")], taken=taken)
+        return draft(place, (), [ImportMessage("comment")], taken=taken)
     if isinstance(said := fields.pop("question", question), str):  # one that no heading can hold
         question = said
     texts: Fields = [("question", question), ("answer", _unescaped(answer))]
@@ -204,5 +206,5 @@ def _fields(found: dict[str, object]) -> tuple[Fields, bool | None, list[str]]:
             case ("live", bool() as said):
                 live = said
             case _:
-                faults.append(Said("in_comment", name=named(key)))
+                faults.append(ImportMessage("in_comment", name=named(key)))
     return fields, live, faults

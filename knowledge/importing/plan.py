@@ -23,10 +23,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from agent_core.errors import InputRejected
-from knowledge.entries import LONGEST_ANSWER, LONGEST_QUESTION, Entry, Forms, Related, Wanted, forms_of, make_entry
+from knowledge.entries import LONGEST_ANSWER, LONGEST_QUESTION, Entry, EntryFilter, Forms, Related, forms_of, make_entry
 from knowledge.importing.drafts import Draft
 from knowledge.importing.limits import CHAINED, Allowance
-from knowledge.importing.said import Said
+from knowledge.importing.said import ImportMessage
 
 OnDouble = Literal["skip", "replace"]
 
@@ -38,7 +38,7 @@ class Added:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class EntryChange:
     """``by_question``: the row names no id that the base has; it is the question of ``old``, politeness left aside.
 
     ``place`` is the row's; of an entry that only loses an alias it is that of the row that takes it. ``kept``: aliases
@@ -104,7 +104,7 @@ class ImportPlan:
     name: str
     drafts: tuple[Draft, ...]
     added: tuple[Added, ...] = ()
-    changed: tuple[Change, ...] = ()
+    changed: tuple[EntryChange, ...] = ()
     same: tuple[Entry, ...] = ()
     doubles: tuple[Double, ...] = ()
     unclear: tuple[Unclear, ...] = ()
@@ -132,13 +132,13 @@ class ImportPlan:
         return tuple(lost)
 
 
-def wanted_by(drafts: Sequence[Draft], forms: Forms) -> Wanted:
+def wanted_by(drafts: Sequence[Draft], forms: Forms) -> EntryFilter:
     """What of a base these rows are about."""
     usable = [draft for draft in drafts if not draft.problem]
     texts = (text for draft in usable for text in (draft.question, *(draft.aliases or ())))
     # Longer ones are refused; one character more is enough to see it.
     found = frozenset(forms[text[: LONGEST_QUESTION + 1]] for text in texts)
-    return Wanted(frozenset(draft.id for draft in usable if draft.id), found - {""})
+    return EntryFilter(frozenset(draft.id for draft in usable if draft.id), found - {""})
 
 
 def decide(
@@ -166,7 +166,7 @@ class _Item:
     new: Entry
     old: Entry | None = None
     by_question: bool = False
-    kept: tuple[str, ...] = ()  # as in ``Change``
+    kept: tuple[str, ...] = ()  # as in ``EntryChange``
     is_row: bool = True  # False: an entry that only loses an alias to the row at ``place``
 
 
@@ -223,7 +223,7 @@ class _Planner:
             drafts=tuple(drafts),
             added=tuple(Added(item.place, item.new) for item in kept if item.old is None),
             changed=tuple(
-                Change(item.place, item.old, item.new, item.by_question, _both(item.kept, item.new.aliases))
+                EntryChange(item.place, item.old, item.new, item.by_question, _both(item.kept, item.new.aliases))
                 for item in kept
                 if item.old
             ),
@@ -303,7 +303,7 @@ class _Planner:
             found = [entry for entry in found if entry.answer == draft.answer]
         if len(found) > 1:
             ids = ", ".join(entry.id for entry in found)
-            raise InputRejected(Said("several", ids=ids))
+            raise InputRejected(ImportMessage("several", ids=ids))
         return found[0] if found else None
 
     def _new(self, draft: Draft, old: Entry | None) -> Entry:
@@ -410,7 +410,13 @@ class _Planner:
 
     def _double(self, item: _Item, wording: str, other: Entry, *, whole: bool, fixed: bool) -> Double:
         row = self._row_of(other)
-        place = row.place if row else self._same[other.id][0] if other.id in self._same else Said("entry", id=other.id)
+        place = (
+            row.place
+            if row
+            else self._same[other.id][0]
+            if other.id in self._same
+            else ImportMessage("entry", id=other.id)
+        )
         differs = item.new.answer != other.answer
         return Double(item.place, wording, place, other.question, whole=whole, fixed=fixed, differs=differs)
 
@@ -457,7 +463,7 @@ def _both(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
 
 def _reason(error: InputRejected) -> str:
     """Why a row is no entry, in words that can be said in the person's language."""
-    if isinstance(error.message, Said):
+    if isinstance(error.message, ImportMessage):
         return error.message
     why = error.message.removeprefix("This is no entry: ").rstrip(".")
-    return Said("no_entry", question=LONGEST_QUESTION, answer=LONGEST_ANSWER, why=why)
+    return ImportMessage("no_entry", question=LONGEST_QUESTION, answer=LONGEST_ANSWER, why=why)

@@ -10,7 +10,7 @@ from agent_core.texts import Lang, load_texts
 _TEXTS = "knowledge.importing.texts"
 
 
-class Said(str):
+class ImportMessage(str):
     """A text by its key in ``texts``; as a string it is the English one. ``values`` may be of this kind, too."""
 
     __slots__ = ("_key", "_values")
@@ -44,4 +44,4 @@ class SaidTogether(str):
 
 def in_language(value: object, lang: Lang) -> Any:
     """Return what is said in this language; anything else as it is."""
-    return value.in_language(lang) if isinstance(value, Said | SaidTogether) else value
+    return value.in_language(lang) if isinstance(value, ImportMessage | SaidTogether) else value

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from agent_core.errors import InputRejected
 from knowledge.importing.drafts import Draft, Row, listed, named
 from knowledge.importing.limits import Allowance
-from knowledge.importing.said import Said
+from knowledge.importing.said import ImportMessage
 from knowledge.importing.table import HEADER_WITHIN, drafts_of, has_header
 from knowledge.importing.workbook import Cell, Sheet, Workbook
 
@@ -40,9 +40,9 @@ def read_xlsx(name: str, data: bytes) -> Sequence[Draft]:
 def _read(name: str, data: bytes) -> Sequence[Draft]:
     taken = Allowance(name)
     book = Workbook(data, taken)
-    tables: list[tuple[Said, list[Row], Iterator[Row]]] = []
+    tables: list[tuple[ImportMessage, list[Row], Iterator[Row]]] = []
     for sheet in book.sheets:
-        where = Said("sheet", name=name, title=sheet.title)
+        where = ImportMessage("sheet", name=name, title=sheet.title)
         rows = _rows(where, book, sheet)
         if head := list(itertools.islice(rows, HEADER_WITHIN)):
             tables.append((where, head, rows))
@@ -50,12 +50,12 @@ def _read(name: str, data: bytes) -> Sequence[Draft]:
     drafts: list[Draft] = []
     for where, head, rows in tables:
         if headed and not has_header(head):
-            drafts.append(Draft(where, problem=Said("no_header_here")))
+            drafts.append(Draft(where, problem=ImportMessage("no_header_here")))
         else:
             drafts.extend(drafts_of(where, itertools.chain(head, rows), taken))
     hidden = [sheet.title for sheet in book.sheets if not sheet.visible]
     if drafts and hidden:
-        told = Said("hidden", name=name, names=listed(hidden))
+        told = ImportMessage("hidden", name=name, names=listed(hidden))
         drafts[0] = replace(drafts[0], notes=(*drafts[0].notes, told))
     return drafts
 
@@ -96,15 +96,15 @@ def _row(where: str, number: int, cells: Sequence[Cell], book: Workbook) -> Row:
     faults: dict[int, str] = {}
     for cell in cells:
         if cell.kind == "e":
-            faults[cell.column] = Said("cell_error", cell=_place(cell, number), error=named(cell.text))
+            faults[cell.column] = ImportMessage("cell_error", cell=_place(cell, number), error=named(cell.text))
         elif cell.formula and not cell.text:
-            faults[cell.column] = Said("cell_formula", cell=_place(cell, number))
+            faults[cell.column] = ImportMessage("cell_formula", cell=_place(cell, number))
         else:
             try:
                 texts[cell.column] = _shown(cell, book)
             except (ValueError, ArithmeticError):
-                faults[cell.column] = Said("cell_other", cell=_place(cell, number))
-    return Row(Said("row", where=where, number=number), texts, faults)
+                faults[cell.column] = ImportMessage("cell_other", cell=_place(cell, number))
+    return Row(ImportMessage("row", where=where, number=number), texts, faults)
 
 
 def _place(cell: Cell, row: int) -> str:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from agent_core.errors import InputRejected
 from knowledge.importing.drafts import Draft, Row, column, columns, draft, listed, named
 from knowledge.importing.limits import COLUMNS, Allowance
-from knowledge.importing.said import Said
+from knowledge.importing.said import ImportMessage
 
 HEADER_WITHIN = 10  # rows with content: titles and explanations may stand above it
 
@@ -42,12 +42,12 @@ def drafts_of(where: str, rows: Iterable[Row], taken: Allowance) -> list[Draft]:
     if at is None:
         _not_half_a_header(where, head)
         names: list[str | None] = ["question", "answer"]
-        notes = [Said("no_header", where=where)]
+        notes = [ImportMessage("no_header", where=where)]
     else:
         names = columns(header) or []
-        notes = [Said("above_header", place=row.place) for row in head[:at]]
+        notes = [ImportMessage("above_header", place=row.place) for row in head[:at]]
         unread = [cell for cell, name in zip(header, names, strict=True) if not name and cell.strip()]
-        notes += [Said("columns_unread", where=where, names=listed(unread))] if unread else []
+        notes += [ImportMessage("columns_unread", where=where, names=listed(unread))] if unread else []
         notes += _read_once(where, header, names)
     drafts: list[Draft] = []
     left_out = nameless = False
@@ -59,8 +59,8 @@ def drafts_of(where: str, rows: Iterable[Row], taken: Allowance) -> list[Draft]:
             nameless = nameless or any(
                 cell.strip() and not name.strip() for cell, name in zip(row.cells, header, strict=False)
             )
-    notes += [Said("columns_beyond", where=where)] if left_out else []
-    notes += [Said("columns_nameless", where=where)] if nameless else []
+    notes += [ImportMessage("columns_beyond", where=where)] if left_out else []
+    notes += [ImportMessage("columns_nameless", where=where)] if nameless else []
     return [replace(drafts[0], notes=tuple(notes)), *drafts[1:]] if drafts else []
 
 
@@ -82,14 +82,14 @@ def _not_half_a_header(where: str, rows: Sequence[Row]) -> None:
             )
 
 
-def _read_once(where: str, cells: Sequence[str], names: Sequence[str | None]) -> list[Said]:
+def _read_once(where: str, cells: Sequence[str], names: Sequence[str | None]) -> list[ImportMessage]:
     """The columns whose field an earlier one fills; a second question is another wording, tags and aliases add up."""
     again = [
         cell
         for index, (cell, name) in enumerate(zip(cells, names, strict=True))
         if name in ("id", "answer", "live", "alias_of") and name in names[:index]
     ]
-    return [Said("columns_again", where=where, names=listed(again))] if again else []
+    return [ImportMessage("columns_again", where=where, names=listed(again))] if again else []
 
 
 def _draft(row: Row, names: Sequence[str | None], taken: Allowance, *, headed: bool) -> Draft:
@@ -98,5 +98,5 @@ def _draft(row: Row, names: Sequence[str | None], taken: Allowance, *, headed: b
     faults = [fault for index, fault in sorted(row.faults.items()) if index < len(names) and names[index]]
     beyond = [cell for cell in row.cells[len(names) :] if cell.strip()]
     if beyond and headed:  # a comma that was not quoted would cut an answer short
-        faults.append(Said("cells", count=len(row.cells), header=len(names)))
+        faults.append(ImportMessage("cells", count=len(row.cells), header=len(names)))
     return draft(row.place, [*fields, *short], faults, taken=taken)

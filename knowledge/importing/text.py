@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from agent_core.errors import InputRejected
 from knowledge.importing.drafts import Draft, Row
 from knowledge.importing.limits import ENTRY, LINES, Allowance
-from knowledge.importing.said import Said
+from knowledge.importing.said import ImportMessage
 from knowledge.importing.table import checked_width, drafts_of, has_header
 
 _SAMPLE = 30  # rows that tell the separator
@@ -150,7 +150,7 @@ def _rows(name: str, text: str, sign: str, taken: Allowance) -> Iterator[Row]:
                 name=name,
                 line=number,
             ) from None
-        place = Said("line", name=name, number=number)
+        place = ImportMessage("line", name=name, number=number)
         row = Row(place, [unguarded(cell) for cell in checked_width(place, cells)])
         if not row.blank:
             yield row

@@ -100,7 +100,7 @@ class AlertWatch(Periodic):
     ) -> None:
         super().__init__("alert-watch", self.once, look_seconds)
         self._db = db
-        self._watched = Outages(db)
+        self._outages = Outages(db)
         self._times = times
         self._phones = phones
         self._probes = probes
@@ -109,7 +109,7 @@ class AlertWatch(Periodic):
 
     async def once(self) -> None:
         """One look at everything."""
-        rows = {row.subject: row for row in await self._watched.all()}
+        rows = {row.subject: row for row in await self._outages.all()}
         await self._look_at_phones(rows)
         await self._read_signs()
         for subject, probe in self._probes.items():
@@ -126,7 +126,7 @@ class AlertWatch(Periodic):
             row = rows.get(PHONE + serial)
             away = row is not None and row.told_at is not None and self._db.now() - row.told_at > FORGOTTEN
             if away and serial not in seen.named:
-                await self._watched.forget(PHONE + serial)
+                await self._outages.forget(PHONE + serial)
             else:
                 why = seen.why or {}
                 await self._down(PHONE + serial, why.get(serial, why.get("", "")))
@@ -135,7 +135,7 @@ class AlertWatch(Periodic):
         """Note what runs have shown since the last look; what was before the first one is no news."""
         if self._read_to is None:
             self._read_to = await Events(self._db).newest()
-        for sign in await self._watched.signs(self._read_to):
+        for sign in await self._outages.signs(self._read_to):
             self._read_to = sign.event_id
             for subject, probe in self._probes.items():
                 if sign.error_kind.startswith(probe.errors) and sign.error_kind not in NO_OUTAGE:
@@ -165,9 +165,9 @@ class AlertWatch(Periodic):
             await self._up(subject)
 
     async def _up(self, subject: str) -> None:
-        if await self._watched.up(subject):
+        if await self._outages.up(subject):
             log.info("alert_back", subject=subject)
 
     async def _down(self, subject: str, why: str) -> None:
-        if await self._watched.down(subject, why, after=self._times.after, gap=self._times.gap):
+        if await self._outages.down(subject, why, after=self._times.after, gap=self._times.gap):
             log.warning("alert_down", subject=subject, why=why)

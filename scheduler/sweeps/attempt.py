@@ -22,14 +22,14 @@ from agent_core.sweep.look import SweptDevice
 from scheduler.runs.executor import AttemptOutcome
 from scheduler.runs.service import ASKED_SWEEP, SWEEP, WATCH
 from scheduler.sweeps.order import BY_WATCH, SweepOrder, reply_to
-from scheduler.sweeps.plan import Left, Plan, Rules, owed, plan
+from scheduler.sweeps.plan import Left, Rules, SweepPlan, owed, plan
 from scheduler.times.quiet import quiet_of
 from storage.contacts import Contacts
 from storage.engine import Database
 from storage.questions import OPEN, QuestionRow, Questions
 from storage.runs import NewRun, RunRow, Runs
 from storage.schedules import Schedules
-from storage.sweeps import MarkRow, NewSweep, NewSwept, Place, Sweeps
+from storage.sweeps import MarkRow, NewSweep, NewSwept, Sweeps, SweptApp
 
 MOST_QUESTIONS = 1000  # that are open at once
 QUIET_HOURS = "quiet hours"  # the message of a run that was not begun since they had
@@ -57,7 +57,7 @@ class Prepared:
 async def prepare(db: Database, row: RunRow, device: SweptDevice, eyes: SweepEyes, lease: Lease) -> Prepared:
     """Look at the phone, with its lease in hand, and choose. CommandFailed where the list cannot be had or read."""
     order = SweepOrder.of(row.options, row.task)
-    app, sweeps, place = order.profile, Sweeps(db), Place(device.serial, order.app)
+    app, sweeps, place = order.profile, Sweeps(db), SweptApp(device.serial, order.app)
     targets, known = await contacts_of(db, order, device.serial)
     watches = bool(row.options.get(BY_WATCH))
     if targets == [] and not watches:
@@ -196,7 +196,7 @@ def _run(row: RunRow, task: str, contact: str, serial: str) -> NewRun:
 
 
 async def _unknown(
-    db: Database, order: SweepOrder, look: UnreadLook, chosen: Plan, marks: Mapping[str, MarkRow]
+    db: Database, order: SweepOrder, look: UnreadLook, chosen: SweepPlan, marks: Mapping[str, MarkRow]
 ) -> list[str]:
     """Of those who were named and have nothing new: whom nobody knows, neither we nor the list. It may be a slip."""
     if not look.readable:
@@ -207,7 +207,7 @@ async def _unknown(
     return [name for name in chosen.quiet if name in order.names and not any(same_name(name, one) for one in known)]
 
 
-async def _asked(db: Database, order: SweepOrder, serial: str, chosen: Plan) -> dict[str, list[str]]:
+async def _asked(db: Database, order: SweepOrder, serial: str, chosen: SweepPlan) -> dict[str, list[str]]:
     """Return the ids of the questions that wait for a person, by contact: of any run of this app on this phone.
 
     Only of those contacts for whom it makes a difference: the quiet ones, and those who are left for a question. If
@@ -240,14 +240,14 @@ def _app_of(run: RunRow) -> str:
     return ""
 
 
-def _questions(chosen: Plan, asked: Mapping[str, Sequence[str]]) -> list[list[str]]:
+def _questions(chosen: SweepPlan, asked: Mapping[str, Sequence[str]]) -> list[list[str]]:
     """Who is left since a question of theirs waits, and the question's id."""
     left = [contact for contact, why in chosen.left if why is Left.ASKED]
     return [[name, id_] for name in left for other, ids in asked.items() if same_name(name, other) for id_ in ids]
 
 
 def _details(
-    look: UnreadLook, chosen: Plan, unnamed: Sequence[str], told_before: Sequence[SetAside], *, everybody: bool
+    look: UnreadLook, chosen: SweepPlan, unnamed: Sequence[str], told_before: Sequence[SetAside], *, everybody: bool
 ) -> dict[str, object]:
     """For people: who was left out and why, once. Groups and the like only for who wants everybody."""
     aside = [

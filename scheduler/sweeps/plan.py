@@ -37,24 +37,24 @@ class Left(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenContact:
     contact: str
     state: str
     tries: int = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SweepPlan:
     """``start``: who has waited longest first. ``left``: who waits and is not answered now. ``quiet``: of those who
     were asked for, who has nothing new.
     """
 
-    start: tuple[Chosen, ...] = ()
+    start: tuple[ChosenContact, ...] = ()
     left: tuple[tuple[str, Left], ...] = ()
     quiet: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
 
-    def without_asked(self, asked: Collection[str]) -> Plan:
+    def without_asked(self, asked: Collection[str]) -> SweepPlan:
         """Those of ``quiet`` about whom a question waits are left for it: that is no "nothing new"."""
         waits = [name for name in self.quiet if any(same_name(name, one) for one in asked)]
         left = tuple((name, Left.ASKED) for name in waits)
@@ -74,7 +74,7 @@ class Rules:
     blindly: bool = True
 
 
-def plan(look: UnreadLook, targets: Sequence[str] | None, marks: Mapping[str, MarkRow], rules: Rules) -> Plan:
+def plan(look: UnreadLook, targets: Sequence[str] | None, marks: Mapping[str, MarkRow], rules: Rules) -> SweepPlan:
     """``targets``: the contacts that the sweep is about; None for everybody."""
     waiting = list(look.waiting)
     if targets is not None:
@@ -84,17 +84,17 @@ def plan(look: UnreadLook, targets: Sequence[str] | None, marks: Mapping[str, Ma
     if targets is not None and not look.readable and rules.blindly:
         waiting += [Waiting(name, BLIND) for name in targets if not _is_in(name, waiting)]
     waiting.sort(key=lambda one: _since(marks.get(one.contact), rules.now))
-    start: list[Chosen] = []
+    start: list[ChosenContact] = []
     left: list[tuple[str, Left]] = []
     for one in waiting:
         mark = marks.get(one.contact, MarkRow(one.contact))
         why = _why_not(one, mark, rules)
         if why is None:
-            start.append(Chosen(one.contact, one.state, _tries(one, mark) + 1))
+            start.append(ChosenContact(one.contact, one.state, _tries(one, mark) + 1))
         else:
             left.append((one.contact, why))
     quiet = tuple(name for name in targets or () if not _is_in(name, waiting))
-    return Plan(tuple(start), tuple(left), quiet, tuple(one.contact for one in waiting))
+    return SweepPlan(tuple(start), tuple(left), quiet, tuple(one.contact for one in waiting))
 
 
 def _why_not(one: Waiting, mark: MarkRow, rules: Rules) -> Left | None:

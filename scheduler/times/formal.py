@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 
 from agent_core.errors import InputRejected
 from scheduler.times.cron import CronTimes, day_fits, parse_cron
-from scheduler.times.kinds import EitherTimes, EveryTimes, OnceTimes, ScheduleTimes, Window, WindowTimes
+from scheduler.times.kinds import EitherTimes, EveryTimes, OnceTimes, ScheduleTimes, TimeWindow, WindowTimes
 from scheduler.times.zones import instant, parse_zone
 
 SHORTEST = timedelta(seconds=30)
@@ -70,7 +70,7 @@ def _every(text: str, zone: ZoneInfo) -> ScheduleTimes:
     interval = checked_interval(timedelta(**{UNITS[match[2][0].lower()]: int(match[1])}), text)
     if match["from"] is None:
         return EveryTimes(interval, zone)
-    window = Window(_minutes(match["from"], text), _minutes(match["to"], text, last=24 * 60))
+    window = TimeWindow(_minutes(match["from"], text), _minutes(match["to"], text, last=24 * 60))
     return WindowTimes(interval, window, day_fits(match["days"] or "* * *"), zone)
 
 

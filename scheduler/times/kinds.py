@@ -65,7 +65,7 @@ class OnceTimes:
 
 
 @dataclass(frozen=True)
-class Window:
+class TimeWindow:
     """Minutes of the day, ``start`` and before ``end``; over midnight where ``end`` is not later (1440: midnight)."""
 
     start: int
@@ -89,7 +89,7 @@ class WindowTimes:
     """Evenly from the start of a window until before its end, on the days that fit: those on which it starts."""
 
     interval: timedelta
-    window: Window
+    window: TimeWindow
     fits: Callable[[date], bool]
     zone: ZoneInfo
 

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from agent_core.errors import InputRejected
 from scheduler.times.formal import checked_interval, is_formal, no_such_time, parse_schedule
 from scheduler.times.kinds import EitherTimes, WindowTimes
-from scheduler.times.words import Clock, Day, Days, FromNow, Interval, Link, Span, Token, plain, tokens
+from scheduler.times.words import ClockTime, Day, Days, FromNow, Interval, Link, TimeSpan, Token, plain, tokens
 from scheduler.times.zones import parse_zone
 
 HOUR = timedelta(hours=1)
@@ -42,8 +42,8 @@ class _Group:
 
     days: list[Days] = field(default_factory=list)
     day: Day | None = None
-    clocks: list[Clock] = field(default_factory=list)
-    span: Span | None = None
+    clocks: list[ClockTime] = field(default_factory=list)
+    span: TimeSpan | None = None
     interval: Interval | None = None
 
     @property
@@ -149,11 +149,13 @@ class _Reader:
 
     def _lists(self, before: Token | None, token: Token) -> bool:
         """Two times of day one after the other: 9:00 18:00, 早8点晚8点; not 9点18点."""
-        if before is None or not (isinstance(before.meaning, Clock) and isinstance(token.meaning, Clock)):
+        if before is None or not (isinstance(before.meaning, ClockTime) and isinstance(token.meaning, ClockTime)):
             return False
         return before.end < token.start or bool(before.meaning.half and token.meaning.half)
 
-    def _put(self, group: _Group, meaning: Clock | Days | Day | Interval | FromNow | Span, *, joined: bool) -> bool:
+    def _put(
+        self, group: _Group, meaning: ClockTime | Days | Day | Interval | FromNow | TimeSpan, *, joined: bool
+    ) -> bool:
         """False where it does not go with what stands there already."""
         match meaning:
             case Days() if group.day is None and (not group.days or joined):
@@ -163,12 +165,12 @@ class _Reader:
             case FromNow() if not (group.has_days or group.says_when or group.span):
                 moment = self._now + meaning.length + timedelta(minutes=1) - timedelta(microseconds=1)
                 group.day = Day(year=moment.year, month=moment.month, day=moment.day)
-                group.clocks.append(Clock(moment.hour, moment.minute))
-            case Clock() if not (group.span or group.interval) and (not group.clocks or joined):
+                group.clocks.append(ClockTime(moment.hour, moment.minute))
+            case ClockTime() if not (group.span or group.interval) and (not group.clocks or joined):
                 group.clocks.append(meaning)
             case Interval() if not group.says_when:
                 group.interval = meaning
-            case Span() if group.span is None and not group.clocks:
+            case TimeSpan() if group.span is None and not group.clocks:
                 group.span = meaning
             case _:
                 return False
@@ -216,7 +218,7 @@ class _Reader:
         for one in days:
             yield f"{every} {window}" + ("" if one == "* * *" else f" {one}")
 
-    def _window(self, span: Span) -> str:
+    def _window(self, span: TimeSpan) -> str:
         hour, minute = self._hour(span.start)
         end = span.end
         if end.hour == 24 and end.minute == 0 and not end.half:
@@ -248,7 +250,7 @@ class _Reader:
                 at = ",".join(str(hour) for hour in sorted({hour for hour, same in hours if same == minute}))
                 yield f"{minute} {at} {days.day} {days.month} {days.weekday}"
 
-    def _hours(self, clocks: Sequence[Clock], half: str = "") -> list[tuple[int, int]]:
+    def _hours(self, clocks: Sequence[ClockTime], half: str = "") -> list[tuple[int, int]]:
         """The times of day. Where a part of the day was said, it holds for the later ones that say none."""
         found: list[tuple[int, int]] = []
         for clock in clocks:
@@ -264,7 +266,7 @@ class _Reader:
             half = said.half or half
         return found
 
-    def _hour(self, clock: Clock, *, midnight: bool = False) -> tuple[int, int]:
+    def _hour(self, clock: ClockTime, *, midnight: bool = False) -> tuple[int, int]:
         """``midnight``: 24 for the 12 of an evening."""
         hour = _late(clock) if midnight else _shifted(clock)
         if clock.hour > 23 or clock.minute > 59:
@@ -295,7 +297,7 @@ class _Reader:
         raise no_such_time(self._text)
 
 
-def _shifted(clock: Clock) -> int | None:
+def _shifted(clock: ClockTime) -> int | None:
     """The hour of the day; None where its part of the day does not go with it."""
     if not clock.half:
         return clock.hour
@@ -305,7 +307,7 @@ def _shifted(clock: Clock) -> int | None:
     return None
 
 
-def _late(clock: Clock) -> int | None:
+def _late(clock: ClockTime) -> int | None:
     """As ``_shifted``; 24 for 12 in the evening."""
     return 24 if clock.hour == 12 and clock.half in _EVENING else _shifted(clock)
 

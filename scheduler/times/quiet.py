@@ -55,7 +55,7 @@ def parse_quiet(text: str) -> QuietHours | None:
 
 @dataclass(slots=True)
 class Quiet:
-    """The house's quiet hours: digests wait until they are over, and what must be said then is said without a sound.
+    """The shop's quiet hours: digests wait until they are over, and what must be said then is said without a sound.
 
     ``hours`` None: never quiet. All of a process share one: they change with its settings."""
 

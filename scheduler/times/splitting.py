@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from agent_core.errors import InputRejected
 from scheduler.times.natural import MAX_TEXT, understand
-from scheduler.times.words import Clock, Link, plain, tokens
+from scheduler.times.words import ClockTime, Link, plain, tokens
 
 SHOWN = 60  # characters of what was not understood
 _SOME_DAY = datetime(2026, 1, 1, tzinfo=ZoneInfo("UTC"))
@@ -67,7 +67,7 @@ def split(text: str) -> tuple[str, str]:
             raise unclear_beginning(right, text.strip()[len(right) :].strip())
         return when, rest.strip()
     # 每天9点 18点开会: two times, or one and a task?
-    twice = len(words) > 1 and all(isinstance(one.meaning, Clock) for one in words[-2:])
+    twice = len(words) > 1 and all(isinstance(one.meaning, ClockTime) for one in words[-2:])
     if twice and text[words[-2].end : words[-1].start].isspace() and rest[0].isalnum():
         raise unclear_beginning(text[: words[-2].end].strip(), text[words[-1].start :].strip())
     return when, task_after(when, rest)

@@ -35,7 +35,7 @@ _SAME = {"–": "-", "—": "-", "−": "-", "點": "点", "時": "时", "鐘": 
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class ClockTime:
     """``half``: what was said of the half of the day, ``am``, ``pm`` or a Chinese word; "" for nothing.
 
     ``bare``: an hour alone (``9``), which is a time of day only where something else says so. ``padded``: ``09:00``,
@@ -66,7 +66,7 @@ class Days:
 @dataclass(frozen=True, slots=True)
 class Day:
     """One day. ``ahead`` days from today; or ``weeks`` weeks from this one, on ``weekday`` (0 is Monday); or a date,
-    of the next year that has it where no ``year`` is given. ``half``: as with ``Clock``.
+    of the next year that has it where no ``year`` is given. ``half``: as with ``ClockTime``.
     """
 
     ahead: int | None = None
@@ -92,11 +92,11 @@ class FromNow:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TimeSpan:
     """From one time of day to another."""
 
-    start: Clock
-    end: Clock
+    start: ClockTime
+    end: ClockTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Link:
     kind: Literal["and", ""]
 
 
-Meaning = Clock | Days | Day | Interval | FromNow | Span | Link
+Meaning = ClockTime | Days | Day | Interval | FromNow | TimeSpan | Link
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ def _lists_hours(text: str, found: list[Token]) -> bool:
     words = [text[token.start : token.end] for token in found]
     if words[-1:] == ["at"]:
         return True
-    while len(found) > 1 and isinstance(found[-1].meaning, Link) and isinstance(found[-2].meaning, Clock):
+    while len(found) > 1 and isinstance(found[-1].meaning, Link) and isinstance(found[-2].meaning, ClockTime):
         if words[len(found) - 3 : len(found) - 2] == ["at"]:
             return True
         found = found[:-2]
@@ -221,27 +221,27 @@ _BARE = re.compile(r"\d{1,2}(?![\d:.])(?=\s|[,;~)-]|$|和|到|至|每)")
 _WORDS = {"半": 30, "一刻": 15, "1刻": 15, "三刻": 45, "3刻": 45}
 
 
-def _clock(text: str, place: int) -> tuple[Clock, int] | None:
+def _clock(text: str, place: int) -> tuple[ClockTime, int] | None:
     if match := _NAMED.match(text, place):
-        return (Clock(12, half="中午") if match["noon"] else Clock(0)), match.end()
+        return (ClockTime(12, half="中午") if match["noon"] else ClockTime(0)), match.end()
     if match := _DIGITAL.match(text, place):
         half = match["half"] or (match["ap"] or "").replace(".", "")
         padded = not half and len(match["hour"]) == 2
-        return Clock(int(match["hour"]), int(match["minute"]), half, padded=padded), match.end()
+        return ClockTime(int(match["hour"]), int(match["minute"]), half, padded=padded), match.end()
     if match := _AMPM.match(text, place):
-        return Clock(int(match["hour"]), 0, match["ap"].replace(".", "")), match.end()
+        return ClockTime(int(match["hour"]), 0, match["ap"].replace(".", "")), match.end()
     if match := _CHINESE_CLOCK.match(text, place):
         said = match["minute"] or match["short"]
         hour, minute = number(match["hour"]), number(said) if said else 0
         if hour is None or minute is None:
             return None
-        return Clock(hour, _WORDS.get(match["word"] or "", minute), match["half"] or ""), match.end()
+        return ClockTime(hour, _WORDS.get(match["word"] or "", minute), match["half"] or ""), match.end()
     return None
 
 
-def _bare(text: str, place: int) -> tuple[Clock, int] | None:
+def _bare(text: str, place: int) -> tuple[ClockTime, int] | None:
     match = _BARE.match(text, place)
-    return (Clock(int(match[0]), bare=True), match.end()) if match else None
+    return (ClockTime(int(match[0]), bare=True), match.end()) if match else None
 
 
 _SPAN_BEGIN = re.compile(r"(?P<from>from\b|between\b|从|自)?\s*")
@@ -257,7 +257,7 @@ def _span(text: str, place: int) -> Got:
     if start is None or to is None or (to["and"] and not begin["from"]):
         return None
     end = _clock(text, to.end()) or _bare(text, to.end())
-    return (Span(start[0], end[0]), end[1]) if end else None
+    return (TimeSpan(start[0], end[0]), end[1]) if end else None
 
 
 # Intervals ------------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ def parse_zone(name: str) -> ZoneInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ZoneChange:
     """At ``at`` (UTC) the wall clock's distance to UTC becomes another."""
 
     at: datetime
@@ -51,19 +51,19 @@ def offset_of(zone: ZoneInfo, moment: datetime) -> timedelta:
 
 
 @lru_cache(maxsize=4096)
-def changes_of(zone: ZoneInfo, year: int) -> tuple[Change, ...]:
+def changes_of(zone: ZoneInfo, year: int) -> tuple[ZoneChange, ...]:
     """The changes in a year (of UTC), in order."""
     moment, end = datetime(year, 1, 1, tzinfo=UTC), datetime(year + 1, 1, 1, tzinfo=UTC)
     before = offset_of(zone, moment - timedelta(seconds=1))
     found = []
     if offset_of(zone, moment) != before:
-        found.append(Change(moment, before, offset_of(zone, moment)))
+        found.append(ZoneChange(moment, before, offset_of(zone, moment)))
         before = offset_of(zone, moment)
     while moment < end:
         following = min(moment + _STEP, end - timedelta(seconds=1))
         after = offset_of(zone, following)
         if after != before:
-            found.append(Change(_first_with(zone, moment, following, after), before, after))
+            found.append(ZoneChange(_first_with(zone, moment, following, after), before, after))
             before = after
         moment = following if following != end - timedelta(seconds=1) else end
     return tuple(found)

@@ -15,7 +15,7 @@ from scheduler.watches.order import sweep_of
 from storage.engine import Database
 from storage.runs import QUEUED, RUNNING, RunRow
 from storage.schedules import ScheduleRow
-from storage.sweeps import Place, Sweeps
+from storage.sweeps import Sweeps, SweptApp
 from storage.watches import Use, Watches
 
 log = structlog.get_logger(__name__)
@@ -35,7 +35,7 @@ async def start_look(db: Database, row: ScheduleRow, serial: str, why: str, once
     return run_id
 
 
-async def use_since_look(db: Database, place: Place, lease_seconds: float) -> Use | None:
+async def use_since_look(db: Database, place: SweptApp, lease_seconds: float) -> Use | None:
     """The newest use of a phone that is free now and whose list was not looked at since; None where there is none.
 
     While an app was in front it showed no notification of what others wrote, and what came into the open chat after a

@@ -25,7 +25,7 @@ from scheduler.jobs.periodic import Periodic
 from scheduler.runs.service import WATCH
 from scheduler.sweeps.attempt import contacts_of
 from scheduler.sweeps.order import BY_WATCH, SweepOrder, reply_to
-from scheduler.sweeps.plan import Chosen, Left, Rules, plan
+from scheduler.sweeps.plan import ChosenContact, Left, Rules, plan
 from scheduler.times.quiet import quiet_of
 from scheduler.watches.looks import at_work, looks_coming, start_look, use_since_look
 from scheduler.watches.order import KIND, read_watch
@@ -35,7 +35,7 @@ from storage.ids import new_id
 from storage.leases import LEASE_SECONDS
 from storage.runs import ACTIVE, NewRun, RunRow, Runs
 from storage.schedules import ScheduleRow, Schedules
-from storage.sweeps import MarkRow, NewSwept, Place, Sweeps
+from storage.sweeps import MarkRow, NewSwept, Sweeps, SweptApp
 from storage.watches import Watches
 
 # Between two looks at most. What another process changes is seen within ``storage.engine.PULSE_SECONDS``.
@@ -111,7 +111,7 @@ class PhoneWatch:
             watch = before.get(key) or _Watch(row, order, Settling(self._times.settle, self._times.longest))
             watch.row = row
             watch.targets, watch.known = await contacts_of(self._db, order, self.device.serial)
-            watch.people = await Sweeps(self._db).people(Place(self.device.serial, order.app))
+            watch.people = await Sweeps(self._db).people(SweptApp(self.device.serial, order.app))
             self._watches[key] = watch
 
     async def look(self, now: float) -> float:
@@ -144,7 +144,7 @@ class PhoneWatch:
         what came while somebody used the phone.
         """
         serial, app = self.device.serial, watch.order.app
-        use = await use_since_look(self._db, Place(serial, app), self._times.lease) if watch.begun else None
+        use = await use_since_look(self._db, SweptApp(serial, app), self._times.lease) if watch.begun else None
         if watch.begun and (use is None or (use.looked_at == watch.looked_at and now < watch.look_again_at)):
             return  # where a look fails, the next one waits
         coming = await looks_coming(self._db, app, await self._active())
@@ -180,7 +180,7 @@ class PhoneWatch:
         return max(self._times.cool_down / 2, self._times.every)
 
     async def _answer(self, watch: _Watch, named: Mapping[str, str], busy: Sequence[str]) -> None:
-        place = Place(self.device.serial, watch.order.app)
+        place = SweptApp(self.device.serial, watch.order.app)
         marks = await Sweeps(self._db).marks(place)
         look = UnreadLook(LookOutcome.READ, tuple(Waiting(name, state) for name, state in named.items()))
         rules = Rules(self._db.now(), timedelta(seconds=self._times.cool_down))
@@ -194,7 +194,7 @@ class PhoneWatch:
             if why not in (Left.AT_WORK, Left.COOLING):
                 watch.settling.done(contact)
 
-    async def _run(self, watch: _Watch, place: Place, one: Chosen, mark: MarkRow | None) -> None:
+    async def _run(self, watch: _Watch, place: SweptApp, one: ChosenContact, mark: MarkRow | None) -> None:
         row = watch.row
         task = reply_to(one.contact, watch.order.profile)
         if task is None:

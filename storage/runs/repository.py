@@ -39,11 +39,11 @@ from storage.runs.rows import (
     NewRun,
     RunRow,
 )
+from storage.shielded import shielded
 from storage.tables import hosts, runs
-from storage.uncut import uncut
 
 
-@uncut
+@shielded
 class Runs:
     def __init__(self, db: Database) -> None:
         self._db = db

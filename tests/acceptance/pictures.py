@@ -319,7 +319,7 @@ async def sent_by_itself(lang: Lang) -> dict[str, bytes]:
 
 def _post(desk: World, chat: Chat, card: Card) -> Message:
     """The card as the bot sends it."""
-    made = render.parcel(card)
+    made = render.outgoing(card)
     caption, entities = checked_caption(made.caption, "HTML")
     content = Content(text=caption, buttons=_buttons(made))
     if made.picture is not None:

@@ -150,7 +150,7 @@ async def test_the_step_that_failed_a_run_is_kept(bench_lab: Lab) -> None:
     run = Session(run_id="r", task="t")
     observer = Observer(bench_lab.device, ScreenReader(ocr=None, model=None))
     with pytest.raises(DeviceOffline):
-        async with Recorder(run, NoStore(), observer.veil).taking(await observer.observe(None)):
+        async with Recorder(run, NoStore(), observer.redaction).taking(await observer.observe(None)):
             raise DeviceOffline("away")
     assert "step" in run.steps[0].timings
     assert "model" not in run.steps[0].timings  # nobody had asked it yet

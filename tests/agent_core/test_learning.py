@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_core.apps.learning import Learning
+from agent_core.apps.learning import AppLearning
 from agent_core.apps.profile import profile
 from agent_core.errors import LearningFailed, LeaseLost, TextInputFailed
 from agent_core.loop.defaults import FreeLease
@@ -15,12 +15,12 @@ from tests.agent_core.paper import QQ, Chat, Clock, Flaws, Message, PaperReader
 from tests.agent_core.reply.paper_desk import WatchedPhone
 
 
-def desk(**flaws: object) -> tuple[WatchedPhone, Learning]:
+def desk(**flaws: object) -> tuple[WatchedPhone, AppLearning]:
     chat = Chat("小号", [Message(Side.THEM, "在吗"), Message(Side.ME, "在的")])
     clock = Clock()
     phone = WatchedPhone([chat], Flaws(**flaws), clock)  # type: ignore[arg-type]  # flaws of it
     phone.front, phone.page, phone.open = QQ, "chat", "小号"
-    return phone, Learning(Observer(phone, PaperReader(phone)), profile("qq"), FreeLease(), clock)
+    return phone, AppLearning(Observer(phone, PaperReader(phone)), profile("qq"), FreeLease(), clock)
 
 
 async def test_a_text_is_typed_and_deleted() -> None:

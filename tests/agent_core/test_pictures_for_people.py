@@ -103,7 +103,7 @@ async def test_where_nothing_else_can_read_the_tree_is_asked_for_on_account_of_t
             observer = Observer(bench.device, ScreenReader(ocr=None, model=None), blur=blur)
             seen = await observer.observe(None, read=False)
             assert (seen.nodes is not None) is expected
-            assert bool(await observer.veil.boxes(seen.frame)) is expected
+            assert bool(await observer.redaction.boxes(seen.frame)) is expected
 
 
 async def test_the_screen_on_demand_is_covered_by_whatever_can_read_it() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from agent_core import errors
 from agent_core.model.client import ChatModel
-from agent_core.planner import Executor, Order
+from agent_core.planner import Executor, PlannerTask
 from agent_core.planner.base import PlanFailed
 from agent_core.planner.planner import Planner
 from agent_core.ports import Record
@@ -252,7 +252,7 @@ async def test_the_planner_and_the_chooser_go_by_the_same_setting() -> None:
     async with SocksProxy({}) as proxy:
         setting = ProxySetting(NAME, proxy.url)
         planner = Planner("http://plans.example/v1", "plans", "key", tools=(), timeout=5, proxy=setting)
-        end = await planner.plan(Order("x"), cast("Executor", None), Nothing(), quiet)
+        end = await planner.plan(PlannerTask("x"), cast("Executor", None), Nothing(), quiet)
         await planner.close()
         assert isinstance(end, PlanFailed)
         assert f"把 {NAME} 设为别的代理" in end.message  # the planner's other settings have names of their own

@@ -14,8 +14,8 @@ from agent_core.devices.base import Frame, Node, Window
 from agent_core.geometry import Box
 from agent_core.loop.thinking import Thinker
 from agent_core.loop.trajectory import (
-    Asked,
     Message,
+    ModelRequest,
     Tape,
     Trajectory,
     covered_picture,
@@ -72,8 +72,8 @@ class Kept:
             self.pictures.setdefault(digest, picture)
 
     @property
-    def requests(self) -> list[Asked]:
-        return [Asked.model_validate_json(data) for _, data in sorted(self.rows.items())]
+    def requests(self) -> list[ModelRequest]:
+        return [ModelRequest.model_validate_json(data) for _, data in sorted(self.rows.items())]
 
     def messages(self) -> list[list[Message]]:
         return [
@@ -157,8 +157,8 @@ async def test_what_was_asked_is_kept_and_only_the_secrets_are_covered() -> None
 async def test_a_step_that_is_asked_again_takes_the_place_of_the_first_try() -> None:
     """As where another model stands in, which is asked in its own form."""
     kept, session = Kept(), Session(run_id="r", task="t")
-    veil = Redaction(ScreenReader(ocr=None, model=None), on=False)
-    tape = Tape(session, Trajectory(kept), veil)
+    redaction = Redaction(ScreenReader(ocr=None, model=None), on=False)
+    tape = Tape(session, Trajectory(kept), redaction)
     seen = Observation(Frame(Image.new("RGB", (20, 40)), "d", 0.0), Window("app"), None, (), None, 0.0)
     first, other = model_profile("autoglm-phone"), model_profile("general")
     system, task = {"role": "system", "content": "how"}, {"role": "user", "content": "task"}
@@ -185,11 +185,11 @@ def page(texts: dict[str, int], package: str) -> tuple[Observation, list[Node]]:
 async def kept_of(session: Session, *pages: tuple[dict[str, int], str]) -> Kept:
     """What is kept of a run over these pages; each step's result tells all that it saw."""
     kept, profile = Kept(), model_profile("autoglm-phone")
-    veil = Redaction(ScreenReader(ocr=None, model=None))
-    tape = Tape(session, Trajectory(kept), veil)
+    redaction = Redaction(ScreenReader(ocr=None, model=None))
+    tape = Tape(session, Trajectory(kept), redaction)
     for texts, package in pages:
         seen, nodes = page(texts, package)
-        veil.saw(seen.frame, package, nodes)
+        redaction.saw(seen.frame, package, nodes)
         await tape.asked(
             seen,
             build_messages(

@@ -20,7 +20,7 @@ from agent_core.reply.sureness.fit import asks_for
 from agent_core.reply.sureness.plain import stripped
 from agent_core.texts.clean import clean_text
 from knowledge.embedded import EmbeddedKnowledge, _indexed
-from knowledge.entries import Entry, Forms, Related, Wanted, make_entry, read_entries, sample_entries, tokens
+from knowledge.entries import Entry, EntryFilter, Forms, Related, make_entry, read_entries, sample_entries, tokens
 from simulator.knowledge.answers import DIRTY
 from tests.knowledge.queries import QUERIES
 
@@ -350,7 +350,7 @@ async def test_a_customer_does_not_wait_for_an_import(base: EmbeddedKnowledge) -
         go_on.wait(30)
         return [Entry(id="late", question="迟到的问题", answer="x")]
 
-    work = asyncio.create_task(base.revise(Wanted(frozenset(), frozenset()), Forms(), slow))
+    work = asyncio.create_task(base.revise(EntryFilter(frozenset(), frozenset()), Forms(), slow))
     await held.wait()
     assert sure_of(await asyncio.wait_for(base.retrieve("几天能发货"), 10), "几天能发货") is not None
     assert await base.get("late") is None
@@ -364,7 +364,7 @@ async def test_what_fails_in_the_middle_writes_nothing(base: EmbeddedKnowledge) 
         raise InputRejected("no")
 
     with pytest.raises(InputRejected):
-        await base.revise(Wanted(frozenset(), frozenset()), Forms(), fails)
+        await base.revise(EntryFilter(frozenset(), frozenset()), Forms(), fails)
     await base.add(Entry(question="a", answer="b"))
     assert await base.count() == 41
 

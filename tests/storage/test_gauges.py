@@ -17,10 +17,10 @@ from tests.support.clock import Clock
 
 
 async def test_an_empty_database_is_all_zeros(db: Database) -> None:
-    census = await GaugeReader(db).take()
-    assert census.runs == dict.fromkeys(("queued", "running", "waiting", "succeeded", "failed", "stopped"), 0)
-    assert (census.in_line, census.leases, census.outbox, census.oldest_out, census.inbox) == (0, 0, 0, 0.0, 0)
-    assert (census.questions, census.hosts, census.models, census.phones) == ({}, {}, {}, {"device": 0})
+    gauges = await GaugeReader(db).take()
+    assert gauges.runs == dict.fromkeys(("queued", "running", "waiting", "succeeded", "failed", "stopped"), 0)
+    assert (gauges.in_line, gauges.leases, gauges.outbox, gauges.oldest_out, gauges.inbox) == (0, 0, 0, 0.0, 0)
+    assert (gauges.questions, gauges.hosts, gauges.models, gauges.phones) == ({}, {}, {}, {"device": 0})
     assert await GaugeReader(db).answers() == {}
 
 
@@ -53,12 +53,12 @@ async def test_everything_is_counted_by_its_state(db: Database, clock: Clock) ->
         await connection.execute(sa.insert(answers).values(**row, state=ReplyState.SKIPPED.value))
         await connection.execute(sa.insert(schedules).values(**tick, started=4, skipped_busy=2))
         await connection.execute(sa.insert(inbox).values(update_id=1, raw="{}", state="new", received_at=db.now()))
-    census = await GaugeReader(db, seconds=30).take()
-    assert {status: count for status, count in census.runs.items() if count} == {"queued": 2, "succeeded": 1}
-    assert census.in_line == 2
-    assert census.phones == {"device": 2, "offline": 1}  # S1 once, and what a lost host saw not at all
-    assert census.hosts == {"up": 2, "lost": 1}
-    assert (census.leases, census.outbox, census.oldest_out, census.inbox) == (1, 2, 20.0, 1)
-    assert census.ticks == {"started": 4, "busy": 2, "missed": 0, "quiet": 0}
-    assert census.models == {"m": Used(4, 200, 20, 10, 1.0)}
+    gauges = await GaugeReader(db, seconds=30).take()
+    assert {status: count for status, count in gauges.runs.items() if count} == {"queued": 2, "succeeded": 1}
+    assert gauges.in_line == 2
+    assert gauges.phones == {"device": 2, "offline": 1}  # S1 once, and what a lost host saw not at all
+    assert gauges.hosts == {"up": 2, "lost": 1}
+    assert (gauges.leases, gauges.outbox, gauges.oldest_out, gauges.inbox) == (1, 2, 20.0, 1)
+    assert gauges.ticks == {"started": 4, "busy": 2, "missed": 0, "quiet": 0}
+    assert gauges.models == {"m": Used(4, 200, 20, 10, 1.0)}
     assert await GaugeReader(db).answers() == {("knowledge", "sent"): 3, ("", "skipped"): 1}

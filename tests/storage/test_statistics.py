@@ -15,7 +15,7 @@ from storage.events import Events
 from storage.outages import Outages
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
-from storage.statistics import ModelUsage, Span, Statistics, Usage
+from storage.statistics import ModelUsage, Statistics, TimeRange, UsageFigures
 from tests.support.clock import Clock
 
 AFTER, GAP = timedelta(minutes=5), timedelta(minutes=30)
@@ -27,8 +27,8 @@ async def a_run(db: Database, serial: str = "S1") -> str:
     return run_id
 
 
-def span(clock: Clock, *serials: str) -> Span:
-    return Span(clock.time - timedelta(days=1), clock.time, serials)
+def span(clock: Clock, *serials: str) -> TimeRange:
+    return TimeRange(clock.time - timedelta(days=1), clock.time, serials)
 
 
 async def test_questions_of_a_time_and_of_some_phones(db: Database, clock: Clock) -> None:
@@ -44,14 +44,14 @@ async def test_questions_of_a_time_and_of_some_phones(db: Database, clock: Clock
         told = AnswerEvent(number, "qq", "11", f"问题{number}", state, provenance=provenance, person=person, sent="答")
         await Answers(db).tell(run, told)
     until = clock.time
-    rows = await Statistics(db).asked(Span(since, until))
+    rows = await Statistics(db).asked(TimeRange(since, until))
     assert [(row.question, row.state, row.by_person) for row in rows] == [
         ("问题1", "sent", False), ("问题2", "sent", True), ("问题3", "sent", True), ("问题4", "skipped", False)
     ]  # fmt: skip
     assert [row.changed_at - row.asked_at for row in rows] == [timedelta(seconds=30)] * 4
-    assert [row.question for row in await Statistics(db).asked(Span(since, until, ["S2"]))] == ["问题3", "问题4"]
-    assert [row.question for row in await Statistics(db).asked(Span(since, rows[1].asked_at))] == ["问题1"]
-    assert await Statistics(db).asked(Span(until, until + timedelta(days=1))) == []
+    assert [row.question for row in await Statistics(db).asked(TimeRange(since, until, ["S2"]))] == ["问题3", "问题4"]
+    assert [row.question for row in await Statistics(db).asked(TimeRange(since, rows[1].asked_at))] == ["问题1"]
+    assert await Statistics(db).asked(TimeRange(until, until + timedelta(days=1))) == []
 
 
 async def test_what_was_put_to_people_and_what_the_model_used(db: Database, clock: Clock) -> None:
@@ -68,8 +68,8 @@ async def test_what_was_put_to_people_and_what_the_model_used(db: Database, cloc
     clock.move(seconds=1)
     assert await Statistics(db).put_to_people(span(clock)) == 3
     assert await Statistics(db).put_to_people(span(clock, "S2")) == 2
-    assert await Statistics(db).usage(span(clock)) == Usage((ModelUsage("", 4, 3000, 150, 0, None),))
-    assert await Statistics(db).usage(span(clock, "S2")) == Usage((ModelUsage("", 2, 2000, 100, 0, None),))
+    assert await Statistics(db).usage(span(clock)) == UsageFigures((ModelUsage("", 4, 3000, 150, 0, None),))
+    assert await Statistics(db).usage(span(clock, "S2")) == UsageFigures((ModelUsage("", 2, 2000, 100, 0, None),))
     named = {"model": "m", "tokens_in": 10, "tokens_out": 1, "tokens_cached": 4}
     await Events(db).append(first, "step", {**named, "cost": 0.5})
     await Events(db).append(first, "step", {**named, "cost": 0.25})
@@ -80,7 +80,7 @@ async def test_what_was_put_to_people_and_what_the_model_used(db: Database, cloc
         ("", 2, 1000, 0, None), ("m", 2, 20, 8, 0.75), ("m", 1, 10, 4, None)
     }  # fmt: skip
     clock.move(days=2)
-    assert await Statistics(db).usage(span(clock)) == Usage()
+    assert await Statistics(db).usage(span(clock)) == UsageFigures()
 
 
 async def test_of_all_who_try_one_sends_a_digest(db: Database, other_db: Database, clock: Clock) -> None:

@@ -17,11 +17,11 @@ from storage.leases import Leases
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from storage.schedules import NewSchedule, Schedules, Tick
-from storage.statistics import Span, Statistics, SweptFigures
-from storage.sweeps import NewSweep, NewSwept, Place, Sweeps
+from storage.statistics import Statistics, SweptFigures, TimeRange
+from storage.sweeps import NewSweep, NewSwept, Sweeps, SweptApp
 from tests.support.clock import Clock
 
-PLACE = Place("P1", "qq")
+PLACE = SweptApp("P1", "qq")
 LOOKED = NewSweep(PLACE, "read", contacts=3, calls=2, memory={"picture": "x"}, waiting=("a", "b"), seen=("c",))
 
 
@@ -239,7 +239,7 @@ async def test_the_figures_tell_of_looks(db: Database, clock: Clock) -> None:
     for runs in (("a",), (), ()):
         sweep = await begun(db)
         await Sweeps(db).looked(sweep, 1, LOOKED, of(sweep, *runs))
-    span = Span(clock.time, clock.time + timedelta(seconds=1))
+    span = TimeRange(clock.time, clock.time + timedelta(seconds=1))
     assert await Statistics(db).swept(span) == SweptFigures(sweeps=3, contacts=9, idle=2)
     assert await Statistics(db).swept(replace(span, serials=["P2"])) == SweptFigures()
 

@@ -87,7 +87,7 @@ def _measured(work: Callable[..., Any], arguments: tuple[Any, ...]) -> Cost:
     clock, processor = time.monotonic(), time.process_time()
     try:
         if inspect.iscoroutinefunction(work):
-            result = asyncio.run(_watched(work(*arguments), blocks))
+            result = asyncio.run(_outages(work(*arguments), blocks))
         else:
             result = work(*arguments)
     except Exception as raised:  # noqa: BLE001 - whatever it is, it is the result
@@ -96,7 +96,7 @@ def _measured(work: Callable[..., Any], arguments: tuple[Any, ...]) -> Cost:
     return Cost(seconds, cpu, _memory("VmHWM") - before, max(blocks), error, message, result)
 
 
-async def _watched(work: Awaitable[Any], blocks: list[float]) -> Any:
+async def _outages(work: Awaitable[Any], blocks: list[float]) -> Any:
     async def beat() -> None:
         while True:
             before = time.thread_time()

@@ -10,7 +10,7 @@ from typing import Any
 
 from agent_core.loop.defaults import MemoryLedger
 from agent_core.ports import LedgerRow, ReplyState
-from agent_core.reply.stage import Stage, stage_of
+from agent_core.reply.stage import ReplyStage, stage_of
 from agent_core.session import Session
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "development" / "architecture.md"
@@ -31,12 +31,12 @@ class DrawnLedger(MemoryLedger):
 
     def __init__(self) -> None:
         super().__init__()
-        self._stages: dict[str, Stage] = {}  # by run, as it was saved last
+        self._stages: dict[str, ReplyStage] = {}  # by run, as it was saved last
 
     def note_stage(self, session: Session) -> None:
         """Hold the stage of a run that is saved against the drawing."""
         row = self._rows[session.planned.ledger_id] if session.planned is not None else None
-        before, after = self._stages.get(session.run_id, Stage.UNREAD), stage_of(session, row)
+        before, after = self._stages.get(session.run_id, ReplyStage.UNREAD), stage_of(session, row)
         self._stages[session.run_id] = after
         _check(before, after)
 
@@ -53,5 +53,5 @@ class DrawnLedger(MemoryLedger):
         return row
 
 
-def _check(before: ReplyState | Stage, after: ReplyState | Stage) -> None:
+def _check(before: ReplyState | ReplyStage, after: ReplyState | ReplyStage) -> None:
     assert before is after or (before.value, after.value) in drawn(), f"{before} --> {after} is not in {PAGE.name}"

@@ -16,7 +16,7 @@ from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.server import DeviceEntry
 from agent_core.devices.base import Device
 from agent_core.perception.observer import SeenPage
-from agent_core.perception.page_report import Page
+from agent_core.perception.page_report import ReadPage
 from agent_core.ports import Event
 from agent_core.session import Choice, Question, QuestionKind, ReplyRecord, Session, Status, StepRecord
 from bot.desk.actors import Actor, Role
@@ -55,7 +55,7 @@ class Stage:
     db: Database
     attached: list[DeviceEntry] = field(default_factory=lambda: [DeviceEntry(PHONE, "device", "Pixel")])
     image: Image.Image = field(default_factory=lambda: Image.new("RGB", (60, 120), "green"))
-    page: SeenPage = field(default_factory=lambda: SeenPage(Image.new("RGB", (360, 800), "white"), Page()))
+    page: SeenPage = field(default_factory=lambda: SeenPage(Image.new("RGB", (360, 800), "white"), ReadPage()))
     broken: Exception | None = None
 
     def __post_init__(self) -> None:

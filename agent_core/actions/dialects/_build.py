@@ -72,7 +72,7 @@ class Units:
 SECONDS = Units()
 
 
-class Arguments:
+class CallArguments:
     """The arguments of one call. What nobody took is unknown, and refused in ``done`` unless it only tells."""
 
     def __init__(self, name: str, values: Mapping[str, Value], units: Units = SECONDS) -> None:
@@ -186,23 +186,23 @@ def _numbers(value: Value) -> tuple[float, float] | None:
     return None
 
 
-def _launch(a: Arguments) -> Action:
+def _launch(a: CallArguments) -> Action:
     return types.Launch(app=a.needed_text("app", blank=False))
 
 
-def _tap(a: Arguments) -> Action:
+def _tap(a: CallArguments) -> Action:
     return types.Tap(element=a.pair("element"), message=a.text("message", names=("message",)))
 
 
-def _double_tap(a: Arguments) -> Action:
+def _double_tap(a: CallArguments) -> Action:
     return types.DoubleTap(element=a.pair("element"))
 
 
-def _long_press(a: Arguments) -> Action:
+def _long_press(a: CallArguments) -> Action:
     return types.LongPress(element=a.pair("element"), duration=a.seconds(1.0, ms_from=a.units.wait_ms_from))
 
 
-def _swipe(a: Arguments) -> Action:
+def _swipe(a: CallArguments) -> Action:
     direction = a.text("direction")
     duration = a.seconds(0.5, ms_from=a.units.swipe_ms_from)
     if direction is None:
@@ -215,23 +215,23 @@ def _swipe(a: Arguments) -> Action:
     return types.Swipe(start=(x, y), end=(end[0], end[1]), duration=duration)
 
 
-def _type(a: Arguments) -> Action:
+def _type(a: CallArguments) -> Action:
     return types.Type(text=a.needed_text("text"))
 
 
-def _type_name(a: Arguments) -> Action:
+def _type_name(a: CallArguments) -> Action:
     return types.TypeName(text=a.needed_text("text"))
 
 
-def _back(_: Arguments) -> Action:
+def _back(_: CallArguments) -> Action:
     return types.Back()
 
 
-def _home(_: Arguments) -> Action:
+def _home(_: CallArguments) -> Action:
     return types.Home()
 
 
-def _hot_key(a: Arguments) -> Action:
+def _hot_key(a: CallArguments) -> Action:
     key = plain(a.needed_text("key"))
     if key == "back":
         return types.Back()
@@ -244,31 +244,31 @@ def _hot_key(a: Arguments) -> Action:
     raise ActionParseError(f"{a.name}: the key is one of BACK, HOME, ENTER, APP_SWITCH; you wrote {key[:40]}.")
 
 
-def _enter(_: Arguments) -> Action:
+def _enter(_: CallArguments) -> Action:
     return types.PressKey(key="enter")
 
 
-def _app_switch(_: Arguments) -> Action:
+def _app_switch(_: CallArguments) -> Action:
     return types.PressKey(key="app_switch")
 
 
-def _wait(a: Arguments) -> Action:
+def _wait(a: CallArguments) -> Action:
     return types.Wait(duration=a.seconds(1.0, ms_from=a.units.wait_ms_from, zero=True))
 
 
-def _take_over(a: Arguments) -> Action:
+def _take_over(a: CallArguments) -> Action:
     return types.TakeOver(message=a.text("message") or "")
 
 
-def _interact(a: Arguments) -> Action:
+def _interact(a: CallArguments) -> Action:
     return types.Interact(question=a.text("question") or "", choices=a.texts("choices"))
 
 
-def _note(a: Arguments) -> Action:
+def _note(a: CallArguments) -> Action:
     return types.Note(message=a.text("message") or "")
 
 
-def _call_api(a: Arguments) -> Action:
+def _call_api(a: CallArguments) -> Action:
     data, url = a.value("data"), a.text("url")
     if data is not None or url is not None:
         return types.GetKnowledgeData(query=_query(a.name, url, data))
@@ -290,29 +290,29 @@ def _query(name: str, url: str | None, data: Value) -> str:
     return found[0]
 
 
-def _knowledge(a: Arguments) -> Action:
+def _knowledge(a: CallArguments) -> Action:
     return types.GetKnowledgeData(query=a.text("query") or "")
 
 
-def _finish(a: Arguments) -> Action:
+def _finish(a: CallArguments) -> Action:
     return types.Finish(message=a.text("message", names=FINISH_MESSAGE) or "")
 
 
-def _complete(a: Arguments) -> Action:
+def _complete(a: CallArguments) -> Action:
     status = plain(a.text("status") or "success")
     if status not in {"success", "failure"}:
         raise ActionParseError(f"{a.name}: the status is SUCCESS or FAILURE; you wrote {status[:40]}.")
     return types.Finish(message=a.text("message", names=FINISH_MESSAGE) or "", success=status == "success")
 
 
-def _abort(a: Arguments) -> Action:
+def _abort(a: CallArguments) -> Action:
     return types.Finish(message=a.text("message", names=ABORT_MESSAGE) or "", success=False)
 
 
 # What points at one place: ``{"tap": [500, 300]}`` says no more than that.
 POINTING = frozenset({"tap", "click", "doubletap", "doubleclick", "longpress"})
 
-_MAKERS: Mapping[str, Callable[[Arguments], Action]] = {
+_MAKERS: Mapping[str, Callable[[CallArguments], Action]] = {
     "launch": _launch,
     "awake": _launch,
     "tap": _tap,
@@ -361,7 +361,7 @@ def build(name: str, values: Mapping[str, Value], units: Units = SECONDS) -> Act
     maker = _MAKERS.get(plain(name))
     if maker is None:
         raise ActionParseError(f"There is no action {shown(name)}. The actions are: {_FOR_THE_MODEL}, finish.")
-    arguments = Arguments(name.strip(), values, units)
+    arguments = CallArguments(name.strip(), values, units)
     try:
         action = maker(arguments)
     except ValidationError as error:

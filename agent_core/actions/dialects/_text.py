@@ -108,7 +108,7 @@ class Number:
 Value = Union[str, Number, bool, None, list["Value"], dict[str, "Value"]]  # noqa: UP007 - a recursive alias needs it
 
 
-class Place(Enum):
+class TextPosition(Enum):
     """Where a value stands, which decides what may follow it."""
 
     CALL = re.compile(r"\s*+(?:[)）]|[,，、;；]\s*+(?:[)）]|[A-Za-z_]\w*+\s*+[=＝]))")
@@ -208,7 +208,7 @@ class Scanner:
             self.pos = match.end()
         return match is not None
 
-    def value(self, place: Place, depth: int = 0) -> Value:
+    def value(self, place: TextPosition, depth: int = 0) -> Value:
         char = self.peek()
         if depth > MAX_DEPTH:
             raise ActionParseError("The call is nested too deeply.")
@@ -242,7 +242,7 @@ class Scanner:
         self.pos += 1
         items: list[Value] = []
         while self.peek() not in closers:
-            items.append(self.value(Place.LIST, depth + 1))
+            items.append(self.value(TextPosition.LIST, depth + 1))
             if not self.comma() and self.peek() not in closers:
                 found = self.text[self.pos : self.pos + 20]
                 raise ActionParseError(f"A comma or {closers[0]} is missing after {shown(items[-1])}: {found}")
@@ -262,7 +262,7 @@ class Scanner:
             self.pos += 1
             if key in items:
                 raise ActionParseError(f"{shown(key)} stands twice in the object; write it once.")
-            items[key] = self.value(Place.OBJECT, depth + 1)
+            items[key] = self.value(TextPosition.OBJECT, depth + 1)
             if not self.comma() and self.peek() not in "}｝":
                 raise ActionParseError(f"A comma or }} is missing after the value of {shown(key)}.")
         self.pos += 1
@@ -270,7 +270,7 @@ class Scanner:
 
     def _key(self) -> str:
         if self.peek() in QUOTES:
-            return self.string(Place.KEY)
+            return self.string(TextPosition.KEY)
         return self.identifier()
 
     def identifier(self) -> str:
@@ -281,7 +281,7 @@ class Scanner:
         self.pos = match.end()
         return match.group()
 
-    def string(self, place: Place) -> str:
+    def string(self, place: TextPosition) -> str:
         """A quoted text, escapes decoded. Incomplete where it is not closed."""
         opener = self.text[self.pos]
         triple = self.text[self.pos : self.pos + 3]
@@ -312,7 +312,7 @@ def _marks(opener: str) -> tuple[re.Pattern[str], str, str]:
     return (_TO_SINGLE, "", "'") if opener == "'" else (_TO_DOUBLE, "", '"')
 
 
-def _string_end(text: str, begin: int, opener: str, place: Place) -> int:
+def _string_end(text: str, begin: int, opener: str, place: TextPosition) -> int:
     """The index of the quote that ends the string which began before ``begin``."""
     body, opening, closing = _marks(opener)
     pos = begin

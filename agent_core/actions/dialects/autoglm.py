@@ -6,7 +6,7 @@ import re
 
 from agent_core.actions.dialects._build import build, plain
 from agent_core.actions.dialects._call import Call
-from agent_core.actions.dialects._text import QUOTES, Place, Scanner, Value, shown
+from agent_core.actions.dialects._text import QUOTES, Scanner, TextPosition, Value, shown
 from agent_core.actions.types import Action
 from agent_core.errors import ActionParseError
 
@@ -43,9 +43,9 @@ class AutoGLM:
                 scanner.pos = key.end()
                 if key.group(1) in values:
                     raise ActionParseError(f"{key.group(1)} stands twice in {name}(…); write it once.")
-                values[key.group(1)] = scanner.value(Place.CALL)
+                values[key.group(1)] = scanner.value(TextPosition.CALL)
             else:
-                positional.append(scanner.value(Place.POSITIONAL))
+                positional.append(scanner.value(TextPosition.POSITIONAL))
             if not scanner.comma() and scanner.peek() not in ")）":
                 found = text[scanner.pos : scanner.pos + 30]
                 raise ActionParseError(f"A comma or the closing bracket of {name}(…) is missing before: {found}")

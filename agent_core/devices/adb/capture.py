@@ -46,7 +46,7 @@ class RawUnusableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Shot:
+class CapturedPicture:
     frame: Frame
     black: bool
     before: str  # what was printed before the picture
@@ -72,7 +72,7 @@ class Capture:
         self._count = 0
         self._last: tuple[bytes, _Decoded] | None = None
 
-    async def take(self, before: str = "") -> Shot:
+    async def take(self, before: str = "") -> CapturedPicture:
         """One picture, in one call; ``before`` is a command line whose output is wanted with it.
 
         ScreenshotFailed where no whole picture came. A black one is told, not refused.
@@ -106,7 +106,7 @@ class Capture:
             return Way.PNG if faster is Way.RAW else Way.RAW
         return faster
 
-    async def _take(self, way: Way, before: str) -> Shot:
+    async def _take(self, way: Way, before: str) -> CapturedPicture:
         args = ["screencap"]
         if way is Way.PNG:
             args.append("-p")
@@ -124,7 +124,7 @@ class Capture:
         self.size = decoded.image.size
         frame = Frame(decoded.image, decoded.digest, started)
         warned = b"Multiple displays" in data[:2000]
-        return Shot(frame, decoded.black, text.decode("utf-8", "replace").replace("\r\n", "\n"), warned)
+        return CapturedPicture(frame, decoded.black, text.decode("utf-8", "replace").replace("\r\n", "\n"), warned)
 
     async def _decode(self, way: Way, data: bytes) -> _Decoded:
         if self._last is not None and self._last[0] == data:

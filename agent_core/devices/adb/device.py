@@ -13,7 +13,7 @@ from typing import Protocol
 import structlog
 
 from agent_core.devices.adb import parse
-from agent_core.devices.adb.capture import Capture, Shot, Way, extract_xml, parse_tree
+from agent_core.devices.adb.capture import Capture, CapturedPicture, Way, extract_xml, parse_tree
 from agent_core.devices.adb.keyboard import Keyboard
 from agent_core.devices.adb.launching import PACKAGES_SECONDS, InstalledApps, Launcher, check_package
 from agent_core.devices.adb.power import Power
@@ -66,7 +66,7 @@ class Address(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class LookedPicture:
     """A picture, and what was in front directly before it was taken."""
 
     frame: Frame
@@ -193,10 +193,10 @@ class AdbDevice:
     async def screenshot(self) -> Frame:
         return (await self._shot_again("")).frame
 
-    async def observe(self) -> Observation:
+    async def observe(self) -> LookedPicture:
         """Picture and look in one call. ScreenOff where the screen is off, whatever the picture shows."""
         shot = await self._shot_again(LOOK_LINE)
-        return Observation(shot.frame, await self._look_of(shot.before))
+        return LookedPicture(shot.frame, await self._look_of(shot.before))
 
     async def tree(self) -> Sequence[Node]:
         try:
@@ -301,10 +301,10 @@ class AdbDevice:
 
     # -- pictures
 
-    async def _shot_again(self, before: str) -> Shot:
+    async def _shot_again(self, before: str) -> CapturedPicture:
         return await with_retries(lambda: self._shot(before), sleep=self._time.sleep)
 
-    async def _shot(self, before: str) -> Shot:
+    async def _shot(self, before: str) -> CapturedPicture:
         shot = await self._capture.take(before)
         if shot.several_displays and self._capture.display is None and await self._choose_display():
             shot = await self._capture.take(before)

@@ -18,7 +18,7 @@ from agent_core.devices.adb.transport import ShellResult, Transport
 from agent_core.devices.base import Look
 from agent_core.errors import ConfigError
 from agent_core.model.client import ChatModel, ModelCheck
-from bot.app.doctor.report import Verdict
+from bot.app.doctor.report import DoctorVerdict
 from bot.app.logs import mask
 from bot.app.settings.layers import Settings
 from bot.app.settings.values import password_of
@@ -112,8 +112,8 @@ def _passwords(address: str) -> set[str]:
     return {inside, decoded}
 
 
-Run = Callable[[Exam], Awaitable[Verdict]]
-Mend = Callable[[Exam, Verdict], Awaitable[bool]]
+Run = Callable[[Exam], Awaitable[DoctorVerdict]]
+Mend = Callable[[Exam, DoctorVerdict], Awaitable[bool]]
 
 
 @dataclass(frozen=True, slots=True)

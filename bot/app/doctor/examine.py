@@ -17,13 +17,13 @@ from agent_core.proxies import LOCAL, LOOPBACK, Route
 from agent_core.texts import sentences
 from bot.app.doctor import machine, mending, phone, services, telegram
 from bot.app.doctor.exam import Check, Exam
-from bot.app.doctor.report import Result, Status, Verdict
-from bot.app.doctor.texts import Texts
+from bot.app.doctor.report import CheckResult, CheckStatus, DoctorVerdict
+from bot.app.doctor.texts import DoctorTexts
 from bot.app.settings.layers import Settings
 from bot.channels.chat.texts import Lang
 from bot.channels.chat.texts import texts as chat_texts
 
-__all__ = ["CHECKS", "Check", "Result", "Status", "examine"]
+__all__ = ["CHECKS", "Check", "CheckResult", "CheckStatus", "examine"]
 
 CHECKS: tuple[Check, ...] = (
     Check("settings", machine.settings, mend=mending.settings),
@@ -53,7 +53,7 @@ CHECKS: tuple[Check, ...] = (
 )
 """All checks in their order."""
 
-PASSED = frozenset({Status.OK, Status.NOTE, Status.WARNING})
+PASSED = frozenset({CheckStatus.OK, CheckStatus.NOTE, CheckStatus.WARNING})
 
 
 async def examine(
@@ -63,13 +63,13 @@ async def examine(
     lang: Lang = "zh",
     mend: bool = False,
     checks: Iterable[Check] = CHECKS,
-) -> AsyncGenerator[Result, None]:
+) -> AsyncGenerator[CheckResult, None]:
     """Each check's result as soon as it is there. ``settings`` is the error if they could not be loaded.
 
     ``mend``: do what can be done about what is found, and check that again.
     """
-    words = Texts(lang)
-    causes: dict[str, Result] = {}  # of every check that did not pass, the first that stood in the way
+    words = DoctorTexts(lang)
+    causes: dict[str, CheckResult] = {}  # of every check that did not pass, the first that stood in the way
     async with AsyncExitStack() as stack:
         exam = Exam(settings, serial, stack)
         for check in checks:
@@ -80,15 +80,20 @@ async def examine(
             yield result
 
 
-def _not_made(check: Check, cause: Result, words: Texts) -> Result:
+def _not_made(check: Check, cause: CheckResult, words: DoctorTexts) -> CheckResult:
     seen = words.get(f"output.after_{cause.status.value}", {"title": cause.title})
-    return Result(check.key, words.get(f"{check.key}.title"), Status.SKIPPED, seen, after=cause.check)
+    return CheckResult(check.key, words.get(f"{check.key}.title"), CheckStatus.SKIPPED, seen, after=cause.check)
 
 
-async def _made(check: Check, exam: Exam, words: Texts, *, mend: bool) -> Result:
+async def _made(check: Check, exam: Exam, words: DoctorTexts, *, mend: bool) -> CheckResult:
     status, seen, advice, verdict = await _tried(check, exam, words)
     mending = False
-    if mend and check.mend is not None and verdict is not None and verdict.status in {Status.WARNING, Status.FAILED}:
+    if (
+        mend
+        and check.mend is not None
+        and verdict is not None
+        and verdict.status in {CheckStatus.WARNING, CheckStatus.FAILED}
+    ):
         try:
             mending = await check.mend(exam, verdict)
         except (PhonedeskError, OSError, TimeoutError) as error:
@@ -98,38 +103,38 @@ async def _made(check: Check, exam: Exam, words: Texts, *, mend: bool) -> Result
         else:
             if mending:
                 status, seen, advice, _ = await _tried(check, exam, words)
-                seen = words.get("output.mended", {"seen": seen}) if status is Status.OK else seen
-    return Result(
+                seen = words.get("output.mended", {"seen": seen}) if status is CheckStatus.OK else seen
+    return CheckResult(
         check.key, words.get(f"{check.key}.title"), status, exam.clean(seen), exam.clean(advice), mending=mending
     )
 
 
-async def _tried(check: Check, exam: Exam, words: Texts) -> tuple[Status, str, str, Verdict | None]:
+async def _tried(check: Check, exam: Exam, words: DoctorTexts) -> tuple[CheckStatus, str, str, DoctorVerdict | None]:
     """What is to be said, and the verdict if the check came to one."""
     try:
         async with asyncio.timeout(check.seconds):
             verdict = await check.run(exam)
             return *_said(check, verdict, words), verdict
     except PhonedeskError as error:
-        return Status.FAILED, _error(error, words), _advice(error, words), None
+        return CheckStatus.FAILED, _error(error, words), _advice(error, words), None
     except TimeoutError:
         seen = words.get("output.timeout", {"seconds": f"{check.seconds:g}"})
-        return Status.FAILED, seen, words.get("output.timeout_advice"), None
+        return CheckStatus.FAILED, seen, words.get("output.timeout_advice"), None
     except Exception as error:  # noqa: BLE001 - the other checks are still worth making
         # Only its name: nobody knows what a stranger's words hold.
         seen = words.get("output.stranger", {"error": type(error).__name__})
-        return Status.FAILED, seen, words.get("output.stranger_advice"), None
+        return CheckStatus.FAILED, seen, words.get("output.stranger_advice"), None
 
 
-def _said(check: Check, verdict: Verdict, words: Texts) -> tuple[Status, str, str]:
+def _said(check: Check, verdict: DoctorVerdict, words: DoctorTexts) -> tuple[CheckStatus, str, str]:
     key = f"{check.key}.{verdict.case}"
-    advised = verdict.status in {Status.WARNING, Status.FAILED}
+    advised = verdict.status in {CheckStatus.WARNING, CheckStatus.FAILED}
     advice = words.get(f"{key}_advice", verdict.values) if advised else ""
     seen = sentences([words.get(key, verdict.values), *(_by(route, words) for route in verdict.routes)], words.lang)
     return verdict.status, seen, advice
 
 
-def _by(route: Route, words: Texts) -> str:
+def _by(route: Route, words: DoctorTexts) -> str:
     """Which proxy was used, and where it stands; or why none was."""
     if route.proxy:
         return words.get("output.by_proxy", route.values)
@@ -139,14 +144,14 @@ def _by(route: Route, words: Texts) -> str:
     return words.get(own if route.source in {LOOPBACK, LOCAL} else "output.no_proxy_by", route.values)
 
 
-def _advice(error: PhonedeskError, words: Texts) -> str:
+def _advice(error: PhonedeskError, words: DoctorTexts) -> str:
     """The error's own advice if it has a text, else that of its kind."""
     if chat_texts(words.lang).find(f"errors.{error.key}", ""):
         return sentences(chat_texts(words.lang).error(error).splitlines()[1:], words.lang)
     return words.advice_of(error.kind) or error.advice
 
 
-def _error(error: PhonedeskError, words: Texts) -> str:
+def _error(error: PhonedeskError, words: DoctorTexts) -> str:
     said = chat_texts(words.lang).error(error).splitlines()[0]
     if chat_texts(words.lang).find(f"errors.{error.key}", ""):
         return said

@@ -18,7 +18,7 @@ from agent_core import extras
 from agent_core.perception.ocr import OcrEngine
 from agent_core.texts import Listed
 from bot.app.doctor.exam import Exam
-from bot.app.doctor.report import Verdict, failed, ok, skipped, warning
+from bot.app.doctor.report import DoctorVerdict, failed, ok, skipped, warning
 from bot.app.limits import limits_a_day
 from bot.app.settings.files import ENV_FILE, config_file, written
 from bot.app.settings.loading import unknown_names
@@ -37,12 +37,12 @@ UTC_NAMES = frozenset({"UTC", "Etc/UTC", "Etc/UCT", "Etc/GMT", "GMT", "Universal
 # -- settings
 
 
-async def settings(exam: Exam) -> Verdict:
+async def settings(exam: Exam) -> DoctorVerdict:
     exam.settings  # noqa: B018 - where they cannot be used, this raises the error that says why
     return await asyncio.to_thread(_settings)
 
 
-def _settings() -> Verdict:
+def _settings() -> DoctorVerdict:
     unknown = unknown_names()
     if unknown:
         name, meant = next(iter(unknown.items()))
@@ -70,7 +70,7 @@ def open_secrets() -> list[Path]:
 # -- database
 
 
-async def database(exam: Exam) -> Verdict:
+async def database(exam: Exam) -> DoctorVerdict:
     """Nothing is made or migrated: that is for the commands that work with it."""
     data_dir = exam.settings.data_dir
     if not await asyncio.to_thread(_writable, data_dir):
@@ -91,7 +91,7 @@ async def database(exam: Exam) -> Verdict:
         return failed("error", error=(str(error) or type(error).__name__).splitlines()[0])
 
 
-def _file(file: Path, shown: str) -> Verdict | None:
+def _file(file: Path, shown: str) -> DoctorVerdict | None:
     """What is to be said of a database's file before it is opened."""
     folder = file.absolute().parent
     if not _writable(folder):
@@ -101,7 +101,7 @@ def _file(file: Path, shown: str) -> Verdict | None:
     return None if os.access(file, os.R_OK | os.W_OK) else failed("not_writable", folder=file.absolute())
 
 
-async def _open_database(exam: Exam, shown: str) -> Verdict:
+async def _open_database(exam: Exam, shown: str) -> DoctorVerdict:
     db = Database(exam.settings.url)
     try:
         try:
@@ -138,7 +138,7 @@ def _writable(folder: Path) -> bool:
 # -- reading pictures
 
 
-async def ocr(exam: Exam) -> Verdict:
+async def ocr(exam: Exam) -> DoctorVerdict:
     if exam.settings.observe.ocr == "off":
         return skipped("off")
     if not OcrEngine.available():
@@ -154,7 +154,7 @@ async def ocr(exam: Exam) -> Verdict:
 # -- the clock
 
 
-async def timezone(exam: Exam) -> Verdict:
+async def timezone(exam: Exam) -> DoctorVerdict:
     name = exam.settings.timezone
     now = datetime.now(ZoneInfo(name))
     values = {"name": name, "now": f"{now:%Y-%m-%d %H:%M}", "offset": f"{now:%z}"}

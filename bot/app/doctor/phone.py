@@ -16,7 +16,7 @@ from agent_core.errors import AdbNotFound, DeviceError, ScreenOff, ScreenshotFai
 from agent_core.perception.tree import TreeHealth, health
 from agent_core.texts import Listed
 from bot.app.doctor.exam import Exam, found, soon
-from bot.app.doctor.report import Verdict, failed, note, ok, skipped, warning
+from bot.app.doctor.report import DoctorVerdict, failed, note, ok, skipped, warning
 
 APPEAR_SECONDS = 2.0  # a server that has just been started sees its phones a little later
 SETTLE_SECONDS = 1.5  # from attached to usable
@@ -36,7 +36,7 @@ _HARMLESS_KEY = command_line(("input", "keyevent", "0"))
 # -- the way to it
 
 
-async def adb(exam: Exam) -> Verdict:
+async def adb(exam: Exam) -> DoctorVerdict:
     device = exam.settings.device
     program, problem = "", ""
     try:
@@ -52,12 +52,12 @@ async def adb(exam: Exam) -> Verdict:
     return ok("started" if server.owned else "running", program=program, address=address)
 
 
-async def phone(exam: Exam) -> Verdict:
+async def phone(exam: Exam) -> DoctorVerdict:
     server = found(exam.adb)
     problems = [problem for address in _addresses(exam) if (problem := await _connect(server, address))]
     entries = await _settled(server, exam.wanted) if not problems else await server.devices()
     verdict = _choose(exam, entries, problems)
-    if isinstance(verdict, Verdict):
+    if isinstance(verdict, DoctorVerdict):
         return verdict
     exam.entry_state = verdict.state
     exam.device = server.device(verdict.serial, sleep=soon)
@@ -121,7 +121,7 @@ async def _settled(server: AdbServer, wanted: str) -> list[DeviceEntry]:
     return last
 
 
-def _choose(exam: Exam, entries: list[DeviceEntry], problems: list[str]) -> DeviceEntry | Verdict:
+def _choose(exam: Exam, entries: list[DeviceEntry], problems: list[str]) -> DeviceEntry | DoctorVerdict:
     """The phone that a run would take, or why there is none."""
     names = Listed(entry.serial for entry in entries)
     if exam.wanted:
@@ -144,7 +144,7 @@ def _choose(exam: Exam, entries: list[DeviceEntry], problems: list[str]) -> Devi
     return entry
 
 
-async def authorised(exam: Exam) -> Verdict:
+async def authorised(exam: Exam) -> DoctorVerdict:
     if exam.entry_state in UNAUTHORIZED:
         return failed("no")
     device = found(exam.device)
@@ -156,7 +156,7 @@ async def authorised(exam: Exam) -> Verdict:
 # -- what it shows
 
 
-async def screen(exam: Exam) -> Verdict:
+async def screen(exam: Exam) -> DoctorVerdict:
     exam.look = await found(exam.device).look()
     secret = asks_for_secret((await exam.shell(_SECURE_LINE)).out)
     state = exam.look.screen
@@ -175,7 +175,7 @@ def asks_for_secret(text: str) -> bool | None:
     return answer[1] == "true" if answer else None
 
 
-async def screenshot(exam: Exam) -> Verdict:
+async def screenshot(exam: Exam) -> DoctorVerdict:
     if not found(exam.look).screen.awake:
         return skipped("asleep")
     started = time.monotonic()
@@ -188,7 +188,7 @@ async def screenshot(exam: Exam) -> Verdict:
     return ok("good", size=f"{frame.size[0]}×{frame.size[1]}", ms=round((time.monotonic() - started) * 1000))
 
 
-async def tree(exam: Exam) -> Verdict:
+async def tree(exam: Exam) -> DoctorVerdict:
     if exam.settings.observe.tree == "off":
         return skipped("off")
     look, device = found(exam.look), found(exam.device)
@@ -210,7 +210,7 @@ async def tree(exam: Exam) -> Verdict:
 # -- what may be done to it
 
 
-async def keyboard(exam: Exam) -> Verdict:
+async def keyboard(exam: Exam) -> DoctorVerdict:
     listed = await exam.shell(_METHODS)
     if "Exception" in listed.text:
         return failed("refused", error=first_line(listed.text))
@@ -224,7 +224,7 @@ async def keyboard(exam: Exam) -> Verdict:
     return ok("ready")
 
 
-async def touch(exam: Exam) -> Verdict:
+async def touch(exam: Exam) -> DoctorVerdict:
     result = await exam.shell(_HARMLESS_KEY)
     if denies_input(result.text):
         return failed("denied")
@@ -233,7 +233,7 @@ async def touch(exam: Exam) -> Verdict:
     return ok("allowed")
 
 
-async def app(exam: Exam) -> Verdict:
+async def app(exam: Exam) -> DoctorVerdict:
     wanted, device = profile(APP), found(exam.device)
     installed = await device.packages()
     package = next((name for name in wanted.packages if name in installed), None)
@@ -247,7 +247,7 @@ async def app(exam: Exam) -> Verdict:
     return ok("installed", app=wanted.name, package=package, version=await device.app_version(package) or "?")
 
 
-async def learnt(exam: Exam) -> Verdict:
+async def learnt(exam: Exam) -> DoctorVerdict:
     """Offers to get to know the chat apps on the phone that are not known yet."""
     device = found(exam.device)
     installed = await device.packages()

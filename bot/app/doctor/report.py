@@ -10,7 +10,7 @@ from typing import Any
 from agent_core.proxies import Route
 
 
-class Status(StrEnum):
+class CheckStatus(StrEnum):
     OK = "ok"
     NOTE = "note"
     WARNING = "warning"
@@ -19,23 +19,23 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class DoctorVerdict:
     """What one check found. ``case`` names the text ``<check>.<case>``; its advice is ``<check>.<case>_advice``.
 
     ``routes``: how what was asked over the net was asked; the person is told of the proxies.
     """
 
-    status: Status
+    status: CheckStatus
     case: str
     values: Mapping[str, Any] = field(default_factory=dict)
     routes: tuple[Route, ...] = ()
 
-    def by(self, *routes: Route) -> Verdict:
+    def by(self, *routes: Route) -> DoctorVerdict:
         return replace(self, routes=tuple(dict.fromkeys(routes)))
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class CheckResult:
     """A check's result for a person. ``check`` is stable, the rest is in the person's language.
 
     ``after``: the check because of which this one was not made, "" if it was. ``mending``: something was done, or
@@ -44,7 +44,7 @@ class Result:
 
     check: str
     title: str
-    status: Status
+    status: CheckStatus
     seen: str
     advice: str = ""
     after: str = ""
@@ -54,24 +54,24 @@ class Result:
         return {"check": self.check, "status": self.status.value, "seen": self.seen, "advice": self.advice}
 
 
-def ok(case: str, **values: Any) -> Verdict:
-    return Verdict(Status.OK, case, values)
+def ok(case: str, **values: Any) -> DoctorVerdict:
+    return DoctorVerdict(CheckStatus.OK, case, values)
 
 
-def note(case: str, **values: Any) -> Verdict:
+def note(case: str, **values: Any) -> DoctorVerdict:
     """Neither well nor wrong: something that is worth knowing."""
-    return Verdict(Status.NOTE, case, values)
+    return DoctorVerdict(CheckStatus.NOTE, case, values)
 
 
-def warning(case: str, **values: Any) -> Verdict:
+def warning(case: str, **values: Any) -> DoctorVerdict:
     """It works, or not as well as it could; there is an advice."""
-    return Verdict(Status.WARNING, case, values)
+    return DoctorVerdict(CheckStatus.WARNING, case, values)
 
 
-def failed(case: str, **values: Any) -> Verdict:
+def failed(case: str, **values: Any) -> DoctorVerdict:
     """A run would not work; there is an advice."""
-    return Verdict(Status.FAILED, case, values)
+    return DoctorVerdict(CheckStatus.FAILED, case, values)
 
 
-def skipped(case: str, **values: Any) -> Verdict:
-    return Verdict(Status.SKIPPED, case, values)
+def skipped(case: str, **values: Any) -> DoctorVerdict:
+    return DoctorVerdict(CheckStatus.SKIPPED, case, values)

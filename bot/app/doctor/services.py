@@ -18,7 +18,7 @@ from agent_core.model.client import ChatModel, ModelCheck
 from agent_core.planner.planner import NAMES as PLANNER_NAMES
 from agent_core.texts import Listed
 from bot.app.doctor.exam import PLACEHOLDERS, Exam, found
-from bot.app.doctor.report import Verdict, failed, ok, skipped, warning
+from bot.app.doctor.report import DoctorVerdict, failed, ok, skipped, warning
 from bot.app.knowledge import knowledge_config, knowledge_file
 from bot.app.limits import limits_a_day, reached
 from bot.app.models import FALLBACK_NAMES, chat_model, endpoint_profile, unpriced
@@ -40,7 +40,7 @@ _VERSION = re.compile(r"/v\d")  # in the path of most endpoints' addresses
 # -- the model
 
 
-async def model(exam: Exam) -> Verdict:
+async def model(exam: Exam) -> DoctorVerdict:
     settings = exam.settings.model
     without_key = settings.api_key.get_secret_value().strip() in PLACEHOLDERS
     if without_key and (key_at := _key_at(settings.base_url)):
@@ -77,7 +77,7 @@ def _address(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
-async def model_name(exam: Exam) -> Verdict:
+async def model_name(exam: Exam) -> DoctorVerdict:
     check, name = found(exam.model_check), exam.settings.model.name
     if check.name_known:
         return ok("listed", name=name)
@@ -88,7 +88,7 @@ async def model_name(exam: Exam) -> Verdict:
     return warning("not_listed", **values) if answers else failed("unknown", **values)
 
 
-async def model_vision(exam: Exam) -> Verdict:
+async def model_vision(exam: Exam) -> DoctorVerdict:
     check = found(exam.model_check)
     if not exam.settings.model.vision:
         problem = await _text_problem(exam)
@@ -100,7 +100,7 @@ async def model_vision(exam: Exam) -> Verdict:
     return _blind(exam, check)
 
 
-def _blind(exam: Exam, check: ModelCheck) -> Verdict:
+def _blind(exam: Exam, check: ModelCheck) -> DoctorVerdict:
     """Texts alone are enough where the screen's elements stand in the prompt."""
     by_texts = exam.settings.observe.elements
     return warning("blind", message=check.problem) if by_texts else failed("blind_alone", message=check.problem)
@@ -119,7 +119,7 @@ async def _problem(model: ChatModel) -> ModelError | None:
     return None
 
 
-async def fallbacks(exam: Exam) -> Verdict:
+async def fallbacks(exam: Exam) -> DoctorVerdict:
     """All of them at once: each is asked one question."""
     wanted = exam.settings.model.fallbacks
     if not wanted:
@@ -136,7 +136,7 @@ async def fallbacks(exam: Exam) -> Verdict:
     return ok("answer", names=Listed(one.name for one in wanted))
 
 
-async def planner(exam: Exam) -> Verdict:
+async def planner(exam: Exam) -> DoctorVerdict:
     wanted = exam.settings.planner
     if not wanted.base_url.strip():
         return skipped("none")
@@ -152,7 +152,7 @@ async def planner(exam: Exam) -> Verdict:
     return ok("answers", name=wanted.name)
 
 
-async def prices(exam: Exam) -> Verdict:
+async def prices(exam: Exam) -> DoctorVerdict:
     """A limit by cost holds back no model whose calls cost nothing that is known."""
     names = unpriced(exam.settings)
     if names:
@@ -163,7 +163,7 @@ async def prices(exam: Exam) -> Verdict:
     return skipped("none")
 
 
-async def limits(exam: Exam) -> Verdict:
+async def limits(exam: Exam) -> DoctorVerdict:
     """Once a day's limit is reached, every run fails until midnight."""
     wanted = exam.settings.limits
     if not limits_a_day(wanted):
@@ -177,7 +177,7 @@ async def limits(exam: Exam) -> Verdict:
 # -- the knowledge base
 
 
-async def knowledge(exam: Exam) -> Verdict:
+async def knowledge(exam: Exam) -> DoctorVerdict:
     """Each provider that is asked over the net by itself: the others must not hide one that fails."""
     settings = exam.settings.knowledge
     config = knowledge_config(exam.settings)
@@ -199,7 +199,7 @@ async def knowledge(exam: Exam) -> Verdict:
     return ok("answers", names=Listed(remote), count=count).by(*routes(config))
 
 
-async def _embedded(settings: Settings) -> Verdict:
+async def _embedded(settings: Settings) -> DoctorVerdict:
     """Nothing is made where it is missing, nor shared: the first start does that."""
     file = knowledge_file(settings)
     async with AsyncExitStack() as stack:
@@ -234,5 +234,5 @@ async def _shared(settings: Settings, stack: AsyncExitStack) -> EmbeddedKnowledg
     return EmbeddedKnowledge.shared(db, Path(folder) / "mirror.sqlite3")
 
 
-def _nothing_yet(settings: KnowledgeSettings) -> Verdict:
+def _nothing_yet(settings: KnowledgeSettings) -> DoctorVerdict:
     return warning("sample", count=len(sample_entries())) if settings.sample else warning("empty")

@@ -9,7 +9,7 @@ from telegram.error import TelegramError
 
 from agent_core.proxies import Route
 from bot.app.doctor.exam import Exam, found
-from bot.app.doctor.report import Verdict, failed, ok, skipped, warning
+from bot.app.doctor.report import DoctorVerdict, failed, ok, skipped, warning
 from bot.app.settings.sections import BOT_API, TelegramSettings
 from bot.channels.telegram.adapter import WEBHOOK_PATH
 from bot.channels.telegram.request import Failure, bot_at, failure_of, introduce
@@ -17,7 +17,7 @@ from bot.channels.telegram.request import Failure, bot_at, failure_of, introduce
 SECONDS = 4.0
 
 
-async def token(exam: Exam) -> Verdict:
+async def token(exam: Exam) -> DoctorVerdict:
     settings = exam.settings.telegram
     secret = settings.token.get_secret_value().strip()
     if not secret:
@@ -33,7 +33,7 @@ async def token(exam: Exam) -> Verdict:
     return ok("good", name=bot.username).by(route)
 
 
-def _failure(why: Failure, settings: TelegramSettings, route: Route) -> Verdict:
+def _failure(why: Failure, settings: TelegramSettings, route: Route) -> DoctorVerdict:
     url = settings.api_base_url
     if why == "refused":
         return failed("refused")
@@ -47,7 +47,7 @@ def _failure(why: Failure, settings: TelegramSettings, route: Route) -> Verdict:
     return failed("not_reached", url=url) if why == "not_reached" else failed("silent", url=url)
 
 
-async def webhook(exam: Exam) -> Verdict:
+async def webhook(exam: Exam) -> DoctorVerdict:
     settings = exam.settings.telegram
     try:
         info = await found(exam.bot).get_webhook_info()
@@ -65,7 +65,7 @@ async def webhook(exam: Exam) -> Verdict:
     return _deliveries(info, ZoneInfo(exam.settings.timezone))
 
 
-def _deliveries(info: WebhookInfo, zone: ZoneInfo) -> Verdict:
+def _deliveries(info: WebhookInfo, zone: ZoneInfo) -> DoctorVerdict:
     values = {"url": info.url, "pending": info.pending_update_count}
     if not info.last_error_message:
         return ok("good", **values)

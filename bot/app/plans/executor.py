@@ -37,13 +37,13 @@ from storage.hosts import USABLE, Phones
 from storage.leases import Leases
 from storage.questions import OPEN, Questions
 from storage.runs import FAILED, PLAN_PART, STOPPED, SUCCEEDED, WAITING, NewRun, RunRow, Runs
-from storage.uncut import whole
+from storage.shielded import run_shielded
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass
-class ReplyState:
+class PlanGate:
     """The knowledge gate of a plan, where what the person asked for is an answer to a customer.
 
     ``task`` is what they wrote; ``phones``: the gate's state on each, as the last call there left it; ``done``: those
@@ -64,7 +64,7 @@ class ReplyState:
         return {"task": self.task, "phones": gates, "done": sorted(self.done)}
 
     @classmethod
-    def of(cls, data: Mapping[str, Any]) -> ReplyState:
+    def of(cls, data: Mapping[str, Any]) -> PlanGate:
         """For another message: what a call before it knew of the customer's questions may have changed since."""
         anew = {"knowledge_done": False, "pending_question": ""}
         gates = {str(serial): GateState.model_validate({**gate, **anew}) for serial, gate in data["phones"].items()}
@@ -83,20 +83,20 @@ class ReplyState:
         (self.done.add if succeeded else self.done.discard)(serial)
 
 
-def reply_state(message: str, before: Mapping[str, Any] | None) -> ReplyState | None:
+def reply_state(message: str, before: Mapping[str, Any] | None) -> PlanGate | None:
     """Whether this plan answers a customer: the person's own message decides. One that goes on with a conversation in
     which an answer is still due (``before``) goes on under its gate, and in one in which customers were answered the
     app need not be named again.
     """
     if gate_for(message, None).enabled:
-        return ReplyState(message)
+        return PlanGate(message)
     if before is None:
         return None
-    state = ReplyState.of(before)
+    state = PlanGate.of(before)
     if not state.over:
         return state
     again = f"{state.app} {message}"
-    return ReplyState(again) if gate_for(again, None).enabled else None
+    return PlanGate(again) if gate_for(again, None).enabled else None
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class PlanExecutor:
         worker: Worker,
         runs: RunService,
         place: PlanPlace,
-        reply: ReplyState | None = None,
+        reply: PlanGate | None = None,
         keep: Callable[[], Awaitable[None]] | None = None,
         say: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
@@ -169,7 +169,7 @@ class PlanExecutor:
             return await asyncio.shield(call.task)
         except asyncio.CancelledError:
             if not call.left:
-                await whole(self._halt(call))
+                await run_shielded(self._halt(call))
             raise
         finally:
             self._calls.discard(call)

@@ -15,12 +15,12 @@ import structlog
 from agent_core import extras
 from agent_core.errors import ConfigError, ConfigInvalid, ConfigMissing
 from agent_core.planner import (
-    Order,
     PlanDone,
     PlanEvent,
     PlanFailed,
     PlanMessage,
-    Tool,
+    PlannerTask,
+    PlannerTool,
     knowledge_tool,
     phone_tools,
 )
@@ -34,7 +34,7 @@ from bot.app.core import Core
 from bot.app.models import Turnover
 from bot.app.plans.executor import PlanExecutor, PlanPlace, reply_state
 from bot.app.plans.past import note_of, written
-from bot.app.plans.state import Beginning, Memory, Plan, session_busy
+from bot.app.plans.state import Beginning, LivePlan, StoredMemory, session_busy
 from bot.app.settings.sections import PlannerSettings
 from bot.desk.plans_views import NewPlan
 from scheduler.runs.service import RunService
@@ -65,7 +65,7 @@ class PlanService:
         self._plans = Plans(core.db, seconds=self._alive_seconds)
         self._events = Events(core.db)
         self._conversations = Conversations(core.db)
-        self._known: dict[str, Plan] = {}  # by run
+        self._known: dict[str, LivePlan] = {}  # by run
         self._starting: dict[str, Beginning] = {}  # by conversation
         self._closing = False
         self._planner: tuple[tuple[PlannerSettings, ProxySetting], Planner] | None = None
@@ -73,7 +73,7 @@ class PlanService:
         self._watching: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
         # What the owner can have the planner use besides the phones: one line each.
-        self._extra: dict[str, Tool] = {
+        self._extra: dict[str, PlannerTool] = {
             tool.name: tool for tool in (knowledge_tool(lambda: core.knowledge), battery_tool())
         }
         if core.settings.planner.base_url.strip():
@@ -125,14 +125,14 @@ class PlanService:
             await self._runs.end_attempt(run_id, 1, status=STOPPED)
             raise session_busy() from None
         if mine:
-            plan = self._known[run_id] = Plan(run_id, new, before)
+            plan = self._known[run_id] = LivePlan(run_id, new, before)
             self._worker.at_work_beside.add(run_id)
             if self._watching is None or self._watching.done():
                 self._watching = asyncio.create_task(self._watch(), name="plans-watch")
             await self._begin(plan, begun)
         return run_id
 
-    async def _begin(self, plan: Plan, begun: Beginning) -> None:
+    async def _begin(self, plan: LivePlan, begun: Beginning) -> None:
         """Have it made, unless it is to end before that."""
         why = FAILED if self._closing else begun.why
         if not why:
@@ -244,10 +244,10 @@ class PlanService:
 
     # A plan -----------------------------------------------------------------------------------------------------------
 
-    def _live(self, session: str) -> Plan | None:
+    def _live(self, session: str) -> LivePlan | None:
         return next((plan for plan in self._known.values() if plan.new.session == session and not plan.over), None)
 
-    async def _end(self, plan: Plan, why: str) -> None:
+    async def _end(self, plan: LivePlan, why: str) -> None:
         """End it before its time; its outcome is stored when this returns, and its phones are free. Cut off, what waits
         for a person goes on.
         """
@@ -265,7 +265,7 @@ class PlanService:
         if not plan.over:  # it had not begun yet
             await self._close(plan, PlanDone("", success=False))
 
-    async def _make(self, plan: Plan) -> None:
+    async def _make(self, plan: LivePlan) -> None:
         words = texts(plan.new.lang)
         end: PlanDone | PlanFailed
         try:
@@ -278,7 +278,7 @@ class PlanService:
             end = PlanFailed(words.crashed.replace("$why", type(error).__name__))
         await self._close(plan, end)
 
-    async def _close(self, plan: Plan, end: PlanDone | PlanFailed) -> None:
+    async def _close(self, plan: LivePlan, end: PlanDone | PlanFailed) -> None:
         """Store the outcome, then tell of it."""
         words = texts(plan.new.lang)
         plan.closing = True
@@ -293,7 +293,7 @@ class PlanService:
             await plan.tell(end)
             self._tidy()
 
-    async def _made(self, plan: Plan) -> PlanDone | PlanFailed:
+    async def _made(self, plan: LivePlan) -> PlanDone | PlanFailed:
         core, new = self._core, plan.new
         place = PlanPlace(
             plan.run_id, new.lang, new.requested_by, new.chat, serials=(new.only,) if new.only else new.serials
@@ -312,15 +312,15 @@ class PlanService:
         if plan.why:
             return PlanDone("", success=False)
         zone = ZoneInfo(core.settings.timezone) if core.settings.timezone else None
-        order = Order(new.task, new.lang, datetime.now(zone).date().isoformat(), new.only)
+        order = PlannerTask(new.task, new.lang, datetime.now(zone).date().isoformat(), new.only)
         try:
             planner = await self._planner_now()
         except ConfigError as error:  # of a tool that was named while we ran
             return PlanFailed(told(error, new.lang))
-        memory = Memory(self._conversations, new.session)
+        memory = StoredMemory(self._conversations, new.session)
         return await planner.plan(order, executor, memory, partial(self._tell, plan))
 
-    async def _tell(self, plan: Plan, event: PlanEvent) -> None:
+    async def _tell(self, plan: LivePlan, event: PlanEvent) -> None:
         """To who follows, and into the event log, from which cards are drawn: a line missing there ends no plan."""
         try:
             await self._events.append(plan.run_id, *written(event))
@@ -329,11 +329,11 @@ class PlanService:
             log.warning("plan_event_not_stored", run_id=plan.run_id, kind=kind, error=type(error).__name__)
         await plan.tell(event)
 
-    async def _say(self, plan: Plan, text: str) -> None:
+    async def _say(self, plan: LivePlan, text: str) -> None:
         """To who follows alone: in a chat the question has a card of its own."""
         await plan.tell(PlanMessage(text))
 
-    async def _store(self, plan: Plan, end: PlanDone | PlanFailed) -> None:
+    async def _store(self, plan: LivePlan, end: PlanDone | PlanFailed) -> None:
         if plan.why == STOPPED:
             await self._runs.end_attempt(plan.run_id, 1, status=STOPPED)
         elif isinstance(end, PlanFailed):
@@ -401,7 +401,7 @@ class PlanService:
                 log.warning("plans_not_watched", error=repr(error))
             await waiter.wait(MISSED_SECONDS)
 
-    def _end_soon(self, plan: Plan, why: str) -> None:
+    def _end_soon(self, plan: LivePlan, why: str) -> None:
         """It is not waited for: the others' hearts beat on."""
         if plan.why or plan.closing:
             return

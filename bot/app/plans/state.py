@@ -26,7 +26,7 @@ def session_busy() -> SessionBusy:
     )
 
 
-class Memory:
+class StoredMemory:
     """``agent_core.planner.Memory`` of one conversation."""
 
     def __init__(self, conversations: Conversations, key: str) -> None:
@@ -56,7 +56,7 @@ class Beginning:
 
 
 @dataclass(eq=False)
-class Plan:
+class LivePlan:
     """A plan of this process. ``before``: its conversation as it was; ``why``: what ended it before its time;
     ``closing``: its outcome is being stored, and told.
     """

@@ -45,7 +45,7 @@ def is_live(name: Name) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SettingsChange:
     """``settings``: the old ones with what is ``live`` taken over. ``waiting``: what needs a restart. By their keys."""
 
     settings: Settings
@@ -53,14 +53,14 @@ class Change:
     waiting: tuple[str, ...]
 
 
-def change(old: Settings, new: Settings) -> Change:
+def change(old: Settings, new: Settings) -> SettingsChange:
     changed = [name for name in names() if value_of(old, name.path) != value_of(new, name.path)]
     merged: Any = old
     for name in changed:
         if is_live(name):
             merged = _with(merged, name.path, value_of(new, name.path))
     live = tuple(name.key for name in changed if is_live(name))
-    return Change(merged, live, tuple(name.key for name in changed if not is_live(name)))
+    return SettingsChange(merged, live, tuple(name.key for name in changed if not is_live(name)))
 
 
 def _with(settings: BaseModel, path: Path, value: Any) -> BaseModel:

@@ -17,7 +17,7 @@ from bot.app.settings.files import CONFIG_NAME, ENV_FILE, PREFIX, config_file, u
 from bot.app.settings.layers import Settings
 from bot.app.settings.names import Path, environment_name, names, nearest
 from bot.app.settings.own import own_problems
-from bot.app.settings.problem import Problem
+from bot.app.settings.problem import SettingProblem
 from bot.app.settings.sources import ALIAS_PREFIX, ALIAS_SECONDS, no_seconds
 
 UNKNOWN = "extra_forbidden"  # what pydantic calls a name that there is not
@@ -32,7 +32,7 @@ class SettingsWrong(ConfigInvalid):
     def __init__(
         self,
         message: str,
-        problems: Sequence[Problem] = (),
+        problems: Sequence[SettingProblem] = (),
         *,
         advice: str = "",
         refused: bool = False,
@@ -59,7 +59,7 @@ def load(**overrides: Any) -> Settings:
     )
 
 
-def try_settings(**overrides: Any) -> tuple[Settings | None, list[Problem]]:
+def try_settings(**overrides: Any) -> tuple[Settings | None, list[SettingProblem]]:
     """The settings, or everything that is wrong with them."""
     try:
         settings = Settings(**{name: value for name, value in overrides.items() if value is not None})
@@ -71,14 +71,14 @@ def try_settings(**overrides: Any) -> tuple[Settings | None, list[Problem]]:
         if problems := [*no_json(), *_unknown_in_file()]:
             return None, problems
         advice = "Set single values, such as PHONEDESK_MODEL__NAME; a table is written as JSON."
-        return None, [Problem((), "environment", f"The environment is not usable: {error}.", advice)]
+        return None, [SettingProblem((), "environment", f"The environment is not usable: {error}.", advice)]
     except ConfigInvalid as error:  # of a file
-        return None, [Problem((), "file", error.message, error.advice)]
+        return None, [SettingProblem((), "file", error.message, error.advice)]
 
 
-def problems_of(error: ValidationError) -> list[Problem]:
+def problems_of(error: ValidationError) -> list[SettingProblem]:
     return [
-        Problem(
+        SettingProblem(
             tuple(map(str, wrong["loc"])),
             wrong["type"],
             wrong["msg"].removeprefix("Value error, "),
@@ -92,7 +92,7 @@ def _said(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _unknown_in_file() -> Iterator[Problem]:
+def _unknown_in_file() -> Iterator[SettingProblem]:
     """The names at the top of the file that are no settings; those inside a section are the section's to refuse."""
     file = config_file()
     try:
@@ -100,15 +100,15 @@ def _unknown_in_file() -> Iterator[Problem]:
     except (OSError, ValueError):
         return  # told as that
     for name in sorted(given.keys() - Settings.model_fields.keys()):
-        yield Problem((name,), UNKNOWN, "there is no such setting")
+        yield SettingProblem((name,), UNKNOWN, "there is no such setting")
 
 
-def no_json() -> Iterator[Problem]:
+def no_json() -> Iterator[SettingProblem]:
     """The variables, of the environment and of ``.env``, that are to be JSON and are none."""
     broken = {**unparsed(source_of(DotEnvSettingsSource)), **unparsed(source_of(EnvSettingsSource))}
     for name, why in broken.items():
         path = tuple(name.removeprefix(PREFIX.lower()).split("__"))
-        yield Problem(path, "json_invalid", f"it is no JSON: {why}", values={"error": why})
+        yield SettingProblem(path, "json_invalid", f"it is no JSON: {why}", values={"error": why})
 
 
 def source_of(kind: type[EnvSettingsSource]) -> EnvSettingsSource:
@@ -181,7 +181,7 @@ def variables_set() -> list[str]:
     return sorted(name for name in given if name.upper() not in {*unknown, *OF_COMMANDS})
 
 
-def _line(problem: Problem) -> str:
+def _line(problem: SettingProblem) -> str:
     """What is wrong with one setting. A name that does not exist is given as it was written, where it was written; one
     that does, under its name in the environment and in the file.
     """

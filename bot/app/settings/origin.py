@@ -27,7 +27,7 @@ SHOWS_END = 16  # letters: of a secret that has as many, the last two are shown
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SettingPlace:
     """``where``: the option and its value; the name in the environment or in ``.env``; ``FILE:LINE`` of the TOML file;
     else "".
     """
@@ -37,29 +37,29 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownSetting:
     """A setting as it may be shown. ``places``: each that names it, the one that wins first."""
 
     name: Name
     value: Any
-    places: tuple[Place, ...]
+    places: tuple[SettingPlace, ...]
     changed: bool  # it is not as it is by default
     wrong: bool = False  # ``value`` is what was written, and cannot be used
 
 
-def survey(settings: Settings, overrides: Mapping[str, Any] | None = None) -> list[Shown]:
+def survey(settings: Settings, overrides: Mapping[str, Any] | None = None) -> list[ShownSetting]:
     """Every setting with its value and its places."""
     places = Places(overrides)
     return [_shown(name, settings, places) for name in names()]
 
 
-def _shown(name: Name, settings: Settings, places: Places) -> Shown:
+def _shown(name: Name, settings: Settings, places: Places) -> ShownSetting:
     value = value_of(settings, name.path)
     changed = value != name.default
     # What stands in the documentation is no secret.
     plain = plain_of(value) if changed else _revealed(name.default)
     found = places.of(name.path)
-    return Shown(name, plain, found or (Place("default"),), changed)
+    return ShownSetting(name, plain, found or (SettingPlace("default"),), changed)
 
 
 def plain_of(value: Any) -> Any:
@@ -108,16 +108,16 @@ class Places:
             _merge(found, data)
         return found
 
-    def of(self, path: Path) -> tuple[Place, ...]:
-        return tuple(Place(layer, where(path)) for layer, data, where in self._layers if _has(data, path))
+    def of(self, path: Path) -> tuple[SettingPlace, ...]:
+        return tuple(SettingPlace(layer, where(path)) for layer, data, where in self._layers if _has(data, path))
 
-    def named(self, path: Path) -> tuple[Place, ...]:
+    def named(self, path: Path) -> tuple[SettingPlace, ...]:
         """As ``of``; of what cannot be read, the variable that holds it."""
         if found := self.of(path):
             return found
         name = environment_name(path)
         given: tuple[tuple[Layer, Mapping[str, str]], ...] = (("environment", os.environ), ("env_file", written()))
-        return tuple(Place(layer, name) for layer, values in given if name in map(str.upper, values))[:1]
+        return tuple(SettingPlace(layer, name) for layer, values in given if name in map(str.upper, values))[:1]
 
 
 def in_force() -> dict[str, str]:

@@ -13,7 +13,7 @@ from agent_core.planner.own_tools import declared
 from agent_core.planner.tools import EXTRA
 from agent_core.texts import Listed
 from bot.app.settings.files import config_file
-from bot.app.settings.problem import Problem
+from bot.app.settings.problem import SettingProblem
 from bot.app.settings.sources import lines_of_file
 
 if TYPE_CHECKING:
@@ -28,24 +28,24 @@ def own_folder(settings: Settings) -> Path | None:
     return usual if usual.is_dir() else None
 
 
-def own_problems(settings: Settings) -> list[Problem]:
+def own_problems(settings: Settings) -> list[SettingProblem]:
     """Return what is wrong in the owner's folder; if nothing is, which names of the settings stand for nothing."""
     folder = own_folder(settings)
     if folder is not None and not folder.is_dir():
         why = f"{folder} is no folder"
-        return [Problem(("own_dir",), "own_missing", why, values={"folder": str(folder)})]
+        return [SettingProblem(("own_dir",), "own_missing", why, values={"folder": str(folder)})]
     if found := own_found(faults(folder)):
         return found
     with own.looking_at(folder):
         return list(_unknown_names(settings))
 
 
-def own_found(found: Iterable[own.Fault]) -> list[Problem]:
+def own_found(found: Iterable[own.Fault]) -> list[SettingProblem]:
     """Return faults of the owner's files as problems, each with its line if it can be told."""
     return [_problem(fault) for fault in found]
 
 
-def _problem(fault: own.Fault) -> Problem:
+def _problem(fault: own.Fault) -> SettingProblem:
     line = fault.line
     if line is None and fault.path:
         text = fault.file.read_text("utf-8-sig")
@@ -53,10 +53,10 @@ def _problem(fault: own.Fault) -> Problem:
         path = tuple(int(part) if part.isdigit() else part for part in fault.path)
         line = lines(cast("tuple[str, ...]", path)) if lines is not None else None
     place = f"{fault.file}:{line}" if line else str(fault.file)
-    return Problem(fault.path, fault.kind, fault.message, values=fault.values, place=place)
+    return SettingProblem(fault.path, fault.kind, fault.message, values=fault.values, place=place)
 
 
-def _unknown_names(settings: Settings) -> Iterator[Problem]:
+def _unknown_names(settings: Settings) -> Iterator[SettingProblem]:
     profiles = {BY_NAME, *(profile.name for profile in model_profiles())}
     wanted: list[tuple[tuple[str, ...], str]] = [(("model", "profile"), settings.model.profile)]
     for number, fallback in enumerate(settings.model.fallbacks):
@@ -65,10 +65,10 @@ def _unknown_names(settings: Settings) -> Iterator[Problem]:
         if name not in profiles:
             known = Listed(sorted(profiles))
             message = f"there is no model profile {name!r}; there are {known}"
-            yield Problem(path, "no_profile", message, values={"said": name, "known": known})
+            yield SettingProblem(path, "no_profile", message, values={"said": name, "known": known})
     tools = (*EXTRA, *(tool.name for tool in declared()))
     for name in settings.planner.tools:
         if name not in tools:
             known = Listed(tools)
             message = f"there is no tool {name!r}; there are {known}"
-            yield Problem(("planner", "tools"), "no_tool", message, values={"said": name, "known": known})
+            yield SettingProblem(("planner", "tools"), "no_tool", message, values={"said": name, "known": known})

@@ -14,8 +14,8 @@ from bot.app.settings.files import written
 from bot.app.settings.layers import Settings
 from bot.app.settings.loading import problems_of
 from bot.app.settings.names import Name, Path, environment_name
-from bot.app.settings.origin import DOTS, Places, Shown, plain_of, survey
-from bot.app.settings.problem import Problem
+from bot.app.settings.origin import DOTS, Places, ShownSetting, plain_of, survey
+from bot.app.settings.problem import SettingProblem
 
 MOST_ROUNDS = 20  # each takes out what the last one found
 HIDING = {"json_invalid", "environment", "file"}  # kinds of problems: a layer could not be read
@@ -36,7 +36,7 @@ class OnlyGiven(Settings):
         return (init_settings,)
 
 
-def survey_of_wrong(problems: Sequence[Problem]) -> tuple[Settings, list[Shown], list[Problem]]:
+def survey_of_wrong(problems: Sequence[SettingProblem]) -> tuple[Settings, list[ShownSetting], list[SettingProblem]]:
     """The settings without what is wrong with them, every one as it may be shown, and all that is wrong.
 
     What keeps a whole layer from being read hides the rest of what is wrong from who has found ``problems``.
@@ -75,7 +75,9 @@ def _take_out(data: dict[str, Any], path: Path) -> None:
         data.clear()
 
 
-def _as_written(shown: Shown, problems: Sequence[Problem], given: Mapping[str, Any], places: Places) -> Shown:
+def _as_written(
+    shown: ShownSetting, problems: Sequence[SettingProblem], given: Mapping[str, Any], places: Places
+) -> ShownSetting:
     """``shown`` with what was written for it, where that was taken out: it is wrong, or something in its section."""
     path = shown.name.path
     wrong = any(problem.path[: len(path)] == path for problem in problems)

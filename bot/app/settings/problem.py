@@ -9,7 +9,7 @@ from bot.app.settings.names import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class SettingProblem:
     """``path`` is () where it is about the whole; ``kind`` is pydantic's, or ours. ``message`` is English; in the text
     files ``wrong.<kind>`` says the same, filled in with ``values``. ``place``: FILE:LINE, of one of the owner's files;
     ``path`` is a field in it then, and no setting.

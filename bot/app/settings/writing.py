@@ -20,9 +20,9 @@ from bot.app.settings.free import secrets_in
 from bot.app.settings.layers import Settings
 from bot.app.settings.loading import SettingsWrong, problems_of, try_settings
 from bot.app.settings.names import Name, names
-from bot.app.settings.origin import Place, Places
+from bot.app.settings.origin import Places, SettingPlace
 from bot.app.settings.partial import OnlyGiven
-from bot.app.settings.problem import Problem
+from bot.app.settings.problem import SettingProblem
 from bot.app.settings.values import password_of
 
 PRIVATE = 0o600
@@ -30,7 +30,7 @@ WRITABLE = 0o222
 UNCHANGED = "Nothing was changed."
 
 # What keeps a server from its start by settings each of which is right: who builds its parts can tell.
-Incomplete = Callable[[Settings], list[Problem]]
+Incomplete = Callable[[Settings], list[SettingProblem]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Written:
     """``over``: what names the same setting and wins over the file. ``changed`` False: it stood there already."""
 
     file: Path
-    over: tuple[Place, ...]
+    over: tuple[SettingPlace, ...]
     changed: bool
 
 
@@ -55,7 +55,9 @@ def set_value(name: Name, inside: str, text: str, file: Path, incomplete: Incomp
             raise
         entry = ".".join((*name.path, keys[0]))
         said = f"It is not there yet: write it whole, as in {entry} '{{\"{keys[1]}\": {text}, …}}'."
-        told = Problem((*name.path, *keys), "not_whole", said, values={"name": entry, "field": keys[1], "value": text})
+        told = SettingProblem(
+            (*name.path, *keys), "not_whole", said, values={"name": entry, "field": keys[1], "value": text}
+        )
         raise SettingsWrong(said, [told], advice=UNCHANGED, refused=True) from None
 
 
@@ -188,7 +190,7 @@ def _drop_empty(document: Any, path: tuple[str, ...]) -> None:
         del around[path[length - 1]]
 
 
-def _new_problems(name: Name, before: str, after: str, file: Path, incomplete: Incomplete) -> list[Problem]:
+def _new_problems(name: Name, before: str, after: str, file: Path, incomplete: Incomplete) -> list[SettingProblem]:
     """What is wrong with ``after`` and was not before."""
     old, old_parts = _problems(name, before, file, incomplete)
     new, new_parts = _problems(name, after, file, incomplete)
@@ -201,7 +203,9 @@ def _new_problems(name: Name, before: str, after: str, file: Path, incomplete: I
     ]
 
 
-def _problems(name: Name, text: str, file: Path, incomplete: Incomplete) -> tuple[list[Problem], list[Problem] | None]:
+def _problems(
+    name: Name, text: str, file: Path, incomplete: Incomplete
+) -> tuple[list[SettingProblem], list[SettingProblem] | None]:
     """What is wrong with the settings where ``file`` holds ``text``; of the setting ``name`` also where another layer
     hides it. Then what keeps a server from its start by them, None where that cannot be told.
     """
@@ -211,7 +215,7 @@ def _problems(name: Name, text: str, file: Path, incomplete: Incomplete) -> tupl
     except ValidationError as error:
         problems = [problem for problem in problems_of(error) if problem.path[: len(name.path)] == name.path]
     except ValueError as error:
-        problems = [Problem((), "file", str(error))]
+        problems = [SettingProblem((), "file", str(error))]
     with tempfile.TemporaryDirectory(prefix="phonedesk-") as folder:
         tried = Path(folder) / file.name
         tried.touch(PRIVATE)

@@ -12,7 +12,7 @@ from dotenv import set_key
 from agent_core.errors import ConfigInvalid
 from agent_core.texts import kept_language
 from bot.app.settings.files import ENV_FILE
-from bot.app.setup.texts import Texts
+from bot.app.setup.texts import SetupTexts
 
 OLD = f"{ENV_FILE}.old"
 _PRIVATE = 0o600
@@ -25,7 +25,7 @@ def write_env(values: Mapping[str, str], folder: Path) -> bool:
     cannot be read or written; then it is as it was.
     """
     lang = kept_language(values.get("PHONEDESK_LANG"), "en")
-    header = f"# {Texts(lang).get('output.header')}\n"
+    header = f"# {SetupTexts(lang).get('output.header')}\n"
     file = (folder / ENV_FILE).resolve()  # a link stays a link
     try:
         before = file.read_text(encoding="utf-8") if file.exists() else ""

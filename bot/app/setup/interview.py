@@ -16,9 +16,9 @@ from bot.app.settings.names import find
 from bot.app.settings.origin import Places, in_force
 from bot.app.settings.writing import value_of
 from bot.app.setup.presets import REPLY_TOKENS_IN, REPLY_TOKENS_OUT, ModelPreset, knowledge_presets, model_presets
-from bot.app.setup.texts import Texts
+from bot.app.setup.texts import SetupTexts
 from bot.channels.cli.commands.wrong import reason
-from bot.channels.cli.terminal.form import Check, Form
+from bot.channels.cli.terminal.form import Check, TerminalForm
 from bot.channels.cli.terminal.language import texts
 
 LANGUAGES: tuple[Lang, ...] = get_args(Lang)
@@ -39,7 +39,7 @@ class Interview:
     servers: for each secret that was asked for, the setting with the address of its server; "" if it has none.
     """
 
-    form: Form
+    form: TerminalForm
     lang: Lang
     values: dict[str, str] = field(default_factory=dict)
     secrets: set[str] = field(default_factory=set)
@@ -55,8 +55,8 @@ class Interview:
         return self.values
 
     @property
-    def words(self) -> Texts:
-        return Texts(self.lang)
+    def words(self) -> SetupTexts:
+        return SetupTexts(self.lang)
 
     def summary(self) -> list[str]:
         """The lines of ``.env``, secrets covered."""

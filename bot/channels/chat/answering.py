@@ -11,7 +11,7 @@ from bot.channels.chat.cards import answer_label, choice_label
 from bot.channels.chat.commands import is_like_a_command
 from bot.channels.chat.texts import Texts
 from bot.channels.chat.turn import Turn
-from bot.desk.views import AnswerResult, QuestionView
+from bot.desk.views import AnswerOutcome, QuestionView
 
 # Of a mere confirmation, whatever words stand on its buttons: these alone, not sentences that hold them.
 _YES = frozenset({"是", "是的", "对", "yes", "y"})
@@ -89,7 +89,7 @@ def says_no(said: str) -> bool:
     return said.strip().rstrip(".。").casefold() in _NO
 
 
-def verdict(words: Texts, view: QuestionView | None, result: AnswerResult, *, held: bool = False) -> str:
+def verdict(words: Texts, view: QuestionView | None, result: AnswerOutcome, *, held: bool = False) -> str:
     """What became of an answer: it counts, somebody was first, the question's time is over, or there is none.
 
     ``held``: its run is on hold, so that nothing happens by it before Resume.
@@ -104,7 +104,7 @@ def verdict(words: Texts, view: QuestionView | None, result: AnswerResult, *, he
     return words.get("question.late", by=words.person(result.by), answer=answer_label(view, result.answer, words))
 
 
-async def told(turn: Turn, view: QuestionView, result: AnswerResult) -> str:
+async def told(turn: Turn, view: QuestionView, result: AnswerOutcome) -> str:
     """``verdict`` for a person in a chat, who is told if the run is on hold."""
     run = await turn.desk.runs.get(view.run_id) if result.state == "accepted" else None
     return verdict(turn.texts, view, result, held=run is not None and run.held)

@@ -38,7 +38,7 @@ _CONTACT = re.compile(r"(?:contact|联系人)[:：](.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class AnswersCommand:
     """What stands behind ``/answers``. ``entry``: the number of one answer; ``groups``: the unanswered questions."""
 
     asked: AnswersAsked = field(default_factory=AnswersAsked)
@@ -46,11 +46,11 @@ class Asking:
     groups: bool = False
 
 
-def read_asking(rest: str) -> Asking:
+def read_asking(rest: str) -> AnswersCommand:
     """``[today|week|7d|2026-11-01] [bad|good|open|unanswered] [NAME OR WORDS]`` in any order, or ``#12``."""
     rest = rest.strip()
     if re.fullmatch(r"[#＃]\s*\d{1,15}", rest):
-        return Asking(entry=rest[1:].strip())
+        return AnswersCommand(entry=rest[1:].strip())
     asked, groups, words = AnswersAsked(), False, []
     for word in rest.split():
         plain = word.lower()
@@ -66,8 +66,8 @@ def read_asking(rest: str) -> Asking:
             words.append(word)
     said = " ".join(words)
     if named := _CONTACT.fullmatch(said):
-        return Asking(replace(asked, contact=named[1].strip()), groups=groups)
-    return Asking(replace(asked, words=said), groups=groups)
+        return AnswersCommand(replace(asked, contact=named[1].strip()), groups=groups)
+    return AnswersCommand(replace(asked, words=said), groups=groups)
 
 
 # Commands -------------------------------------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ async def answers(turn: Turn) -> Said:
         groups = await turn.desk.answers.unanswered(turn.actor, asking.asked.since)
         return turn.say(_groups_card(turn.texts, groups, turn.actor.role))
     page = await turn.desk.answers.find(turn.actor, asking.asked, limit=PAGE)
-    return turn.say(_page_card(turn.texts, page, turn.rest, any_at_all=asking == Asking()))
+    return turn.say(_page_card(turn.texts, page, turn.rest, any_at_all=asking == AnswersCommand()))
 
 
 async def _turn_page(turn: Turn, value: str) -> Said:

@@ -58,8 +58,8 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class FilmOrder:
-    """A replay that the channel has made when it is to be shown (``history.film_card``): it takes seconds."""
+class ReplayOrder:
+    """A replay that the channel has made when it is to be shown (``history.media_card``): it takes seconds."""
 
     run_id: str
     kind: Literal["gif", "album", "sheet"]
@@ -82,7 +82,7 @@ class Card:
     document: Document | None = None
     animation: Document | None = None
     album: tuple[bytes, ...] = ()
-    film: FilmOrder | None = None
+    film: ReplayOrder | None = None
     question: str = ""
 
 

@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"\d{4,20}")
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class ContactsCommand:
     """``verb`` is list, add or remove; ``words`` are searched for in a list; ``contact`` is the one that is meant."""
 
     verb: str
@@ -32,15 +32,15 @@ class Asking:
     contact: ContactView = NOBODY
 
 
-def read_asking(rest: str) -> Asking | None:
+def read_asking(rest: str) -> ContactsCommand | None:
     """``add NAME [NUMBER] [#TAG …] [NOTE]``, ``remove NAME``, or words. None where the name is missing."""
     word, _, after = rest.strip().partition(" ")
     verb = _VERBS.get(word.lower())
     if verb is None or verb == "list":
-        return Asking("list", (after if verb else rest).strip())
+        return ContactsCommand("list", (after if verb else rest).strip())
     after = after.strip()
     if verb == "remove":
-        return Asking(verb, contact=ContactView("qq", unquoted(after))) if unquoted(after) else None
+        return ContactsCommand(verb, contact=ContactView("qq", unquoted(after))) if unquoted(after) else None
     quoted = _QUOTED.fullmatch(after)
     name, more = (quoted[1].strip(), quoted[2]) if quoted else (after.partition(" ")[0], after.partition(" ")[2])
     number, tags, note = "", [], []
@@ -51,7 +51,11 @@ def read_asking(rest: str) -> Asking | None:
             number = part
         else:
             note.append(part)
-    return Asking(verb, contact=ContactView("qq", name, "", number, tuple(tags), " ".join(note))) if name else None
+    return (
+        ContactsCommand(verb, contact=ContactView("qq", name, "", number, tuple(tags), " ".join(note)))
+        if name
+        else None
+    )
 
 
 async def contacts(turn: Turn) -> Said:

@@ -17,7 +17,7 @@ from bot.channels.chat.subjects import SUBJECTS
 from bot.channels.chat.texts import Texts, texts
 from bot.channels.chat.turn import Attached, Files, Incoming, Outgoing, Person, Said, Show, Turn, utc_now
 from bot.desk.actors import AccessDenied, BadRequest, NotFound, Role, StillLimited, role_denied
-from bot.desk.views import AnswerResult, QuestionView
+from bot.desk.views import AnswerOutcome, QuestionView
 
 if TYPE_CHECKING:  # it loads the database; chats and cards are loaded without it
     from bot.desk.desk import Desk
@@ -228,7 +228,7 @@ class Conversation:
             return Said()  # its first picture had the words
         said = turn.texts.get("question.only_text")
         if not view.open:
-            said = verdict(turn.texts, view, AnswerResult("late", view.by, view.answer))
+            said = verdict(turn.texts, view, AnswerOutcome("late", view.by, view.answer))
         once = f"wordless:{turn.chat.key}:{album}" if album else ""
         return Said((Outgoing(cards.plain(said), turn.chat, turn.incoming.message_id, once=once),))
 
@@ -268,7 +268,7 @@ class Conversation:
         if view is None:
             return Said(toast=words.get("question.unknown"), alert=True)
         if not view.open:
-            return Said(toast=verdict(words, view, AnswerResult("late", view.by, view.answer)), alert=True)
+            return Said(toast=verdict(words, view, AnswerOutcome("late", view.by, view.answer)), alert=True)
         quoted = Line(_quoted(view.question.text), "", "quote")
         card = Card(words.get("question.own_words"), (quoted,), question=question_id)
         shows = f"question:{question_id}@own:{incoming.key}"

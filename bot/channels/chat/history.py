@@ -13,8 +13,8 @@ from bot.channels.chat.cards import (
     Button,
     Card,
     Document,
-    FilmOrder,
     Line,
+    ReplayOrder,
     cut,
     describe_action,
     question_title,
@@ -25,9 +25,9 @@ from bot.channels.chat.pages import ELSEWHERE, PAGE, numbers, times_of, turning
 from bot.channels.chat.sweeps import card_of
 from bot.channels.chat.texts import Texts, texts
 from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
-from bot.desk.history_views import FilmKind, FilmView, FrameView, HistoryAsked, HistoryPage, PastRun
-from bot.tools.replay.film import MOST_FRAMES, Film, make_film
-from bot.tools.replay.shots import Shot
+from bot.desk.history_views import FrameView, HistoryAsked, HistoryPage, MediaKind, MediaView, PastRun
+from bot.tools.replay.film import MOST_FRAMES, ReplayMedia, make_media
+from bot.tools.replay.shots import StepPicture
 
 if TYPE_CHECKING:
     from bot.desk.history import DeskHistory
@@ -42,7 +42,7 @@ _STATUSES = {
     "排队": "queued",
 }  # fmt: skip
 _CONTACT = re.compile(r"(?:contact|联系人)\s*[:：]?\s*(.+)", re.DOTALL | re.IGNORECASE)
-_KINDS: dict[str, FilmKind] = {
+_KINDS: dict[str, MediaKind] = {
     "gif": "gif", "film": "gif", "动图": "gif",
     "album": "album", "photos": "album", "相册": "album", "图片": "album",
     "sheet": "sheet", "拼图": "sheet", "总览": "sheet",
@@ -66,7 +66,7 @@ def read_asking(rest: str) -> HistoryAsked:
     return replace(asked, words=said)
 
 
-def read_replay(rest: str) -> tuple[str, FilmKind]:
+def read_replay(rest: str) -> tuple[str, MediaKind]:
     """``[NUMBER OR ID] [gif|album|sheet]``: which run ("" for the newest), and how it is shown."""
     names, kind = [], None
     for word in rest.split():
@@ -120,13 +120,13 @@ async def _replay_button(turn: Turn, value: str) -> Said:
     return Said(toast=said.messages[0].card.title, alert=True)
 
 
-async def _replay(turn: Turn, name: str, kind: FilmKind) -> Said:
+async def _replay(turn: Turn, name: str, kind: MediaKind) -> Said:
     words = turn.texts
     view = await turn.desk.history.replay(turn.actor, name)
     if not view.pictures:
         return turn.tell(words.get("replay.gone" if view.gone else "replay.none", number=view.number), view.run.task)
     title = words.get("replay.title", number=view.number)
-    card = Card(title, (Line(words.get("replay.making")),), film=FilmOrder(view.run.id, kind, words.lang))
+    card = Card(title, (Line(words.get("replay.making")),), film=ReplayOrder(view.run.id, kind, words.lang))
     return Said((Outgoing(card, turn.chat, turn.incoming.message_id),))
 
 
@@ -188,16 +188,16 @@ def _turning(words: Texts, page: HistoryPage, rest: str) -> tuple[tuple[Button, 
 # Films ----------------------------------------------------------------------------------------------------------------
 
 
-async def film_card(desk: DeskHistory, order: FilmOrder) -> Card:
+async def media_card(desk: DeskHistory, order: ReplayOrder) -> Card:
     """What a replay came to, with its pictures. It takes seconds of a thread, none of the loop."""
     words = texts(order.lang)
     view = await desk.film(order.run_id, most=MOST_FRAMES)
-    film = await asyncio.to_thread(make_film, shots_of(view, words), order.kind)
+    film = await asyncio.to_thread(make_media, shots_of(view, words), order.kind)
     title = words.get("replay.title", number=view.number)
     if film is None:
         key = "replay.gone" if view.gone else "replay.none"
         return Card(words.get(key, number=view.number), (Line(view.run.task),))
-    lines = film_lines(view, film, order.kind, words)
+    lines = media_lines(view, film, order.kind, words)
     if film.kind == "gif":
         return Card(title, lines, animation=Document(f"run-{view.number}.gif", film.files[0]))
     if film.kind == "album":
@@ -205,22 +205,22 @@ async def film_card(desk: DeskHistory, order: FilmOrder) -> Card:
     return Card(title, lines, film.files[0])
 
 
-def shots_of(view: FilmView, words: Texts) -> list[Shot]:
+def shots_of(view: MediaView, words: Texts) -> list[StepPicture]:
     return [_shot(frame, view.run.steps, words) for frame in view.frames]
 
 
-def _shot(frame: FrameView, steps: int, words: Texts) -> Shot:
+def _shot(frame: FrameView, steps: int, words: Texts) -> StepPicture:
     if frame.step is not None:
         step = frame.step
         title = f"{step.index}/{max(steps, step.index)} {describe_action(words, step)}"
-        return Shot(frame.picture, title, step.thinking or step.result, str(step.index))
+        return StepPicture(frame.picture, title, step.thinking or step.result, str(step.index))
     if frame.question is not None:
-        return Shot(frame.picture, question_title(frame.question, words), frame.question.text)
+        return StepPicture(frame.picture, question_title(frame.question, words), frame.question.text)
     state = words.get(f"answer_state.{frame.state}") if frame.state else ""
-    return Shot(frame.picture, " · ".join(part for part in (state, frame.contact) if part), frame.text)
+    return StepPicture(frame.picture, " · ".join(part for part in (state, frame.contact) if part), frame.text)
 
 
-def film_lines(view: FilmView, film: Film, wanted: FilmKind, words: Texts) -> tuple[Line, ...]:
+def media_lines(view: MediaView, film: ReplayMedia, wanted: MediaKind, words: Texts) -> tuple[Line, ...]:
     """What it is a film of, and what is not in it."""
     lines = [
         Line(view.run.task, words.get("card.task")),

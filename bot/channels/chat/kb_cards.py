@@ -10,7 +10,7 @@ from bot.channels.chat.texts import Texts
 from bot.desk.actors import Actor, Role
 from bot.desk.knowledge_views import ImportStep, ImportView, KnowledgeStats
 from knowledge.entries import Entry, Found
-from knowledge.importing.plan import Change, Double, ImportPlan
+from knowledge.importing.plan import Double, EntryChange, ImportPlan
 from knowledge.importing.said import in_language
 from knowledge.personal import personal_data
 
@@ -295,7 +295,7 @@ def step_words(step: ImportStep, texts: Texts) -> str:
     return texts.get(f"kb.import_step_{step.kind}", done=f"{step.done:,}", total=f"{step.total:,}")
 
 
-def _change(change: Change, texts: Texts) -> str:
+def _change(change: EntryChange, texts: Texts) -> str:
     """The entry, and each field that becomes another, a line for each."""
     old, new = change.old, change.new
     told = [f"{texts.number(old.id)} {new.question}"]

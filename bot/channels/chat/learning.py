@@ -21,7 +21,7 @@ from bot.channels.chat.texts import Texts
 from bot.channels.chat.turn import Said, Subject, Turn
 
 if TYPE_CHECKING:
-    from agent_core.apps.learning import Tried
+    from agent_core.apps.learning import TriedInput
     from agent_core.apps.learnt import LearntApp
     from agent_core.perception.page_report import PageReport
     from bot.desk.learning_views import ShownChat, TriedChat
@@ -57,7 +57,7 @@ def _input(page: PageReport, words: Texts) -> str:
     return words.get(f"learn.input_{state.value}")
 
 
-def result_lines(learnt: LearntApp, app: str, tried: Tried, words: Texts) -> tuple[str, ...]:
+def result_lines(learnt: LearntApp, app: str, tried: TriedInput, words: Texts) -> tuple[str, ...]:
     """What was learnt and what follows from it."""
     by = words.get(f"learn.by_{learnt.sends_by}")
     lines = [words.get("learn.kept", app=app, version=learnt.version, by=by)]
@@ -71,7 +71,7 @@ def result_lines(learnt: LearntApp, app: str, tried: Tried, words: Texts) -> tup
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LearnCommand:
     """``/devices learn [PHONE] APP NAME``. ``contact`` is "" for the chat in front; ``app`` None if none is named."""
 
     serial: str = ""
@@ -80,7 +80,7 @@ class Asked:
     here: bool = False
 
 
-def asked(rest: str) -> Asked | None:
+def asked(rest: str) -> LearnCommand | None:
     """What is to be learnt; None if the words ask for something else."""
     verb, _, words = rest.strip().partition(" ")
     if verb.casefold() not in _LEARN:
@@ -94,7 +94,7 @@ def asked(rest: str) -> Asked | None:
             break
         serial, name = unquoted(first), others.strip()
     here = name.casefold() in _HERE
-    return Asked(serial, app, "" if here else unquoted(name), here)
+    return LearnCommand(serial, app, "" if here else unquoted(name), here)
 
 
 def _app(word: str) -> AppProfile | None:
@@ -102,7 +102,7 @@ def _app(word: str) -> AppProfile | None:
     return next((p for p in profiles() if called in {n.casefold() for n in (p.key, p.name, *p.aliases)}), None)
 
 
-async def learn(turn: Turn, wanted: Asked) -> Said:
+async def learn(turn: Turn, wanted: LearnCommand) -> Said:
     """Read a chat and show what was read, with buttons to confirm it."""
     words = turn.texts
     if wanted.app is None or not (wanted.contact or wanted.here):
@@ -200,7 +200,7 @@ def _way(word: str) -> SendsBy:
     return next(way for way in get_args(SendsBy) if way == word)
 
 
-def _choice(way: SendsBy, tried: Tried, words: Texts) -> str:
+def _choice(way: SendsBy, tried: TriedInput, words: Texts) -> str:
     return words.get(f"learn.by_{way}") + (words.get("learn.guess") if way == tried.sends_by else "")
 
 

@@ -10,10 +10,10 @@ from bot.channels.chat.texts import Texts
 if TYPE_CHECKING:
     from PIL import Image
 
-    from agent_core.perception.page_report import MessageReport, Page, PageReport
+    from agent_core.perception.page_report import MessageReport, PageReport, ReadPage
 
 
-def marked(image: Image.Image, page: Page, words: Texts) -> Image.Image:
+def marked(image: Image.Image, page: ReadPage, words: Texts) -> Image.Image:
     """A copy of the screenshot with a labelled box around each part that was read."""
     from agent_core.perception.page_marks import mark_page
 

@@ -40,7 +40,7 @@ _HOURS = {"h": 1, "小时": 1, "d": 24, "天": 24}
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class PeopleCommand:
     """``who`` is a person or an invitation. ``phones`` and ``chats`` as written, None where they are not named."""
 
     verb: str
@@ -50,7 +50,7 @@ class Asking:
     chats: tuple[str, ...] | None = None
 
 
-def read_asking(rest: str) -> Asking | None:
+def read_asking(rest: str) -> PeopleCommand | None:
     """``role WHO ROLE``, ``limit WHO phone S… chat C…``, ``remove WHO``, ``revoke ID``, ``audit`` or ``WHO``.
 
     None where something is missing.
@@ -59,19 +59,19 @@ def read_asking(rest: str) -> Asking | None:
     verb = _VERBS.get(word.lower())
     after = after.strip()
     if verb is None:
-        return Asking("show", commands.unquoted(rest)) if word else Asking("list")
+        return PeopleCommand("show", commands.unquoted(rest)) if word else PeopleCommand("list")
     if verb in {"list", "audit"}:
-        return Asking(verb)
+        return PeopleCommand(verb)
     if verb == "role":
         name, _, role = after.rpartition(" ")
         meant = ROLES.get(role.lower())
-        return Asking(verb, commands.unquoted(name), meant) if commands.unquoted(name) and meant else None
+        return PeopleCommand(verb, commands.unquoted(name), meant) if commands.unquoted(name) and meant else None
     if verb == "limit":
         return _read_limit(after)
-    return Asking(verb, commands.unquoted(after)) if commands.unquoted(after) else None
+    return PeopleCommand(verb, commands.unquoted(after)) if commands.unquoted(after) else None
 
 
-def _read_limit(text: str) -> Asking | None:
+def _read_limit(text: str) -> PeopleCommand | None:
     words = commands.words_of(text)
     name: list[str] = []
     given: dict[str, list[str]] = {}
@@ -86,7 +86,7 @@ def _read_limit(text: str) -> Asking | None:
     if not who or not given or not all(given.values()):
         return None
     phones, chats = (tuple(given[kind]) if kind in given else None for kind in ("phones", "chats"))
-    return Asking("limit", who, phones=phones, chats=chats)
+    return PeopleCommand("limit", who, phones=phones, chats=chats)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,25 +133,25 @@ async def people(turn: Turn) -> Said:
     if asking is None:
         return turn.tell(words.get("people.usage"))
     match asking:
-        case Asking("list"):
+        case PeopleCommand("list"):
             return turn.say(await _list_card(turn))
-        case Asking("audit"):
+        case PeopleCommand("audit"):
             return turn.say(_audit_card(words, await team.refused(turn.actor)))
-        case Asking("role", who, Role() as role):
+        case PeopleCommand("role", who, Role() as role):
             done = await team.set_role(turn.actor, who, role)
             return turn.say(_person_card(words, done, turn, words.get("people.changed")))
-        case Asking("limit", who):
+        case PeopleCommand("limit", who):
             return await _limit(turn, asking)
-        case Asking("remove", who):
+        case PeopleCommand("remove", who):
             return turn.say(_sure_to_remove(words, await team.find(turn.actor, who)))
-        case Asking("revoke", who):
+        case PeopleCommand("revoke", who):
             gone = await team.revoke(turn.actor, who)
             return turn.tell(words.get("people.revoked"), _invite_words(words, gone))
         case _:
             return turn.say(_person_card(words, await team.find(turn.actor, asking.who), turn))
 
 
-async def _limit(turn: Turn, asking: Asking) -> Said:
+async def _limit(turn: Turn, asking: PeopleCommand) -> Said:
     words, team = turn.texts, turn.desk.team
     person = await team.find(turn.actor, asking.who)
     if turn.chat.kind == "private" and any(word.lower() in _HERE for word in asking.chats or ()):

@@ -15,7 +15,7 @@ from bot.channels.chat.cards import Button, Card, Line, proposal_mark, question_
 from bot.channels.chat.kb_cards import undo_button
 from bot.channels.chat.texts import Texts, texts
 from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
-from bot.desk.views import AnswerResult, QuestionView
+from bot.desk.views import AnswerOutcome, QuestionView
 
 MOST_ALIKE = 8  # in one list
 
@@ -53,7 +53,7 @@ async def _decided(turn: Turn, view: QuestionView, key: str, entry_id: str, *, u
 # To answer others who ask alike ---------------------------------------------------------------------------------------
 
 
-async def offer(turn: Turn, view: QuestionView, result: AnswerResult) -> tuple[Outgoing, ...]:
+async def offer(turn: Turn, view: QuestionView, result: AnswerOutcome) -> tuple[Outgoing, ...]:
     """Return the list of open questions that ask like the one that this person has just answered, if there are some."""
     answered = replace(view, open=False, answer=result.answer)
     if result.state != "accepted" or not _text(answered):

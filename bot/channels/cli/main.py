@@ -17,7 +17,7 @@ from typer.models import CommandInfo, TyperInfo
 
 from bot.app.release import NAME
 from bot.channels.cli.terminal.console import Console
-from bot.channels.cli.terminal.help import Command, Group, Root
+from bot.channels.cli.terminal.help import Group, HelpedCommand, Root
 from bot.channels.cli.terminal.language import spoken_language
 from bot.channels.cli.terminal.texts import catalogue
 
@@ -69,10 +69,10 @@ def _load(name: str, place: str) -> Any:
     found = getattr(import_module(f"bot.channels.cli.commands.{module}"), attribute or name.replace("-", "_"))
     if isinstance(found, typer.Typer):
         for part in found.registered_commands:
-            part.cls = Command
+            part.cls = HelpedCommand
         group = TyperInfo(found, name=name, cls=Group)
         return get_group_from_info(group, pretty_exceptions_short=True, rich_markup_mode=None, suggest_commands=True)
-    command = CommandInfo(name, cls=Command, callback=found)
+    command = CommandInfo(name, cls=HelpedCommand, callback=found)
     return get_command_from_info(command, pretty_exceptions_short=True, rich_markup_mode=None)
 
 

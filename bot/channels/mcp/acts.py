@@ -26,7 +26,7 @@ HARMLESS = (Back, Home, Launch, Wait)  # none of these sends what stands in an i
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownScreen:
     """A phone's screen: JPEG, and its size in pixels as the phone has it now."""
 
     device_id: str
@@ -55,13 +55,13 @@ class Acts:
             if not (phone.host and for_tasks)
         ]
 
-    async def screenshot(self, actor: Actor, device_id: str) -> Shown:
+    async def screenshot(self, actor: Actor, device_id: str) -> ShownScreen:
         """What the phone shows, secrets covered as the settings say. Only read: no lease is taken."""
         jpeg = await self._context.phones.screenshot(actor, device_id or None, full=True)
         named = await self._context.rights.serial_of(actor, device_id)
         if not named:
             named = next((phone.serial for phone in await self._context.phones.all() if sees(actor, phone.serial)), "")
-        return Shown(named, jpeg, await asyncio.to_thread(_size, jpeg))
+        return ShownScreen(named, jpeg, await asyncio.to_thread(_size, jpeg))
 
     async def act(self, actor: Actor, name: str, arguments: Act, stopper: Stopper) -> dict[str, Any]:
         """Do one thing. ActionFailed says why it could not be done; PhoneBusy where another has the phone."""

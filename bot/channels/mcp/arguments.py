@@ -18,10 +18,10 @@ MAX_TEXT = 4000  # characters that are typed in one call
 SLIDE_LENGTH = 400  # of 1000: how far a slide by direction goes, about half a screen
 NEVER = " Any other value is refused."
 
-Model = TypeVar("Model", bound="Arguments")
+Model = TypeVar("Model", bound="ToolArguments")
 
 
-class Arguments(BaseModel):
+class ToolArguments(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     @classmethod
@@ -34,7 +34,7 @@ class Arguments(BaseModel):
             raise InputRejected(" ".join(said), advice="Call it again with the arguments put right.") from None
 
 
-def _told(model: type[Arguments], problem: Mapping[str, Any]) -> str:
+def _told(model: type[ToolArguments], problem: Mapping[str, Any]) -> str:
     """One problem in words that help: a constraint of ours as it is, anything else by the argument's own rule."""
     if problem["type"] == "value_error":
         return str(problem["ctx"]["error"])
@@ -46,7 +46,7 @@ def _told(model: type[Arguments], problem: Mapping[str, Any]) -> str:
     return f"{name} is not valid: {_rule(model, name)}"
 
 
-def _rule(model: type[Arguments], name: str) -> str:
+def _rule(model: type[ToolArguments], name: str) -> str:
     field = model.model_fields.get(name)
     return (field.description or "") if field else ""
 
@@ -96,11 +96,11 @@ class Direction(StrEnum):
 _STEPS = {Direction.UP: (0, -1), Direction.DOWN: (0, 1), Direction.LEFT: (-1, 0), Direction.RIGHT: (1, 0)}
 
 
-class NoArguments(Arguments):
+class NoArguments(ToolArguments):
     pass
 
 
-class OfPhone(Arguments):
+class OfPhone(ToolArguments):
     device_id: DeviceId = ""
 
 
@@ -131,7 +131,7 @@ class DoubleClick(Act):
         return types.DoubleTap(element=_pair(self.point))
 
 
-class LongPress(Act):
+class LongPressArguments(Act):
     point: PointOnScreen
     duration: float = Field(
         default=1.0, gt=0, le=MAX_WAIT_SECONDS, description=f"Seconds, more than 0 and at most {MAX_WAIT_SECONDS:g}."
@@ -258,7 +258,7 @@ Steps = Annotated[
 ]
 
 
-class TaskCall(Arguments):
+class TaskCall(ToolArguments):
     """What every call of the agent comes down to: exactly one of ``task`` and ``session_id``."""
 
     device_id: DeviceId = ""
@@ -305,7 +305,7 @@ class TaskCall(Arguments):
         return self
 
 
-class AskAgent(Arguments):
+class AskAgent(ToolArguments):
     device_id: DeviceId = ""
     task: AnyTask = None
     session_id: AnySession = None
@@ -314,13 +314,13 @@ class AskAgent(Arguments):
     max_steps: Steps = DEFAULT_STEPS
 
 
-class StartTask(Arguments):
+class StartTask(ToolArguments):
     device_id: DeviceId = ""
     task: Task
     max_steps: Steps = DEFAULT_STEPS
 
 
-class ContinueTask(Arguments):
+class ContinueTask(ToolArguments):
     session_id: SessionId
     reply_from_client: ReplyText
     confirm: Confirm = False

@@ -22,9 +22,9 @@ from bot.channels.mcp.asking import PROGRAM_MAY, Answerer, AskingHuman, by_form,
 from bot.channels.mcp.client import Asks, Client, News
 from bot.channels.mcp.context import PhoneBusy, ToolContext
 from bot.channels.mcp.pictures import Captions
-from bot.channels.mcp.results import Shot, StopReason, TaskResult, agent_action, info_action, stop_reason
+from bot.channels.mcp.results import ResultPicture, StopReason, TaskResult, agent_action, info_action, stop_reason
 from bot.channels.mcp.stopping import Stopper
-from bot.channels.mcp.story import Story, Wanted
+from bot.channels.mcp.story import Story, StoryOptions
 from bot.desk.actors import Actor
 from scheduler.runs.executor import carry_out, outcome_of, said, store_outcome
 from scheduler.runs.human import park
@@ -89,7 +89,7 @@ class ClientExecutor:
         call = attempt.call
         news = News(attempt.client.report, attempt.steps)
         captions = Captions(self._context.helper, attempt.session.lang)
-        wanted = Wanted(
+        wanted = StoryOptions(
             call.enable_intermediate_logs,
             call.enable_intermediate_screenshots,
             call.enable_intermediate_image_caption,
@@ -227,11 +227,11 @@ class ClientExecutor:
         )
 
     @staticmethod
-    async def _shot(call: TaskCall, jpeg: bytes | None, captions: Captions) -> Shot | None:
+    async def _shot(call: TaskCall, jpeg: bytes | None, captions: Captions) -> ResultPicture | None:
         if not (call.enable_final_screenshot or call.enable_final_image_caption):
             return None
         caption = await captions.begin(jpeg) if jpeg and call.enable_final_image_caption else None
-        return Shot(jpeg if call.enable_final_screenshot else None, caption)
+        return ResultPicture(jpeg if call.enable_final_screenshot else None, caption)
 
     async def close(self, attempt: ClientAttempt) -> None:
         """Store how the attempt ended."""

@@ -22,7 +22,7 @@ from bot.channels.mcp.asking import Terminal
 from bot.channels.mcp.stopping import Calls, Stopper
 from bot.desk.context import DeskContext
 from bot.desk.keys import DeskPrograms
-from bot.desk.pairing import Pace
+from bot.desk.pairing import RequestLimit
 from bot.desk.phones import DeskPhones
 from scheduler.runs.host import Fleet
 from scheduler.runs.lease import HeldLease, lease_of
@@ -134,7 +134,7 @@ async def open_context(core: Core, beside: Worker | None = None) -> AsyncIterato
     process, which works the same phones.
     """
     settings = core.settings
-    pace = Pace(settings.telegram.per_minute)
+    pace = RequestLimit(settings.telegram.per_minute)
 
     def follow(new: Settings) -> None:
         pace.per_minute = new.telegram.per_minute
@@ -167,7 +167,7 @@ async def open_context(core: Core, beside: Worker | None = None) -> AsyncIterato
             names=ModelNames.of("MCP__HELPER"),
         )
     # How often a program looks is its own affair, as single acts are: what it has us do is counted.
-    phones = DeskPhones(replace(context, pace=Pace()))
+    phones = DeskPhones(replace(context, pace=RequestLimit()))
     at_work = beside.at_work_beside if beside is not None else set()
     tools = ToolContext(core, DeskPrograms(context), phones, helper, at_work=at_work)
     core.followers.append(follow)

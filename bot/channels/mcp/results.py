@@ -131,7 +131,7 @@ def info_action(question: Question, *, answered_by: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Shot:
+class ResultPicture:
     """A screenshot as JPEG, and what it shows in words; "" where it has none."""
 
     jpeg: bytes | None = None
@@ -152,7 +152,7 @@ class LoggedStep:
 
     index: int
     action: Mapping[str, Any]
-    shot: Shot = Shot()
+    shot: ResultPicture = ResultPicture()
 
     def data(self) -> dict[str, Any]:
         return {
@@ -181,7 +181,7 @@ class TaskResult:
     task: str | None = None
     reply: str | None = None
     logs: Sequence[LoggedStep] | None = None
-    final: Shot | None = None
+    final: ResultPicture | None = None
     extra_info: Mapping[str, Any] = field(default_factory=dict)
     question: Question | None = None  # what it waits with
     client_may_answer: bool = False
@@ -191,7 +191,7 @@ class TaskResult:
         return replace(self, task=task, reply=reply)
 
     @property
-    def shots(self) -> list[Shot]:
+    def shots(self) -> list[ResultPicture]:
         """Every picture in it, in order."""
         shots = [step.shot for step in self.logs or ()]
         return [shot for shot in [*shots, *([self.final] if self.final else [])] if shot.jpeg]
@@ -222,7 +222,7 @@ class TaskResult:
         numbered = replace(self, logs=None, final=None).data()
         number = 0
 
-        def named(shot: Shot) -> str | None:
+        def named(shot: ResultPicture) -> str | None:
             nonlocal number
             number += bool(shot.jpeg)
             return f"image {number}" if shot.jpeg else None

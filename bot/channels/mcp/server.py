@@ -21,13 +21,13 @@ from agent_core.errors import PhonedeskError
 from bot.app.logs import mask
 from bot.channels.chat.elsewhere import for_programs
 from bot.channels.mcp import arguments as given
-from bot.channels.mcp.acts import Acts, Shown
+from bot.channels.mcp.acts import Acts, ShownScreen
 from bot.channels.mcp.client import Asks, Client, Elicited, form_of, words_of
 from bot.channels.mcp.context import ToolContext
-from bot.channels.mcp.results import IS_ERROR, JPEG, Shot, StopReason, TaskResult
+from bot.channels.mcp.results import IS_ERROR, JPEG, ResultPicture, StopReason, TaskResult
 from bot.channels.mcp.stopping import Stopper
 from bot.channels.mcp.tasks import Tasks
-from bot.channels.mcp.tools import INSTRUCTIONS, Tool, tools
+from bot.channels.mcp.tools import INSTRUCTIONS, McpTool, tools
 from bot.desk.actors import Actor
 
 log = structlog.get_logger(__name__)
@@ -59,14 +59,14 @@ def make_server(shared: ToolContext, who: WhoAsks, version: str = "") -> Server[
 
 
 class _Calls:
-    def __init__(self, shared: ToolContext, offered: Mapping[str, Tool]) -> None:
+    def __init__(self, shared: ToolContext, offered: Mapping[str, McpTool]) -> None:
         self._shared = shared
         self._offered = offered
         self._acts = Acts(shared)
         self._tasks = Tasks(shared)
 
     async def answer(
-        self, context: Context, tool: Tool, actor: Actor, params: types.CallToolRequestParams, stopper: Stopper
+        self, context: Context, tool: McpTool, actor: Actor, params: types.CallToolRequestParams, stopper: Stopper
     ) -> Answered:
         """The result of a call; what went wrong is one, too, for the program at the other end to read."""
         try:
@@ -177,13 +177,13 @@ def _plain(data: dict[str, Any], *, is_error: bool = False) -> types.CallToolRes
     return types.CallToolResult(content=[words], structured_content=data, is_error=is_error)
 
 
-def _picture(shown: Shown) -> types.CallToolResult:
+def _picture(shown: ShownScreen) -> types.CallToolResult:
     data = {"device_id": shown.device_id, "device_wm_size": list(shown.size)}
     result = _plain(data)
-    return result.model_copy(update={"content": [_image(Shot(shown.jpeg)), *result.content]})
+    return result.model_copy(update={"content": [_image(ResultPicture(shown.jpeg)), *result.content]})
 
 
-def _image(shot: Shot) -> types.ImageContent:
+def _image(shot: ResultPicture) -> types.ImageContent:
     return types.ImageContent(data=shot.base64, mime_type=JPEG)
 
 
@@ -196,7 +196,7 @@ def _done(result: TaskResult) -> types.CallToolResult:
     )
 
 
-def _refused(error: PhonedeskError, tool: Tool) -> types.CallToolResult:
+def _refused(error: PhonedeskError, tool: McpTool) -> types.CallToolResult:
     said, advice = (for_programs(text, devices="list_connected_devices") for text in (mask(str(error)), error.advice))
     data: dict[str, Any] = {"error": {"kind": error.kind, "message": mask(error.message), "advice": advice}}
     if not tool.low_level and tool.acts:

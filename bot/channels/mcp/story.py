@@ -12,7 +12,7 @@ from agent_core.session import Session, StepRecord
 from agent_core.texts import Lang
 from bot.channels.mcp.client import News
 from bot.channels.mcp.pictures import Captions
-from bot.channels.mcp.results import LoggedStep, Shot, agent_action
+from bot.channels.mcp.results import LoggedStep, ResultPicture, agent_action
 from bot.channels.mcp.texts import say
 from storage.engine import Database
 from storage.events import Events
@@ -22,7 +22,7 @@ MOST_EVENTS = 5000  # of a run, that are looked through for the pictures of its 
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class StoryOptions:
     """What the client wants to see of the steps before the last one."""
 
     logs: bool = False
@@ -40,7 +40,7 @@ class _Seen:
 class Story:
     """Fits ``agent_core.ports.RunStore``. ``before``: how many steps the session had when this call began."""
 
-    def __init__(self, news: News, captions: Captions, wanted: Wanted, *, lang: Lang, before: int) -> None:
+    def __init__(self, news: News, captions: Captions, wanted: StoryOptions, *, lang: Lang, before: int) -> None:
         self._store: RunStore = NoStore()
         self._news = news
         self._captions = captions
@@ -94,7 +94,9 @@ class Story:
         seen = self._seen[:-1] if last_is_final else self._seen
         return [
             LoggedStep(
-                one.step.index, agent_action(one.step), Shot(one.jpeg, await one.caption if one.caption else None)
+                one.step.index,
+                agent_action(one.step),
+                ResultPicture(one.jpeg, await one.caption if one.caption else None),
             )
             for one in seen
         ]

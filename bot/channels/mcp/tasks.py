@@ -25,7 +25,7 @@ from scheduler.sweeps.order import read_task
 from storage.leases import Leases
 from storage.questions import OPEN, Questions
 from storage.runs import RUNNING, NewRun, RunRow, Runs
-from storage.uncut import whole
+from storage.shielded import run_shielded
 
 CHANNEL = "mcp"  # stands in a run's options: who began it goes on with it
 MAX_EXTRA = 4000  # characters of the client's own notes
@@ -93,7 +93,7 @@ class Tasks:
         try:
             run_id = await asyncio.shield(storing)
         except asyncio.CancelledError:
-            await whole(self._end_unbegun(storing))
+            await run_shielded(self._end_unbegun(storing))
             raise
         if run_id is None:
             raise RuntimeError("The run was not stored.")

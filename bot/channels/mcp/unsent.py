@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.errors import ActionFailed
-from agent_core.loop.run import Touches
+from agent_core.loop.run import PersonTouches
 from agent_core.reply.leftovers import clear_in_front
 from bot.app.core import Core
 from scheduler.runs.lease import HeldLease
@@ -17,7 +17,7 @@ async def take_unsent_away(core: Core, device: AdbDevice, lease: HeldLease) -> N
     """
     async with core.turnover.used():
         observer, ledger = core.observer(device), StoredLedger(core.db)
-        row = await clear_in_front(observer, ledger, lease=lease, guard=lease.stop, touches=Touches())
+        row = await clear_in_front(observer, ledger, lease=lease, guard=lease.stop, touches=PersonTouches())
     if row is not None:
         raise ActionFailed(
             f"A reply to {row.key.contact} that was never finished may stand in this chat: a touch could send it.",

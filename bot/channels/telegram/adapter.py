@@ -23,10 +23,10 @@ from bot.channels.chat.cards import Card, plain
 from bot.channels.chat.conversation import Conversation, Outgoing, Said, utc_now
 from bot.channels.chat.texts import Lang, texts
 from bot.channels.telegram import render, updates
-from bot.channels.telegram.delivery import Delivery, Refs
+from bot.channels.telegram.delivery import MessageDelivery, Refs
 from bot.channels.telegram.drafts import Drafts
 from bot.channels.telegram.feed import Feed, topic_of
-from bot.channels.telegram.files import Films, TelegramFiles
+from bot.channels.telegram.files import ReplayMaker, TelegramFiles
 from bot.channels.telegram.inbox import MOST, Inbox, UpdatesRequest, salvaged
 from bot.channels.telegram.menu import Menu
 from bot.channels.telegram.options import TelegramOptions
@@ -97,9 +97,9 @@ class TelegramAdapter:
         self._outbox = Outbox(
             outbox,
             telegram,
-            Delivery(telegram, Refs(desk), options, topics=self._topics),
+            MessageDelivery(telegram, Refs(desk), options, topics=self._topics),
             options,
-            films=Films(desk, self.bot),
+            films=ReplayMaker(desk, self.bot),
             moved=self._chat_moved,
             given_up=self._not_shown,
         )
@@ -326,7 +326,7 @@ class TelegramAdapter:
             if owner.role is Role.OWNER:
                 words = texts(owner.lang)
                 card = plain(words.get("topics.no_right", chat=title or chat_id), words.get("topics.how"))
-                await self._outbox.put(owner.user_id, render.parcel(card), once=f"topics:{chat_id}:{owner.user_id}")
+                await self._outbox.put(owner.user_id, render.outgoing(card), once=f"topics:{chat_id}:{owner.user_id}")
 
     async def _write_down(self, update: Update) -> None:
         """What somebody tried by a way that commands do not come."""
@@ -368,7 +368,7 @@ class TelegramAdapter:
         chat = message.chat
         kind, _, name = message.shows.partition(":")
         run = await self._desk.runs.get(name) if kind == "run" and chat.kind == "group" else None
-        parcel = render.parcel(
+        outgoing = render.outgoing(
             message.card,
             thread_id=chat.thread_id,
             reply_to=message.reply_to,
@@ -376,13 +376,13 @@ class TelegramAdapter:
             topic=topic_of(run) if run is not None else None,
         )
         if message.asks is not None:
-            parcel = render.asking(parcel, message.asks, message.placeholder)
+            outgoing = render.asking(outgoing, message.asks, message.placeholder)
         if message.replaces is not None:
             change = {"edit": int(message.replaces.message_id), "edit_picture": message.replaces.picture}
-            parcel = parcel.model_copy(update=change)
+            outgoing = outgoing.model_copy(update=change)
         await self._outbox.put(
             chat.chat_id,
-            parcel,
+            outgoing,
             ref=message.shows,
             once="" if message.shows else once,
             begins=kind == "run",

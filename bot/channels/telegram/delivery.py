@@ -12,7 +12,7 @@ from telegram.error import BadRequest
 from agent_core.lru import keep_newest
 from bot.channels.telegram.options import TelegramOptions
 from bot.channels.telegram.outgoing import OutgoingMessage
-from bot.channels.telegram.sending import Shown, Telegram, says
+from bot.channels.telegram.sending import ShownMessage, Telegram, says
 from bot.channels.telegram.topics import Topics
 from bot.desk.actors import ChatRef, MessageRef
 from bot.desk.desk import Desk
@@ -50,18 +50,18 @@ class Refs:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """What Telegram has taken. ``parcel``: as it was sent, with its topic; ``asked_at``: the message it was to answer;
-    ``left``: the message that it took the place of, elsewhere; ``new``: it is a message of its own.
+    """What Telegram has taken. ``outgoing``: as it was sent, with its topic; ``asked_at``: the message it was to
+    answer; ``left``: the message that it took the place of, elsewhere; ``new``: it is a message of its own.
     """
 
-    shown: Shown
-    parcel: OutgoingMessage
+    shown: ShownMessage
+    outgoing: OutgoingMessage
     asked_at: int | None
-    left: Shown | None
+    left: ShownMessage | None
     new: bool
 
 
-class Delivery:
+class MessageDelivery:
     """``send`` is all that Telegram sees of a message; ``write_down`` can be done again until it succeeds."""
 
     def __init__(
@@ -87,35 +87,35 @@ class Delivery:
         known = self._unwritten.get(ref) or (await self._refs.get(ref) if ref else None)
         return known if known is not None and known.chat.chat_id == chat_id else None
 
-    async def send(self, chat_id: str, ref: str, parcel: OutgoingMessage) -> Delivered | None:
+    async def send(self, chat_id: str, ref: str, outgoing: OutgoingMessage) -> Delivered | None:
         """Edit the message that shows this, or send a new one. None where it asks what is answered by now: whoever
         closed it has the closed card sent. Nothing is called where the message was just made to look like this.
         """
-        if parcel.question and await self._refs.is_over(parcel.question):
+        if outgoing.question and await self._refs.is_over(outgoing.question):
             log.info("telegram_card_out_of_date", chat=chat_id, ref=ref)
             return None
         known = await self.known(chat_id, ref)
-        at = Shown(int(known.message_id), known.picture) if known is not None else None
-        if parcel.stands_alone:
+        at = ShownMessage(int(known.message_id), known.picture) if known is not None else None
+        if outgoing.stands_alone:
             at = None
-        elif at is None and parcel.edit is not None:
-            at = Shown(parcel.edit, parcel.edit_picture)
-        asked_at, left = parcel.reply_to, None
-        if known is not None and at is not None and not known.chat.thread_id and parcel.topic is not None:
-            parcel = await self._place(chat_id, parcel)
-            if parcel.thread_id is not None:  # its phone, or the right to make its topic, was not there before
+        elif at is None and outgoing.edit is not None:
+            at = ShownMessage(outgoing.edit, outgoing.edit_picture)
+        asked_at, left = outgoing.reply_to, None
+        if known is not None and at is not None and not known.chat.thread_id and outgoing.topic is not None:
+            outgoing = await self._place(chat_id, outgoing)
+            if outgoing.thread_id is not None:  # its phone, or the right to make its topic, was not there before
                 at, left = None, at
-        if at is not None and self._telegram.shows(int(chat_id), at, parcel):
+        if at is not None and self._telegram.shows(int(chat_id), at, outgoing):
             shown = at
         else:
-            shown, parcel = await self._at_its_pace(chat_id, at, parcel)
-        if ref and (known is None or shown != Shown(int(known.message_id), known.picture)):
+            shown, outgoing = await self._at_its_pace(chat_id, at, outgoing)
+        if ref and (known is None or shown != ShownMessage(int(known.message_id), known.picture)):
             changed = known is not None and shown.message_id == int(known.message_id)  # it is where it was
-            thread = known.chat.thread_id if known is not None and changed else str(parcel.thread_id or "")
-            chat = ChatRef("telegram", chat_id, thread, "group" if parcel.group else "private")
+            thread = known.chat.thread_id if known is not None and changed else str(outgoing.thread_id or "")
+            chat = ChatRef("telegram", chat_id, thread, "group" if outgoing.group else "private")
             message = MessageRef(chat, str(shown.message_id), shown.picture)
             keep_newest(self._unwritten, ref, message, REMEMBERED)
-        return Delivered(shown, parcel, asked_at, left, at is None)
+        return Delivered(shown, outgoing, asked_at, left, at is None)
 
     async def write_down(self, chat_id: str, ref: str, done: Delivered) -> OutgoingMessage | None:
         """Remember the message under its name. A receipt, where its card is, or was asked for, in another topic."""
@@ -126,7 +126,7 @@ class Delivery:
                 del self._unwritten[ref]
         if self._topics is None or (done.left is None and not (done.new and done.asked_at is not None)):
             return None
-        receipt = self._topics.receipt(chat_id, done.parcel, done.shown)
+        receipt = self._topics.receipt(chat_id, done.outgoing, done.shown)
         if receipt is None:
             return None
         change: dict[str, object] = {"reply_to": done.asked_at}
@@ -135,35 +135,37 @@ class Delivery:
         return receipt.model_copy(update=change)
 
     async def _at_its_pace(
-        self, chat_id: str, at: Shown | None, parcel: OutgoingMessage
-    ) -> tuple[Shown, OutgoingMessage]:
+        self, chat_id: str, at: ShownMessage | None, outgoing: OutgoingMessage
+    ) -> tuple[ShownMessage, OutgoingMessage]:
         if at is not None:
             await self._keep_pace(chat_id)
         try:
-            return await self._show(chat_id, at, parcel)
+            return await self._show(chat_id, at, outgoing)
         finally:
-            self.wait_for(chat_id, self._options.edit_group if parcel.group else self._options.edit_private)
+            self.wait_for(chat_id, self._options.edit_group if outgoing.group else self._options.edit_private)
 
-    async def _show(self, chat_id: str, at: Shown | None, parcel: OutgoingMessage) -> tuple[Shown, OutgoingMessage]:
-        """The message, and the parcel as it was sent: with the topic that it went to."""
+    async def _show(
+        self, chat_id: str, at: ShownMessage | None, outgoing: OutgoingMessage
+    ) -> tuple[ShownMessage, OutgoingMessage]:
+        """The message, and the outgoing message as it was sent: with the topic that it went to."""
         if at is not None:
             try:
-                return await self._telegram.edit(int(chat_id), at, parcel), parcel
+                return await self._telegram.edit(int(chat_id), at, outgoing), outgoing
             except BadRequest as error:
                 if not says(error, "to edit not found", "can't be edited", "no text in", "no caption in", "id_invalid"):
                     raise
                 log.info("telegram_message_gone", chat=chat_id, message=at.message_id)
-        parcel = await self._place(chat_id, parcel)
+        outgoing = await self._place(chat_id, outgoing)
         try:
-            return await self._telegram.send(int(chat_id), parcel), parcel
+            return await self._telegram.send(int(chat_id), outgoing), outgoing
         except BadRequest as error:
-            other = await self._topics.instead(chat_id, parcel, error) if self._topics is not None else None
+            other = await self._topics.instead(chat_id, outgoing, error) if self._topics is not None else None
             if other is None:
                 raise
         return await self._telegram.send(int(chat_id), other), other
 
-    async def _place(self, chat_id: str, parcel: OutgoingMessage) -> OutgoingMessage:
-        return await self._topics.place(chat_id, parcel) if self._topics is not None else parcel
+    async def _place(self, chat_id: str, outgoing: OutgoingMessage) -> OutgoingMessage:
+        return await self._topics.place(chat_id, outgoing) if self._topics is not None else outgoing
 
     async def _keep_pace(self, chat_id: str) -> None:
         """Wait until this chat may be edited again."""

@@ -29,7 +29,7 @@ from bot.desk.desk import Desk
 from bot.desk.views import EventView, QuestionView, RunStatus, RunView
 from scheduler.times.quiet import URGENT
 from storage.questions import MOST_REMINDERS
-from storage.uncut import whole
+from storage.shielded import run_shielded
 
 log = structlog.get_logger(__name__)
 
@@ -83,7 +83,7 @@ class Feed:
                 behind = self._held.get(event.run_id)
                 if behind is not None:
                     behind.append(event)
-                elif not await whole(self._is_shown(event)):
+                elif not await run_shielded(self._is_shown(event)):
                     self._held[event.run_id] = deque([event])
                     group.create_task(self._try_again(event.run_id), name=f"telegram-event-{event.id}")
                 self._last = event.id
@@ -105,7 +105,7 @@ class Feed:
         while events:
             if failures:
                 await asyncio.sleep(self._options.wait_after(failures))
-            failures = 0 if await whole(self._is_shown(events[0])) else failures + 1
+            failures = 0 if await run_shielded(self._is_shown(events[0])) else failures + 1
             if failures in {0, TRIES}:
                 events.popleft()
                 failures = 0
@@ -114,7 +114,7 @@ class Feed:
 
     async def _confirm(self) -> None:
         if not self._held:
-            await whole(self._desk.confirm(CONSUMER, self._last))
+            await run_shielded(self._desk.confirm(CONSUMER, self._last))
 
     async def _show(self, event: EventView) -> None:
         if event.kind in NEWS:
@@ -176,8 +176,8 @@ class Feed:
     async def _show_outcome(self, run: RunView, chat: ChatRef, seen: _Seen) -> None:
         keep_newest(self._over, run.id, None, REMEMBERED)
         card = card_of(run, texts(run.lang), now=self._clock(), thinking=seen.thinking, picture=seen.picture)
-        parcel = self._parcel(card, chat, topic_of(run), soundless=run.watch)
-        await self._outbox.put(chat.chat_id, parcel, ref=f"run:{run.id}")
+        outgoing = self._parcel(card, chat, topic_of(run), soundless=run.watch)
+        await self._outbox.put(chat.chat_id, outgoing, ref=f"run:{run.id}")
         if run.replies and run.sweep is None and run.plan is None:
             await self._put_all_sent(run, chat, card)
         await self._close_questions(run)
@@ -196,8 +196,8 @@ class Feed:
         title = words.get("card.all_sent", count=len(run.replies))
         every = Card(title, tuple(cards.sent_lines(run.replies, words, room=MOST_FOLLOWING)))
         place, answers = (shown.chat, shown.message_id) if shown is not None else (chat, "")
-        parcel = self._parcel(every, place, None if answers else topic_of(run), reply_to=answers)
-        await self._outbox.put(place.chat_id, parcel, once=f"sent:{run.id}")
+        outgoing = self._parcel(every, place, None if answers else topic_of(run), reply_to=answers)
+        await self._outbox.put(place.chat_id, outgoing, once=f"sent:{run.id}")
 
     async def _draw(self, run_id: str, chat_id: str) -> OutgoingMessage | None:
         """The live card as it is now; None where its run is over (its outcome is in the store), or shown elsewhere."""
@@ -250,8 +250,8 @@ class Feed:
         card = cards.question_card(view, words, run=run, picture=now, alike=alike, approves=approves)
         # A card that was asked for stands where it was asked for.
         topic = topic_of(run) if not name or name.startswith("@escalated:") else None
-        parcel = self._parcel(card, chat, topic, urgent=view.question.kind in URGENT)
-        await self._outbox.put(chat.chat_id, parcel, ref=f"question:{view.id}{name}")
+        outgoing = self._parcel(card, chat, topic, urgent=view.question.kind in URGENT)
+        await self._outbox.put(chat.chat_id, outgoing, ref=f"question:{view.id}{name}")
 
     async def _approves(self, chat: ChatRef) -> bool:
         """Whether an owner sees what is shown there: a private chat is one person's."""
@@ -273,8 +273,8 @@ class Feed:
             return  # it was handed on before
         card = cards.reminder_card(view, texts(view.lang), now=self._clock())
         place = shown.chat  # with the topic that the card is in
-        parcel = self._parcel(card, place, reply_to=shown.message_id, urgent=view.question.kind in URGENT)
-        await self._outbox.put(place.chat_id, parcel, ref=f"question:{view.id}@remind{number}")
+        outgoing = self._parcel(card, place, reply_to=shown.message_id, urgent=view.question.kind in URGENT)
+        await self._outbox.put(place.chat_id, outgoing, ref=f"question:{view.id}@remind{number}")
 
     async def again(self, shown: Sequence[tuple[str, str]]) -> None:
         """Show anew what is not over of these: ``run`` or ``question``, and its id as the refs know it."""
@@ -322,7 +322,7 @@ class Feed:
     ) -> OutgoingMessage:
         """In quiet hours without a sound, unless it is ``urgent``; ``soundless``: never with one."""
         silent = soundless or (not urgent and self._options.is_quiet(self._clock()))
-        drawn = render.parcel(
+        drawn = render.outgoing(
             card, thread_id=chat.thread_id, kind=chat.kind, reply_to=reply_to, topic=topic, in_one=in_one
         )
         return drawn.model_copy(update={"silent": silent}) if silent else drawn

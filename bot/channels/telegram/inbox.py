@@ -1,8 +1,8 @@
-"""Updates in: stored before they are confirmed, handled once, in order within each lane. One that cannot be parsed does
-not keep the others.
+"""Updates in: stored before they are confirmed, handled once, in order for each ordering key. One that cannot be parsed
+does not keep the others.
 
-What belongs together is handled one after the other, all else side by side. A lane is a person's own in a chat: nobody
-waits for somebody else. A person has there
+What belongs together is handled one after the other, all else side by side. An ordering key is a person's own in a
+chat: nobody waits for somebody else. A person has there
 
 - ``stop``: Stop and Hold of a run that is named. They wait for nothing that takes its time.
 - ``start``: what begins work or lets it go on, and Stop and Hold of what is going on: in the order they were said in.
@@ -30,7 +30,7 @@ from bot.channels.telegram.options import TelegramOptions
 from bot.channels.telegram.request import BotRequest, answer_of
 from bot.channels.telegram.updates import BROKEN, UnreadableUpdate, number_of
 from storage.inbox import InboxRow, InboxTable
-from storage.uncut import whole
+from storage.shielded import run_shielded
 
 KINDS = ("message", "edited_message", "callback_query")
 STOPS = {"stop", "hold"}  # commands, and what the data of buttons begins with
@@ -38,8 +38,8 @@ STARTS = {"start", "run", "plan", "sweep", "resume", "go", "no"} | STOPS
 ANSWERS = {"q", "own", "mine"}
 
 
-def lane(raw: Mapping[str, Any]) -> str:
-    """The name of an update's lane."""
+def ordering_key(raw: Mapping[str, Any]) -> str:
+    """Return the ordering key of an update: those with the same one are handled one after the other."""
     kind, value = _what(raw)
     if value is None:
         return "rest"
@@ -97,14 +97,16 @@ def _id(value: object, key: str) -> object:
 log = structlog.get_logger(__name__)
 
 TRIES = 3
-MOST_TAKEN = 5000  # updates in hand at once, those that wait for others of their lane among them
+MOST_TAKEN = 5000  # updates in hand at once, those that wait for others of their ordering key among them
 LOOK_AGAIN = 5.0  # seconds, for what another process stored
 Handle = Callable[[Mapping[str, Any], datetime], Awaitable[None]]
 
 
 @dataclass(slots=True, eq=False)
 class _Place:
-    """An update's place in its lane. ``stop``: it is a Stop or a Hold. ``over``: it has taken effect."""
+    """An update's place among those of its ordering key. ``stop``: it is a Stop or a Hold. ``over``: it has taken
+    effect.
+    """
 
     task: asyncio.Task[Any] | None
     stop: bool = False
@@ -113,7 +115,7 @@ class _Place:
 
 
 @dataclass(slots=True)
-class _Lane:
+class _OrderedUpdates:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     places: list[_Place] = field(default_factory=list)  # in their order
 
@@ -133,8 +135,8 @@ class Inbox:
     for that. What was begun and neither ended nor was put back has taken its process with it: that counts as a try.
     Such updates are tried one at a time, so that those that were merely beside it do not count as often.
 
-    A lane waits while one of its updates is tried again. A Stop waits ``stop_patience`` seconds for what its person
-    said before it; what is not over by then is called off, and ``called_off`` told.
+    While one update is tried again, the others of its ordering key wait. A Stop waits ``stop_patience`` seconds for
+    what its person said before it; what is not over by then is called off, and ``called_off`` told.
     """
 
     def __init__(
@@ -150,7 +152,7 @@ class Inbox:
         self._handle = handle
         self._gave_up = gave_up
         self._called_off = called_off
-        self._lanes: dict[str, _Lane] = {}
+        self._ordered: dict[str, _OrderedUpdates] = {}
         self._alone = asyncio.Lock()  # for what was tried before
         self._taken: set[int] = set()
         self._over: set[int] = set()  # dealt with while the store is looked into: what it gives may be older
@@ -168,7 +170,7 @@ class Inbox:
         except RecursionError:
             log.warning("telegram_update_too_deep", update_id=update_id)
             text = json.dumps({"update_id": update_id})  # it is confirmed, or it would come for ever
-        if await whole(self._store.store(update_id, text)):
+        if await run_shielded(self._store.store(update_id, text)):
             self._wake.set()
         return True
 
@@ -179,7 +181,7 @@ class Inbox:
             self._over.clear()
             while len(self._taken) < MOST_TAKEN:
                 # Those in hand are left out: a chat whose updates wait for each other must not hide the others.
-                rows = await whole(self._store.waiting(without=self._taken | self._over))
+                rows = await run_shielded(self._store.waiting(without=self._taken | self._over))
                 for row in rows:
                     self._taken.add(row.update_id)
                     task = asyncio.create_task(self._deal_with(row), name=f"telegram-update-{row.update_id}")
@@ -266,9 +268,11 @@ class Inbox:
 
     @contextlib.asynccontextmanager
     async def _in_turn(self, row: InboxRow, raw: Mapping[str, Any], place: _Place) -> AsyncIterator[None]:
-        """Behind the others of its lane. What a process may have ended by is alone of its kind; but a Stop goes on."""
-        name = lane(raw)
-        here = self._lanes.setdefault(name, _Lane())
+        """Behind the others of its ordering key. What a process may have ended by is alone of its kind; but a Stop goes
+        on.
+        """
+        name = ordering_key(raw)
+        here = self._ordered.setdefault(name, _OrderedUpdates())
         place.stop = stops(raw)
         here.places.append(place)
         patience = None
@@ -286,7 +290,7 @@ class Inbox:
                 patience.cancel()
             here.places.remove(place)
             if not here.places:
-                del self._lanes[name]
+                del self._ordered[name]
 
     async def _call_off(self, row: InboxRow) -> None:
         """The row says so before the person is told."""

@@ -34,7 +34,7 @@ Commands = tuple[tuple[str, str], ...]  # name and description
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MenuScope:
     """Where a list holds. ``person``: in this one's private chat; else in all private chats, or in all groups.
 
     ``lang`` "" is for whoever has no list of their language.
@@ -57,19 +57,19 @@ def listed(role: Role, lang: Lang, *, plans: bool, groups: bool = False) -> Comm
     return tuple((name, helping.summary(words, name, role)) for name in names)
 
 
-def wanted(members: list[Actor], *, plans: bool) -> dict[Place, Commands]:
+def wanted(members: list[Actor], *, plans: bool) -> dict[MenuScope, Commands]:
     """Return the list for each place; ``plans`` as for ``commands.usable``.
 
     Strangers see what an operator does: it tells nothing, and the person who pairs has it at once.
     """
-    lists: dict[Place, Commands] = {}
+    lists: dict[MenuScope, Commands] = {}
     for groups in (False, True):
         for lang in LANGUAGES:
-            lists[Place(groups=groups, lang=lang)] = listed(Role.OPERATOR, lang, plans=plans, groups=groups)
-        lists[Place(groups=groups)] = listed(Role.OPERATOR, FALLBACK, plans=plans, groups=groups)
+            lists[MenuScope(groups=groups, lang=lang)] = listed(Role.OPERATOR, lang, plans=plans, groups=groups)
+        lists[MenuScope(groups=groups)] = listed(Role.OPERATOR, FALLBACK, plans=plans, groups=groups)
     for member in members:
         if member.user_id.isdecimal():
-            lists[Place(int(member.user_id))] = listed(member.role, member.lang, plans=plans)
+            lists[MenuScope(int(member.user_id))] = listed(member.role, member.lang, plans=plans)
     return lists
 
 
@@ -78,7 +78,7 @@ class Menu:
         self._bot = bot
         self._desk = desk
         self._options = options
-        self._shown: dict[Place, Commands] = {}
+        self._shown: dict[MenuScope, Commands] = {}
         self._look = asyncio.Event()
 
     def look(self) -> None:
@@ -103,7 +103,7 @@ class Menu:
                 async with asyncio.timeout(wait):
                     await self._look.wait()
 
-    async def _bring_up_to_date(self, lists: Mapping[Place, Commands]) -> None:
+    async def _bring_up_to_date(self, lists: Mapping[MenuScope, Commands]) -> None:
         for place, names in lists.items():
             if self._shown.get(place) == names:
                 continue
@@ -120,7 +120,7 @@ class Menu:
                 await self._bot.delete_my_commands(place.scope, place.lang or None)
             del self._shown[place]
 
-    async def _at_telegram(self, place: Place) -> Commands:
+    async def _at_telegram(self, place: MenuScope) -> Commands:
         """What Telegram has now; nothing if what it answers is no list, so that ours is sent."""
         try:
             there = await self._bot.get_my_commands(place.scope, place.lang or None)
@@ -129,6 +129,6 @@ class Menu:
             return ()
         return tuple((command.command, command.description) for command in there)
 
-    async def _send(self, place: Place, names: Commands) -> None:
+    async def _send(self, place: MenuScope, names: Commands) -> None:
         shown = [BotCommand(name, description) for name, description in names]
         await self._bot.set_my_commands(shown, place.scope, place.lang or None)

@@ -47,6 +47,6 @@ class Notifications:
     async def _put(self, to: Addressee, card: Card, event: EventView, now: datetime) -> None:
         chat = to.chat
         if chat.channel == CHANNEL:
-            parcel = render.parcel(card, thread_id=chat.thread_id, kind=chat.kind)
-            parcel = parcel.model_copy(update={"silent": self._is_quiet(now)})
-            await self._outbox.put(chat.chat_id, parcel, once=f"{event.kind}:{event.id}:{chat.chat_id}")
+            outgoing = render.outgoing(card, thread_id=chat.thread_id, kind=chat.kind)
+            outgoing = outgoing.model_copy(update={"silent": self._is_quiet(now)})
+            await self._outbox.put(chat.chat_id, outgoing, once=f"{event.kind}:{event.id}:{chat.chat_id}")

@@ -20,14 +20,14 @@ from pydantic import ValidationError
 from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, RetryAfter, TelegramError
 
 from agent_core.lru import keep_newest
-from bot.channels.telegram.delivery import Delivered, Delivery
-from bot.channels.telegram.files import Films
+from bot.channels.telegram.delivery import Delivered, MessageDelivery
+from bot.channels.telegram.files import ReplayMaker
 from bot.channels.telegram.options import TelegramOptions
 from bot.channels.telegram.outgoing import OutgoingMessage
 from bot.channels.telegram.request import is_away
 from bot.channels.telegram.sending import Telegram
 from storage.outbox import OutboxRow, OutboxTable
-from storage.uncut import whole
+from storage.shielded import run_shielded
 
 log = structlog.get_logger(__name__)
 
@@ -37,7 +37,12 @@ SHUT_SECONDS = 60.0  # how long no live card is drawn for a chat that we are shu
 OWN_FAULTS = 5  # how often a message may fail while Telegram answers; then it goes without its picture, or is given up
 MISTAKES = 3  # how often a message is tried that we ourselves fail at
 REMEMBERED = 1000  # names of what was said once; those before are in the store
-OF_ITS_CHAT = ("thread_id", "reply_to", "edit", "edit_picture")  # of a parcel: what another chat has no use for
+OF_ITS_CHAT = (
+    "thread_id",
+    "reply_to",
+    "edit",
+    "edit_picture",
+)  # of an outgoing message: what another chat has no use for
 Draw = Callable[[str], Awaitable[OutgoingMessage | None]]  # for this chat
 
 
@@ -55,7 +60,7 @@ class _Tried:
 
 
 class Outbox:
-    """``films`` makes a parcel with a film into one that can be sent, while what came after it goes on.
+    """``films`` makes an outgoing message with a film into one that can be sent, while what came after it goes on.
 
     ``moved`` is told of a chat that goes on under another id (old, new), ``given_up`` of the ref of a message that its
     chat does not take.
@@ -65,10 +70,10 @@ class Outbox:
         self,
         store: OutboxTable,
         telegram: Telegram,
-        delivery: Delivery,
+        delivery: MessageDelivery,
         options: TelegramOptions,
         *,
-        films: Films | None = None,
+        films: ReplayMaker | None = None,
         moved: Callable[[str, str], Awaitable[None]] | None = None,
         given_up: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
@@ -93,7 +98,7 @@ class Outbox:
     # In ---------------------------------------------------------------------------------------------------------------
 
     async def put(
-        self, chat_id: str, parcel: OutgoingMessage, *, ref: str = "", once: str = "", begins: bool = False
+        self, chat_id: str, outgoing: OutgoingMessage, *, ref: str = "", once: str = "", begins: bool = False
     ) -> None:
         """Keep a message until it is sent. Under a ``ref`` the newest wins, and edits the message that shows it.
 
@@ -110,27 +115,27 @@ class Outbox:
         try:
             if once and await self._store.is_said(once):
                 return
-            await self._keep(chat_id, parcel, ref, once)
+            await self._keep(chat_id, outgoing, ref, once)
             if live is not None:
                 self._live.setdefault(ref, live)
         except BaseException:
             self._said_once.pop(once, None)  # not said: whoever tries again must not find it done
             raise
 
-    async def _keep(self, chat_id: str, parcel: OutgoingMessage, ref: str, once: str) -> None:
+    async def _keep(self, chat_id: str, outgoing: OutgoingMessage, ref: str, once: str) -> None:
         self._live.pop(ref, None)
         name = ref or once
-        *before, last = [parcel] if await self._is_edit(chat_id, ref, parcel) else parcel.messages()
+        *before, last = [outgoing] if await self._is_edit(chat_id, ref, outgoing) else outgoing.messages()
         for number, part in enumerate(before):
             await self._store.put(chat_id, part.payload(), ref=_part_name(name, number), replace=bool(name))
         await self._store.put(chat_id, last.payload(), ref=name, replace=bool(name))
         self._wake.set()
 
-    async def _is_edit(self, chat_id: str, ref: str, parcel: OutgoingMessage) -> bool:
+    async def _is_edit(self, chat_id: str, ref: str, outgoing: OutgoingMessage) -> bool:
         """Whether it takes the place of one message, and so must fit into it."""
         return (
-            parcel.edit is not None
-            or not parcel.whole
+            outgoing.edit is not None
+            or not outgoing.whole
             or bool(ref and await self._delivery.known(chat_id, ref) is not None)
         )
 
@@ -160,7 +165,7 @@ class Outbox:
                 self._wake.clear()
                 self._ended_now.clear()
                 looked = datetime.now(UTC)
-                for row in await whole(self._store.due(without=set(self._developing))):
+                for row in await run_shielded(self._store.due(without=set(self._developing))):
                     if row.chat_key in self._ended_now or not self._ready(row.chat_key):
                         continue
                     if self._films is not None and row.payload.get("film") and self._of(row).made is None:
@@ -204,7 +209,7 @@ class Outbox:
         task = self._busy[chat_id] = asyncio.create_task(work, name=f"telegram-send-{chat_id}")
         task.add_done_callback(done)
 
-    def _develop(self, row: OutboxRow, films: Films) -> None:
+    def _develop(self, row: OutboxRow, films: ReplayMaker) -> None:
         """Make its film beside everything else: what waits behind it in its chat goes first."""
 
         def done(task: asyncio.Task[None]) -> None:
@@ -216,7 +221,7 @@ class Outbox:
         task.add_done_callback(done)
         self._wake.set()  # for what is next in this chat
 
-    async def _make(self, row: OutboxRow, films: Films) -> None:
+    async def _make(self, row: OutboxRow, films: ReplayMaker) -> None:
         try:
             self._of(row).made = await films.develop(row.chat_key, OutgoingMessage.model_validate(row.payload))
         except ValidationError as error:
@@ -234,7 +239,7 @@ class Outbox:
         """Until something came in, was sent, or the time has come of what was not due when it was ``looked``."""
         loop_now = asyncio.get_running_loop().time()
         waits = [LOOK_AGAIN]
-        due = await whole(self._store.next_time(after=looked, without=set(self._developing)))
+        due = await run_shielded(self._store.next_time(after=looked, without=set(self._developing)))
         if due is not None:
             waits.append(max(0.0, (due - datetime.now(UTC)).total_seconds()))
         times = [*self._quiet.values(), *(self._delivery.paced_until(chat_id) for chat_id, _ in self._live.values())]
@@ -252,13 +257,13 @@ class Outbox:
 
     def _parcel(self, row: OutboxRow, tried: _Tried) -> OutgoingMessage:
         """What is sent of a row: what was made of its film, or at last words alone."""
-        parcel = OutgoingMessage.model_validate(row.payload)
+        outgoing = OutgoingMessage.model_validate(row.payload)
         alone = tried.faults >= OWN_FAULTS
-        if parcel.film is not None and self._films is not None:
-            place = {name: getattr(parcel, name) for name in OF_ITS_CHAT}
-            made = self._films.failed(parcel) if alone or tried.made is None else tried.made
+        if outgoing.film is not None and self._films is not None:
+            place = {name: getattr(outgoing, name) for name in OF_ITS_CHAT}
+            made = self._films.failed(outgoing) if alone or tried.made is None else tried.made
             return made.model_copy(update=place)
-        return (parcel.words_alone() if alone else None) or parcel
+        return (outgoing.words_alone() if alone else None) or outgoing
 
     async def _send_stored(self, row: OutboxRow) -> None:
         tried = self._of(row)
@@ -362,8 +367,8 @@ class Outbox:
 
     async def _send_live(self, chat_id: str, ref: str, draw: Draw) -> None:
         try:
-            parcel = await draw(chat_id)
-            done = await self._delivery.send(chat_id, ref, parcel) if parcel is not None else None
+            outgoing = await draw(chat_id)
+            done = await self._delivery.send(chat_id, ref, outgoing) if outgoing is not None else None
             if done is not None:
                 await self._write_down(chat_id, ref, done)
             self._failures.pop(ref, None)

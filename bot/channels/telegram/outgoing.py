@@ -17,7 +17,7 @@ Data = Annotated[
 ]
 
 
-class Key(BaseModel):
+class OutgoingButton(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     label: str
@@ -25,8 +25,8 @@ class Key(BaseModel):
     style: str = ""
 
 
-class Film(BaseModel):
-    """A replay that is made when its parcel is sent: in the store it would be megabytes."""
+class OutgoingReplay(BaseModel):
+    """A replay that is made when its outgoing message is sent: in the store it would be megabytes."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -58,7 +58,8 @@ class OutgoingMessage(BaseModel):
 
     ``edit``: the number of our message to be changed, ``edit_picture``: it carries a picture. A ``document`` is a
     message of its own: none is edited for it, and there is no picture beside it. So is an ``animation`` (a GIF), and an
-    ``album`` of 2 to 10 pictures, which has no keyboard. A parcel with a ``film`` is sent as what is made of that.
+    ``album`` of 2 to 10 pictures, which has no keyboard. An outgoing message with a ``film`` is sent as what is made of
+    that.
 
     ``whole``: where ``text`` or ``caption`` had to be cut, all of it, as texts of messages. ``force_reply``: what is
     said in the input of the person who is named in the text, which is opened for their answer. ``question``: the
@@ -69,14 +70,14 @@ class OutgoingMessage(BaseModel):
 
     text: str
     caption: str
-    keyboard: list[list[Key]] = []
+    keyboard: list[list[OutgoingButton]] = []
     picture: Data | None = None
     document: Data | None = None
     document_name: str = ""
     animation: Data | None = None
     animation_name: str = ""
     album: list[Data] = []
-    film: Film | None = None
+    film: OutgoingReplay | None = None
     whole: list[str] = []
     topic: Topic | None = None
     force_reply: str = ""

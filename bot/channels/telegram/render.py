@@ -15,7 +15,7 @@ from telegram import InlineKeyboardButton, InlineKeyboardMarkup
 
 from bot.channels.chat.cards import Card, Line, colon_of, separator
 from bot.channels.chat.turn import Person
-from bot.channels.telegram.outgoing import Film, Key, OutgoingMessage, Topic
+from bot.channels.telegram.outgoing import OutgoingButton, OutgoingMessage, OutgoingReplay, Topic
 
 CUT = "…"
 _JOINER = "\u200d"
@@ -189,7 +189,7 @@ def whole(card: Card, limit: int) -> list[str]:
     return htmls if len(htmls) <= MOST_PARTS else []
 
 
-def keyboard(card: Card) -> list[list[Key]]:
+def keyboard(card: Card) -> list[list[OutgoingButton]]:
     """Buttons whose action is too long for Telegram are a mistake of ours: ValueError."""
     rows = []
     for row in card.buttons:
@@ -197,7 +197,9 @@ def keyboard(card: Card) -> list[list[Key]]:
         for button in row:
             if not 1 <= len(button.action.encode()) <= MAX_DATA:
                 raise ValueError(f"A button's action must have 1 to {MAX_DATA} bytes: {button.action!r}")
-            keys.append(Key(label=cut(clean(button.label) or CUT, MAX_LABEL), data=button.action, style=button.style))
+            keys.append(
+                OutgoingButton(label=cut(clean(button.label) or CUT, MAX_LABEL), data=button.action, style=button.style)
+            )
         rows.append(keys)
     return rows
 
@@ -214,7 +216,7 @@ def is_photo(picture: bytes) -> bool:
     return width + height <= MAX_PHOTO_SIDES and max(width, height) <= MAX_PHOTO_RATIO * min(width, height)
 
 
-def parcel(
+def outgoing(
     card: Card,
     *,
     thread_id: str = "",
@@ -239,7 +241,7 @@ def parcel(
         animation=card.animation.data if card.animation is not None else None,
         animation_name=file_name(card.animation.name) if card.animation is not None else "",
         album=list(card.album),
-        film=Film(run_id=film.run_id, kind=film.kind, lang=film.lang) if film is not None else None,
+        film=OutgoingReplay(run_id=film.run_id, kind=film.kind, lang=film.lang) if film is not None else None,
         thread_id=int(thread_id) if thread_id else None,
         reply_to=int(reply_to) if reply_to else None,
         group=kind == "group",
@@ -262,7 +264,7 @@ def asking(drawn: OutgoingMessage, person: Person, placeholder: str = "") -> Out
     return drawn.model_copy(update={"text": f"{mention}\n{drawn.text}", "keyboard": [], "force_reply": hint})
 
 
-def markup(rows: list[list[Key]]) -> InlineKeyboardMarkup | None:
+def markup(rows: list[list[OutgoingButton]]) -> InlineKeyboardMarkup | None:
     if not rows:
         return None
     return InlineKeyboardMarkup(

@@ -251,7 +251,7 @@ class RateLimitedLog:
 
 
 def public(address: str | None) -> str:
-    """The address where it says who it was; "" for one of a house's own net, or of the reverse proxy before us."""
+    """The address where it says who it was; "" for one of the shop's own net, or of the reverse proxy before us."""
     try:
         return address if address and ipaddress.ip_address(address).is_global else ""
     except ValueError:

@@ -32,7 +32,7 @@ _NO_PICTURE = ("image_process_failed", "photo_", "too big", "non-empty", "not en
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownMessage:
     """A message of ours. ``picture``: it carries one, or a document, and its words are a caption."""
 
     message_id: int
@@ -61,22 +61,22 @@ class Telegram:
             return False
         return True
 
-    def shows(self, chat_id: int, at: Shown, parcel: OutgoingMessage) -> bool:
+    def shows(self, chat_id: int, at: ShownMessage, outgoing: OutgoingMessage) -> bool:
         """Whether this message was just made to look like that: another edit would be refused, and count against the
         chat's rate. After ``SURE_SECONDS`` another process may have changed it.
         """
         look, at_time = self._looks.get((chat_id, at.message_id), (b"", 0.0))
-        return look == _look(parcel) and time.monotonic() - at_time < SURE_SECONDS
+        return look == _look(outgoing) and time.monotonic() - at_time < SURE_SECONDS
 
-    async def send(self, chat_id: int, parcel: OutgoingMessage) -> Shown:
+    async def send(self, chat_id: int, outgoing: OutgoingMessage) -> ShownMessage:
         """A new message. A picture that is too large for a photo, or too long, goes as a file."""
-        return self._took(chat_id, await self._send(chat_id, parcel), parcel)
+        return self._took(chat_id, await self._send(chat_id, outgoing), outgoing)
 
-    async def _send(self, chat_id: int, parcel: OutgoingMessage) -> Shown:
-        if parcel.document is not None:
-            return await self._send_file(chat_id, parcel, parcel.document, parcel.document_name)
+    async def _send(self, chat_id: int, outgoing: OutgoingMessage) -> ShownMessage:
+        if outgoing.document is not None:
+            return await self._send_file(chat_id, outgoing, outgoing.document, outgoing.document_name)
         try:
-            shown = await self._send_pictures(chat_id, parcel)
+            shown = await self._send_pictures(chat_id, outgoing)
         except BadRequest as error:
             self._refused_picture(error)
         else:
@@ -84,121 +84,123 @@ class Telegram:
                 return shown
         message = await self._bot.send_message(
             chat_id,
-            parcel.text,
+            outgoing.text,
             parse_mode=ParseMode.HTML,
-            reply_markup=_forced(parcel) or markup(parcel.keyboard),
-            message_thread_id=parcel.thread_id,
-            reply_parameters=_reply(parcel),
-            disable_notification=parcel.silent or None,
+            reply_markup=_forced(outgoing) or markup(outgoing.keyboard),
+            message_thread_id=outgoing.thread_id,
+            reply_parameters=_reply(outgoing),
+            disable_notification=outgoing.silent or None,
             link_preview_options=NO_PREVIEW,
         )
-        return Shown(message.message_id, False)
+        return ShownMessage(message.message_id, False)
 
-    async def _send_pictures(self, chat_id: int, parcel: OutgoingMessage) -> Shown | None:
+    async def _send_pictures(self, chat_id: int, outgoing: OutgoingMessage) -> ShownMessage | None:
         """None where there are none."""
-        if parcel.album:
-            return await self._send_album(chat_id, parcel)
-        if parcel.animation is not None:
+        if outgoing.album:
+            return await self._send_album(chat_id, outgoing)
+        if outgoing.animation is not None:
             message = await self._bot.send_animation(
                 chat_id,
-                parcel.animation,
-                filename=parcel.animation_name,
+                outgoing.animation,
+                filename=outgoing.animation_name,
                 read_timeout=LARGE_SECONDS,
-                **self._captioned(parcel),
+                **self._captioned(outgoing),
             )
-            return Shown(message.message_id, True)
-        if parcel.picture is None:
+            return ShownMessage(message.message_id, True)
+        if outgoing.picture is None:
             return None
-        if not is_photo(parcel.picture):
-            return await self._send_file(chat_id, parcel, parcel.picture, PICTURE_NAME)
-        message = await self._bot.send_photo(chat_id, parcel.picture, **self._captioned(parcel))
-        return self._remember(chat_id, message, parcel)
+        if not is_photo(outgoing.picture):
+            return await self._send_file(chat_id, outgoing, outgoing.picture, PICTURE_NAME)
+        message = await self._bot.send_photo(chat_id, outgoing.picture, **self._captioned(outgoing))
+        return self._remember(chat_id, message, outgoing)
 
-    async def _send_file(self, chat_id: int, parcel: OutgoingMessage, data: bytes, name: str) -> Shown:
+    async def _send_file(self, chat_id: int, outgoing: OutgoingMessage, data: bytes, name: str) -> ShownMessage:
         message = await self._bot.send_document(
-            chat_id, data, filename=name, read_timeout=LARGE_SECONDS, **self._captioned(parcel)
+            chat_id, data, filename=name, read_timeout=LARGE_SECONDS, **self._captioned(outgoing)
         )
-        return Shown(message.message_id, True)
+        return ShownMessage(message.message_id, True)
 
-    async def _send_album(self, chat_id: int, parcel: OutgoingMessage) -> Shown:
+    async def _send_album(self, chat_id: int, outgoing: OutgoingMessage) -> ShownMessage:
         """The words stand under the first picture: the apps show them as those of the whole album."""
-        first, *others = parcel.album
-        media = [InputMediaPhoto(first, caption=parcel.caption, parse_mode=ParseMode.HTML)]
+        first, *others = outgoing.album
+        media = [InputMediaPhoto(first, caption=outgoing.caption, parse_mode=ParseMode.HTML)]
         media += [InputMediaPhoto(picture) for picture in others]
         messages = await self._bot.send_media_group(
             chat_id,
             media,
-            message_thread_id=parcel.thread_id,
-            reply_parameters=_reply(parcel),
-            disable_notification=parcel.silent or None,
+            message_thread_id=outgoing.thread_id,
+            reply_parameters=_reply(outgoing),
+            disable_notification=outgoing.silent or None,
             read_timeout=LARGE_SECONDS,
         )
-        return Shown(messages[0].message_id, True)
+        return ShownMessage(messages[0].message_id, True)
 
     @staticmethod
-    def _captioned(parcel: OutgoingMessage) -> Any:
+    def _captioned(outgoing: OutgoingMessage) -> Any:
         return {
-            "caption": parcel.caption,
+            "caption": outgoing.caption,
             "parse_mode": ParseMode.HTML,
-            "reply_markup": markup(parcel.keyboard),
-            "message_thread_id": parcel.thread_id,
-            "reply_parameters": _reply(parcel),
-            "disable_notification": parcel.silent or None,
+            "reply_markup": markup(outgoing.keyboard),
+            "message_thread_id": outgoing.thread_id,
+            "reply_parameters": _reply(outgoing),
+            "disable_notification": outgoing.silent or None,
         }
 
-    async def edit(self, chat_id: int, at: Shown, parcel: OutgoingMessage) -> Shown:
+    async def edit(self, chat_id: int, at: ShownMessage, outgoing: OutgoingMessage) -> ShownMessage:
         """Change a message; a text becomes a picture where there is one now, a picture stays one."""
         self._looks.pop((chat_id, at.message_id), None)  # where the answer is lost nobody knows what it shows
-        return self._took(chat_id, await self._edit(chat_id, at, parcel), parcel)
+        return self._took(chat_id, await self._edit(chat_id, at, outgoing), outgoing)
 
-    async def _edit(self, chat_id: int, at: Shown, parcel: OutgoingMessage) -> Shown:
+    async def _edit(self, chat_id: int, at: ShownMessage, outgoing: OutgoingMessage) -> ShownMessage:
         try:
-            if parcel.picture is not None and self._pictures.get((chat_id, at.message_id)) != _digest(parcel.picture):
+            if outgoing.picture is not None and self._pictures.get((chat_id, at.message_id)) != _digest(
+                outgoing.picture
+            ):
                 try:
-                    return await self._edit_picture(chat_id, at, parcel)
+                    return await self._edit_picture(chat_id, at, outgoing)
                 except BadRequest as error:
                     self._refused_picture(error)
-            await self._edit_words(chat_id, at, parcel)
+            await self._edit_words(chat_id, at, outgoing)
         except BadRequest as error:
             if not says(error, "not modified"):
                 raise
         return at
 
-    async def _edit_picture(self, chat_id: int, at: Shown, parcel: OutgoingMessage) -> Shown:
-        media = InputMediaPhoto(parcel.picture or b"", caption=parcel.caption, parse_mode=ParseMode.HTML)
+    async def _edit_picture(self, chat_id: int, at: ShownMessage, outgoing: OutgoingMessage) -> ShownMessage:
+        media = InputMediaPhoto(outgoing.picture or b"", caption=outgoing.caption, parse_mode=ParseMode.HTML)
         message = await self._bot.edit_message_media(
-            media, chat_id, at.message_id, reply_markup=markup(parcel.keyboard)
+            media, chat_id, at.message_id, reply_markup=markup(outgoing.keyboard)
         )
         if isinstance(message, Message):
-            self._remember(chat_id, message, parcel)
-        return Shown(at.message_id, True)
+            self._remember(chat_id, message, outgoing)
+        return ShownMessage(at.message_id, True)
 
-    async def _edit_words(self, chat_id: int, at: Shown, parcel: OutgoingMessage) -> None:
+    async def _edit_words(self, chat_id: int, at: ShownMessage, outgoing: OutgoingMessage) -> None:
         if at.picture:
             await self._bot.edit_message_caption(
                 chat_id,
                 at.message_id,
-                caption=parcel.caption,
+                caption=outgoing.caption,
                 parse_mode=ParseMode.HTML,
-                reply_markup=markup(parcel.keyboard),
+                reply_markup=markup(outgoing.keyboard),
             )
         else:
             await self._bot.edit_message_text(
-                parcel.text,
+                outgoing.text,
                 chat_id,
                 at.message_id,
                 parse_mode=ParseMode.HTML,
-                reply_markup=markup(parcel.keyboard),
+                reply_markup=markup(outgoing.keyboard),
                 link_preview_options=NO_PREVIEW,
             )
 
-    def _took(self, chat_id: int, shown: Shown, parcel: OutgoingMessage) -> Shown:
-        keep_newest(self._looks, (chat_id, shown.message_id), (_look(parcel), time.monotonic()), REMEMBERED)
+    def _took(self, chat_id: int, shown: ShownMessage, outgoing: OutgoingMessage) -> ShownMessage:
+        keep_newest(self._looks, (chat_id, shown.message_id), (_look(outgoing), time.monotonic()), REMEMBERED)
         return shown
 
-    def _remember(self, chat_id: int, message: Message, parcel: OutgoingMessage) -> Shown:
-        keep_newest(self._pictures, (chat_id, message.message_id), _digest(parcel.picture or b""), REMEMBERED)
-        return Shown(message.message_id, True)
+    def _remember(self, chat_id: int, message: Message, outgoing: OutgoingMessage) -> ShownMessage:
+        keep_newest(self._pictures, (chat_id, message.message_id), _digest(outgoing.picture or b""), REMEMBERED)
+        return ShownMessage(message.message_id, True)
 
     @staticmethod
     def _refused_picture(error: BadRequest) -> None:
@@ -208,23 +210,23 @@ class Telegram:
         log.warning("telegram_picture_refused", error=error.message)
 
 
-def _forced(parcel: OutgoingMessage) -> ForceReply | None:
+def _forced(outgoing: OutgoingMessage) -> ForceReply | None:
     """In a group it is selective: the others keep what they are writing."""
-    if not parcel.force_reply:
+    if not outgoing.force_reply:
         return None
-    return ForceReply(selective=parcel.group or None, input_field_placeholder=parcel.force_reply)
+    return ForceReply(selective=outgoing.group or None, input_field_placeholder=outgoing.force_reply)
 
 
-def _reply(parcel: OutgoingMessage) -> ReplyParameters | None:
-    if parcel.reply_to is None:
+def _reply(outgoing: OutgoingMessage) -> ReplyParameters | None:
+    if outgoing.reply_to is None:
         return None
-    return ReplyParameters(parcel.reply_to, allow_sending_without_reply=True)
+    return ReplyParameters(outgoing.reply_to, allow_sending_without_reply=True)
 
 
-def _look(parcel: OutgoingMessage) -> bytes:
+def _look(outgoing: OutgoingMessage) -> bytes:
     """All that a reader sees of it."""
-    words = parcel.model_dump_json(include={"text", "caption", "keyboard"}).encode()
-    return _digest(words + (_digest(parcel.picture) if parcel.picture is not None else b""))
+    words = outgoing.model_dump_json(include={"text", "caption", "keyboard"}).encode()
+    return _digest(words + (_digest(outgoing.picture) if outgoing.picture is not None else b""))
 
 
 def _digest(data: bytes) -> bytes:

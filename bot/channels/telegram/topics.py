@@ -18,7 +18,7 @@ from telegram.error import BadRequest, Forbidden
 from bot.channels.telegram.options import TelegramOptions
 from bot.channels.telegram.outgoing import OutgoingMessage
 from bot.channels.telegram.render import clean, cut
-from bot.channels.telegram.sending import Shown, says
+from bot.channels.telegram.sending import ShownMessage, says
 from bot.desk.actors import ChatRef
 from storage.topics import TopicRow, TopicTable
 
@@ -86,48 +86,50 @@ class Topics:
 
     # Where a message goes ---------------------------------------------------------------------------------------------
 
-    async def place(self, chat_id: str, parcel: OutgoingMessage) -> OutgoingMessage:
-        """The parcel with the topic that it is to be sent to. Raises what Telegram answers, but for a missing right."""
-        if parcel.thread_id is not None and (chat_id, parcel.thread_id) in self._gone:
-            parcel = parcel.model_copy(update={"thread_id": None, "reply_to": None})
-        if not parcel.group or self._store is None:
-            return parcel
-        if parcel.thread_id is not None:
-            row = await self._store.at(chat_id, str(parcel.thread_id))
+    async def place(self, chat_id: str, outgoing: OutgoingMessage) -> OutgoingMessage:
+        """The outgoing message with the topic that it is to be sent to. Raises what Telegram answers, but for a missing
+        right.
+        """
+        if outgoing.thread_id is not None and (chat_id, outgoing.thread_id) in self._gone:
+            outgoing = outgoing.model_copy(update={"thread_id": None, "reply_to": None})
+        if not outgoing.group or self._store is None:
+            return outgoing
+        if outgoing.thread_id is not None:
+            row = await self._store.at(chat_id, str(outgoing.thread_id))
             if row is not None and row.closed:
                 await self._open(chat_id, row)
-            return parcel
-        if parcel.topic is None or self._is_denied(chat_id) or not await self._is_forum(chat_id):
-            return parcel
-        thread = await self._thread(self._store, chat_id, parcel.topic.serial, parcel.topic.name)
-        return parcel if thread is None else parcel.model_copy(update={"thread_id": thread, "reply_to": None})
+            return outgoing
+        if outgoing.topic is None or self._is_denied(chat_id) or not await self._is_forum(chat_id):
+            return outgoing
+        thread = await self._thread(self._store, chat_id, outgoing.topic.serial, outgoing.topic.name)
+        return outgoing if thread is None else outgoing.model_copy(update={"thread_id": thread, "reply_to": None})
 
-    async def instead(self, chat_id: str, parcel: OutgoingMessage, error: BadRequest) -> OutgoingMessage | None:
+    async def instead(self, chat_id: str, outgoing: OutgoingMessage, error: BadRequest) -> OutgoingMessage | None:
         """Another place for what was refused because of its topic; None where that was not the reason."""
-        if parcel.thread_id is None:
+        if outgoing.thread_id is None:
             return None
-        thread = str(parcel.thread_id)
+        thread = str(outgoing.thread_id)
         if says(error, *_GONE):
             log.info("telegram_topic_gone", chat=chat_id, topic=thread)
-            self._gone.add((chat_id, parcel.thread_id))
+            self._gone.add((chat_id, outgoing.thread_id))
             if self._store is not None:
                 await self._store.forget(chat_id, thread)
             await self._told_gone(chat_id, thread)
-            return await self.place(chat_id, parcel)
+            return await self.place(chat_id, outgoing)
         if says(error, *_CLOSED):
             row = await self._store.at(chat_id, thread) if self._store is not None else None
             if row is not None and await self._open(chat_id, row):
-                return parcel
-            return parcel.model_copy(update={"thread_id": None, "reply_to": None, "topic": None})
+                return outgoing
+            return outgoing.model_copy(update={"thread_id": None, "reply_to": None, "topic": None})
         return None
 
     @staticmethod
-    def receipt(chat_id: str, parcel: OutgoingMessage, shown: Shown) -> OutgoingMessage | None:
+    def receipt(chat_id: str, outgoing: OutgoingMessage, shown: ShownMessage) -> OutgoingMessage | None:
         """Said where a command was given whose card is in a topic: which, with a link to the card."""
-        topic = parcel.topic
-        if topic is None or not topic.receipt or parcel.thread_id is None:
+        topic = outgoing.topic
+        if topic is None or not topic.receipt or outgoing.thread_id is None:
             return None
-        link = f"https://t.me/c/{chat_id.removeprefix('-100')}/{parcel.thread_id}/{shown.message_id}"
+        link = f"https://t.me/c/{chat_id.removeprefix('-100')}/{outgoing.thread_id}/{shown.message_id}"
         words = f'{escape(topic.receipt, quote=False)} <a href="{link}">{escape(_name(topic.name), quote=False)}</a>'
         return OutgoingMessage(text=words, caption=words, group=True)
 

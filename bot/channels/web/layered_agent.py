@@ -26,7 +26,7 @@ from bot.channels.web.keys import CHALLENGE, actor_of_key
 from bot.desk.actors import AccessDenied, Actor, BadRequest, NotFound
 from bot.desk.desk import Desk
 from storage.engine import Database
-from storage.uncut import whole
+from storage.shielded import run_shielded
 
 log = structlog.get_logger(__name__)
 
@@ -93,7 +93,7 @@ def add_routes(app: web.Application, desk: Desk, db: Database, *, heartbeat: flo
         finally:
             if not over:
                 log.info("plan_left", run_id=run.id)
-                await whole(desk.plans.leave(run.id))
+                await run_shielded(desk.plans.leave(run.id))
         return response
 
     async def abort(request: web.Request) -> web.Response:

@@ -41,7 +41,7 @@ Key = TypeVar("Key", bound=tuple[str, ...])
 class _Read:
     """What was read from the database, and when (monotonic). ``down``: it could not be read the last time."""
 
-    census: Gauges = field(default_factory=Gauges)
+    gauges: Gauges = field(default_factory=Gauges)
     census_at: float = float("-inf")
     answers: Mapping[tuple[str, str], int] = field(default_factory=dict)
     answers_at: float = float("-inf")
@@ -60,7 +60,7 @@ class Metrics(Collector):
         self._counts = counts
         self._host = host
         self._release = release
-        self._censuses = GaugeReader(db, seconds=seconds)
+        self._gauges = GaugeReader(db, seconds=seconds)
         self._keeps = (FRESH_SECONDS, ANSWERS_FRESH_SECONDS) if fresh else (0.0, 0.0)
         self._read = _Read()
         self._reading: asyncio.Task[None] | None = None
@@ -92,10 +92,10 @@ class Metrics(Collector):
     async def _look(self) -> None:
         try:
             now = time.monotonic()
-            self._read.census = await self._censuses.take()
+            self._read.gauges = await self._gauges.take()
             self._read.census_at = now
             if now - self._read.answers_at >= self._keeps[1]:
-                self._read.answers = await self._censuses.answers()
+                self._read.answers = await self._gauges.answers()
                 self._read.answers_at = now
         except Exception as error:  # noqa: BLE001 - what this process knows by itself is still worth telling
             self._read.down = True  # it may answer, with errors
@@ -144,20 +144,20 @@ class Metrics(Collector):
         yield _counter("phonedesk_run_failures", "Runs that failed by an error.", failures, "host", "kind")
 
     def _shared(self) -> Iterator[Metric]:
-        census = self._read.census
-        yield _gauge("phonedesk_runs", "Runs, by status.", _keys(census.runs), "status")
-        yield _gauge("phonedesk_runs_in_line", "Runs that wait for a phone.", {(): census.in_line})
-        yield _gauge("phonedesk_questions_open", "Questions that wait for a person.", _keys(census.questions), "kind")
-        yield _gauge("phonedesk_phones", "Phones, as adb sees them.", _keys(census.phones), "state")
-        yield _gauge("phonedesk_hosts", "Processes that work phones.", _keys(census.hosts), "state")
-        yield _gauge("phonedesk_leases", "Phones that somebody has.", {(): census.leases})
-        yield _gauge("phonedesk_outbox_pending", "Messages to send.", {(): census.outbox})
-        yield _gauge("phonedesk_outbox_oldest_seconds", "How long the oldest has waited.", {(): census.oldest_out})
-        yield _gauge("phonedesk_inbox_pending", "Updates of Telegram to deal with.", {(): census.inbox})
+        gauges = self._read.gauges
+        yield _gauge("phonedesk_runs", "Runs, by status.", _keys(gauges.runs), "status")
+        yield _gauge("phonedesk_runs_in_line", "Runs that wait for a phone.", {(): gauges.in_line})
+        yield _gauge("phonedesk_questions_open", "Questions that wait for a person.", _keys(gauges.questions), "kind")
+        yield _gauge("phonedesk_phones", "Phones, as adb sees them.", _keys(gauges.phones), "state")
+        yield _gauge("phonedesk_hosts", "Processes that work phones.", _keys(gauges.hosts), "state")
+        yield _gauge("phonedesk_leases", "Phones that somebody has.", {(): gauges.leases})
+        yield _gauge("phonedesk_outbox_pending", "Messages to send.", {(): gauges.outbox})
+        yield _gauge("phonedesk_outbox_oldest_seconds", "How long the oldest has waited.", {(): gauges.oldest_out})
+        yield _gauge("phonedesk_inbox_pending", "Updates of Telegram to deal with.", {(): gauges.inbox})
         yield _gauge(
-            "phonedesk_schedule_ticks", "Ticks of the schedules that there are.", _keys(census.ticks), "result"
+            "phonedesk_schedule_ticks", "Ticks of the schedules that there are.", _keys(gauges.ticks), "result"
         )
-        yield from _models(census.models)
+        yield from _models(gauges.models)
         answers = {(origin or "none", state): n for (origin, state), n in self._read.answers.items()}
         yield _gauge(
             "phonedesk_answers", "Customers' questions, by what became of them.", answers, "provenance", "state"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.tools.bench.scale import customer, measured
-from bot.tools.bench.served import Order
+from bot.tools.bench.served import BenchRun
 from bot.tools.bench.usage import Say, unheard
 
 WARM_UP = 3  # runs before the first look: tables and indexes have their first pages then
@@ -63,8 +63,8 @@ async def growth(runs: int, *, say: Say = unheard) -> Growth:
 
         async def reply(first: int, count: int) -> None:
             tasks = [(serial, f"QQ回复联系人{customer(number)}") for number in range(first, first + count)]
-            await made.order(Order(tasks=tasks, patience=600 + 10 * count))
-            await made.order(Order(idle=REST_SECONDS))
+            await made.order(BenchRun(tasks=tasks, patience=600 + 10 * count))
+            await made.order(BenchRun(idle=REST_SECONDS))
 
         await reply(0, WARM_UP)
         before = looked(made.data)

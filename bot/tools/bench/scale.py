@@ -23,7 +23,7 @@ from pathlib import Path
 
 from agent_core.devices.adb.server import AdbServer, open_adb
 from agent_core.errors import PhonedeskError
-from bot.tools.bench.served import Order, RunSeen, Seen
+from bot.tools.bench.served import BenchRun, RunSeen, Seen
 from bot.tools.bench.usage import Say, unheard
 from knowledge.entries import sample_entries
 from simulator.model.server import MODEL_NAME, start_demo_model
@@ -89,7 +89,7 @@ class Measured:
     answers: asyncio.StreamReader
     data: Path
 
-    async def order(self, order: Order) -> Seen:
+    async def order(self, order: BenchRun) -> Seen:
         self.orders.write(order.model_dump_json().encode() + b"\n")
         await self.orders.drain()
         return Seen.model_validate_json(await self._line(order.patience + order.idle))
@@ -194,11 +194,11 @@ async def scale(phones: int, runs: int, *, say: Say = unheard, settle: float = S
             return [(serial, f"QQ回复联系人{customer(first + turn)}") for turn in range(each) for serial in addresses]
 
         say("at_once", phones=phones, runs=each * phones)
-        once = await made.order(Order(tasks=tasks(0)))
+        once = await made.order(BenchRun(tasks=tasks(0)))
         every = HALF * once.seconds / len(once.runs)
         say("in_turn", phones=phones, runs=each * phones, every=every)
-        in_turn = await made.order(Order(tasks=tasks(each), every=every, patience=600 + every * len(once.runs)))
-        rest = await made.order(Order(idle=settle))
+        in_turn = await made.order(BenchRun(tasks=tasks(each), every=every, patience=600 + every * len(once.runs)))
+        rest = await made.order(BenchRun(idle=settle))
         delays = [run.delay for run in in_turn.runs if run.delay is not None]
         return Scale(
             phones=phones,
@@ -219,10 +219,10 @@ async def idle(seconds: float, *, say: Say = unheard) -> Idle:
     say("starting", phones=1)
     async with measured(1, 2) as made:
         for number in range(2):  # the first one opens connections, and reads what is kept from then on
-            reply = await made.order(Order(tasks=[(made.phones[0].address, f"QQ回复联系人{customer(number)}")]))
-        await made.order(Order(idle=3.0))  # what follows a run is over by then
+            reply = await made.order(BenchRun(tasks=[(made.phones[0].address, f"QQ回复联系人{customer(number)}")]))
+        await made.order(BenchRun(idle=3.0))  # what follows a run is over by then
         say("looking", seconds=seconds)
-        seen = await made.order(Order(idle=seconds))
+        seen = await made.order(BenchRun(idle=seconds))
         reads = seen.reads / seen.seconds
         return Idle(seen.seconds, seen.cpu / seen.seconds, seen.resident, reads, reply.reads, reply.writes)
 

@@ -1,7 +1,7 @@
 """The server that is measured, as ``phonedesk serve`` builds it, by its environment: ``python -m`` this module.
 
-Each line on standard input is an ``Order``, each line on standard output what came of it; the first one is written once
-every phone is there.
+Each line on standard input is a ``BenchRun``, each line on standard output what came of it; the first one is written
+once every phone is there.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from bot.app.memory import pictures_given_back
 from bot.app.server import Server, server
 from bot.app.settings.loading import load
 from bot.channels.cli.terminal.console import print_json
-from bot.tools.bench.usage import Usage, usage
+from bot.tools.bench.usage import ProcessUsage, usage
 from storage.runs import RunRow
 
 LOOK_SECONDS = 0.05
 
 
-class Order(BaseModel):
+class BenchRun(BaseModel):
     """``tasks``: submit these (serial and task), one each ``every`` seconds, and wait until all are over. Without any:
     do nothing for ``idle`` seconds.
     """
@@ -66,7 +66,7 @@ class Seen(BaseModel):
     runs: list[RunSeen] = []
 
 
-async def _do(running: Server, order: Order) -> Seen:
+async def _do(running: Server, order: BenchRun) -> Seen:
     loop, before = asyncio.get_running_loop(), usage()
     begun, db = loop.time(), running.desk.context.db
     reads, writes = db.reads, db.writes
@@ -112,7 +112,7 @@ def _between(first: datetime, second: datetime | None) -> float | None:
     return None if second is None else (second - first).total_seconds()
 
 
-def _seen(seconds: float, before: Usage, after: Usage, runs: list[RunSeen]) -> Seen:
+def _seen(seconds: float, before: ProcessUsage, after: ProcessUsage, runs: list[RunSeen]) -> Seen:
     return Seen(
         seconds=seconds,
         cpu=after.cpu - before.cpu,
@@ -147,7 +147,7 @@ async def main() -> None:
         await _until_there(running, len(settings.device.connect))
         _say({"up": True})
         async for line in orders:
-            seen = await _do(running, Order.model_validate_json(line))
+            seen = await _do(running, BenchRun.model_validate_json(line))
             _say(seen.model_dump(mode="json"))
 
 

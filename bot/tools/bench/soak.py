@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from bot.tools.bench.growth import looked
 from bot.tools.bench.scale import customer, measured, problems
-from bot.tools.bench.served import Order, RunSeen, Seen
+from bot.tools.bench.served import BenchRun, RunSeen, Seen
 from bot.tools.bench.usage import Say, unheard
 
 WARM_UP = 50  # runs before the first look: caches and pools have filled by then
@@ -68,8 +68,8 @@ async def soak(
         for count in turns:
             say("soaking", done=len(seen), runs=len(tasks))
             now = tasks[len(seen) : len(seen) + count]
-            done = await made.order(Order(tasks=now, patience=600 + 10 * count))
-            idle = await made.order(Order(idle=rest))
+            done = await made.order(BenchRun(tasks=now, patience=600 + 10 * count))
+            idle = await made.order(BenchRun(idle=rest))
             seconds += done.seconds
             seen += done.runs
             levels.append(_level(len(seen), idle, looked(made.data).bytes))

@@ -24,7 +24,7 @@ def unheard(key: str, /, **values: object) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class ProcessUsage:
     """``cpu``: seconds of a core since the process began; ``resident`` and ``peak``: MiB of memory, 0 on Windows.
 
     ``descriptors`` and ``threads``: how many are open and alive; 0 where the system does not tell.
@@ -37,10 +37,10 @@ class Usage:
     threads: int
 
 
-def usage() -> Usage:
+def usage() -> ProcessUsage:
     """Of this process, without its children."""
     most = _peak()
-    return Usage(time.process_time(), _resident() or most, most, _many("fd"), _many("task"))
+    return ProcessUsage(time.process_time(), _resident() or most, most, _many("fd"), _many("task"))
 
 
 def _peak() -> float:

@@ -40,8 +40,8 @@ class NotShown(Exception):
 
 
 @dataclass
-class Stage:
-    """The house, the people in front of it, and what they see: a line for each thing that happens."""
+class DemoStage:
+    """The shop, the people in front of it, and what they see: a line for each thing that happens."""
 
     world: World
     telegram: FakeTelegram
@@ -106,7 +106,7 @@ def _choices(card: Message) -> list[Button]:
 @asynccontextmanager
 async def stage(
     console: Console, scenario: Path | None, lang: str | None, read: Callable[[], Awaitable[str | None]]
-) -> AsyncIterator[Stage]:
+) -> AsyncIterator[DemoStage]:
     async with FakeTelegram() as telegram:
         settings = {
             "telegram": {"token": telegram.token, "api_base_url": telegram.url.removesuffix("/bot"), "mode": "polling"},
@@ -115,7 +115,7 @@ async def stage(
         async with demo_world(scenario, lang=lang, **settings) as world, server(world.settings) as running:
             lang_code = world.settings.lang
             user = telegram.user(OPERATOR, "Owner", lang_code)
-            yield Stage(world, telegram, running, console, texts(lang_code), read, user)
+            yield DemoStage(world, telegram, running, console, texts(lang_code), read, user)
 
 
 async def show(
@@ -156,7 +156,7 @@ async def show(
         raise
 
 
-async def _acts(on: Stage, tick: str) -> bool:
+async def _acts(on: DemoStage, tick: str) -> bool:
     on.say(on.words.get("demo.welcome"), "bold")
     try:
         await _pair(on)
@@ -170,18 +170,18 @@ async def _acts(on: Stage, tick: str) -> bool:
     return True
 
 
-async def _pair(on: Stage) -> None:
+async def _pair(on: DemoStage) -> None:
     await on.user.send(f"/start {await on.running.desk.people.first_code()}")
     await on.until(lambda: bool(on.user.chat.from_bot), "/start")
 
 
-async def _first(on: Stage) -> None:
+async def _first(on: DemoStage) -> None:
     on.say(on.words.get("demo.first"), "bold magenta")
     await _customer_and_run(on, None)
     await _answer_is_seen(on, 1)
 
 
-async def _second(on: Stage) -> None:
+async def _second(on: DemoStage) -> None:
     on.say(on.words.get("demo.second"), "bold magenta")
     before = on.question
     await _customer_and_run(on, on.words.get("demo.unknown_question"))
@@ -199,7 +199,7 @@ async def _second(on: Stage) -> None:
     await _answer(on, card, view)
 
 
-async def _view(on: Stage, card: Message) -> QuestionView:
+async def _view(on: DemoStage, card: Message) -> QuestionView:
     """The question that a card shows."""
     view = await on.running.desk.questions.get(_choices(card)[0].data.split(":")[1])
     if view is None:
@@ -207,7 +207,7 @@ async def _view(on: Stage, card: Message) -> QuestionView:
     return view
 
 
-async def _read(on: Stage, view: QuestionView) -> Answer:
+async def _read(on: DemoStage, view: QuestionView) -> Answer:
     """The person's answer, as in every other terminal: what is none is told why, and what looks like a command is asked
     about. Enter alone skips.
     """
@@ -227,7 +227,7 @@ async def _read(on: Stage, view: QuestionView) -> Answer:
     return Answer(choice=SKIP)
 
 
-async def _answer(on: Stage, card: Message, view: QuestionView) -> None:
+async def _answer(on: DemoStage, card: Message, view: QuestionView) -> None:
     answer, sent = await _read(on, view), len(on.sent())
     if answer.text:
         await on.user.send(answer.text, reply_to=card)
@@ -246,7 +246,7 @@ async def _answer(on: Stage, card: Message, view: QuestionView) -> None:
         on.say(on.words.get("demo.bot", text=on.outcome), "bold green")
 
 
-async def _confirm(on: Stage) -> None:
+async def _confirm(on: DemoStage) -> None:
     """The bot asks, too, whether that is meant for the customer: the person has just said so."""
 
     def found() -> tuple[Message, Button] | None:
@@ -258,7 +258,7 @@ async def _confirm(on: Stage) -> None:
         await on.user.tap(offered[0], offered[1].data)
 
 
-async def third_act(on: Stage, tick: str = TICK) -> None:
+async def third_act(on: DemoStage, tick: str = TICK) -> None:
     """A schedule is added, its tick starts a run, and it is removed again."""
     on.say(on.words.get("demo.third"), "bold magenta")
     text = on.words.get("demo.cron_question")
@@ -280,7 +280,7 @@ async def third_act(on: Stage, tick: str = TICK) -> None:
     await on.until(lambda: len(on.user.chat.from_bot) > messages, "/schedule remove")
 
 
-async def _customer_and_run(on: Stage, text: str | None) -> None:
+async def _customer_and_run(on: DemoStage, text: str | None) -> None:
     """The customer writes (or has written, as the scenario says); the operator asks for the answer."""
     if text is None:
         text = on.world.phone.report()["chats"][CONTACT][-1]["text"]
@@ -290,13 +290,13 @@ async def _customer_and_run(on: Stage, text: str | None) -> None:
     await on.operator(f"/run QQ回复联系人{CONTACT}")
 
 
-async def _answer_is_seen(on: Stage, count: int, contact: str = CONTACT) -> None:
+async def _answer_is_seen(on: DemoStage, count: int, contact: str = CONTACT) -> None:
     await on.until(lambda: len(on.sent(contact)) >= count, "answer")
     await _over(on)
     on.say(on.words.get("demo.answered", outcome=on.outcome, contact=contact, text=on.sent(contact)[-1]), "bold green")
 
 
-async def _over(on: Stage) -> None:
+async def _over(on: DemoStage) -> None:
     """Until the newest run's card is closed: an outcome has no Stop button any more."""
     await on.until(
         lambda: not any(b.data.startswith("stop:") for m in on.user.chat.from_bot for b in _buttons(m)), "outcome"

@@ -48,7 +48,7 @@ class RealModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class EvalStage:
     """One case, ready to be run."""
 
     core: Core
@@ -83,7 +83,7 @@ class Bench:
         await knowledge.close()
 
     @asynccontextmanager
-    async def stage(self, scenario: EvalScenario, mode: Mode) -> AsyncIterator[Stage]:
+    async def stage(self, scenario: EvalScenario, mode: Mode) -> AsyncIterator[EvalStage]:
         """A phone and a product of its own for one case; nothing of it stays."""
         async with AsyncExitStack() as stack:
             data = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="case-", dir=self._folder)))
@@ -109,7 +109,7 @@ class Bench:
                     await StoredLedger(core.db).learn(running.address, look.learnt())
             people = ScriptedPeople(core.db, desk, scenario.people)
             await stack.enter_async_context(people.at_work())
-            yield Stage(core, running.phone, model, people, self.real is not None)
+            yield EvalStage(core, running.phone, model, people, self.real is not None)
 
     def _copy(self, name: str, to: Path) -> None:
         shutil.copyfile(self._folder / "template" / name, to / name)

@@ -16,9 +16,9 @@ from agent_core.perception.marks import to_jpeg
 from agent_core.ports import LedgerRow
 from agent_core.session import Session, Status
 from bot.app.run_here import run_here
-from bot.tools.eval.bench import Bench, Stage
+from bot.tools.eval.bench import Bench, EvalStage
 from bot.tools.eval.judge import Evidence, always, judge
-from bot.tools.eval.result import Case, CaseResult, Reply
+from bot.tools.eval.result import Case, CaseResult, EvalReply
 from storage.events import Events
 from storage.ledger import StoredLedger
 from storage.runs import Runs
@@ -47,7 +47,7 @@ async def run_case(bench: Bench, case: Case, *, keep: Path | None = None) -> Cas
     return result
 
 
-async def _run(stage: Stage, case: Case, result: CaseResult, seconds: float) -> None:
+async def _run(stage: EvalStage, case: Case, result: CaseResult, seconds: float) -> None:
     """What was done by then is judged also where ``seconds`` are over."""
     scenario, phone = case.scenario, stage.phone
     before = dict(phone.settings)
@@ -85,7 +85,7 @@ async def _run(stage: Stage, case: Case, result: CaseResult, seconds: float) -> 
     result.problems += judge(evidence) if complete else always(evidence)
 
 
-async def _cut_off(stage: Stage, ended: list[Session]) -> list[Session]:
+async def _cut_off(stage: EvalStage, ended: list[Session]) -> list[Session]:
     """The run that did not come to its end, as it was last saved."""
     runs = Runs(stage.core.db)
     for row in await runs.find(limit=1):
@@ -95,7 +95,7 @@ async def _cut_off(stage: Stage, ended: list[Session]) -> list[Session]:
     return []
 
 
-async def _one(stage: Stage, task: str, case: Case) -> Session:
+async def _one(stage: EvalStage, task: str, case: Case) -> Session:
     core, scenario = stage.core, case.scenario
     session = await run_here(
         core,
@@ -111,10 +111,10 @@ async def _one(stage: Stage, task: str, case: Case) -> Session:
     return session
 
 
-def _tell(result: CaseResult, stage: Stage, sessions: list[Session]) -> None:
+def _tell(result: CaseResult, stage: EvalStage, sessions: list[Session]) -> None:
     result.statuses = [session.status.value for session in sessions]
     result.message = sessions[-1].message if sessions else ""
-    result.replies = [Reply(r.contact, r.text, r.provenance) for session in sessions for r in session.replies]
+    result.replies = [EvalReply(r.contact, r.text, r.provenance) for session in sessions for r in session.replies]
     result.asked = [question.kind.value for session in sessions for question in session.questions]
     result.steps = sum(len(session.steps) for session in sessions)
     model = stage.model
@@ -122,7 +122,7 @@ def _tell(result: CaseResult, stage: Stage, sessions: list[Session]) -> None:
     result.tokens_in, result.tokens_out = model.tokens_in, model.tokens_out
 
 
-async def _ledger(stage: Stage, case: Case) -> dict[str, list[LedgerRow]]:
+async def _ledger(stage: EvalStage, case: Case) -> dict[str, list[LedgerRow]]:
     ledger = StoredLedger(stage.core.db)
     serial = stage.core.settings.device.serial
     return {
@@ -131,7 +131,7 @@ async def _ledger(stage: Stage, case: Case) -> dict[str, list[LedgerRow]]:
     }
 
 
-async def _keep(stage: Stage, result: CaseResult, folder: Path) -> None:
+async def _keep(stage: EvalStage, result: CaseResult, folder: Path) -> None:
     """``log.jsonl`` with every event, its pictures beside it; ``phone.json`` and ``end.jpg``: the phone at the end."""
     log, position, lines = Events(stage.core.db), 0, []
     files: dict[str, bytes] = {}

@@ -44,7 +44,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class EvalReply:
     """A text that is seen to have arrived. ``provenance``: knowledge, composed or person."""
 
     contact: str
@@ -63,7 +63,7 @@ class CaseResult:
     problems: list[str] = field(default_factory=list)
     statuses: list[str] = field(default_factory=list)  # of each run
     message: str = ""  # of the last run
-    replies: list[Reply] = field(default_factory=list)
+    replies: list[EvalReply] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)  # kinds of questions
     steps: int = 0
     model_calls: int = 0

@@ -28,7 +28,7 @@ from agent_core.perception.readings import Reading
 NEAR = 0.03  # of the screen's longer side
 
 
-class Likeness(StrEnum):
+class PictureLikeness(StrEnum):
     SAME = "same"
     NEAR = "near"  # it would do as much: a tap close by or in the same element, other words for the same
     DIFFERENT = "different"
@@ -37,15 +37,15 @@ class Likeness(StrEnum):
 
 def likeness(
     recorded: Action | None, new: Action | None, *, size: tuple[int, int], readings: Sequence[Reading] = ()
-) -> Likeness:
+) -> PictureLikeness:
     """``size``: of the screen in pixels; ``readings``: what stands on it, in its pixels."""
     if new is None:
-        return Likeness.INVALID
+        return PictureLikeness.INVALID
     if recorded is None or recorded.kind != new.kind:
-        return Likeness.DIFFERENT
+        return PictureLikeness.DIFFERENT
     if recorded == new:
-        return Likeness.SAME
-    return Likeness.NEAR if _near(recorded, new, size, readings) else Likeness.DIFFERENT
+        return PictureLikeness.SAME
+    return PictureLikeness.NEAR if _near(recorded, new, size, readings) else PictureLikeness.DIFFERENT
 
 
 def _near(one: Action, other: Action, size: tuple[int, int], readings: Sequence[Reading]) -> bool:

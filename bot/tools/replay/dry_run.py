@@ -17,7 +17,7 @@ from agent_core.actions import parse_reply
 from agent_core.actions.types import Action
 from agent_core.apps.profile import profile as app_profile
 from agent_core.errors import ActionParseError
-from agent_core.loop.trajectory import Asked, Message, picture_url, with_pictures
+from agent_core.loop.trajectory import Message, ModelRequest, picture_url, with_pictures
 from agent_core.model.base import Model
 from agent_core.model.history import app_name
 from agent_core.model.profile import ModelProfile
@@ -25,13 +25,13 @@ from agent_core.model.prompt import build_messages
 from agent_core.policies import Judgement, PolicyName, Situation, policies_of, review
 from agent_core.session import Session
 from bot.desk.history_views import RecordedStep, RecordingView
-from bot.tools.replay.compare import Likeness, likeness
+from bot.tools.replay.compare import PictureLikeness, likeness
 
 _ACTION: TypeAdapter[Action] = TypeAdapter(Action)
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class ReplayedStep:
     """One step. ``recorded`` was proposed then, ``done`` is what the gate made of it; ``new`` and ``allowed`` likewise.
 
     ``error``: why no action can be read from ``reply``. ``rules``: the policies that changed the new proposal.
@@ -43,7 +43,7 @@ class Tried:
     done: Action | None
     new: Action | None
     allowed: Action | None
-    likeness: Likeness
+    likeness: PictureLikeness
     reply: str
     thinking: str = ""
     error: str = ""
@@ -62,21 +62,21 @@ class Comparison:
 
     model: str
     profile: str
-    tried: list[Tried] = field(default_factory=list)
+    tried: list[ReplayedStep] = field(default_factory=list)
 
-    def count(self, kind: Likeness) -> int:
+    def count(self, kind: PictureLikeness) -> int:
         return Counter(one.likeness for one in self.tried)[kind]
 
     @property
     def agreement(self) -> float:
         """The share of steps with the same action, or one near it, 0–1; 0 for none."""
-        alike = self.count(Likeness.SAME) + self.count(Likeness.NEAR)
+        alike = self.count(PictureLikeness.SAME) + self.count(PictureLikeness.NEAR)
         return alike / len(self.tried) if self.tried else 0.0
 
 
 async def try_again(
     view: RecordingView, model: Model, profile: ModelProfile, *, elements: bool = True
-) -> AsyncIterator[Tried]:
+) -> AsyncIterator[ReplayedStep]:
     """Ask ``model`` for each recorded step. ModelError where it cannot be had.
 
     ``elements``: what was read of the screen is listed as text, where the profile wants it.
@@ -88,7 +88,7 @@ async def try_again(
 
 
 def messages_for(
-    session: Session, step: RecordedStep, asked: Asked, profile: ModelProfile, *, elements: bool = True
+    session: Session, step: RecordedStep, asked: ModelRequest, profile: ModelProfile, *, elements: bool = True
 ) -> list[Message]:
     """What is sent for this step."""
     url = picture_url(step.picture) if step.picture else ""
@@ -108,7 +108,7 @@ def messages_for(
     return messages
 
 
-def as_it_was(session: Session, asked: Asked) -> Session:
+def as_it_was(session: Session, asked: ModelRequest) -> Session:
     """The session at the moment of the request."""
     return session.model_copy(
         update={
@@ -123,8 +123,13 @@ def as_it_was(session: Session, asked: Asked) -> Session:
 
 
 async def _try(
-    session: Session, step: RecordedStep, asked: Asked, messages: list[Message], model: Model, profile: ModelProfile
-) -> Tried:
+    session: Session,
+    step: RecordedStep,
+    asked: ModelRequest,
+    messages: list[Message],
+    model: Model,
+    profile: ModelProfile,
+) -> ReplayedStep:
     begun = time.monotonic()
     completion = await model.complete(messages)
     seconds = time.monotonic() - begun
@@ -137,7 +142,7 @@ async def _try(
         judgement = judge(new, session, asked)
     except ActionParseError as wrong:
         error = wrong.message
-    return Tried(
+    return ReplayedStep(
         step=asked.step,
         recorded=recorded,
         done=done,
@@ -157,7 +162,7 @@ async def _try(
     )
 
 
-def judge(proposal: Action, session: Session, asked: Asked) -> Judgement:
+def judge(proposal: Action, session: Session, asked: ModelRequest) -> Judgement:
     """What the gate makes of it, by what it knew then. Nobody looks at a screen of now: there is none."""
     gate = asked.gate
     usual = PolicyName.REPLY if gate.enabled else PolicyName.CAREFUL

@@ -11,7 +11,7 @@ from typing import Any
 from agent_core.actions import parse_reply
 from agent_core.actions.parse import Dialect
 from agent_core.errors import ActionParseError
-from agent_core.loop.trajectory import Asked, with_pictures
+from agent_core.loop.trajectory import ModelRequest, with_pictures
 from agent_core.model.profile import model_profiles
 from agent_core.model.prompt import tools_of
 from agent_core.perception.readings import Reading
@@ -64,13 +64,13 @@ def _line(view: RecordingView, step: RecordedStep, picture: str) -> dict[str, An
     }
 
 
-def _tools(asked: Asked, lang: Lang) -> list[dict[str, Any]] | None:
+def _tools(asked: ModelRequest, lang: Lang) -> list[dict[str, Any]] | None:
     """What it was offered beside the messages; None for nothing."""
     profile = next((one for one in model_profiles() if one.name == asked.profile), None)
     return tools_of(profile, lang) or None if profile is not None else None
 
 
-def _screen(asked: Asked) -> dict[str, Any]:
+def _screen(asked: ModelRequest) -> dict[str, Any]:
     """``elements``: with their boxes as left, top, right, bottom, in pixels of the screen."""
     return {
         "package": asked.window.package,
@@ -90,7 +90,7 @@ def _element(reading: Reading) -> dict[str, Any]:
     }
 
 
-def ignored(reply: str, asked: Asked | None) -> str:
+def ignored(reply: str, asked: ModelRequest | None) -> str:
     """What the model said behind its first complete call, of a release that did not write it down."""
     if asked is None or not reply:
         return ""

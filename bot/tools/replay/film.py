@@ -13,7 +13,7 @@ from typing import Literal
 
 from PIL import Image, ImageDraw
 
-from bot.tools.replay.shots import Layout, Shot, framed, jpeg, layout, opened
+from bot.tools.replay.shots import Layout, StepPicture, framed, jpeg, layout, opened
 from bot.tools.replay.spread import spread
 
 Kind = Literal["gif", "album", "sheet"]
@@ -33,7 +33,7 @@ _MARKS = ("#ff2d55", "#ffffff", "#16202c", "#c3ccd6", "#000000")  # colours that
 
 
 @dataclass(frozen=True, slots=True)
-class Film:
+class ReplayMedia:
     """``kind`` gif: one file, moving; album: 2 to 10 JPEGs; sheet: one JPEG; picture: one JPEG of a single shot.
 
     ``left_out``: the labels of the shots that are not in it. ``size``: pixels of (each of) the files.
@@ -51,9 +51,9 @@ class Film:
         return sum(map(len, self.files))
 
 
-def make_film(
-    shots: Sequence[Shot], kind: Kind = "gif", *, most_frames: int = MOST_FRAMES, most_bytes: int = MOST_BYTES
-) -> Film | None:
+def make_media(
+    shots: Sequence[StepPicture], kind: Kind = "gif", *, most_frames: int = MOST_FRAMES, most_bytes: int = MOST_BYTES
+) -> ReplayMedia | None:
     """What was wanted, or the nearest that can be made of it; None where no shot can be opened.
 
     A film that is too large gets smaller, then loses frames; then it is an album, or with over ten pictures a sheet.
@@ -72,16 +72,16 @@ def make_film(
     return _album(_some(seen, MOST_IN_ALBUM), shots, "album")
 
 
-def _some(shots: Sequence[Shot], most: int) -> list[Shot]:
+def _some(shots: Sequence[StepPicture], most: int) -> list[StepPicture]:
     return [shots[place] for place in spread(len(shots), most)]
 
 
-def _left_out(kept: Sequence[Shot], shots: Sequence[Shot]) -> tuple[str, ...]:
+def _left_out(kept: Sequence[StepPicture], shots: Sequence[StepPicture]) -> tuple[str, ...]:
     there = {id(shot) for shot in kept}
     return tuple(shot.label for shot in shots if id(shot) not in there and shot.label)
 
 
-def _drawn(shot: Shot, place: Layout) -> Image.Image:
+def _drawn(shot: StepPicture, place: Layout) -> Image.Image:
     image = opened(shot.picture, place.size)
     return framed(image or Image.new("RGB", (1, 1)), shot, place)
 
@@ -89,7 +89,9 @@ def _drawn(shot: Shot, place: Layout) -> Image.Image:
 # A moving picture -----------------------------------------------------------------------------------------------------
 
 
-def _gif(seen: Sequence[Shot], shots: Sequence[Shot], most_frames: int, most_bytes: int) -> Film | None:
+def _gif(
+    seen: Sequence[StepPicture], shots: Sequence[StepPicture], most_frames: int, most_bytes: int
+) -> ReplayMedia | None:
     """The largest that fits; None where even small and with few frames none does."""
     colours = _colours(seen)
     kept = _some(seen, most_frames)
@@ -101,18 +103,18 @@ def _gif(seen: Sequence[Shot], shots: Sequence[Shot], most_frames: int, most_byt
         place, data = _moving(kept, colours, wanted)
         size, width = len(data), wanted
         if size <= most_bytes:
-            return Film("gif", (data,), place.size, len(kept), _left_out(kept, shots))
+            return ReplayMedia("gif", (data,), place.size, len(kept), _left_out(kept, shots))
     while len(kept) > FEWEST:
         fitting = int(len(kept) * 0.9 * most_bytes / size)
         kept = _some(kept, max(FEWEST, min(len(kept) - 1, fitting)))
         place, data = _moving(kept, colours, width)
         size = len(data)
         if size <= most_bytes:
-            return Film("gif", (data,), place.size, len(kept), _left_out(kept, shots))
+            return ReplayMedia("gif", (data,), place.size, len(kept), _left_out(kept, shots))
     return None
 
 
-def _moving(kept: Sequence[Shot], colours: Image.Image, width: int) -> tuple[Layout, bytes]:
+def _moving(kept: Sequence[StepPicture], colours: Image.Image, width: int) -> tuple[Layout, bytes]:
     place = layout([shot.picture for shot in kept], width=width)
     frames = (
         _drawn(shot, place).quantize(palette=colours, dither=Image.Dither.NONE) for shot in kept
@@ -129,7 +131,7 @@ def _moving(kept: Sequence[Shot], colours: Image.Image, width: int) -> tuple[Lay
     return place, out.getvalue()
 
 
-def _colours(seen: Sequence[Shot]) -> Image.Image:
+def _colours(seen: Sequence[StepPicture]) -> Image.Image:
     """The colours of the whole film: with one table for all frames, what stays the same takes no room."""
     samples = _some(seen, _SAMPLES)
     width, height = _SAMPLE
@@ -148,13 +150,13 @@ def _colours(seen: Sequence[Shot]) -> Image.Image:
 # Pictures that stand still --------------------------------------------------------------------------------------------
 
 
-def _album(kept: Sequence[Shot], shots: Sequence[Shot], kind: Literal["album", "picture"]) -> Film:
+def _album(kept: Sequence[StepPicture], shots: Sequence[StepPicture], kind: Literal["album", "picture"]) -> ReplayMedia:
     place = layout([shot.picture for shot in kept], width=ALBUM_WIDTH)
     files = tuple(jpeg(_drawn(shot, place)) for shot in kept)
-    return Film(kind, files, place.size, len(kept), _left_out(kept, shots))
+    return ReplayMedia(kind, files, place.size, len(kept), _left_out(kept, shots))
 
 
-def _sheet(kept: Sequence[Shot], shots: Sequence[Shot]) -> Film:
+def _sheet(kept: Sequence[StepPicture], shots: Sequence[StepPicture]) -> ReplayMedia:
     """All of them side by side, in rows; never taller or heavier than a photo may be."""
     width = SHEET_WIDTH
     place = layout([shot.picture for shot in kept], width=width, tallest=width * 3)
@@ -171,4 +173,4 @@ def _sheet(kept: Sequence[Shot], shots: Sequence[Shot]) -> Film:
     for quality in (60, 40):
         if len(data) > MOST_PHOTO_BYTES:
             data = jpeg(sheet, quality)
-    return Film("sheet", (data,), sheet.size, len(kept), _left_out(kept, shots))
+    return ReplayMedia("sheet", (data,), sheet.size, len(kept), _left_out(kept, shots))

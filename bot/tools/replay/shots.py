@@ -19,7 +19,7 @@ NARROWEST = 240  # pixels: less has no room for words
 
 
 @dataclass(frozen=True, slots=True)
-class Shot:
+class StepPicture:
     """``picture``: an encoded picture. ``title`` is one line, ``words`` a few; ``label`` names it in a list ("3")."""
 
     picture: bytes
@@ -87,7 +87,7 @@ def _letters(width: int) -> int:
     return max(11, round(width / 24))
 
 
-def framed(image: Image.Image, shot: Shot, place: Layout) -> Image.Image:
+def framed(image: Image.Image, shot: StepPicture, place: Layout) -> Image.Image:
     """The picture, fitted into its place, with the strip below."""
     canvas = Image.new("RGB", place.size, _EMPTY)
     factor = min(place.width / image.width, place.picture / image.height)

@@ -11,7 +11,7 @@ from PIL import Image
 import agent_core.planner.library  # noqa: F401 - takes seconds, which are no part of what is measured
 from agent_core.actions import parse_reply
 from agent_core.model.client import ChatModel
-from agent_core.planner import Executor, Order
+from agent_core.planner import Executor, PlannerTask
 from agent_core.planner.base import PlanFailed
 from agent_core.planner.planner import Planner
 from agent_core.ports import Record
@@ -73,7 +73,7 @@ async def choose(url: str) -> bool:
 async def plan(url: str) -> str:
     planner = Planner(url, "m", KEY, tools=(), timeout=TIMEOUT)
     try:
-        done = await planner.plan(Order("do it"), cast("Executor", None), Nothing(), quiet)  # no tool is called
+        done = await planner.plan(PlannerTask("do it"), cast("Executor", None), Nothing(), quiet)  # no tool is called
         return done.message if isinstance(done, PlanFailed) else ""
     finally:
         await planner.close()

@@ -29,10 +29,10 @@ async def reading(name: str, reader: ScreenReader, seen: Look, nodes: list[Node]
         image = seen.frame.image.copy()
         image.putpixel((dot[0] + number, dot[1]), (0, 0, 0))
         frame = Frame(image, f"{name} {number}", 0.0)
-        veil = Redaction(reader)
-        veil.saw(frame, QQ_PACKAGE, nodes)
+        redaction = Redaction(reader)
+        redaction.saw(frame, QQ_PACKAGE, nodes)
         began = time.perf_counter()
-        await veil.boxes(frame)
+        await redaction.boxes(frame)
         took.append(time.perf_counter() - began)
     tell(name, took[1:])  # the first one loads what it needs
 

@@ -17,7 +17,7 @@ from agent_core.perception.doubts import Doubt, DoubtKind
 from agent_core.perception.lists import ChatRow
 from agent_core.perception.page_files import load_dump, load_picture
 from agent_core.perception.page_marks import mark_page
-from agent_core.perception.page_report import MessageKind, Page, PageKind, read_page, report, without_secrets
+from agent_core.perception.page_report import MessageKind, PageKind, ReadPage, read_page, report, without_secrets
 from agent_core.perception.reader import ScreenReader
 from agent_core.perception.readings import Bubble, BubbleKind, ChatScreen, SendState, Side, Source
 from bot.channels.chat.page_reading import page_lines
@@ -41,12 +41,12 @@ CHAT = ChatScreen(
 )
 
 
-def chat(**more: object) -> Page:
-    return Page(replace(CHAT, **more))  # type: ignore[arg-type]  # fields of a chat page
+def chat(**more: object) -> ReadPage:
+    return ReadPage(replace(CHAT, **more))  # type: ignore[arg-type]  # fields of a chat page
 
 
 def test_a_chat_as_a_report() -> None:
-    assert report(Page(CHAT)).model_dump(mode="json") == {
+    assert report(ReadPage(CHAT)).model_dump(mode="json") == {
         "page": "chat",
         "title": {"text": "11", "sure": True, "group": False},
         "messages": [
@@ -120,19 +120,19 @@ def test_a_list_and_any_other_page() -> None:
         ChatRow("另一位", Box(0, 80, 360, 160)),
         ChatRow("群", Box(0, 160, 360, 240), dot=True),
     )
-    told = report(Page(rows=rows))
+    told = report(ReadPage(rows=rows))
     assert [(row.name, row.preview, row.unread, row.dot) for row in told.rows] == [
         ("11", "在吗", 3, False),
         ("另一位", "", 0, False),
         ("群", "", 1, True),
     ]
     labels: list[str] = []
-    mark_page(Image.new("RGB", (360, 800)), Page(rows=rows), lambda key: labels.append(key) or key)  # type: ignore[func-returns-value]
+    mark_page(Image.new("RGB", (360, 800)), ReadPage(rows=rows), lambda key: labels.append(key) or key)  # type: ignore[func-returns-value]
     assert labels == ["unread", "dot"]
     lines = page_lines(told, "QQ", texts("zh"))
     assert [line.label for line in lines[1:]] == ["11（3 条未读）", "另一位", "群（红点）"]
     assert (told.page, told.title, told.send, told.input) == (PageKind.LIST, None, None, None)
-    assert report(Page()).page is PageKind.OTHER
+    assert report(ReadPage()).page is PageKind.OTHER
 
 
 def test_without_secrets_no_text_tells_what_the_picture_hides() -> None:
@@ -146,7 +146,7 @@ def test_without_secrets_no_text_tells_what_the_picture_hides() -> None:
     assert "4839" not in told.model_dump_json()
     assert told.messages[2].text == "发到哪里了"
     rows = (ChatRow("11", Box(0, 0, 360, 80), 0, "验证码 1234"), ChatRow("12", Box(0, 80, 360, 160), 0, "在吗"))
-    listed = report(without_secrets(Page(rows=rows), [Box(100, 40, 200, 60)]))
+    listed = report(without_secrets(ReadPage(rows=rows), [Box(100, 40, 200, 60)]))
     assert "1234" not in listed.model_dump_json()
     assert (listed.rows[1].name, listed.rows[1].preview) == ("12", "在吗")
     assert without_secrets(page, []) is page
@@ -154,7 +154,7 @@ def test_without_secrets_no_text_tells_what_the_picture_hides() -> None:
 
 def test_marks_stand_around_the_parts_and_the_question_is_red() -> None:
     image = Image.new("RGB", (360, 800), "white")
-    marked = mark_page(image, Page(CHAT), lambda key: key)
+    marked = mark_page(image, ReadPage(CHAT), lambda key: key)
     assert image.getcolors() == [(360 * 800, (255, 255, 255))], "the screenshot itself is left as it is"
 
     def left_of(box: Box) -> object:
@@ -172,7 +172,10 @@ def test_marks_stand_around_the_parts_and_the_question_is_red() -> None:
 def test_marks_at_the_edges_of_the_screen_are_drawn_too() -> None:
     edge = Box(0, 0, 360, 800)
     row = ChatRow("11", edge, 2)
-    for page in (Page(rows=(row,)), chat(title_box=edge, bubbles=(Bubble(Side.THEM, "x", Box(350, 790, 360, 800)),))):
+    for page in (
+        ReadPage(rows=(row,)),
+        chat(title_box=edge, bubbles=(Bubble(Side.THEM, "x", Box(350, 790, 360, 800)),)),
+    ):
         assert mark_page(Image.new("RGB", (360, 800)), page, lambda key: key).getcolors() != [(360 * 800, (0, 0, 0))]
 
 
@@ -191,7 +194,7 @@ async def test_a_chat_and_the_list_are_told_apart() -> None:
     assert (told.page, [row.name for row in told.rows]) == (PageKind.LIST, ["11", "另一位"])
     await phone.key("HOME")
     seen = await look(phone)
-    assert (await read_page(reader, seen.frame, seen.nodes, QQ)) == Page()
+    assert (await read_page(reader, seen.frame, seen.nodes, QQ)) == ReadPage()
     with pytest.raises(ExtraMissing, match=r"\[ocr\]"):
         await read_page(reader, seen.frame, None, QQ)
 

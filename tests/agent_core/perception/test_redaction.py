@@ -40,9 +40,9 @@ WHOLE = [Box(0, 0, *SIZE)]
 
 
 async def shown(reader: ScreenReader, seen: Look, package: str | None = QQ_PACKAGE) -> Image.Image:
-    veil = Redaction(reader)
-    veil.saw(seen.frame, package, seen.nodes)
-    return await veil.over(seen.frame)
+    redaction = Redaction(reader)
+    redaction.saw(seen.frame, package, seen.nodes)
+    return await redaction.over(seen.frame)
 
 
 def colours(picture: Image.Image, box: Box) -> set[tuple[int, ...]]:
@@ -114,9 +114,9 @@ async def test_a_payment_app_shows_no_figure(reader: ScreenReader) -> None:
 async def test_what_nobody_can_read_is_whole_in_sensitive_apps_and_where_the_app_is_not_known() -> None:
     seen = await look(await open_chat(scenario(them("验证码 483920"))))
     for package, expected in ((PAY, WHOLE), ("com.android.mms", WHOLE), (QQ_PACKAGE, [])):
-        veil = Redaction(BLIND)
-        veil.saw(seen.frame, package, seen.nodes)
-        assert await veil.boxes(seen.frame) == expected, package
+        redaction = Redaction(BLIND)
+        redaction.saw(seen.frame, package, seen.nodes)
+        assert await redaction.boxes(seen.frame) == expected, package
     assert await Redaction(BLIND).boxes(seen.frame) == WHOLE
 
 
@@ -127,9 +127,9 @@ async def test_what_a_model_transcribed_covers_the_messages() -> None:
         return ChatScreen(title="11", bubbles=(Bubble(Side.THEM, text),), draft=draft, source=Source.MODEL, sure=True)
 
     for words, count in ((chat("验证码 483920"), 1), (chat("在吗"), 0), (chat("在吗", "密码 483920"), 1)):
-        veil = Redaction(BLIND)
-        veil.saw(seen.frame, QQ_PACKAGE, None, words)
-        boxes = await veil.boxes(seen.frame)
+        redaction = Redaction(BLIND)
+        redaction.saw(seen.frame, QQ_PACKAGE, None, words)
+        boxes = await redaction.boxes(seen.frame)
         assert len(boxes) == count
         assert all(box.top > 100 for box in boxes)  # the title stays
 
@@ -140,9 +140,9 @@ async def test_a_reading_that_fails_covers_everything() -> None:
             raise OSError("the model files are gone")
 
     seen = await look(await open_chat(scenario(them("验证码 483920"))))
-    veil = Redaction(Failing(ocr=None, model=None))
-    veil.saw(seen.frame, QQ_PACKAGE, seen.nodes)
-    assert await veil.boxes(seen.frame) == WHOLE
+    redaction = Redaction(Failing(ocr=None, model=None))
+    redaction.saw(seen.frame, QQ_PACKAGE, seen.nodes)
+    assert await redaction.boxes(seen.frame) == WHOLE
 
 
 @needs_ocr
@@ -182,20 +182,20 @@ async def test_a_screen_is_read_once_and_again_where_more_is_known() -> None:
 
     seen = await look(await open_chat(scenario(them("验证码 483920"))))
     reader = Counting(ocr=None, model=None)
-    veil = Redaction(reader)
-    veil.saw(seen.frame, QQ_PACKAGE, seen.nodes)
-    boxes = await veil.boxes(seen.frame)
-    assert await veil.boxes(seen.frame) == boxes
+    redaction = Redaction(reader)
+    redaction.saw(seen.frame, QQ_PACKAGE, seen.nodes)
+    boxes = await redaction.boxes(seen.frame)
+    assert await redaction.boxes(seen.frame) == boxes
     assert reader.reads == 1
-    veil.saw(seen.frame, QQ_PACKAGE, None)  # looked at again, without the tree: what it said still holds
-    assert await veil.boxes(seen.frame) == boxes != []
+    redaction.saw(seen.frame, QQ_PACKAGE, None)  # looked at again, without the tree: what it said still holds
+    assert await redaction.boxes(seen.frame) == boxes != []
 
 
 async def test_turned_off_it_covers_nothing_and_asks_nothing() -> None:
     seen = await look(await open_chat(scenario(them("验证码 483920"))))
-    veil = Redaction(BLIND, on=False)
-    assert not veil.needs_tree
-    assert await veil.over(seen.frame) is seen.frame.image
+    redaction = Redaction(BLIND, on=False)
+    assert not redaction.needs_tree
+    assert await redaction.over(seen.frame) is seen.frame.image
 
 
 async def test_the_ring_is_drawn_over_the_cover_and_the_frame_stays_raw() -> None:
@@ -210,9 +210,9 @@ async def test_the_ring_is_drawn_over_the_cover_and_the_frame_stays_raw() -> Non
 
     seen = await look(await open_chat(scenario(them("验证码 483920"))))
     raw = seen.frame.image.copy()
-    veil = Redaction(BY_TREE)
-    veil.saw(seen.frame, QQ_PACKAGE, seen.nodes)
-    recorder = Recorder(Session(run_id="r", task="t"), Kept(), veil)
+    redaction = Redaction(BY_TREE)
+    redaction.saw(seen.frame, QQ_PACKAGE, seen.nodes)
+    recorder = Recorder(Session(run_id="r", task="t"), Kept(), redaction)
     plain, ringed = await recorder.picture(seen.frame), await recorder.picture(seen.frame, Tap(element=(500, 500)))
     assert plain != ringed
     assert not differ(seen.frame.image, raw)

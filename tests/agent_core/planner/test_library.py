@@ -13,7 +13,7 @@ import agent_core.planner
 from agent_core.errors import ModelError
 from agent_core.model.base import Usage
 from agent_core.model.usage import Meter
-from agent_core.planner import Executor, Order, PlanDone, phone_tools
+from agent_core.planner import Executor, PlanDone, PlannerTask, phone_tools
 from agent_core.planner.base import PlanEvent, PlanFailed
 from agent_core.planner.planner import Planner
 from tests.support.model_server import Break, Chunks, Script, ScriptedModel, Status, Text
@@ -44,7 +44,7 @@ async def test_an_endpoint_that_refuses_to_count_is_asked_without() -> None:
         planner = Planner(server.url, "p", "", tools=(), meter=meter)
         nobody = cast("Executor", None)  # no tool is called
         for said in ("好了", "又好了"):
-            assert await planner.plan(Order("做"), nobody, Nothing(), quiet) == PlanDone(said, success=True)
+            assert await planner.plan(PlannerTask("做"), nobody, Nothing(), quiet) == PlanDone(said, success=True)
         await planner.close()
         assert ["stream_options" in body for body in server.requests] == [True, False, False]
     assert [usage.guessed and usage.tokens_in > 0 for usage in meter.counted] == [True, True]
@@ -57,14 +57,14 @@ async def test_what_breaks_off_or_is_stopped_is_counted_by_a_guess_and_what_fail
     async with ScriptedModel(script) as server:
         planner = Planner(server.url, "p", "", tools=(), meter=meter)
         nobody = cast("Executor", None)  # no tool is called
-        assert isinstance(await planner.plan(Order("做"), nobody, Nothing(), quiet), PlanFailed)
-        stopped = asyncio.create_task(planner.plan(Order("做"), nobody, Nothing(), quiet))
+        assert isinstance(await planner.plan(PlannerTask("做"), nobody, Nothing(), quiet), PlanFailed)
+        stopped = asyncio.create_task(planner.plan(PlannerTask("做"), nobody, Nothing(), quiet))
         while len(server.requests) < 2:
             await asyncio.sleep(0.005)
         await asyncio.sleep(0.1)  # it has come by then
         stopped.cancel()
         await asyncio.wait([stopped])
-        assert isinstance(await planner.plan(Order("做"), nobody, Nothing(), quiet), PlanFailed)
+        assert isinstance(await planner.plan(PlannerTask("做"), nobody, Nothing(), quiet), PlanFailed)
         await planner.close()
     assert [(usage.guessed, usage.tokens_in > 0, usage.tokens_out > 0) for usage in meter.counted] == [(True,) * 3] * 2
     assert meter.errors == [("p", "model.unreachable"), ("p", "model.auth")]
@@ -79,7 +79,7 @@ async def test_a_fault_of_ours_is_not_blamed_on_the_endpoint() -> None:
 
     async with ScriptedModel([Chunks([call], finish="tool_calls")]) as server:
         planner = Planner(server.url, "p", "", tools=phone_tools()[:1])
-        end = await planner.plan(Order("做", lang="en"), cast("Executor", None), Nothing(), broken)
+        end = await planner.plan(PlannerTask("做", lang="en"), cast("Executor", None), Nothing(), broken)
         await planner.close()
     assert end == PlanFailed("The plan failed and is not done: ZeroDivisionError")
 

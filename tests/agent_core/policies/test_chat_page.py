@@ -14,7 +14,7 @@ from agent_core.perception.readings import Bubble, ChatScreen, SendState, Side, 
 from agent_core.policies import REPLY_POLICIES, Decision, Situation, review
 from agent_core.policies.customer_reply import NothingNew
 from agent_core.policies.right_chat import RightChat, is_contacts
-from agent_core.reply.outcome import Result, check_chat
+from agent_core.reply.outcome import DeliveryResult, check_chat
 from agent_core.session import GateState
 
 SIZE = (1080, 2400)
@@ -54,7 +54,7 @@ def confirmed(*, group: bool) -> GateState:
     return GATE.model_copy(update={"chat_confirmed": "11", "group_confirmed": group})
 
 
-def result(chat: ChatScreen, gate: GateState) -> Result | None:
+def result(chat: ChatScreen, gate: GateState) -> DeliveryResult | None:
     outcome = check_chat(chat, gate)
     return None if outcome is None else outcome.result
 
@@ -63,22 +63,22 @@ def test_a_groups_name_does_not_pass_for_a_contact() -> None:
     assert is_contacts(page(), GATE)
     assert check_chat(page(), GATE) is None
     assert not is_contacts(page(group=True), GATE)
-    assert result(page(group=True), GATE) is Result.WRONG_CHAT
+    assert result(page(group=True), GATE) is DeliveryResult.WRONG_CHAT
 
 
 @pytest.mark.parametrize("title", ["11(3)", "11"])  # the count may stand in a place of its own
 def test_a_group_that_the_task_names_is_for_a_person(title: str) -> None:
     named = GATE.model_copy(update={"contact": "11(3)"})
-    assert result(page(title, group=True), named) is Result.UNSURE_CHAT
-    assert result(page("12", group=True), named) is Result.WRONG_CHAT
-    assert result(page("11"), named) is Result.WRONG_CHAT
+    assert result(page(title, group=True), named) is DeliveryResult.UNSURE_CHAT
+    assert result(page("12", group=True), named) is DeliveryResult.WRONG_CHAT
+    assert result(page("11"), named) is DeliveryResult.WRONG_CHAT
 
 
 def test_a_yes_to_a_chat_is_none_to_a_group_of_its_name() -> None:
     assert is_contacts(page(group=True), confirmed(group=True))
     assert result(page(group=True), confirmed(group=True)) is None
     assert not is_contacts(page(group=True), confirmed(group=False))
-    assert result(page(group=True), confirmed(group=False)) is Result.WRONG_CHAT
+    assert result(page(group=True), confirmed(group=False)) is DeliveryResult.WRONG_CHAT
 
 
 def test_nothing_new_in_a_group_says_nothing_of_the_contact() -> None:

@@ -9,7 +9,7 @@ from agent_core.perception.doubts import Doubt, DoubtKind
 from agent_core.perception.readings import Bubble, ChatScreen, Source
 from agent_core.perception.readings import Side as BubbleSide
 from agent_core.ports import ReplyState
-from agent_core.reply.outcome import Result, check_chat
+from agent_core.reply.outcome import DeliveryResult, check_chat
 from agent_core.session import GateState, Status
 from agent_core.sweep import IN_CHAT
 from simulator.phone.scenario import ContactPart, EventPart, MessagePart, Scenario
@@ -107,15 +107,15 @@ def opened(title: str, *, sure: bool, title_sure: bool = True) -> ChatScreen:
 def test_a_message_in_doubt_makes_another_chat_no_less_another_one() -> None:
     gate = GateState(contact="11")
 
-    def told(chat: ChatScreen) -> Result | None:
+    def told(chat: ChatScreen) -> DeliveryResult | None:
         outcome = check_chat(chat, gate)
         return outcome.result if outcome else None
 
-    assert told(opened("22", sure=True)) is Result.WRONG_CHAT
-    assert told(opened("22", sure=False)) is Result.WRONG_CHAT
-    assert told(opened("22", sure=False, title_sure=False)) is Result.UNSURE_CHAT
-    assert told(opened("", sure=False)) is Result.UNSURE_CHAT
-    assert told(opened("11", sure=False)) is Result.UNSURE_CHAT
+    assert told(opened("22", sure=True)) is DeliveryResult.WRONG_CHAT
+    assert told(opened("22", sure=False)) is DeliveryResult.WRONG_CHAT
+    assert told(opened("22", sure=False, title_sure=False)) is DeliveryResult.UNSURE_CHAT
+    assert told(opened("", sure=False)) is DeliveryResult.UNSURE_CHAT
+    assert told(opened("11", sure=False)) is DeliveryResult.UNSURE_CHAT
     assert told(opened("11", sure=True)) is None
     gate.chat_confirmed = "22"
     assert told(opened("22", sure=True)) is None

@@ -13,7 +13,7 @@ from agent_core.loop import questions
 from agent_core.perception.doubts import Doubt, DoubtKind
 from agent_core.perception.readings import Bubble, ChatScreen, Side, Source
 from agent_core.policies.right_chat import is_contacts
-from agent_core.reply.outcome import Result, check_chat
+from agent_core.reply.outcome import DeliveryResult, check_chat
 from agent_core.session import Answer, GateState, QuestionKind, Session, Status
 from simulator.phone.scenario import ContactPart, MessagePart, Scenario
 from tests.support.lab import ANSWER, ASK, FINISH, Lab, lab
@@ -51,7 +51,7 @@ def test_what_was_shown_is_allowed_however_sure_the_reading_is_the_next_time() -
 def test_another_title_or_another_doubt_is_asked_about_anew(other: ChatScreen) -> None:
     outcome = check_chat(other, GATE)
     assert outcome is not None
-    assert outcome.result is Result.UNSURE_CHAT
+    assert outcome.result is DeliveryResult.UNSURE_CHAT
     assert outcome.chat == other  # what the next yes holds for
 
 
@@ -83,7 +83,7 @@ def test_a_name_that_only_looks_like_the_contacts_is_put_to_a_person(title: str,
     chat = ChatScreen(title, (Bubble(Side.THEM, "在吗"),), "", source)
     outcome = check_chat(chat, gate)
     assert outcome is not None
-    assert outcome.result is Result.UNSURE_CHAT
+    assert outcome.result is DeliveryResult.UNSURE_CHAT
     assert not is_contacts(chat, gate)
     session = Session(run_id="r", task="QQ回复联系人11", gate=gate, lang="en")
     question = questions.right_chat(session, outcome.title, outcome.detail, outcome.chat)
@@ -91,7 +91,7 @@ def test_a_name_that_only_looks_like_the_contacts_is_put_to_a_person(title: str,
     assert "U+" in question.text
     yes = gate.model_copy(update={"chat_confirmed": title})
     assert check_chat(chat, yes) is None
-    assert check_chat(replace(chat, group=True), gate).result is Result.WRONG_CHAT  # type: ignore[union-attr]
+    assert check_chat(replace(chat, group=True), gate).result is DeliveryResult.WRONG_CHAT  # type: ignore[union-attr]
 
 
 HIDDEN = "1\u200b1"

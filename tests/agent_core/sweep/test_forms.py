@@ -14,7 +14,7 @@ from agent_core.perception.lists import ChatRow, with_preview
 from agent_core.sweep import Aside
 from agent_core.sweep.forms import told_by
 from agent_core.sweep.notes import Noted, noted
-from agent_core.sweep.rows import Found, state_of, whole_name
+from agent_core.sweep.rows import FoundRow, state_of, whole_name
 
 QQ, WECHAT = profile("qq"), profile("wechat")
 
@@ -78,7 +78,7 @@ def test_who_a_notification_names(app: AppProfile, title: str, text: str, name: 
 )
 def test_a_group_is_no_contact(app: AppProfile, title: str, text: str) -> None:
     assert of(app, title, text) == Noted()
-    found = Found(app, ())
+    found = FoundRow(app, ())
     found.add_notes(dump(app, (title, text)))
     assert [one.why for one in found.aside.values()] == [Aside.GROUP]
     assert found.waiting == {}
@@ -113,7 +113,7 @@ def test_what_tells_of_no_customer(app: AppProfile, title: str, text: str) -> No
 def test_what_names_nobody_for_sure_leads_to_the_list(app: AppProfile, title: str, text: str) -> None:
     told = of(app, title, text)
     assert (dict(told.contacts), bool(told.nameless)) == ({}, True)
-    found = Found(app, ())
+    found = FoundRow(app, ())
     found.add_notes(dump(app, (title, text)))
     assert (found.waiting, found.aside) == ({}, {})
 
@@ -148,14 +148,14 @@ def row(name: str, preview: str, unread: int = 0, *, dot: bool = False, time: st
 
 
 def test_a_dot_is_something_new() -> None:
-    found = Found(WECHAT, ())
+    found = FoundRow(WECHAT, ())
     found.add_rows([row("小王", "在吗", dot=True), row("小李", "[3条]小李: 好", dot=True), row("老王", "好")], (), ())
     assert [(one.contact, one.unread) for one in found.waiting.values()] == [("小王", 1), ("小李", 3)]
     assert (list(found.seen), found.unread, found.dots) == (["老王"], 0, True)  # the tab does not count muted chats
 
 
 def test_rows_that_are_no_chats_are_neither_seen_nor_waiting() -> None:
-    found = Found(WECHAT, ())
+    found = FoundRow(WECHAT, ())
     found.add_rows([row("Windows 微信已登录", "", time=""), row("折叠置顶聊天", "", time="")], (), ())
     assert (found.waiting, found.seen, found.aside) == ({}, {}, {})
 
@@ -164,19 +164,19 @@ def test_our_own_draft_tells_nothing_of_the_contact() -> None:
     drafts = [row("小王", f"[草稿]{text}", 1) for text in ("小李: 您好", "您")]
     assert state_of(drafts[0]) == state_of(drafts[1])
     assert state_of(drafts[0]) != state_of(row("小王", "[草稿]您", 2))
-    found = Found(WECHAT, ())
+    found = FoundRow(WECHAT, ())
     found.add_rows(drafts[:1], (), ())
     assert list(found.waiting) == ["小王"]
 
 
 def test_a_row_that_names_its_contact_before_the_words_is_no_group() -> None:
-    found = Found(WECHAT, ())
+    found = FoundRow(WECHAT, ())
     found.add_rows([row("小王", "[2条]小王: 在吗", 2), row("小李", "[2条]小王: 在吗", 2)], (), ())
     assert (list(found.waiting), list(found.aside)) == (["小王"], ["小李"])
 
 
 def test_a_group_with_a_contacts_name_is_set_aside_and_the_contact_waits() -> None:
-    found = Found(WECHAT, ["小王"])
+    found = FoundRow(WECHAT, ["小王"])
     found.add_rows([row("小王", "[有人@我]小李: 在吗", 2), row("小王", "能退吗", 1)], (), ())
     assert [one.why for one in found.aside.values()] == [Aside.GROUP]
     assert [(one.contact, one.unread) for one in found.waiting.values()] == [("小王", 1)]
@@ -186,11 +186,11 @@ def test_a_group_with_a_contacts_name_is_set_aside_and_the_contact_waits() -> No
 
 
 def test_two_rows_of_one_name_that_wait_are_one_contact_in_another_state() -> None:
-    found = Found(WECHAT, ())
+    found = FoundRow(WECHAT, ())
     found.add_rows([row("小王", "在吗", 2), row("小王", "能退吗", 1)], (), ())
     found.add_rows([row("小王", "能退吗", 1)], (), ())  # the last row of one page is the first of the next
     (both,) = found.waiting.values()
-    alone = Found(WECHAT, ())
+    alone = FoundRow(WECHAT, ())
     alone.add_rows([row("小王", "在吗", 2)], (), ())
     assert both.unread == 3
     assert both.state != alone.waiting["小王"].state
@@ -198,7 +198,7 @@ def test_two_rows_of_one_name_that_wait_are_one_contact_in_another_state() -> No
 
 @pytest.mark.parametrize("name", ["小\u200b王", "小王\u3164"])
 def test_who_looks_like_a_contact_and_is_not_called_so_is_set_aside(name: str) -> None:
-    found = Found(WECHAT, ["小王"])
+    found = FoundRow(WECHAT, ["小王"])
     found.add_rows([row(name, "在吗", 2)], (), ())
     assert ([one.why for one in found.aside.values()], found.waiting) == ([Aside.LOOK_ALIKE], {})
     told = noted(dump(WECHAT, (name, "在吗")), WECHAT, known=["小王"], targets=["小王"])

@@ -13,7 +13,7 @@ from agent_core.perception.observer import TreeUse
 from agent_core.perception.reader import ScreenReader
 from agent_core.sweep import Aside, ListMemory, LookOutcome, UnreadLook, look_for_unread
 from agent_core.sweep.result import SetAside
-from agent_core.sweep.rows import Found, aside_of, whole_name
+from agent_core.sweep.rows import FoundRow, aside_of, whole_name
 from simulator.phone.scenario import ContactPart, MessagePart, Scenario
 from tests.support.lab import OCR, QQ, Lab, lab
 
@@ -118,7 +118,7 @@ def test_a_name_that_is_cut_off_is_never_guessed() -> None:
     assert whole_name(cut, [one], (), ()) == one
     assert whole_name(cut, [one, two], (), ()) is None
     assert whole_name(cut, [], (), ()) is None
-    found = Found(QQ_APP, [])
+    found = FoundRow(QQ_APP, [])
     found.add_rows([cut], (), ())
     assert [(one.name, one.why) for one in found.aside.values()] == [(cut.name, Aside.CUT_OFF)]
     assert found.waiting == {}
@@ -157,7 +157,7 @@ def test_a_person_may_be_called_as_a_group_is(called: str, why: Aside | None) ->
 
 def test_who_is_a_group_by_one_weak_sign_is_told_of_again_when_the_same_writes_again() -> None:
     def aside(preview: str, called: str = "一家人") -> SetAside:
-        found = Found(QQ_APP, [])
+        found = FoundRow(QQ_APP, [])
         found.add_rows([ChatRow(called, Box(0, 200, 1080, 368), 1, preview)], (), ())
         return found.aside[called]
 

@@ -26,9 +26,9 @@ from agent_core.devices.adb.server import open_adb
 from agent_core.errors import ConfigError, DeviceOffline
 from agent_core.perception.ocr import OcrEngine
 from bot.app.doctor.exam import Exam
-from bot.app.doctor.examine import CHECKS, Check, Result, Status, examine
+from bot.app.doctor.examine import CHECKS, Check, CheckResult, CheckStatus, examine
 from bot.app.doctor.phone import asks_for_secret
-from bot.app.doctor.report import Verdict
+from bot.app.doctor.report import DoctorVerdict
 from bot.app.doctor.texts import catalogue
 from bot.app.settings.layers import Settings
 from bot.app.settings.loading import load
@@ -93,13 +93,13 @@ def of(*keys: str) -> tuple[Check, ...]:
 
 async def look(
     settings: Settings | ConfigError, *keys: str, serial: str = "", mend: bool = False, lang: Lang = "en"
-) -> dict[str, Result]:
+) -> dict[str, CheckResult]:
     return {r.check: r async for r in examine(settings, serial=serial, lang=lang, mend=mend, checks=of(*keys))}
 
 
-def said(results: dict[str, Result]) -> dict[str, str]:
+def said(results: dict[str, CheckResult]) -> dict[str, str]:
     """Only what is neither ok nor a mere note."""
-    well = (Status.OK, Status.NOTE)
+    well = (CheckStatus.OK, CheckStatus.NOTE)
     return {key: result.status.value for key, result in results.items() if result.status not in well}
 
 
@@ -138,7 +138,7 @@ async def test_a_good_phone_passes_everything(adb: AdbServerProcess) -> None:
         results = await look(at(adb, running.address), *PHONE)
     assert said(results) == {}
     assert list(results) == list(PHONE)
-    assert results["learnt"].status is Status.NOTE  # not known yet is not well
+    assert results["learnt"].status is CheckStatus.NOTE  # not known yet is not well
     assert running.address in results["phone"].seen
     assert "VP-1, Android 13, 1080×2400" in results["authorised"].seen
     assert re.match(r"QQ \d", results["app"].seen)
@@ -253,18 +253,18 @@ async def test_a_tree_that_is_of_no_use_is_a_warning(adb: AdbServerProcess, mode
 async def test_an_unauthorized_phone(adb: AdbServerProcess) -> None:
     async with phone_of(auth="unauthorized") as running:
         results = await look(at(adb, running.address), *PHONE)
-    assert results["phone"].status is Status.OK
-    assert results["authorised"].status is Status.FAILED
+    assert results["phone"].status is CheckStatus.OK
+    assert results["authorised"].status is CheckStatus.FAILED
     assert "Always allow" in results["authorised"].advice
     for key in PHONE[5:]:
-        assert results[key].status is Status.SKIPPED
+        assert results[key].status is CheckStatus.SKIPPED
         assert "“Authorised” has to be mended first" in results[key].seen
 
 
 async def test_a_dropped_phone(adb: AdbServerProcess) -> None:
     async with phone_of(Scenario(faults=Faults(dropped=True))) as running:
         results = await look(at(adb, running.address), *PHONE)
-    assert results["phone"].status is Status.FAILED
+    assert results["phone"].status is CheckStatus.FAILED
     assert running.address in results["phone"].seen
     assert "PHONEDESK_DEVICE__CONNECT" in results["phone"].advice
     # the cause is named, not the last link of the chain
@@ -278,23 +278,23 @@ async def test_no_phone_and_a_wrong_serial_and_several(adb: AdbServerProcess) ->
         assert "not among" in (await look(at(adb, "NOSUCH"), *PHONE))["phone"].seen
         await server.connect(two.address)
         several = (await look(at(adb), *PHONE))["phone"]
-        assert several.status is Status.FAILED
+        assert several.status is CheckStatus.FAILED
         assert one.address in several.seen
         assert two.address in several.seen
         assert "--device" in several.advice
         chosen = (await look(at(adb), *PHONE, serial=two.address))["phone"]  # as --device
-        assert chosen.status is Status.OK
+        assert chosen.status is CheckStatus.OK
         assert chosen.seen.startswith(two.address)
 
 
 async def test_adb_program_missing(adb: AdbServerProcess) -> None:
     still = (await look(at(adb, adb_path="/nowhere/adb"), "settings", "adb"))["adb"]
-    assert still.status is Status.WARNING
+    assert still.status is CheckStatus.WARNING
     none = load(device={"adb_port": free_port(), "adb_path": "/nowhere/adb"})
     gone = await look(none, "settings", "adb", "phone")
-    assert gone["adb"].status is Status.FAILED
+    assert gone["adb"].status is CheckStatus.FAILED
     assert "PHONEDESK_DEVICE__ADB_PATH" in gone["adb"].advice
-    assert gone["phone"].status is Status.SKIPPED
+    assert gone["phone"].status is CheckStatus.SKIPPED
 
 
 @pytest.mark.parametrize(
@@ -375,7 +375,7 @@ async def test_the_address_of_a_model_that_is_down_is_told_without_what_is_secre
 async def test_a_wrong_key_is_not_told() -> None:
     async with ScriptedModel([], api_key="another") as model:
         results = await look(asking(model.url), *MODEL)
-    assert results["model"].status is Status.FAILED
+    assert results["model"].status is CheckStatus.FAILED
     assert "401" in results["model"].seen
     assert SECRET not in str(results)
 
@@ -385,7 +385,7 @@ async def test_an_address_without_its_version_is_named_with_the_right_one(lang: 
     async with ScriptedModel(["OK"], repeat_last=True) as model:
         assert model.url.endswith("/v1")
         results = await look(asking(model.url.removesuffix("/v1")), *MODEL, lang=lang)
-    assert results["model"].status is Status.FAILED
+    assert results["model"].status is CheckStatus.FAILED
     assert "/v1" in results["model"].seen
     assert model.url in results["model"].advice
     assert "Error code" not in str(results)
@@ -400,7 +400,7 @@ async def test_a_missing_key_is_the_first_thing_that_is_said(lang: Lang) -> None
         other = load(model={"base_url": model.url, "name": "scripted"})
         for settings, where in ((missing, "bigmodel.cn"), (other, "401")):
             result = (await look(settings, *MODEL, lang=lang))["model"]
-            assert result.status is Status.FAILED
+            assert result.status is CheckStatus.FAILED
             assert result.seen.startswith("没有填 API 密钥" if lang == "zh" else "There is no API key")
             assert where in result.seen
             assert "PHONEDESK_MODEL__API_KEY" in result.advice
@@ -430,7 +430,7 @@ async def test_a_wrong_model_name(vision: bool) -> None:
         assert "such as scripted" in results["model_name"].advice
     async with ScriptedModel(["4719"], repeat_last=True) as model:  # one that takes any name
         results = await look(asking(model.url, "scirpted", vision=vision), *MODEL)
-        assert results["model_name"].status is Status.WARNING
+        assert results["model_name"].status is CheckStatus.WARNING
 
 
 async def test_a_model_that_is_there_and_fails() -> None:
@@ -458,22 +458,22 @@ async def test_a_dify_server_that_refuses_the_key() -> None:
         result = (await look(load(knowledge={**dify, "token": SECRET}), "settings", "knowledge"))["knowledge"]
     finally:
         await runner.cleanup()
-    assert result.status is Status.FAILED
+    assert result.status is CheckStatus.FAILED
     assert "PHONEDESK_KNOWLEDGE__TOKEN" in result.advice
     assert SECRET not in str(result)
     missing = (await look(load(knowledge={**dify, "dataset_id": ""}), "settings", "knowledge"))["knowledge"]
-    assert missing.status is Status.FAILED
+    assert missing.status is CheckStatus.FAILED
     assert "dify" in missing.seen
     assert "PHONEDESK_KNOWLEDGE__DATASET_ID" in missing.advice
 
 
 async def test_the_embedded_store(tmp_path: Path) -> None:
-    async def seen(**more: Any) -> Result:
+    async def seen(**more: Any) -> CheckResult:
         settings = load(data_dir=tmp_path / "d", knowledge=more)
         return (await look(settings, "settings", "knowledge"))["knowledge"]
 
     before = await seen(sample=True)
-    assert before.status is Status.WARNING
+    assert before.status is CheckStatus.WARNING
     assert "made-up shop" in before.seen
     assert "every question goes to a person" in (await seen()).seen
     assert not (tmp_path / "d").exists()
@@ -483,23 +483,23 @@ async def test_the_embedded_store(tmp_path: Path) -> None:
     await base.seed_sample_if_empty()
     for sample in (True, False):  # what is in it already stays
         filled = await seen(sample=sample)
-        assert filled.status is Status.WARNING
+        assert filled.status is CheckStatus.WARNING
         assert "made-up shop" in filled.seen
         assert "kb import" in filled.advice
         assert "PHONEDESK_KNOWLEDGE__SAMPLE" in filled.advice
         assert str(file) in filled.advice
     await base.add(Entry(question="几天能发货", answer="两天", live=False))
-    assert (await seen()).status is Status.WARNING  # it is not sent yet
+    assert (await seen()).status is CheckStatus.WARNING  # it is not sent yet
     await base.add(Entry(question="几天能发货", answer="两天"))
     await base.close()
     both = await seen()
     assert (both.status, both.seen) == (
-        Status.OK,
+        CheckStatus.OK,
         f"Embedded, {len(sample_entries()) + 1} entries live, 1 waiting for approval.",
     )
     file.write_bytes(b"this is no database" * 100)
     broken = await seen()
-    assert broken.status is Status.FAILED
+    assert broken.status is CheckStatus.FAILED
     assert "PHONEDESK_DATA_DIR" in broken.advice
 
 
@@ -508,7 +508,7 @@ async def test_entries_that_all_wait_answer_nobody(tmp_path: Path) -> None:
     await base.add(Entry(question="几天能发货", answer="两天", live=False))
     await base.close()
     result = (await look(load(data_dir=tmp_path), "settings", "knowledge"))["knowledge"]
-    assert result.status is Status.WARNING
+    assert result.status is CheckStatus.WARNING
     assert "1 waiting for approval" in result.seen
     assert "phonedesk kb approve" in result.advice
 
@@ -554,19 +554,19 @@ async def test_the_bot_by_webhook() -> None:
     ours = f"{base}/telegram/webhook"
     async with FakeTelegram() as tg:
 
-        async def webhook(**more: Any) -> Result:
+        async def webhook(**more: Any) -> CheckResult:
             return (await look(bot_at(tg, mode="webhook", **more), *BOT))["webhook"]
 
-        assert (await webhook(webhook_url=ours)).status is Status.WARNING  # not registered
+        assert (await webhook(webhook_url=ours)).status is CheckStatus.WARNING  # not registered
         tg.world.webhook.url = ours
-        assert (await webhook(webhook_url=ours)).status is Status.OK
-        assert (await webhook(webhook_url=f"{base}/")).status is Status.OK
-        assert (await webhook(webhook_url="https://127.0.0.1:1")).status is Status.WARNING
+        assert (await webhook(webhook_url=ours)).status is CheckStatus.OK
+        assert (await webhook(webhook_url=f"{base}/")).status is CheckStatus.OK
+        assert (await webhook(webhook_url="https://127.0.0.1:1")).status is CheckStatus.WARNING
         tg.world.webhook.last_error = "Wrong response from the webhook: 502 Bad Gateway"
-        assert (await webhook(webhook_url=ours)).status is Status.WARNING
+        assert (await webhook(webhook_url=ours)).status is CheckStatus.WARNING
         tg.world.updates.append({"update_id": 1})
         failing = await webhook(webhook_url=ours)
-        assert failing.status is Status.FAILED
+        assert failing.status is CheckStatus.FAILED
         assert re.search("502|Connection failed", failing.seen)  # the first try may have been made
 
 
@@ -574,64 +574,68 @@ async def test_the_bot_by_webhook() -> None:
 
 
 async def test_the_database(tmp_path: Path) -> None:
-    async def seen(**more: Any) -> Result:
+    async def seen(**more: Any) -> CheckResult:
         return (await look(load(**more), "settings", "database"))["database"]
 
     home = tmp_path / "d"
-    assert (await seen(data_dir=home)).status is Status.OK
+    assert (await seen(data_dir=home)).status is CheckStatus.OK
     assert not home.exists()
     home.mkdir()
     db = Database(load(data_dir=home).url)
     await db.migrate()
     assert "version" in (await seen(data_dir=home)).seen
     limited = load(data_dir=home, limits={"day_calls": 2})
-    for calls, status in ((1, Status.OK), (1, Status.FAILED)):
+    for calls, status in ((1, CheckStatus.OK), (1, CheckStatus.FAILED)):
         await Spending(db).add(db.now().astimezone(ZoneInfo(limited.timezone)).date(), "m", Used(calls=calls))
         found = (await look(limited, "settings", "database", "limits"))["limits"]
-        assert (found.status, "PHONEDESK_LIMITS__DAY_CALLS" in found.advice) == (status, status is Status.FAILED)
+        assert (found.status, "PHONEDESK_LIMITS__DAY_CALLS" in found.advice) == (status, status is CheckStatus.FAILED)
     async with db.write() as connection:
         await connection.execute(sa.text("UPDATE alembic_version SET version_num = '0020'"))
     found = await seen(data_dir=home)
-    assert (found.status, "0020" in found.seen, "PHONEDESK_DATABASE_URL" in found.advice) == (Status.FAILED, True, True)
+    assert (found.status, "0020" in found.seen, "PHONEDESK_DATABASE_URL" in found.advice) == (
+        CheckStatus.FAILED,
+        True,
+        True,
+    )
     async with db.write():  # somebody is writing
-        assert (await seen(data_dir=home)).status is Status.FAILED
+        assert (await seen(data_dir=home)).status is CheckStatus.FAILED
     await db.close()
     (home / "phonedesk.sqlite3").write_bytes(b"this is no database" * 100)
-    assert (await seen(data_dir=home)).status is Status.FAILED
+    assert (await seen(data_dir=home)).status is CheckStatus.FAILED
     (tmp_path / "file").write_text("")
     barred = await seen(data_dir=tmp_path / "file" / "d")
-    assert barred.status is Status.FAILED
+    assert barred.status is CheckStatus.FAILED
     assert "PHONEDESK_DATA_DIR" in barred.advice
     url = f"postgresql://desk:{SECRET}@127.0.0.1:{free_port()}/desk"
     gone = await seen(database_url=url)
-    assert gone.status is Status.FAILED
+    assert gone.status is CheckStatus.FAILED
     assert SECRET not in str(gone)
 
 
 async def test_names_that_set_nothing_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (await look(load(), "settings"))["settings"].status is Status.OK
+    assert (await look(load(), "settings"))["settings"].status is CheckStatus.OK
     monkeypatch.setenv("PHONEDESK_MODEL_BASE_URL", "http://x/v1")
     result = (await look(load(), "settings"))["settings"]
-    assert result.status is Status.WARNING
+    assert result.status is CheckStatus.WARNING
     assert "PHONEDESK_MODEL__BASE_URL" in result.advice
     monkeypatch.delenv("PHONEDESK_MODEL_BASE_URL")
     monkeypatch.setenv("PHONEDESK_QQQQ", "1")
     result = (await look(load(), "settings"))["settings"]
-    assert result.status is Status.WARNING
+    assert result.status is CheckStatus.WARNING
     assert "PHONEDESK_QQQQ" in result.seen
     assert "meant" not in result.advice
     monkeypatch.setenv("PHONEDESK_CONFIG", str(tmp_path / "nowhere.toml"))
     with pytest.raises(ConfigError) as refused:
         load()
     result = (await look(refused.value, "settings"))["settings"]
-    assert result.status is Status.FAILED
+    assert result.status is CheckStatus.FAILED
     assert "nowhere.toml" in result.seen
 
 
 async def test_which_files_were_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PHONEDESK_CONFIG", "")  # as if it were not there
     neither = (await look(load(), "settings"))["settings"]
-    assert neither.status is Status.OK
+    assert neither.status is CheckStatus.OK
     assert "neither .env nor phonedesk.toml" in neither.seen
     (tmp_path / ".env").write_text("PHONEDESK_LANG=en\n")
     assert ".env in this folder was read" in (await look(load(), "settings"))["settings"].seen
@@ -652,14 +656,14 @@ async def test_ocr_and_time_zone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_check_has_its_time_and_its_accidents() -> None:
-    async def hang(_: Exam) -> Verdict:
+    async def hang(_: Exam) -> DoctorVerdict:
         await asyncio.Event().wait()
         raise AssertionError
 
-    async def stumble(_: Exam) -> Verdict:
+    async def stumble(_: Exam) -> DoctorVerdict:
         raise RuntimeError(SECRET)
 
-    async def tell(_: Exam) -> Verdict:
+    async def tell(_: Exam) -> DoctorVerdict:
         raise DeviceOffline(f"somebody put {SECRET} into an error")
 
     checks = (

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from bot.app.doctor.examine import CHECKS, Result, Status, examine
+from bot.app.doctor.examine import CHECKS, CheckResult, CheckStatus, examine
 from bot.app.settings.layers import Settings
 from bot.app.settings.loading import load
 from simulator.telegram import FakeTelegram
@@ -33,7 +33,7 @@ def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
-async def look(settings: Settings) -> dict[str, Result]:
+async def look(settings: Settings) -> dict[str, CheckResult]:
     checks = [check for check in CHECKS if check.key in WANTED]
     return {result.check: result async for result in examine(settings, lang="en", checks=checks)}
 
@@ -50,7 +50,7 @@ async def test_each_service_is_asked_by_its_proxy_and_the_doctor_says_which(monk
         near = {"provider": "dify", "base_url": kb.base_url, "dataset_id": kb.dataset_id, "token": kb.token}
         far = {**FAR["telegram"], "token": tg.token, "proxy": socks.url}
         found = await look(load(model=FAR["model"], telegram=far, knowledge=near))
-        assert [result.status for result in found.values()] == [Status.OK] * len(WANTED)
+        assert [result.status for result in found.values()] == [CheckStatus.OK] * len(WANTED)
         assert found["model"].seen.endswith(f"Through the proxy http://{http.address} (from http_proxy).")
         assert found["token"].seen.endswith(f"Through the proxy {socks.url} (from PHONEDESK_TELEGRAM__PROXY).")
         assert found["knowledge"].seen.endswith("Without a proxy: it is on this machine.")
@@ -65,7 +65,7 @@ async def test_what_cannot_be_reached_names_its_proxy(monkeypatch: pytest.Monkey
     found = await look(load(**FAR))
     for key, setting in (("model", "MODEL"), ("knowledge", "KNOWLEDGE"), ("token", "TELEGRAM")):
         result = found[key]
-        assert result.status is Status.FAILED, key
+        assert result.status is CheckStatus.FAILED, key
         for words in (f"socks5://{proxy}", "ALL_PROXY", f"PHONEDESK_{setting}__PROXY"):
             assert words in result.advice, (key, result)
     assert "geheim" not in str(found)
@@ -75,7 +75,7 @@ async def test_a_proxy_that_is_none_is_an_error_of_that_check(monkeypatch: pytes
     monkeypatch.setenv("all_proxy", "socks4://me:geheim-77@127.0.0.1:1")
     found = await look(load(**{**FAR, "telegram": {**FAR["telegram"], "proxy": "none"}}))
     for key in ("model", "knowledge"):
-        assert found[key].status is Status.FAILED
+        assert found[key].status is CheckStatus.FAILED
         assert "all_proxy" in found[key].seen, found[key]
         assert "Correct all_proxy" in found[key].advice, found[key]
     assert "all_proxy" not in str(found["token"])  # it is not asked through one

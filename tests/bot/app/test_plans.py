@@ -16,7 +16,7 @@ from agent_core.planner.words import texts
 from agent_core.session import Session
 from agent_core.settings import AgentSettings, new_session
 from agent_core.texts import say
-from bot.app.plans.executor import ReplyState, reply_state
+from bot.app.plans.executor import PlanGate, reply_state
 from bot.app.settings.sections import PlannerSettings
 from bot.channels.web.keys import actor_of_key
 from bot.desk.history_views import HistoryAsked
@@ -363,7 +363,7 @@ async def anext_list(events: AsyncIterator[dict[str, Any]]) -> list[dict[str, An
 
 
 def test_a_conversation_goes_on_under_its_gate() -> None:
-    begun = ReplyState("用QQ回复联系人11")
+    begun = PlanGate("用QQ回复联系人11")
     assert reply_state("继续", begun.data()) is not None  # killed before anything was done
     session = new_session("QQ回复联系人11", "A", AgentSettings())
     session.gate.knowledge_done = True

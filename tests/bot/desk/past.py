@@ -10,7 +10,7 @@ from PIL import Image
 
 from agent_core.devices.base import Window
 from agent_core.geometry import Box
-from agent_core.loop.trajectory import Asked
+from agent_core.loop.trajectory import ModelRequest
 from agent_core.perception.readings import Reading, Source
 from agent_core.ports import AnswerEvent, Event, ReplyState
 from agent_core.session import Session, Status, StepRecord
@@ -86,7 +86,7 @@ async def record(db: Database, run_id: str, step: int, secret: str, size: tuple[
         {"type": "text", "text": f"第 {step} 屏 <按钮> {secret}"},
     ]
     prompt = [] if step > 1 else [{"role": "system", "content": "怎样回答"}]
-    request = Asked(
+    request = ModelRequest(
         step=step,
         model="scripted",
         profile="autoglm-phone",

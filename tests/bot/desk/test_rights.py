@@ -20,7 +20,7 @@ from bot.desk.context import DeskService
 from bot.desk.desk import Desk
 from bot.desk.history_views import HistoryAsked
 from bot.desk.knowledge_views import EntryText, KnowledgeFile
-from bot.desk.pairing import NOTED_OF_ONE, OWNER_TIMES, Pace
+from bot.desk.pairing import NOTED_OF_ONE, OWNER_TIMES, RequestLimit
 from bot.desk.views import ContactView
 from knowledge.embedded import EmbeddedKnowledge
 from scheduler.runs.human import StoredHuman
@@ -332,7 +332,7 @@ async def test_a_run_that_has_no_phone_yet_is_not_for_the_limited(busy: Busy) ->
 
 
 def paced(shop: Shop, per_minute: int) -> Desk:
-    return Desk(replace(shop.desk.context, pace=Pace(per_minute)))
+    return Desk(replace(shop.desk.context, pace=RequestLimit(per_minute)))
 
 
 async def test_one_line_then_silence_until_it_is_over(shop: Shop) -> None:

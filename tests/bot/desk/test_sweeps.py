@@ -19,10 +19,10 @@ from storage.contacts import Contacts, NewContact
 from storage.events import Events
 from storage.ledger import StoredLedger
 from storage.runs import NewRun, Runs
-from storage.sweeps import NewSweep, NewSwept, Place, Sweeps
+from storage.sweeps import NewSweep, NewSwept, Sweeps, SweptApp
 from tests.support.shop import CHAT, PHONE, QUESTION, Shop
 
-PLACE = Place(PHONE, "qq")
+PLACE = SweptApp(PHONE, "qq")
 
 
 async def looked(shop: Shop, sweep: str, *contacts: str, **details: object) -> list[str]:

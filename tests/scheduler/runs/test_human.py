@@ -32,7 +32,7 @@ from storage.events import Events
 from storage.ledger import StoredLedger
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
-from storage.sweeps import Place, Sweeps
+from storage.sweeps import Sweeps, SweptApp
 from tests.support.clock import Clock
 
 KEY = MessageKey("a", "qq", "11", "f1")
@@ -74,7 +74,7 @@ async def test_which_row_was_chosen_is_of_the_phone_the_app_and_the_contact(ledg
 
 async def test_who_is_kept_waiting_is_owed_an_answer_by_the_next_sweep(db: Database) -> None:
     await StoredLedger(db).keep_waiting("a", "qq", "22", f"{IN_CHAT}1")
-    marks = await Sweeps(db).marks(Place("a", "qq"))
+    marks = await Sweeps(db).marks(SweptApp("a", "qq"))
     assert [one.contact for one in owed(marks, db.now())] == ["22"]
 
 

@@ -13,7 +13,7 @@ from agent_core.loop.defaults import FreeLease
 from agent_core.perception.reader import ScreenReader
 from agent_core.session import QuestionKind
 from scheduler.sweeps.attempt import SweepEyes, sweep_attempt
-from scheduler.sweeps.plan import Chosen
+from scheduler.sweeps.plan import ChosenContact
 from scheduler.watches.order import sweep_of
 from scheduler.watches.watcher import PhoneWatch, Watcher, WatchTimes, watches_of
 from storage.contacts import Contacts, NewContact
@@ -22,7 +22,7 @@ from storage.leases import Leases
 from storage.questions import Questions
 from storage.runs import NewRun, RunRow, Runs
 from storage.schedules import NewSchedule, ScheduleRow, Schedules
-from storage.sweeps import Place, Sweeps
+from storage.sweeps import Sweeps, SweptApp
 from tests.support.clock import Clock
 from tests.support.lab import QQ, Lab, lab
 
@@ -303,9 +303,9 @@ async def test_looks_do_not_pile_up_while_a_phone_comes_and_goes(watched: Watche
 
 
 async def test_the_same_words_come_once_more_where_the_phone_tells_no_time(watched: Watched) -> None:
-    place = Place(watched.at.device.serial, "qq")
+    place = SweptApp(watched.at.device.serial, "qq")
     for number, words in enumerate(("在吗？", "好的", "在吗？")):
-        chosen = Chosen("11", words, 0)
+        chosen = ChosenContact("11", words, 0)
         (watch,) = watched.watcher._watches.values()
         marks = await Sweeps(watched.db).marks(place)
         await watched.watcher._run(watch, place, chosen, marks.get("11"))

@@ -19,7 +19,7 @@ def catalogue(lang: Lang) -> Mapping[str, str]:
     return load_texts(__name__, lang)
 
 
-class Texts:
+class DoctorTexts:
     """The texts of one language."""
 
     def __init__(self, lang: Lang) -> None:

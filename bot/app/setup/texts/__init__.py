@@ -8,7 +8,7 @@ from agent_core.texts import Lang, filled, load_texts
 from bot.channels.cli.terminal.commands import typed
 
 
-class Texts:
+class SetupTexts:
     """The texts of one language."""
 
     def __init__(self, lang: Lang) -> None:

@@ -54,7 +54,7 @@ FORMS: Mapping[str, Mapping[str, Role]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class CommandForm:
     """``use``: how it is written; ``examples`` are whole messages."""
 
     name: str
@@ -64,11 +64,11 @@ class Form:
     examples: tuple[str, ...]
 
 
-def forms(command: str, lang: Lang) -> tuple[Form, ...]:
+def forms(command: str, lang: Lang) -> tuple[CommandForm, ...]:
     """The forms of a command, as told in a language."""
     said = load_texts(__name__, lang)
     return tuple(
-        Form(
+        CommandForm(
             name,
             least,
             said[f"{command}.{name}_use"],

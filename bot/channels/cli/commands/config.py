@@ -24,7 +24,7 @@ from bot.channels.cli.terminal.language import speak, spoken_language, texts
 
 if TYPE_CHECKING:
     from bot.app.settings.names import Name
-    from bot.app.settings.origin import Place, Shown
+    from bot.app.settings.origin import SettingPlace, ShownSetting
 
 STDIN = "-"
 NAME_CELLS, VALUE_CELLS = 18, 40  # of the columns: at least, at most
@@ -71,7 +71,7 @@ def show(
         raise typer.Exit(Exit.USAGE)
 
 
-def _show_settings(words: Texts, found: Sequence[Shown], *, right: bool) -> None:
+def _show_settings(words: Texts, found: Sequence[ShownSetting], *, right: bool) -> None:
     console = Console()
     if not found and right:
         console.print(words.get("config.all_default"))
@@ -79,7 +79,7 @@ def _show_settings(words: Texts, found: Sequence[Shown], *, right: bool) -> None
         _show_section(console, words, section, [one for one in found if one.name.path[:-1] == section])
 
 
-def _of(every: Sequence[Shown], name: str) -> list[Shown]:
+def _of(every: Sequence[ShownSetting], name: str) -> list[ShownSetting]:
     """Those in the section of this name, or the one that has it; all for ""."""
     from bot.app.settings.names import find
 
@@ -94,7 +94,7 @@ def _of(every: Sequence[Shown], name: str) -> list[Shown]:
     return [one for one in every if one.name == wanted]
 
 
-def _plain(shown: Shown) -> dict[str, Any]:
+def _plain(shown: ShownSetting) -> dict[str, Any]:
     from bot.app.settings.live import is_live
 
     first, *over = shown.places
@@ -112,7 +112,7 @@ def _plain(shown: Shown) -> dict[str, Any]:
     }
 
 
-def _show_section(console: Console, words: Texts, section: tuple[str, ...], rows: Iterable[Shown]) -> None:
+def _show_section(console: Console, words: Texts, section: tuple[str, ...], rows: Iterable[ShownSetting]) -> None:
     from bot.app.settings.origin import as_text
 
     if section:
@@ -124,7 +124,7 @@ def _show_section(console: Console, words: Texts, section: tuple[str, ...], rows
         _show_one(console, words, shown, value, names, values)
 
 
-def _show_one(console: Console, words: Texts, shown: Shown, value: str, names: int, values: int) -> None:
+def _show_one(console: Console, words: Texts, shown: ShownSetting, value: str, names: int, values: int) -> None:
     """Name, value and place on a line; where that is too long the place stands below. Nothing is cut: it is copied."""
     first, *over = shown.places
     style = "bold red" if shown.wrong else "bold" if shown.changed else ""
@@ -147,7 +147,7 @@ def _padded(text: str, cells: int) -> str:
     return text + " " * max(cells - cell_len(text), 2)
 
 
-def _told(words: Texts, place: Place) -> str:
+def _told(words: Texts, place: SettingPlace) -> str:
     return words.get(f"config.from_{place.layer}", where=place.where)
 
 
@@ -243,7 +243,7 @@ def _own_files(settings: Settings, words: Texts) -> str:
 def _unreached(settings: Settings, words: Texts) -> list[dict[str, str]]:
     """What cannot be reached, as the doctor finds it."""
     from bot.app.doctor.examine import CHECKS, examine
-    from bot.app.doctor.report import Status
+    from bot.app.doctor.report import CheckStatus
 
     # What they need is known to be right: the settings could be read.
     checks = [check for check in CHECKS if check.key in REACHED]
@@ -252,7 +252,7 @@ def _unreached(settings: Settings, words: Texts) -> list[dict[str, str]]:
         return [
             {"name": result.title, "where": "", "message": f"{result.seen} {result.advice}".strip(), "meant": ""}
             async for result in examine(settings, lang=words.lang, checks=checks)
-            if result.status is Status.FAILED
+            if result.status is CheckStatus.FAILED
         ]
 
     return run_async(ask)
@@ -330,7 +330,7 @@ def _say(
     inside: str,
     key: str,
     file: Path,
-    over: Sequence[Place],
+    over: Sequence[SettingPlace],
     changed: bool,
     asked: Path | None,
     as_json: bool,

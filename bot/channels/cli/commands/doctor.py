@@ -15,8 +15,8 @@ from agent_core.errors import ConfigError
 from agent_core.owner import folder as own
 from agent_core.texts import Listed
 from bot.app import logs
-from bot.app.doctor.report import Result, Status
-from bot.app.doctor.texts import Texts
+from bot.app.doctor.report import CheckResult, CheckStatus
+from bot.app.doctor.texts import DoctorTexts
 from bot.app.settings.files import ENV_FILE
 from bot.app.settings.layers import Settings
 from bot.app.settings.loading import load
@@ -27,11 +27,11 @@ from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import spoken_language
 
 MARKS = {
-    Status.OK: ("✓", "green"),
-    Status.NOTE: ("·", ""),
-    Status.WARNING: ("!", "yellow"),
-    Status.FAILED: ("✗", "bold red"),
-    Status.SKIPPED: ("–", "dim"),
+    CheckStatus.OK: ("✓", "green"),
+    CheckStatus.NOTE: ("·", ""),
+    CheckStatus.WARNING: ("!", "yellow"),
+    CheckStatus.FAILED: ("✗", "bold red"),
+    CheckStatus.SKIPPED: ("–", "dim"),
 }
 
 
@@ -56,8 +56,8 @@ def check_all(lang: Lang, console: Console) -> bool:
     return _failed(run_async(lambda: _examine(settings, "", lang, console, mend=False)))
 
 
-def _failed(results: list[Result]) -> bool:
-    return any(result.status is Status.FAILED for result in results)
+def _failed(results: list[CheckResult]) -> bool:
+    return any(result.status is CheckStatus.FAILED for result in results)
 
 
 def _settings(lang: str | None) -> Settings | ConfigError:
@@ -73,10 +73,10 @@ def _settings(lang: str | None) -> Settings | ConfigError:
 
 async def _examine(
     settings: Settings | ConfigError, serial: str, lang: Lang, console: Console | None, *, mend: bool
-) -> list[Result]:
+) -> list[CheckResult]:
     """The results; shown on ``console`` as they come."""
-    words = Texts(lang)
-    results: list[Result] = []
+    words = DoctorTexts(lang)
+    results: list[CheckResult] = []
     with console.status(words.get("output.looking")) if console else nullcontext() as waiting:
         # All the parts are loaded for it, which takes a second: there is something to be seen by then.
         from bot.app.doctor.examine import CHECKS, examine
@@ -98,12 +98,12 @@ async def _examine(
 class _Shown:
     """The lines. Checks that were not made because of the same one are a single line."""
 
-    def __init__(self, console: Console, width: int, words: Texts) -> None:
+    def __init__(self, console: Console, width: int, words: DoctorTexts) -> None:
         self._console, self._width, self._words = console, width, words
         self._titles: dict[str, str] = {}
-        self._folded: list[Result] = []
+        self._folded: list[CheckResult] = []
 
-    def add(self, result: Result) -> None:
+    def add(self, result: CheckResult) -> None:
         self._titles[result.check] = result.title
         if self._folded and self._folded[0].after != result.after:
             self.fold()
@@ -118,27 +118,27 @@ class _Shown:
             titles = Listed(result.title for result in self._folded)
             cause = self._titles[self._folded[0].after]
             said = self._words.get("output.not_made", {"title": cause, "titles": titles})
-            self._console.print(Text(f"{MARKS[Status.SKIPPED][0]} {said}", "dim"))
+            self._console.print(Text(f"{MARKS[CheckStatus.SKIPPED][0]} {said}", "dim"))
         self._folded = []
 
 
-def _show(console: Console, result: Result, width: int) -> None:
+def _show(console: Console, result: CheckResult, width: int) -> None:
     """One result: what was seen beside its title (``width`` cells), what to do below."""
     mark, style = MARKS[result.status]
     table = Table.grid(padding=(0, 1, 0, 0))
     table.add_column(width=1)
     table.add_column(width=width)
     table.add_column(ratio=1, overflow="fold")
-    quiet = "dim" if result.status is Status.SKIPPED else ""
+    quiet = "dim" if result.status is CheckStatus.SKIPPED else ""
     table.add_row(Text(mark, style), Text(result.title, quiet or "bold"), Text(result.seen, quiet))
     console.print(table)
     if result.advice:  # across the whole terminal, so that its commands can be copied
         console.print(Text(f"  → {result.advice}", style), soft_wrap=True)
 
 
-def _summary(console: Console, results: list[Result], words: Texts, *, mend: bool = False) -> None:
+def _summary(console: Console, results: list[CheckResult], words: DoctorTexts, *, mend: bool = False) -> None:
     counts = Counter(result.status for result in results)
-    values = {"total": len(results), **{status.value: counts[status] for status in Status}}
+    values = {"total": len(results), **{status.value: counts[status] for status in CheckStatus}}
     console.print()
     console.print(Text(words.get("output.summary", values)))
     if mend and not any(result.mending for result in results):
@@ -147,4 +147,4 @@ def _summary(console: Console, results: list[Result], words: Texts, *, mend: boo
         file = Path.cwd() / ENV_FILE
         key = "output.where" if file.exists() else "output.where_to_be"
         console.print(Text(words.get(key, {"file": file})), soft_wrap=True)
-    console.print(Text(words.get("output.mend_first" if counts[Status.FAILED] else "output.all_well")))
+    console.print(Text(words.get("output.mend_first" if counts[CheckStatus.FAILED] else "output.all_well")))

@@ -22,18 +22,18 @@ def init(lang: Literal["zh", "en"] | None = None) -> None:
     """Ask what is needed, write ``.env``, and check everything."""
     from bot.app.setup.env_file import OLD, write_env
     from bot.app.setup.interview import Interview
-    from bot.app.setup.texts import Texts
+    from bot.app.setup.texts import SetupTexts
     from bot.channels.cli.commands.doctor import check_all
-    from bot.channels.cli.terminal.form import Form
+    from bot.channels.cli.terminal.form import TerminalForm
 
     console = Console()
     spoken = lang or spoken_language()
-    words = Texts(spoken)
+    words = SetupTexts(spoken)
     if not (sys.stdin.isatty() and console.is_terminal):
         speak(lang)
         fail(ConfigInvalid("It asks questions, so it needs a terminal.", key="init_no_terminal"))
     folder = Path.cwd()
-    talk = Interview(Form(console), spoken)
+    talk = Interview(TerminalForm(console), spoken)
     console.print(Text(words.get("output.begin", folder=folder)))
     try:
         values = talk.run()

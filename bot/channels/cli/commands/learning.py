@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from agent_core.apps.learning import Tried
+from agent_core.apps.learning import TriedInput
 from agent_core.apps.learnt import PARTS, LearntApp, Part, SendsBy
 from agent_core.apps.profile import AppProfile
 from agent_core.perception.page_report import report
@@ -95,7 +95,7 @@ async def _what_is_wrong(console: Console, words: Texts, shown: ShownChat) -> li
     return wrong
 
 
-async def _confirmed(console: Console, words: Texts, tried: Tried) -> SendsBy | None:
+async def _confirmed(console: Console, words: Texts, tried: TriedInput) -> SendsBy | None:
     """What sends, by what was seen, else by what the person says; None at the end of the input."""
     if tried.sends_by == "button" or tried.sent:
         return tried.sends_by

@@ -20,7 +20,7 @@ from bot.channels.cli.terminal.console import Console, confirm, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.channels.cli.terminal.render import panel
 from bot.desk.actors import Actor, NotFound
-from bot.desk.views import AnswerResult, QuestionView, RunView
+from bot.desk.views import AnswerOutcome, QuestionView, RunView
 from storage.history import History
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def answer(
     raise typer.Exit(Exit.OK if result.state == "accepted" else Exit.FAILED)
 
 
-def _follows(view: QuestionView, result: AnswerResult) -> str:
+def _follows(view: QuestionView, result: AnswerOutcome) -> str:
     """Return the text key of what the run does with an answer that counts."""
     if result.answer == STOP:
         return "run_ends"
@@ -100,7 +100,7 @@ def _answer_before(view: QuestionView) -> dict[str, str | None]:
     return {"answer": view.answer, "by": view.by, "answered_at": at}
 
 
-def _verdict(words: Texts, view: QuestionView, result: AnswerResult) -> str:
+def _verdict(words: Texts, view: QuestionView, result: AnswerOutcome) -> str:
     """What became of the answer; if somebody was first, also when that was."""
     if result.state != "late" or view.answered_at is None:
         return verdict(words, view, result)
@@ -129,10 +129,10 @@ def _head(view: QuestionView, run: RunView | None, number: int, words: Texts) ->
 
 def _given(
     question_id: str, said: str, *, confirmed: bool = False
-) -> Callable[[Desk, Actor], Awaitable[tuple[QuestionView, AnswerResult | None, bool]]]:
+) -> Callable[[Desk, Actor], Awaitable[tuple[QuestionView, AnswerOutcome | None, bool]]]:
     """Return the call that gives an answer: the question, what became of the answer, and whether a server goes on."""
 
-    async def call(desk: Desk, me: Actor) -> tuple[QuestionView, AnswerResult | None, bool]:
+    async def call(desk: Desk, me: Actor) -> tuple[QuestionView, AnswerOutcome | None, bool]:
         view = await desk.questions.get(question_id)
         if view is None:
             raise NotFound(
@@ -140,7 +140,7 @@ def _given(
             )
         given = read_answer(view.question, said, by=me.name)
         if given is None:
-            return view, None if view.open else AnswerResult("late", view.by, view.answer), False
+            return view, None if view.open else AnswerOutcome("late", view.by, view.answer), False
         if view.open and not confirmed and to_confirm(view.question, given):
             return view, None, False
         result = await desk.questions.answer(me, view.id, choice=given.choice, text=given.text)

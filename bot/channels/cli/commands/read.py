@@ -14,7 +14,7 @@ from bot.channels.cli.terminal.language import spoken_language
 if TYPE_CHECKING:
     from agent_core.apps.profile import AppProfile
     from agent_core.devices.base import Frame
-    from agent_core.perception.page_report import Page
+    from agent_core.perception.page_report import ReadPage
 
 
 def read(
@@ -51,7 +51,7 @@ def read(
         console.print(said)
 
 
-def _read(picture: Path, tree: Path | None, profile: AppProfile) -> tuple[Frame, Page]:
+def _read(picture: Path, tree: Path | None, profile: AppProfile) -> tuple[Frame, ReadPage]:
     from agent_core.perception.ocr import OcrEngine
     from agent_core.perception.page_files import load_dump, load_picture
     from agent_core.perception.page_report import read_page
@@ -63,7 +63,7 @@ def _read(picture: Path, tree: Path | None, profile: AppProfile) -> tuple[Frame,
     return frame, run_async(lambda: read_page(reader, frame, nodes, profile))
 
 
-def _write_marks(place: Path, frame: Frame, page: Page) -> None:
+def _write_marks(place: Path, frame: Frame, page: ReadPage) -> None:
     from bot.channels.chat.page_reading import marked
     from bot.channels.cli.files import written
     from bot.channels.cli.terminal.language import texts

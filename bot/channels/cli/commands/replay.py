@@ -14,7 +14,7 @@ from bot.desk.actors import BadRequest
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ReplayOptions:
     """What was asked for on the command line."""
 
     run: str = ""
@@ -71,7 +71,7 @@ def replay(
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
     """Show a run again, step by step."""
-    wanted = Wanted(
+    wanted = ReplayOptions(
         run, gif, sheet, html, jsonl, embed, step, timings, last, since, dry_run,
         model_url, model_name, profile, key_env, least, raw, force, as_json,
     )  # fmt: skip
@@ -99,7 +99,7 @@ def replay(
         show_list(wanted.as_json)
 
 
-def _check(wanted: Wanted) -> None:
+def _check(wanted: ReplayOptions) -> None:
     """What does not go together: exit code 2."""
     modes = {"--timings": wanted.timings, "--dry-run": wanted.dry_run, "--jsonl": bool(wanted.jsonl)}
     modes |= {"--step": wanted.step is not None}

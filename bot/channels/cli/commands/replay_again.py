@@ -21,25 +21,30 @@ from bot.channels.cli.commands.common import Exit, fail, settings_from
 from bot.channels.cli.terminal.console import Console, Text, err, print_json, watched
 from bot.channels.cli.terminal.language import texts
 from bot.desk.actors import Actor, BadRequest
-from bot.tools.replay.compare import Likeness
-from bot.tools.replay.dry_run import Comparison, Tried, try_again
+from bot.tools.replay.compare import PictureLikeness
+from bot.tools.replay.dry_run import Comparison, ReplayedStep, try_again
 from bot.tools.replay.redaction import covered
 from bot.tools.replay.words import action_of
 
 if TYPE_CHECKING:
     from agent_core.actions.types import Action
     from bot.app.settings.layers import Settings
-    from bot.channels.cli.commands.replay import Wanted
+    from bot.channels.cli.commands.replay import ReplayOptions
     from bot.desk.desk import Desk
     from bot.desk.history_views import RecordingView
 
-STYLES = {Likeness.SAME: "green", Likeness.NEAR: "cyan", Likeness.DIFFERENT: "yellow", Likeness.INVALID: "red"}
+STYLES = {
+    PictureLikeness.SAME: "green",
+    PictureLikeness.NEAR: "cyan",
+    PictureLikeness.DIFFERENT: "yellow",
+    PictureLikeness.INVALID: "red",
+}
 HEADS = ("step", "recorded", "new", "likeness", "gate", "seconds", "tokens")
 LONGEST = 60  # characters of an action in the table
 ITS_OWN = ("extra_body", "max_tokens", "top_p", "frequency_penalty")  # what only that model is sent
 
 
-def ask_again(wanted: Wanted) -> None:
+def ask_again(wanted: ReplayOptions) -> None:
     """Print the comparison. Exit code 0; 1 where the model cannot be had, or agrees less than ``--least`` asks for."""
     settings = settings_from()
 
@@ -69,7 +74,7 @@ def ask_again(wanted: Wanted) -> None:
 
 
 async def _compared(
-    desk: Desk, view: RecordingView, settings: Settings, wanted: Wanted
+    desk: Desk, view: RecordingView, settings: Settings, wanted: ReplayOptions
 ) -> tuple[Comparison, ModelError | None]:
     """As far as the model answered, and why it did not go on."""
     from bot.app.limits import StoredMeter
@@ -93,7 +98,7 @@ async def _compared(
     return compared, None
 
 
-def _endpoint(settings: Settings, wanted: Wanted) -> EndpointSettings:
+def _endpoint(settings: Settings, wanted: ReplayOptions) -> EndpointSettings:
     """The settings' model, with what the command line says on top of it. ConfigInvalid for an unknown profile."""
     own = settings.model
     update: dict[str, Any] = {"api_key": _key(settings, wanted)}
@@ -109,7 +114,7 @@ def _endpoint(settings: Settings, wanted: Wanted) -> EndpointSettings:
     return own.model_copy(update=update)
 
 
-def _key(settings: Settings, wanted: Wanted) -> SecretStr:
+def _key(settings: Settings, wanted: ReplayOptions) -> SecretStr:
     """The settings' key is for the settings' endpoint: no other one is sent it."""
     if wanted.key_env:
         key = os.environ.get(wanted.key_env, "")
@@ -161,7 +166,7 @@ def _short(action: Action | None, words: Texts) -> str:
     return said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"
 
 
-def _ruled(one: Tried, words: Texts) -> str:
+def _ruled(one: ReplayedStep, words: Texts) -> str:
     """What the gate would have made of it, where that is something else."""
     if one.new is None or one.allowed == one.new:
         return ""
@@ -178,7 +183,7 @@ def _total(compared: Comparison) -> dict[str, Any]:
         "model": compared.model,
         "profile": compared.profile,
         "count": count,
-        **{kind.value: compared.count(kind) for kind in Likeness},
+        **{kind.value: compared.count(kind) for kind in PictureLikeness},
         "agreement": compared.agreement,
         "seconds": sum(one.seconds for one in tried) / count if count else 0.0,
         "before": sum(one.before for one in tried) / count if count else 0.0,

@@ -25,7 +25,7 @@ from bot.tools.replay.redaction import covered
 from bot.tools.replay.timings import PARTS, Timings, timings_of
 
 if TYPE_CHECKING:
-    from bot.channels.cli.commands.replay import Wanted
+    from bot.channels.cli.commands.replay import ReplayOptions
     from bot.desk.desk import Desk
 
 MOST = 10_000  # runs
@@ -34,7 +34,7 @@ PAGE = 100
 HEADS = ("phase", "count", "mean", "least", "most", "deviation")
 
 
-async def _runs(desk: Desk, me: Actor, wanted: Wanted) -> AsyncIterator[str]:
+async def _runs(desk: Desk, me: Actor, wanted: ReplayOptions) -> AsyncIterator[str]:
     """The ids of the runs that are meant, the newest first."""
     if wanted.run:
         yield wanted.run
@@ -55,7 +55,7 @@ async def _runs(desk: Desk, me: Actor, wanted: Wanted) -> AsyncIterator[str]:
 # Timings --------------------------------------------------------------------------------------------------------------
 
 
-def show_timings(wanted: Wanted) -> None:
+def show_timings(wanted: ReplayOptions) -> None:
     async def looked(desk: Desk, me: Actor) -> list[Sequence[StepRecord]]:
         found = [(await desk.history.replay(me, name)).steps async for name in _runs(desk, me, wanted)]
         if wanted.run and not any(found):
@@ -90,7 +90,7 @@ def timings_table(timings: Timings, words: Texts) -> Table:
 # Lines ----------------------------------------------------------------------------------------------------------------
 
 
-def write_lines(wanted: Wanted) -> None:
+def write_lines(wanted: ReplayOptions) -> None:
     file = None if wanted.jsonl == "-" else Path(wanted.jsonl)
     lines = Lines(file, embed=wanted.embed)
 

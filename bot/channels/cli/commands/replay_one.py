@@ -12,7 +12,7 @@ from rich.table import Table
 from agent_core.model.usage import money
 from agent_core.session import Session
 from bot.channels.chat.cards import describe_action, state_of
-from bot.channels.chat.history import film_lines, past_lines, shots_of, took_words
+from bot.channels.chat.history import media_lines, past_lines, shots_of, took_words
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.commands.at_desk import with_desk
 from bot.channels.cli.commands.common import fail, run_async
@@ -21,10 +21,10 @@ from bot.channels.cli.terminal.console import Console, Text, err, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.desk.actors import Actor, BadRequest
 from bot.desk.history_views import (
-    FilmKind,
-    FilmView,
     HistoryAsked,
     HistoryPage,
+    MediaKind,
+    MediaView,
     PastRun,
     RecordedStep,
     RecordingView,
@@ -44,7 +44,7 @@ from bot.tools.replay.words import (
 
 if TYPE_CHECKING:
     from agent_core.session import StepRecord
-    from bot.channels.cli.commands.replay import Wanted
+    from bot.channels.cli.commands.replay import ReplayOptions
     from bot.desk.desk import Desk
 
 LISTED = 20
@@ -84,16 +84,16 @@ def _plain_past(past: PastRun) -> dict[str, Any]:
     }
 
 
-def show_run(wanted: Wanted) -> None:
+def show_run(wanted: ReplayOptions) -> None:
     """The steps, or one of them, and the files that were asked for."""
-    films: list[tuple[FilmKind, Path]] = []
+    films: list[tuple[MediaKind, Path]] = []
     if wanted.gif is not None:
         films.append(("gif", wanted.gif))
     if wanted.sheet is not None:
         films.append(("sheet", wanted.sheet))
     files = [*(file for _, file in films), *([wanted.html] if wanted.html else [])]
 
-    async def looked(desk: Desk, me: Actor) -> tuple[ReplayView, RecordingView | None, FilmView | None]:
+    async def looked(desk: Desk, me: Actor) -> tuple[ReplayView, RecordingView | None, MediaView | None]:
         from bot.tools.replay.film import MOST_FRAMES
 
         check_new(files, force=wanted.force)
@@ -112,12 +112,12 @@ def show_run(wanted: Wanted) -> None:
     else:
         _show(view, recording, words)
     for kind, file in films if film is not None else ():
-        _write_film(film, kind, file, words)
+        _write_media(film, kind, file, words)
     if wanted.html is not None and recording is not None:
         _write_page(recording, wanted.html, words)
 
 
-async def _recording(desk: Desk, me: Actor, view: ReplayView, wanted: Wanted) -> RecordingView | None:
+async def _recording(desk: Desk, me: Actor, view: ReplayView, wanted: ReplayOptions) -> RecordingView | None:
     """What is needed of it. BadRequest where that is something, and there are no steps."""
     if view.parts and not view.steps and wanted.step is None:
         session = Session(run_id=view.run.id, task=view.run.task, serial=view.run.serial)
@@ -256,11 +256,11 @@ def _show_messages(step: RecordedStep, console: Console, words: Texts) -> None:
         console.print(Text(step.record.reply))
 
 
-def _write_film(film: FilmView | None, kind: FilmKind, file: Path, words: Texts) -> None:
+def _write_media(film: MediaView | None, kind: MediaKind, file: Path, words: Texts) -> None:
     """What was wanted, as a file of exactly that kind; exit code 2 where it cannot be made or written."""
-    from bot.tools.replay.film import make_film
+    from bot.tools.replay.film import make_media
 
-    made = make_film(shots_of(film, words), kind) if film is not None else None
+    made = make_media(shots_of(film, words), kind) if film is not None else None
     if film is None or made is None:
         number = film.number if film is not None else ""
         fail(BadRequest("This run has no pictures.", key="no_pictures_kept", name=number))
@@ -268,7 +268,7 @@ def _write_film(film: FilmView | None, kind: FilmKind, file: Path, words: Texts)
         fail(BadRequest("No GIF can be made of this run.", key="no_gif"))
     _write(file, made.files[0])
     written = words.get("replay.written", file=str(file), frames=made.frames, size=made.total / 1e6)
-    lines = film_lines(film, made, kind, words)[2:]
+    lines = media_lines(film, made, kind, words)[2:]
     err.print("\n".join([written, *(line.text for line in lines)]))
 
 

@@ -7,11 +7,11 @@ from bot.app import logs
 from bot.app.settings.loading import UNKNOWN, SettingsWrong
 from bot.app.settings.names import environment_name, names, nearest
 from bot.app.settings.origin import Places
-from bot.app.settings.problem import Problem
+from bot.app.settings.problem import SettingProblem
 from bot.channels.chat.texts import Texts
 
 
-def told(words: Texts, problem: Problem, places: Places) -> dict[str, str]:
+def told(words: Texts, problem: SettingProblem, places: Places) -> dict[str, str]:
     """``name``, ``where`` it is written, ``message`` and what may be ``meant``; "" for what is not known."""
     meant = ""
     if problem.place:  # a field of one of the owner's files, or the whole file
@@ -30,7 +30,7 @@ def told(words: Texts, problem: Problem, places: Places) -> dict[str, str]:
     return {"name": ".".join(problem.path), "where": where, "message": reason(words, problem), "meant": meant}
 
 
-def reason(words: Texts, problem: Problem) -> str:
+def reason(words: Texts, problem: SettingProblem) -> str:
     """Why it cannot be. What has no text says so in English."""
     if problem.kind == UNKNOWN:
         return words.get("config.unknown_field" if problem.place else "config.unknown")

@@ -11,7 +11,7 @@ from bot.channels.cli.terminal.console import Console, Text
 Check = Callable[[str], str]  # what is wrong with a value, in the person's words; "" for nothing
 
 
-class Form:
+class TerminalForm:
     """Each question is asked until its answer can be used. EOFError at the end of the input."""
 
     def __init__(self, console: Console) -> None:

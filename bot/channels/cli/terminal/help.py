@@ -54,7 +54,7 @@ class _Spoken:
         return catalogue(spoken_language()).get(f"{self.key}.summary", "")
 
 
-class Command(_Spoken, TyperCommand):
+class HelpedCommand(_Spoken, TyperCommand):
     """One command."""
 
 

@@ -21,7 +21,7 @@ from bot.app.settings.loading import load
 from bot.app.settings.sections import TemplateSettings
 from bot.app.setup.env_file import write_env
 from bot.app.setup.presets import KnowledgePreset, knowledge_presets, model_presets
-from bot.app.setup.texts import Texts
+from bot.app.setup.texts import SetupTexts
 from tests.support.environment import without_settings
 from tests.support.terminal import Terminal
 
@@ -287,7 +287,7 @@ def test_each_preset_is_usable() -> None:
             assert 0.0001 < preset.cost_of_reply < 0.1
             assert preset.priced_at
         for lang in ("zh", "en"):
-            assert Texts(lang).get(f"model.{preset.key}")
+            assert SetupTexts(lang).get(f"model.{preset.key}")
 
 
 @pytest.mark.parametrize(

@@ -82,5 +82,5 @@ class Sender:
             self.last = said.messages[-1]
             if self.last.replaces is None:
                 self.answered = incoming
-            render.parcel(self.last.card)  # within a channel's limits
+            render.outgoing(self.last.card)  # within a channel's limits
         return shown(said)

@@ -10,7 +10,7 @@ import pytest
 
 from agent_core.ports import AnswerEvent, Event, Record, ReplyState
 from agent_core.session import ReplyRecord, Session, Status
-from bot.channels.chat.answers import Asking, read_asking
+from bot.channels.chat.answers import AnswersCommand, read_asking
 from bot.channels.chat.cards import run_card
 from bot.channels.chat.texts import texts
 from bot.desk.actors import MessageRef, Role
@@ -51,22 +51,22 @@ async def many(shop: Shop, count: int) -> None:
 @pytest.mark.parametrize(
     ("rest", "read"),
     [
-        ("", Asking()),
-        ("今天", Asking(AnswersAsked(since="today"))),
-        ("Week bad", Asking(AnswersAsked(since="week", rating=-1))),
-        ("差评 7天", Asking(AnswersAsked(since="7d", rating=-1))),
-        ("好评 2026-11-01", Asking(AnswersAsked(since="2026-11-01", rating=1))),
-        ("昨天", Asking(AnswersAsked(since="yesterday", until="yesterday"))),
-        ("未完成 12h", Asking(AnswersAsked(since="12h", unanswered=True))),
-        ("11", Asking(AnswersAsked(words="11"))),
-        ("退货 多久 今天", Asking(AnswersAsked(words="退货 多久", since="today"))),
-        ("联系人：退货", Asking(AnswersAsked(contact="退货"))),
-        ("#12", Asking(entry="12")),
-        ("未答", Asking(groups=True)),
-        ("unanswered week", Asking(AnswersAsked(since="week"), groups=True)),
+        ("", AnswersCommand()),
+        ("今天", AnswersCommand(AnswersAsked(since="today"))),
+        ("Week bad", AnswersCommand(AnswersAsked(since="week", rating=-1))),
+        ("差评 7天", AnswersCommand(AnswersAsked(since="7d", rating=-1))),
+        ("好评 2026-11-01", AnswersCommand(AnswersAsked(since="2026-11-01", rating=1))),
+        ("昨天", AnswersCommand(AnswersAsked(since="yesterday", until="yesterday"))),
+        ("未完成 12h", AnswersCommand(AnswersAsked(since="12h", unanswered=True))),
+        ("11", AnswersCommand(AnswersAsked(words="11"))),
+        ("退货 多久 今天", AnswersCommand(AnswersAsked(words="退货 多久", since="today"))),
+        ("联系人：退货", AnswersCommand(AnswersAsked(contact="退货"))),
+        ("#12", AnswersCommand(entry="12")),
+        ("未答", AnswersCommand(groups=True)),
+        ("unanswered week", AnswersCommand(AnswersAsked(since="week"), groups=True)),
     ],
 )
-def test_what_can_be_asked_for(rest: str, read: Asking) -> None:
+def test_what_can_be_asked_for(rest: str, read: AnswersCommand) -> None:
     assert read_asking(rest) == read
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.channels.chat.contacts import Asking, read_asking
+from bot.channels.chat.contacts import ContactsCommand, read_asking
 from bot.desk.actors import Role
 from bot.desk.views import ContactView
 from tests.bot.channels.chat.member import Member, member
@@ -19,21 +19,23 @@ async def owner(shop: Shop) -> Member:
 @pytest.mark.parametrize(
     ("rest", "read"),
     [
-        ("", Asking("list")),
-        ("list 老", Asking("list", "老")),
-        ("客户 甲", Asking("list", "客户 甲")),
-        ("add 11", Asking("add", contact=ContactView("qq", "11"))),
+        ("", ContactsCommand("list")),
+        ("list 老", ContactsCommand("list", "老")),
+        ("客户 甲", ContactsCommand("list", "客户 甲")),
+        ("add 11", ContactsCommand("add", contact=ContactView("qq", "11"))),
         (
             "添加 “客户 甲” 12345678 #老客户 ＃批发 总问 运费",
-            Asking("add", contact=ContactView("qq", "客户 甲", "", "12345678", ("老客户", "批发"), "总问 运费")),
+            ContactsCommand(
+                "add", contact=ContactView("qq", "客户 甲", "", "12345678", ("老客户", "批发"), "总问 运费")
+            ),
         ),
-        ("删除 「客户 甲」", Asking("remove", contact=ContactView("qq", "客户 甲"))),
-        ("remove 客户 甲", Asking("remove", contact=ContactView("qq", "客户 甲"))),
+        ("删除 「客户 甲」", ContactsCommand("remove", contact=ContactView("qq", "客户 甲"))),
+        ("remove 客户 甲", ContactsCommand("remove", contact=ContactView("qq", "客户 甲"))),
         ("add", None),
         ("remove ", None),
     ],
 )
-def test_what_can_be_asked_for(rest: str, read: Asking | None) -> None:
+def test_what_can_be_asked_for(rest: str, read: ContactsCommand | None) -> None:
     assert read_asking(rest) == read
 
 

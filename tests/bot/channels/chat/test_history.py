@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from bot.channels.chat.cards import FilmOrder
-from bot.channels.chat.history import film_card, ranges, read_asking, read_replay
+from bot.channels.chat.cards import ReplayOrder
+from bot.channels.chat.history import media_card, ranges, read_asking, read_replay
 from bot.channels.chat.texts import texts
 from bot.desk.actors import Role
 from bot.desk.history_views import HistoryAsked
@@ -116,10 +116,10 @@ async def test_a_replay_is_ordered_not_made(shop: Shop, viewer: Member) -> None:
     run_id = await past_run(shop.db)
     await viewer.say("/replay 1 相册")
     (message,) = viewer.said.messages
-    assert message.card.film == FilmOrder(run_id, "album", "zh")
+    assert message.card.film == ReplayOrder(run_id, "album", "zh")
     assert message.reply_to == "5"
     await viewer.tap(f"replay:{run_id}")
-    assert viewer.said.messages[0].card.film == FilmOrder(run_id, "gif", "zh")
+    assert viewer.said.messages[0].card.film == ReplayOrder(run_id, "gif", "zh")
     assert "正在制作" in viewer.said.toast
 
 
@@ -134,7 +134,7 @@ async def test_a_run_without_pictures(shop: Shop, viewer: Member) -> None:
     assert viewer.said.alert
     assert "已按保存期限删除" in viewer.said.toast
     assert viewer.said.messages == ()
-    card = await film_card(shop.desk.history, FilmOrder(run_id, "gif", "zh"))  # gone since it was ordered
+    card = await media_card(shop.desk.history, ReplayOrder(run_id, "gif", "zh"))  # gone since it was ordered
     assert "已按保存期限删除" in card.title
     assert card.animation is None
 
@@ -142,21 +142,23 @@ async def test_a_run_without_pictures(shop: Shop, viewer: Member) -> None:
 @pytest.mark.slow
 async def test_the_film_and_what_is_not_in_it(shop: Shop) -> None:
     run_id = await past_run(shop.db, steps=70, size=(27, 60))
-    card = await film_card(shop.desk.history, FilmOrder(run_id, "gif", "en"))
+    card = await media_card(shop.desk.history, ReplayOrder(run_id, "gif", "en"))
     assert card.animation is not None
     assert (card.title, card.animation.name) == ("🎬 Replay #1", "run-1.gif")
     assert card.animation.data.startswith(b"GIF89a")
     said = [line.text for line in card.lines]
     assert said[0] == "QQ回复联系人11"
     assert said[-1].startswith("Steps left out: 4, 11, ")
-    many = await film_card(shop.desk.history, FilmOrder(await past_run(shop.db, steps=200, size=(27, 60)), "gif", "en"))
+    many = await media_card(
+        shop.desk.history, ReplayOrder(await past_run(shop.db, steps=200, size=(27, 60)), "gif", "en")
+    )
     assert "spread evenly: 140 are left out" in many.lines[-1].text
-    album = await film_card(shop.desk.history, FilmOrder(run_id, "album", "zh"))
+    album = await media_card(shop.desk.history, ReplayOrder(run_id, "album", "zh"))
     assert (len(album.album), album.animation, album.picture) == (10, None, None)
     assert "没有放进来的步骤：2–8、10–15" in album.lines[-1].text
-    sheet = await film_card(shop.desk.history, FilmOrder(run_id, "sheet", "zh"))
+    sheet = await media_card(shop.desk.history, ReplayOrder(run_id, "sheet", "zh"))
     assert sheet.picture is not None
-    one = await film_card(shop.desk.history, FilmOrder(await past_run(shop.db, steps=1), "gif", "zh"))
+    one = await media_card(shop.desk.history, ReplayOrder(await past_run(shop.db, steps=1), "gif", "zh"))
     assert one.picture is not None
     assert "只有一个画面。" in [line.text for line in one.lines]
 

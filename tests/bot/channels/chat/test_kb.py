@@ -22,7 +22,7 @@ from bot.desk.knowledge_views import ImportView
 from bot.desk.views import QuestionView
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry
-from knowledge.importing.plan import Change, ImportPlan
+from knowledge.importing.plan import EntryChange, ImportPlan
 from storage.knowledge_index import KnowledgeIndex
 from storage.people import People
 from tests.bot.channels.chat.sender import Drawer, Sender
@@ -227,7 +227,7 @@ class TestKeeping:
             assert owner.last is not None
             copied = owner.last.card.lines[-1].text
             assert copied == f"/kb 修改 e{length} 答案：" + "答" * (length if length == 1200 else 0)
-            assert f"<code>{copied}</code>" in render.parcel(owner.last.card).text
+            assert f"<code>{copied}</code>" in render.outgoing(owner.last.card).text
 
 
 class TestPending:
@@ -450,7 +450,7 @@ class TestImportCard:
     def view(self) -> ImportView:
         old = Entry(id="a", question="怎么退货", answer="甲" * 200 + "七天", aliases=("能退吗", "学来的"), tags=("x",))
         new = old.model_copy(update={"answer": "甲" * 200 + "十天", "aliases": ("能退吗", "可退吗"), "tags": ("y",)})
-        plan = ImportPlan("f.csv", (), (), (Change("f.csv, row 2", old, new),), (), (), ())
+        plan = ImportPlan("f.csv", (), (), (EntryChange("f.csv, row 2", old, new),), (), (), ())
         return ImportView(plan, "m")
 
     @pytest.mark.parametrize("lang", LANGUAGES)

@@ -16,7 +16,7 @@ from bot.app.learning import CoreLearning
 from bot.app.settings.loading import load
 from bot.channels.chat.cards import Card
 from bot.channels.chat.conversation import Conversation, Incoming, Person
-from bot.channels.chat.learning import Asked, asked
+from bot.channels.chat.learning import LearnCommand, asked
 from bot.channels.chat.turn import Said
 from bot.desk.actors import ChatRef, Role
 from bot.desk.context import DeskContext
@@ -54,7 +54,7 @@ def test_what_is_meant(rest: str, meant: tuple[str, str, str, bool] | None) -> N
     assert (wanted and _said(wanted)) == meant
 
 
-def _said(wanted: Asked) -> tuple[str, str, str, bool]:
+def _said(wanted: LearnCommand) -> tuple[str, str, str, bool]:
     return (wanted.serial, wanted.app.key if wanted.app else "", wanted.contact, wanted.here)
 
 

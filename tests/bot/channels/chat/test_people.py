@@ -9,11 +9,11 @@ import pytest
 
 from bot.channels.chat import commands
 from bot.channels.chat.conversation import Conversation, Incoming, Person, Said
-from bot.channels.chat.people import Asking, Inviting, read_asking, read_invite
+from bot.channels.chat.people import Inviting, PeopleCommand, read_asking, read_invite
 from bot.channels.chat.texts import texts
 from bot.desk.actors import ChatRef, Role
 from bot.desk.desk import Desk
-from bot.desk.pairing import Pace
+from bot.desk.pairing import RequestLimit
 from storage.people import Audit
 from storage.runs import NewRun, Runs
 from tests.bot.channels.chat.member import Member, member
@@ -49,26 +49,26 @@ async def anna(shop: Shop, owner: Member) -> Member:
 @pytest.mark.parametrize(
     ("rest", "read"),
     [
-        ("", Asking("list")),
-        ("列表", Asking("list")),
-        ("audit", Asking("audit")),
-        ("Anna B", Asking("show", "Anna B")),
-        ("role Anna B viewer", Asking("role", "Anna B", Role.VIEWER)),
-        ("身份 “张 三” 管理员", Asking("role", "张 三", Role.OWNER)),
+        ("", PeopleCommand("list")),
+        ("列表", PeopleCommand("list")),
+        ("audit", PeopleCommand("audit")),
+        ("Anna B", PeopleCommand("show", "Anna B")),
+        ("role Anna B viewer", PeopleCommand("role", "Anna B", Role.VIEWER)),
+        ("身份 “张 三” 管理员", PeopleCommand("role", "张 三", Role.OWNER)),
         ("role viewer", None),
         ("role Anna god", None),
-        ("limit #3 phone S1, S2", Asking("limit", "#3", phones=("S1", "S2"))),
-        ("limit Anna B phone all chat here", Asking("limit", "Anna B", phones=("all",), chats=("here",))),
-        ("限制 张三 群 这里", Asking("limit", "张三", chats=("这里",))),
+        ("limit #3 phone S1, S2", PeopleCommand("limit", "#3", phones=("S1", "S2"))),
+        ("limit Anna B phone all chat here", PeopleCommand("limit", "Anna B", phones=("all",), chats=("here",))),
+        ("限制 张三 群 这里", PeopleCommand("limit", "张三", chats=("这里",))),
         ("limit Anna", None),
         ("limit phone S1", None),
         ("limit Anna phone chat here", None),
         ("remove", None),
-        ("移除 「张 三」", Asking("remove", "张 三")),
-        ("revoke 0123456789", Asking("revoke", "0123456789")),
+        ("移除 「张 三」", PeopleCommand("remove", "张 三")),
+        ("revoke 0123456789", PeopleCommand("revoke", "0123456789")),
     ],
 )
-def test_what_can_be_asked_for(rest: str, read: Asking | None) -> None:
+def test_what_can_be_asked_for(rest: str, read: PeopleCommand | None) -> None:
     assert read_asking(rest) == read
 
 
@@ -303,7 +303,7 @@ async def test_thoughts_as_they_come_are_a_persons_own_choice(owner: Member) -> 
 
 
 async def test_asking_too_much_is_answered_once(shop: Shop, owner: Member) -> None:
-    shop.desk = Desk(replace(shop.desk.context, pace=Pace(2)))
+    shop.desk = Desk(replace(shop.desk.context, pace=RequestLimit(2)))
     viewer = await member(shop, Role.VIEWER, "Vera")
     said = [await viewer.say(text) for text in ("/help", "hello", "/whoami", "/status", "/help")]
     assert said[2].startswith("太频繁了：一分钟最多 2 条命令。\n")
@@ -315,7 +315,7 @@ async def test_asking_too_much_is_answered_once(shop: Shop, owner: Member) -> No
 
 
 async def test_people_who_talk_in_a_group_are_not_counted(shop: Shop, owner: Member) -> None:
-    shop.desk = Desk(replace(shop.desk.context, pace=Pace(1)))
+    shop.desk = Desk(replace(shop.desk.context, pace=RequestLimit(1)))
     viewer = there(await member(shop, Role.VIEWER, "Vera"))
     for _ in range(5):
         assert await viewer.say("nice weather") == ""

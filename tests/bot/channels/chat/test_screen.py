@@ -9,7 +9,7 @@ from PIL import Image
 from agent_core.geometry import Box
 from agent_core.perception.doubts import Doubt, DoubtKind
 from agent_core.perception.observer import SeenPage
-from agent_core.perception.page_report import Page, report
+from agent_core.perception.page_report import ReadPage, report
 from agent_core.perception.readings import Bubble, BubbleKind, ChatScreen, SendState, Side, Source
 from agent_core.texts import Lang
 from bot.channels.chat.cards import Card, screen_action
@@ -100,7 +100,7 @@ async def test_what_is_read_is_summed_up_and_marked_on_the_picture(stage: Stage)
         input_box=Box(20, 740, 260, 780),
         send_state=SendState.ABSENT,
     )
-    stage.page = SeenPage(Image.new("RGB", (360, 800), "white"), Page(chat), "QQ")
+    stage.page = SeenPage(Image.new("RGB", (360, 800), "white"), ReadPage(chat), "QQ")
     card = await answered(conversation, "/screen S1 识别")
     told = [f"{line.label}: {line.text}" if line.label else line.text for line in card.lines]
     assert told == [
@@ -137,7 +137,7 @@ async def test_of_a_page_of_no_chat_app_the_picture_comes_as_it_is(stage: Stage)
 def test_doubts_are_told_in_the_persons_language(lang: Lang) -> None:
     doubts = tuple(Doubt(kind, "title" if kind is DoubtKind.SAID_WRONG else "你; 好", "{b}") for kind in DoubtKind)
     chat = ChatScreen(title="11", bubbles=(), draft="", source=Source.OCR, sure=False, doubts=doubts, title_sure=False)
-    lines = page_lines(report(Page(chat), lang), "QQ", texts(lang))
+    lines = page_lines(report(ReadPage(chat), lang), "QQ", texts(lang))
     said = [line.text for line in lines if line.label == texts(lang).get("reading.doubt")]
     assert len(said) == len(DoubtKind), "one line each"
     without = "".join(said).replace("你; 好", "").replace("{b}", "")
@@ -147,5 +147,5 @@ def test_doubts_are_told_in_the_persons_language(lang: Lang) -> None:
 
 def test_a_title_that_is_not_sure_is_marked() -> None:
     chat = ChatScreen(title="11", bubbles=(), draft="", source=Source.OCR, sure=False, title_sure=False)
-    lines = page_lines(report(Page(chat), "zh"), "QQ", texts("zh"))
+    lines = page_lines(report(ReadPage(chat), "zh"), "QQ", texts("zh"))
     assert "11（不确定）" in [line.text for line in lines]

@@ -8,7 +8,7 @@ import pytest
 
 from agent_core.actions import types
 from agent_core.errors import InputRejected
-from bot.channels.mcp.arguments import Act, Arguments, AskAgent, ContinueTask, StartTask, TaskCall, task_call
+from bot.channels.mcp.arguments import Act, AskAgent, ContinueTask, StartTask, TaskCall, ToolArguments, task_call
 from bot.channels.mcp.tools import HIGH_LEVEL, LOW_LEVEL, tools
 
 TOOLS = tools(low_level=True)
@@ -69,7 +69,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-def read(tool: str, arguments: dict[str, Any]) -> Arguments:
+def read(tool: str, arguments: dict[str, Any]) -> ToolArguments:
     """As a call is read: the short forms become the full one."""
     call = TOOLS[tool].arguments.read(arguments)
     return task_call(call) if isinstance(call, AskAgent | StartTask | ContinueTask) else call

@@ -9,7 +9,7 @@ import pytest
 from agent_core.actions import types
 from agent_core.loop.ending import said_at_limit
 from agent_core.session import Question, QuestionKind, Session, Status, StepRecord
-from bot.channels.mcp.results import LoggedStep, Shot, StopReason, TaskResult, gui_action, stop_reason
+from bot.channels.mcp.results import LoggedStep, ResultPicture, StopReason, TaskResult, gui_action, stop_reason
 
 FINISHED = StepRecord(index=1, action={"kind": "finish"}, thinking="x")
 QUESTION = Question(id="q", kind=QuestionKind.INTERACT, text="?")
@@ -60,8 +60,8 @@ def test_every_action_has_a_form() -> None:
 
 
 def test_pictures_stand_beside_the_text_not_in_it() -> None:
-    logs = [LoggedStep(1, {"action": "WAIT"}, Shot(b"one", "first")), LoggedStep(2, {"action": "WAIT"})]
-    result = TaskResult("S1", (1, 2), "s", StopReason.COMPLETED, task="t", logs=logs, final=Shot(b"two"))
+    logs = [LoggedStep(1, {"action": "WAIT"}, ResultPicture(b"one", "first")), LoggedStep(2, {"action": "WAIT"})]
+    result = TaskResult("S1", (1, 2), "s", StopReason.COMPLETED, task="t", logs=logs, final=ResultPicture(b"two"))
     whole, told = result.data(), result.in_words()
     assert whole["intermediate_logs"][0]["screenshot_b64_url"] == "data:image/jpeg;base64,b25l"
     assert [log["screenshot_b64_url"] for log in told["intermediate_logs"]] == ["image 1", None]

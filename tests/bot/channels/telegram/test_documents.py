@@ -14,7 +14,7 @@ from bot.channels.chat.turn import Attached, Incoming
 from bot.channels.telegram import render, updates
 from bot.channels.telegram.files import TelegramFiles
 from bot.channels.telegram.options import TELEGRAM_PROXY
-from bot.channels.telegram.sending import Shown, Telegram
+from bot.channels.telegram.sending import ShownMessage, Telegram
 from bot.desk import actors
 from simulator.telegram import FakeTelegram, FakeUser
 from tests.support.telegram import picture
@@ -110,8 +110,8 @@ class TestIncoming:
         self, tg: FakeTelegram, bot: Bot, user: FakeUser
     ) -> None:
         sent = await user.send_file(SHEET, "a.csv")
-        parcel = render.parcel(Card("?", buttons=((Button("kb:x", "Go"),),)), reply_to=str(sent.id))
-        await Telegram(bot).send(user.id, parcel)
+        outgoing = render.outgoing(Card("?", buttons=((Button("kb:x", "Go"),),)), reply_to=str(sent.id))
+        await Telegram(bot).send(user.id, outgoing)
         query, _ = user.tapped(user.chat.last, "Go")
         tg.world.push("callback_query", query)
         incoming = read(tg, bot)
@@ -149,23 +149,23 @@ class TestFetching:
 class TestOutgoing:
     async def test_a_card_with_a_document_carries_it(self, bot: Bot, user: FakeUser) -> None:
         card = Card("知识库", (Line("3", "条目"),), document=Document("kb/知识.csv", SHEET))
-        shown = await Telegram(bot).send(user.id, render.parcel(card))
+        shown = await Telegram(bot).send(user.id, render.outgoing(card))
         assert shown.picture
         assert (user.chat.last.caption, user.chat.last.file) == ("知识库\n条目：3", SHEET)
         assert user.chat.last.content.file is not None
         assert user.chat.last.content.file.name == "知识.csv"
 
     async def test_its_words_are_changed_as_a_caption(self, bot: Bot, user: FakeUser) -> None:
-        parcel = render.parcel(Card("a", buttons=((Button("x:1", "x"),),), document=Document("a.csv", SHEET)))
-        await Telegram(bot).send(user.id, parcel)
+        outgoing = render.outgoing(Card("a", buttons=((Button("x:1", "x"),),), document=Document("a.csv", SHEET)))
+        await Telegram(bot).send(user.id, outgoing)
         query, _ = user.tapped(user.chat.last, "x")
         message = Update.de_json({"update_id": 1, "callback_query": query}, bot).callback_query
         assert message is not None
         assert isinstance(message.message, Message)
         at = updates.message_ref(message.message)
-        await Telegram(bot).edit(user.id, Shown(int(at.message_id), at.picture), render.parcel(Card("b")))
+        await Telegram(bot).edit(user.id, ShownMessage(int(at.message_id), at.picture), render.outgoing(Card("b")))
         assert (user.chat.last.caption, user.chat.last.file) == ("b", SHEET)
 
     def test_a_parcel_with_a_document_is_kept_as_data(self) -> None:
-        parcel = render.parcel(Card("t", document=Document("a.csv", SHEET)))
-        assert type(parcel).model_validate(parcel.payload()) == parcel
+        outgoing = render.outgoing(Card("t", document=Document("a.csv", SHEET)))
+        assert type(outgoing).model_validate(outgoing.payload()) == outgoing

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from agent_core.session import QuestionKind
-from bot.channels.chat.cards import Card, Document, FilmOrder, Line
+from bot.channels.chat.cards import Card, Document, Line, ReplayOrder
 from bot.channels.chat.texts import texts
 from bot.channels.telegram import files, render
 from simulator.telegram import FakeUser
@@ -17,7 +17,7 @@ from storage.events import Events
 from tests.bot.channels.telegram.house import CHOICES, House, WithARun, card_of, refused, until, until_out
 
 LOCKED = OperationalError("", {}, Exception("database is locked"))
-FILM = Card("回放", (Line(texts("zh").get("replay.making")),), film=FilmOrder("r1", "gif", "zh"))
+FILM = Card("回放", (Line(texts("zh").get("replay.making")),), film=ReplayOrder("r1", "gif", "zh"))
 
 
 def failing(patch: pytest.MonkeyPatch, owner: object, name: str, *errors: Exception | None) -> None:
@@ -41,7 +41,7 @@ class TestTaken(WithARun):
         await operator.send("/start")
         async with house.adapter() as adapter:
             failing(monkeypatch, adapter._outbox._store, "sent", LOCKED)
-            await adapter._outbox.put("11", render.parcel(Card("said")))
+            await adapter._outbox.put("11", render.outgoing(Card("said")))
             await until_out(house)
         assert len(operator.chat.saying("said")) == 1
 
@@ -70,7 +70,7 @@ class TestTaken(WithARun):
         async with house.adapter() as adapter:
             house.tg.world.break_next("sendMessage", 2, "502")
             failing(monkeypatch, adapter._outbox._delivery, "send", None, None, *errors)
-            await adapter._outbox.put("11", render.parcel(Card("important")))
+            await adapter._outbox.put("11", render.outgoing(Card("important")))
             await until_out(house)
         assert len(operator.chat.saying("important")) == 1
         assert await refused(house) == []
@@ -88,14 +88,14 @@ class TestFilms:
             await free.wait()
             return Card("the film")
 
-        monkeypatch.setattr(files, "film_card", slow)
+        monkeypatch.setattr(files, "media_card", slow)
         async with house.adapter() as adapter:
             for person, chat in ((operator, "11"), (second, "12")):
                 await person.send("/start")
-                await adapter._outbox.put(chat, render.parcel(FILM))
+                await adapter._outbox.put(chat, render.outgoing(FILM))
             await asyncio.wait_for(begun.wait(), 10)
             for person, chat in ((operator, "11"), (second, "12")):
-                await adapter._outbox.put(chat, render.parcel(Card("a question")))
+                await adapter._outbox.put(chat, render.outgoing(Card("a question")))
                 await person.sees(lambda chat: chat.saying("a question"))
             free.set()
             for person in (operator, second):
@@ -110,11 +110,11 @@ class TestFilms:
             made.append(1)
             return Card("回放", animation=Document("a.gif", b"GIF89a" + b"x" * 50))
 
-        monkeypatch.setattr(files, "film_card", quick)
+        monkeypatch.setattr(files, "media_card", quick)
         await operator.send("/start")
         async with house.adapter(retry=(0.001,)) as adapter:
             house.tg.world.break_next("sendAnimation", 1000, "502")
-            await adapter._outbox.put("11", render.parcel(FILM))
+            await adapter._outbox.put("11", render.outgoing(FILM))
             await operator.sees(lambda chat: chat.saying(texts("zh").get("replay.failed")))
             await until_out(house)
         assert len(made) == 1

@@ -25,7 +25,7 @@ class TestLate:
         async with house.adapter(read_seconds=0.2) as adapter:
             for seconds, times in ((0.05, 1), (0.6, 2)):  # the second: the option is what decides
                 house.tg.world.answer_late("sendMessage", seconds)
-                await adapter._outbox.put("11", render.parcel(Card(f"waited {seconds}")))
+                await adapter._outbox.put("11", render.outgoing(Card(f"waited {seconds}")))
                 await until_out(house)
                 assert len(operator.chat.saying(f"waited {seconds}")) == times
 
@@ -35,7 +35,7 @@ class TestAlone:
         await operator.send("/start")
         async with house.adapter() as adapter:
             house.tg.world.break_next("sendPhoto", 1000, "502")
-            await adapter._outbox.put("11", render.parcel(Card("one", picture=picture())))
+            await adapter._outbox.put("11", render.outgoing(Card("one", picture=picture())))
             await operator.sees(lambda chat: card_of(chat, "one"))
             await until_out(house)
         assert await refused(house) == []
@@ -44,8 +44,8 @@ class TestAlone:
         await operator.send("/start")
         async with house.adapter(own_fault_seconds=0.0) as adapter:
             house.tg.world.break_next("sendMessage", 5, "502")
-            await adapter._outbox.put("11", render.parcel(Card("one")))
-            await adapter._outbox.put("11", render.parcel(Card("two")))
+            await adapter._outbox.put("11", render.outgoing(Card("one")))
+            await adapter._outbox.put("11", render.outgoing(Card("two")))
             await operator.sees(lambda chat: card_of(chat, "two"))
         assert operator.chat.saying("one") == []
         (why,) = await refused(house)
@@ -56,7 +56,7 @@ class TestOnce:
     async def test_two_at_once_are_one(self, house: House, operator: FakeUser) -> None:
         await operator.send("/start")
         async with house.adapter() as adapter:
-            await asyncio.gather(*(adapter._outbox.put("11", render.parcel(Card("one")), once="x") for _ in range(3)))
+            await asyncio.gather(*(adapter._outbox.put("11", render.outgoing(Card("one")), once="x") for _ in range(3)))
             await until_out(house)
         assert len(operator.chat.saying("one")) == 1
 
@@ -73,8 +73,8 @@ class TestOnce:
             with monkeypatch.context() as broken:
                 broken.setattr(box._store, "put", full)
                 with pytest.raises(OSError, match="disk full"):
-                    await box.put("11", render.parcel(Card("one")), once="x")
-            await box.put("11", render.parcel(Card("one")), once="x")
+                    await box.put("11", render.outgoing(Card("one")), once="x")
+            await box.put("11", render.outgoing(Card("one")), once="x")
             await operator.sees(lambda chat: card_of(chat, "one"))
 
 

@@ -123,7 +123,7 @@ async def test_a_document_never_takes_the_place_of_a_message(tg_shop: Shop) -> N
     async with tg_shop.adapter():
         await owner.send("/kb")
         card = await owner.sees(lambda chat: chat.from_bot[0])
-        parcel = render.parcel(Card("t", document=Document("a.csv", XLSX)))
-        await OutboxTable(tg_shop.db).put("11", parcel.model_copy(update={"edit": card.id}).payload())
+        outgoing = render.outgoing(Card("t", document=Document("a.csv", XLSX)))
+        await OutboxTable(tg_shop.db).put("11", outgoing.model_copy(update={"edit": card.id}).payload())
         sent = await owner.sees(lambda chat: [message for message in chat.from_bot if message.file][-1])
         assert (sent.id == card.id, card.file, sent.caption) == (False, None, "t")

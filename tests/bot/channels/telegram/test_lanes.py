@@ -10,7 +10,7 @@ import pytest
 
 from agent_core.session import Choice, Question, QuestionKind
 from bot.channels.telegram.adapter import TelegramAdapter
-from bot.channels.telegram.inbox import lane, stops
+from bot.channels.telegram.inbox import ordering_key, stops
 from bot.channels.telegram.options import TelegramOptions
 from bot.desk.actors import ChatRef, Role
 from simulator.telegram import FakeTelegram, FakeUser
@@ -36,25 +36,35 @@ def written(text: str, **more: Any) -> dict[str, Any]:
 class TestNames:
     @pytest.mark.parametrize("words", ["/stop 12", "/hold@desk_bot #3"])
     def test_a_named_run_is_stopped_at_once(self, words: str) -> None:
-        assert lane(written(words)) == lane(tapped("stop:r1")) == lane(tapped("hold:r1")) == "stop:11:7"
+        assert (
+            ordering_key(written(words))
+            == ordering_key(tapped("stop:r1"))
+            == ordering_key(tapped("hold:r1"))
+            == "stop:11:7"
+        )
         assert stops(written(words))
 
     @pytest.mark.parametrize(
         "words", ["/stop", "/stop@desk_bot", "停止", "停", "暂停任务", "/run x", "运行 x", "/resume"]
     )
     def test_what_begins_and_ends_work_keeps_its_order(self, words: str) -> None:
-        assert lane(written(words)) == lane(tapped("go")) == lane(tapped("resume:r1")) == "start:11:7"
+        assert (
+            ordering_key(written(words))
+            == ordering_key(tapped("go"))
+            == ordering_key(tapped("resume:r1"))
+            == "start:11:7"
+        )
 
     def test_answers_have_one_of_their_own(self) -> None:
-        assert lane(tapped("q:1:0")) == lane(written("退货", reply_to_message=OURS)) == "answer:11:7"
-        assert lane(written("/screen", reply_to_message=OURS)) == "message:11:7"
-        assert lane(written("x", reply_to_message=OURS, document={})) == "message:11:7"
-        assert lane(written("x", reply_to_message={**OURS, "forum_topic_created": {}})) == "message:11:7"
+        assert ordering_key(tapped("q:1:0")) == ordering_key(written("退货", reply_to_message=OURS)) == "answer:11:7"
+        assert ordering_key(written("/screen", reply_to_message=OURS)) == "message:11:7"
+        assert ordering_key(written("x", reply_to_message=OURS, document={})) == "message:11:7"
+        assert ordering_key(written("x", reply_to_message={**OURS, "forum_topic_created": {}})) == "message:11:7"
 
     def test_all_others(self) -> None:
-        assert lane(tapped("look:r1")) == "callback_query:11:7"
-        assert lane(written("/screen")) == lane(written("停止一下")) == "message:11:7"
-        assert lane({"edited_message": written("/stop")["message"]}) == "edited_message:11:7"
+        assert ordering_key(tapped("look:r1")) == "callback_query:11:7"
+        assert ordering_key(written("/screen")) == ordering_key(written("停止一下")) == "message:11:7"
+        assert ordering_key({"edited_message": written("/stop")["message"]}) == "edited_message:11:7"
         assert not stops({"edited_message": written("/stop")["message"]})
         assert not stops(written("/run x"))
 

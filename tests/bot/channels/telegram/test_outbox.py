@@ -58,7 +58,7 @@ class TestLongTexts(WithARun):
         async with house.adapter() as adapter:
             run_id, card = await self.start(house, operator)
             await operator.sees(lambda chat: "排队" not in card.words)
-            first = render.parcel(Card("⏳ 排队中", ()))
+            first = render.outgoing(Card("⏳ 排队中", ()))
             await adapter._outbox.put("11", first, ref=f"run:{run_id}", begins=True)
             await house.stage.end(run_id, "failed", "到此为止")
             await operator.sees(lambda chat: "到此为止" in card.words)
@@ -243,9 +243,9 @@ class TestRetries(WithARun):
         monkeypatch.setattr(OutboxTable, "due", due)
         monkeypatch.setattr(OutboxTable, "sent", sent)
         async with house.adapter() as adapter:
-            await adapter._outbox.put("11", render.parcel(Card("甲句")))
+            await adapter._outbox.put("11", render.outgoing(Card("甲句")))
             await asyncio.wait_for(begun.wait(), 10)
-            await adapter._outbox.put("11", render.parcel(Card("乙句")))
+            await adapter._outbox.put("11", render.outgoing(Card("乙句")))
             await operator.sees(lambda chat: chat.saying("乙句"))
             await until_out(house)
         assert [len(operator.chat.saying(words)) for words in ("甲句", "乙句")] == [1, 1]
@@ -267,7 +267,7 @@ class TestRetries(WithARun):
 
     async def test_a_row_that_cannot_be_read_holds_nobody_up(self, house: House, operator: FakeUser) -> None:
         await operator.send("/start")
-        payload: dict[str, Any] = render.parcel(Card("x")).payload() | {"thread_id": "no number"}
+        payload: dict[str, Any] = render.outgoing(Card("x")).payload() | {"thread_id": "no number"}
         async with house.adapter() as adapter:
             await adapter._outbox._store.put("11", payload, ref="run:broken")
             await operator.send("/whoami")
@@ -278,18 +278,18 @@ class TestRetries(WithARun):
     async def test_a_mistake_of_ours_holds_nobody_up(self, house: House, operator: FakeUser) -> None:
         await operator.send("/start")
         async with house.adapter() as adapter:
-            await adapter._outbox.put("no number", render.parcel(Card("x")))
+            await adapter._outbox.put("no number", render.outgoing(Card("x")))
             await until_out(house)
             (why,) = await refused(house)
         assert why.startswith("ValueError")
 
     async def test_a_file_that_is_too_large_is_given_up(self, house: House, operator: FakeUser) -> None:
         await operator.send("/start")
-        parcel = render.parcel(Card("x")).model_copy(
+        outgoing = render.outgoing(Card("x")).model_copy(
             update={"document": b"x" * (50 * 1024 * 1024 + 1), "document_name": "x.bin"}
         )
         async with house.adapter() as adapter:
-            await adapter._outbox.put("11", parcel)
+            await adapter._outbox.put("11", outgoing)
             await until_out(house)
             (why,) = await refused(house)
         assert "Too Large" in why

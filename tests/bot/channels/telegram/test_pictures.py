@@ -10,7 +10,7 @@ from telegram.error import BadRequest
 
 from bot.channels.chat.cards import Button, Card, Document, Line
 from bot.channels.telegram import render
-from bot.channels.telegram.sending import Shown, Telegram
+from bot.channels.telegram.sending import ShownMessage, Telegram
 from simulator.telegram import FakeTelegram, FakeUser
 from tests.support.telegram import picture
 
@@ -96,40 +96,40 @@ class TestOutgoing:
         self, bot: Bot, user: FakeUser, data: bytes, fits: bool
     ) -> None:
         card = Card("屏幕", picture=data, buttons=((Button("x:1", "x"),),))
-        shown = await Telegram(bot).send(user.id, render.parcel(card))
+        shown = await Telegram(bot).send(user.id, render.outgoing(card))
         assert shown.picture
         last = user.chat.last
         assert (last.content.media, last.file, last.caption) == ("photo" if fits else "document", data, "屏幕")
         assert last.buttons == [["x"]]
         assert last.content.file is not None
         assert fits or last.content.file.name == "screen.jpg"
-        await Telegram(bot).edit(user.id, Shown(last.id, shown.picture), render.parcel(Card("b")))
+        await Telegram(bot).edit(user.id, ShownMessage(last.id, shown.picture), render.outgoing(Card("b")))
         assert user.chat.last.caption == "b"
 
     async def test_a_live_card_keeps_its_picture_where_the_new_one_is_no_photo(self, bot: Bot, user: FakeUser) -> None:
         telegram = Telegram(bot)
-        at = await telegram.send(user.id, render.parcel(Card("a", picture=picture())))
-        await telegram.edit(user.id, at, render.parcel(Card("b", picture=picture(10, 201))))
+        at = await telegram.send(user.id, render.outgoing(Card("a", picture=picture())))
+        await telegram.edit(user.id, at, render.outgoing(Card("b", picture=picture(10, 201))))
         assert (user.chat.last.caption, user.chat.last.photo) == ("b", picture())
         assert len(user.chat.from_bot) == 1
 
     async def test_a_film(self, bot: Bot, user: FakeUser) -> None:
         card = Card("回放", buttons=((Button("x:1", "x"),),), animation=Document("a/run-1.gif", GIF))
-        assert (await Telegram(bot).send(user.id, render.parcel(card))).picture
+        assert (await Telegram(bot).send(user.id, render.outgoing(card))).picture
         assert (user.chat.last.content.media, user.chat.last.file) == ("animation", GIF)
         assert (user.chat.last.caption, user.chat.last.buttons) == ("回放", [["x"]])
 
     async def test_an_album_has_its_words_under_the_first(self, bot: Bot, user: FakeUser) -> None:
         pictures = tuple(picture(colour=colour) for colour in ("red", "blue", "green"))
         card = Card("回放 <1>", (Line("字" * 2000),), album=pictures, picture=picture())
-        shown = await Telegram(bot).send(user.id, render.parcel(card))
+        shown = await Telegram(bot).send(user.id, render.outgoing(card))
         first, *others = user.chat.from_bot
-        assert shown == Shown(first.id, True)
+        assert shown == ShownMessage(first.id, True)
         assert [message.photo for message in user.chat.from_bot] == list(pictures)
         assert first.caption.startswith("回放 <1>")
         assert [message.caption for message in others] == ["", ""]
 
     async def test_a_film_that_telegram_does_not_take_goes_in_words(self, bot: Bot, user: FakeUser) -> None:
         card = Card("回放", album=(picture(), b"broken"))
-        assert not (await Telegram(bot).send(user.id, render.parcel(card))).picture
+        assert not (await Telegram(bot).send(user.id, render.outgoing(card))).picture
         assert user.chat.last.text == "回放"

@@ -64,8 +64,8 @@ class TestAnsweredMeanwhile(WithARun):
             card = question_card(await house.stage.question(question_id), texts("zh"))
             await house.desk.questions.answer(await house.stage.actor(11), question_id, choice="skip")
             await operator.sees(lambda chat: "已回答" in asked.words)
-            await adapter._outbox.put("11", render.parcel(card), ref=f"question:{question_id}")
-            await adapter._outbox.put("11", render.parcel(card))
+            await adapter._outbox.put("11", render.outgoing(card), ref=f"question:{question_id}")
+            await adapter._outbox.put("11", render.outgoing(card))
             await until_out(house)
         assert asked.buttons == []
         assert len(operator.chat.saying("怎么退货")) == 1

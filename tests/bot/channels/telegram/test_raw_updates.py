@@ -19,7 +19,7 @@ from telegram import Bot
 
 from bot.channels.telegram import updates
 from bot.channels.telegram.adapter import SECRET_HEADER, WEBHOOK_PATH, TelegramAdapter
-from bot.channels.telegram.inbox import lane, stops
+from bot.channels.telegram.inbox import ordering_key, stops
 from bot.channels.telegram.options import TelegramOptions
 from bot.channels.telegram.request import QUIET_SECONDS, RateLimitedLog, public
 from bot.channels.telegram.updates import UnreadableUpdate
@@ -142,7 +142,7 @@ def test_an_update_is_read_or_unreadable_and_nothing_else(kind: str, seed: int, 
             inside = inside[key] if isinstance(inside, dict | list) and _has(inside, key) else None
         if isinstance(inside, dict | list) and _has(inside, place[-1]):
             inside[place[-1]] = data.draw(JSON)
-    lane(raw)
+    ordering_key(raw)
     stops(raw)
     try:
         update = updates.understood(json.loads(json.dumps(raw)), OFFLINE)

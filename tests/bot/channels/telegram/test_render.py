@@ -20,10 +20,10 @@ CARDS = st.builds(Card, TEXTS, st.lists(LINES, max_size=60).map(tuple))
 @settings(max_examples=examples(150), deadline=None)
 @given(CARDS)
 def test_any_card_is_accepted_as_text_and_as_caption(card: Card) -> None:
-    parcel = render.parcel(card)
-    text, _ = checked_text(parcel.text, "HTML")
-    caption, _ = checked_caption(parcel.caption, "HTML")
-    parcel.payload()
+    outgoing = render.outgoing(card)
+    text, _ = checked_text(outgoing.text, "HTML")
+    caption, _ = checked_caption(outgoing.caption, "HTML")
+    outgoing.payload()
     text.encode()
     assert 1 <= utf16(caption) <= 1024
 
@@ -58,9 +58,9 @@ def test_buttons() -> None:
 
 def test_a_parcel_survives_the_store() -> None:
     card = Card("t", (Line("<b>"),), b"\xff\xd8jpeg\x00", ((Button("go", "Go", "success"),),))
-    parcel = render.parcel(card, thread_id="7", reply_to="5", kind="group")
-    assert OutgoingMessage.model_validate(parcel.payload()) == parcel
-    assert (parcel.thread_id, parcel.reply_to, parcel.group) == (7, 5, True)
+    outgoing = render.outgoing(card, thread_id="7", reply_to="5", kind="group")
+    assert OutgoingMessage.model_validate(outgoing.payload()) == outgoing
+    assert (outgoing.thread_id, outgoing.reply_to, outgoing.group) == (7, 5, True)
 
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466"

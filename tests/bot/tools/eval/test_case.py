@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from bot.tools.eval.bench import Bench, RealModel, open_bench
 from bot.tools.eval.case import run_case
-from bot.tools.eval.result import Case, CaseResult, Reply
+from bot.tools.eval.result import Case, CaseResult, EvalReply
 from bot.tools.eval.scenario import EvalScenario, Mode
 from simulator.model.server import MODEL_NAME, start_demo_model
 from simulator.phone.scenario_file import parse_scenario
@@ -42,7 +42,7 @@ async def run(bench: Bench, *parts: str, keep: Path | None = None) -> CaseResult
 async def test_a_case_tells_what_was_sent_and_what_it_cost(bench: Bench) -> None:
     result = await run(bench, HEAD, ASKED, "[expect]\nsent = { '11' = ['48小时内发货。'] }")
     assert result.problems == []
-    assert result.replies == [Reply("11", "48小时内发货。", "knowledge")]
+    assert result.replies == [EvalReply("11", "48小时内发货。", "knowledge")]
     assert (result.statuses, result.asked, result.title) == (["succeeded"], [], "here")
     assert result.model_calls == result.steps >= 3
     assert result.tokens_in > result.tokens_out > 0

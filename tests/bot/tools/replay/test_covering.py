@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent_core.devices.base import Window
-from agent_core.loop.trajectory import Asked
+from agent_core.loop.trajectory import ModelRequest
 from agent_core.model.profile import model_profile
 from agent_core.session import Session, StepRecord
 from bot.desk.history_views import RecordedStep, RecordingView
@@ -21,7 +21,7 @@ def test_no_other_model_is_told_a_secret_of_a_step_before() -> None:
         asked={"kind": "home"},
     )
     steps = [first, StepRecord(index=2, reply=answer, result="ok", asked={"kind": "home"}), StepRecord(index=3)]
-    asked = Asked(step=3, model="m", profile="p", dialect="auto", window=Window("app"), size=(108, 240))
+    asked = ModelRequest(step=3, model="m", profile="p", dialect="auto", window=Window("app"), size=(108, 240))
     run = RunView(id="r", task="t", status=RunStatus.SUCCEEDED)
     view = RecordingView(1, run, Session(run_id="r", task="t", steps=steps), (RecordedStep(steps[2], asked),))
     profile = model_profile("general")

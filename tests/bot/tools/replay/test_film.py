@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageSequence
 
-from bot.tools.replay.film import MOST_SIDES, Film, Kind, make_film
-from bot.tools.replay.shots import NARROWEST, Shot, sanitised
+from bot.tools.replay.film import MOST_SIDES, Kind, ReplayMedia, make_media
+from bot.tools.replay.shots import NARROWEST, StepPicture, sanitised
 from bot.tools.replay.spread import spread
 from simulator.telegram.rules import animation_size, photo_size
 
@@ -35,13 +35,13 @@ def noise(number: int, size: tuple[int, int] = (216, 480)) -> bytes:
     return out.getvalue()
 
 
-def shots(count: int, draw: object = flat) -> list[Shot]:
+def shots(count: int, draw: object = flat) -> list[StepPicture]:
     assert callable(draw)
-    return [Shot(draw(number), f"{number}/{count} 点击", "想法", str(number)) for number in range(1, count + 1)]
+    return [StepPicture(draw(number), f"{number}/{count} 点击", "想法", str(number)) for number in range(1, count + 1)]
 
 
-def made(of: list[Shot], kind: Kind = "gif", **limits: int) -> Film:
-    film = make_film(of, kind, **limits)
+def made(of: list[StepPicture], kind: Kind = "gif", **limits: int) -> ReplayMedia:
+    film = make_media(of, kind, **limits)
     assert film is not None
     return film
 
@@ -74,9 +74,11 @@ def test_a_film_moves_and_holds_its_last_picture() -> None:
 
 
 def test_the_words_stand_in_the_strip() -> None:
-    without, bare = (made([Shot(flat(), "", words), Shot(flat(1), "", words)]) for words in ("怎么退货", ""))
+    without, bare = (
+        made([StepPicture(flat(), "", words), StepPicture(flat(1), "", words)]) for words in ("怎么退货", "")
+    )
 
-    def strip(film: Film) -> set[object]:
+    def strip(film: ReplayMedia) -> set[object]:
         with Image.open(io.BytesIO(film.files[0])) as gif:
             frame = gif.convert("RGB")
             below = frame.crop((0, round(frame.width * 480 / 216) + 2, frame.width, frame.height))
@@ -90,7 +92,7 @@ def test_text_that_is_hostile_to_drawing() -> None:
     assert sanitised("a\n\tb\x00\x1b[31m\u202e\u200b😀❓c\ud800") == "a b[31mc"
     assert len(sanitised("x" * 100_000)) <= 400
     words = "一" * 5000 + "w" * 5000 + "\x00\U0001f600"
-    assert made([Shot(flat(), words, words), Shot(flat(1), words, words)]).kind == "gif"
+    assert made([StepPicture(flat(), words, words), StepPicture(flat(1), words, words)]).kind == "gif"
 
 
 def test_too_many_pictures_are_thinned_out() -> None:
@@ -124,12 +126,12 @@ def test_one_picture_is_a_picture_and_none_is_nothing(kind: Kind) -> None:
     film = made(shots(1), kind)
     assert (film.kind, len(film.files)) == ("picture", 1)
     assert photo_size(film.files[0]) == film.size
-    assert make_film([], kind) is None
-    assert make_film([Shot(b"no picture", "x"), Shot(b"", "y")], kind) is None
+    assert make_media([], kind) is None
+    assert make_media([StepPicture(b"no picture", "x"), StepPicture(b"", "y")], kind) is None
 
 
 def test_a_picture_that_is_broken_is_left_out() -> None:
-    film = made([*shots(2), Shot(flat(3)[:300], "3/3", "", "3"), Shot(b"", "4/4", "", "4")])
+    film = made([*shots(2), StepPicture(flat(3)[:300], "3/3", "", "3"), StepPicture(b"", "4/4", "", "4")])
     assert (film.frames, film.left_out) == (2, ("3", "4"))
 
 
@@ -150,8 +152,8 @@ def test_a_sheet_is_a_photo(count: int) -> None:
 @pytest.mark.parametrize("size", [(480, 216), (40, 1200), (1200, 40), (1, 1)])
 @pytest.mark.parametrize("kind", ["gif", "album", "sheet"])
 def test_screens_of_any_shape(size: tuple[int, int], kind: Kind) -> None:
-    pictures = [Shot(flat(number, size), str(number), "想法") for number in range(3)]
-    film = made([*pictures, Shot(flat(4), "4")], kind)  # one of another shape among them
+    pictures = [StepPicture(flat(number, size), str(number), "想法") for number in range(3)]
+    film = made([*pictures, StepPicture(flat(4), "4")], kind)  # one of another shape among them
     assert film.kind == kind
     assert film.size[0] >= NARROWEST
     if kind != "gif":

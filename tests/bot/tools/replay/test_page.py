@@ -9,7 +9,7 @@ from hashlib import sha256
 from html.parser import HTMLParser
 
 from agent_core.devices.base import Window
-from agent_core.loop.trajectory import Asked
+from agent_core.loop.trajectory import ModelRequest
 from agent_core.session import ReplyRecord, Session, StepRecord, StepVerdict
 from bot.channels.chat.texts import texts
 from bot.desk.history_views import PastRun, RecordedStep, RecordingView
@@ -57,7 +57,9 @@ def evil_run() -> RecordingView:
         StepRecord(index=2, action={"kind": "tap", "element": [500, 500]}),
         StepRecord(index=3, action={"kind": EVIL}),
     ]
-    asked = Asked(step=1, model=EVIL, profile=EVIL, dialect="auto", window=Window(EVIL), size=(108, 240), picture="p")
+    asked = ModelRequest(
+        step=1, model=EVIL, profile=EVIL, dialect="auto", window=Window(EVIL), size=(108, 240), picture="p"
+    )
     messages = ({"role": EVIL, "content": EVIL}, {"role": "user", "content": [{"type": "text", "text": EVIL}]})
     session = Session(run_id="r", task=EVIL, steps=records, message=EVIL)
     session.replies.append(ReplyRecord(contact=EVIL, question=EVIL, text=EVIL, provenance="person"))

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 from agent_core.owner import folder as own
 from agent_core.texts import Lang
 from bot.app import logs
-from bot.app.doctor.report import Result, Status
-from bot.app.doctor.texts import Texts
+from bot.app.doctor.report import CheckResult, CheckStatus
+from bot.app.doctor.texts import DoctorTexts
 from bot.app.settings.files import CONFIG_FILE
 from bot.app.settings.loading import load
 from bot.app.settings.own import own_folder
@@ -512,12 +512,12 @@ def test_where_settings_stand_and_would_stand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lang: Lang, would: str, does: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    wrong = Result("model", "Model", Status.FAILED, "x", "PHONEDESK_MODEL__NAME")
+    wrong = CheckResult("model", "Model", CheckStatus.FAILED, "x", "PHONEDESK_MODEL__NAME")
     for there, said in ((False, would), (True, does)):
         if there:
             (tmp_path / ".env").touch()
         console = Console(record=True, width=300, quiet=False)
-        _summary(console, [wrong], Texts(lang))
+        _summary(console, [wrong], DoctorTexts(lang))
         shown = console.export_text()
         assert f"{said} {tmp_path / '.env'}" in shown
         assert (would in shown) != there
@@ -525,8 +525,8 @@ def test_where_settings_stand_and_would_stand(
 
 @pytest.mark.parametrize(("lang", "said"), [("zh", "--fix 什么也没有改"), ("en", "--fix changed nothing")])
 def test_a_doctor_who_is_to_mend_says_that_there_was_nothing_to_mend(lang: Lang, said: str) -> None:
-    well = Result("screen", "Screen", Status.OK, "on")
+    well = CheckResult("screen", "Screen", CheckStatus.OK, "on")
     for mend, result, told in ((True, well, True), (True, replace(well, mending=True), False), (False, well, False)):
         console = Console(record=True, width=300, quiet=False)
-        _summary(console, [result], Texts(lang), mend=mend)
+        _summary(console, [result], DoctorTexts(lang), mend=mend)
         assert (said in console.export_text()) is told

@@ -13,9 +13,9 @@ from rich.cells import cell_len
 from rich.panel import Panel
 
 from agent_core.errors import ConfigMissing, LearningFailed
-from bot.app.doctor.texts import Texts as DoctorTexts
+from bot.app.doctor.texts import DoctorTexts
 from bot.app.doctor.texts import catalogue as doctor_catalogue
-from bot.app.setup.texts import Texts as SetupTexts
+from bot.app.setup.texts import SetupTexts
 from bot.channels.chat.texts import LANGUAGES, Lang
 from bot.channels.chat.texts import Texts as ChatTexts
 from bot.channels.cli.commands.common import fail

@@ -14,7 +14,7 @@ from storage.engine import Database
 from storage.events import Events
 from storage.inbox import InboxTable
 from storage.runs import Runs
-from storage.uncut import uncut
+from storage.shielded import shielded
 
 
 async def test_a_cancelled_write_does_not_block_the_next_one(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ class Lost(Exception):
     sqlstate = "40P01"
 
 
-@uncut
+@shielded
 class Unlucky:
     def __init__(self, *, times: int) -> None:
         self.left = times

@@ -24,7 +24,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 _MAY_BE_CUT: set[Callable[..., Any]] = set()
 
 
-async def whole(work: Coroutine[Any, Any, T]) -> T:
+async def run_shielded(work: Coroutine[Any, Any, T]) -> T:
     """Do ``work`` to its end, also where this task is cancelled meanwhile; the cancellation is raised after it."""
     task = asyncio.ensure_future(work)
     try:
@@ -46,7 +46,7 @@ def may_be_cut(method: Method) -> Method:
     return method
 
 
-def uncut(repository: type[Repository]) -> type[Repository]:
+def shielded(repository: type[Repository]) -> type[Repository]:
     """Every public coroutine method of a repository is done whole, but for those that ``may_be_cut``.
 
     One that makes several transactions leaves those that are committed; begun anew, it goes on with the rest.
@@ -60,7 +60,7 @@ def uncut(repository: type[Repository]) -> type[Repository]:
 def _whole_method(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Coroutine[Any, Any, Any]]:
     @functools.wraps(method)
     async def done_whole(*args: Any, **values: Any) -> Any:
-        return await whole(twice(*args, **values))
+        return await run_shielded(twice(*args, **values))
 
     async def twice(*args: Any, **values: Any) -> Any:
         try:
