@@ -79,6 +79,7 @@ KEPT: Mapping[str, str] = {
     "phones": "one row for each phone",
     "hosts": "one row for each host",
     "host_phones": "one row for each host and phone",
+    "clocks": "one row for each process that runs a clock; the dead are dropped",
     "sweep_lists": "one row for each phone and app",
     "contact_marks": "one row for each customer that a sweep has seen",
 }

@@ -17,12 +17,14 @@ import pytest
 from agent_core.perception.ocr import use_threads
 from bot.start import COLLECT_AFTER
 from tests.support import tiers
-from tests.support.days import day, due
+from tests.support.days import day, due, examples
 
 use_threads(1)  # the workers share few cores: a screen takes a third less of them
 
 # How long an example, or the making of one, takes says how busy the machine is.
-hypothesis.settings.register_profile("shared", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile(
+    "shared", max_examples=examples(100), deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("shared")
 
 # Every client of HTTP reads the authorities that it would trust, 17 ms for the whole bundle, and there are hundreds

@@ -71,3 +71,30 @@ def test_a_pure_test_begins_without_loading_the_lab(path: str) -> None:
     loaded = set(done.stderr.split())
     assert "agent_core" in loaded
     assert sorted(loaded & HEAVY) == []
+
+
+async def test_a_database_is_filled_once_and_copied_and_its_statements_are_compiled_once(tmp_path: Path) -> None:
+    """Half of the processor time of the tests of the desk went into both."""
+    import sqlalchemy as sa
+
+    from storage.engine import Database
+    from storage.hosts import Phones
+    from storage.tables import phones
+    from tests.support.database import filled_sqlite
+    from tests.support.statements import count
+
+    filled, compiled = [], []
+
+    async def fill(db: Database) -> None:
+        filled.append(db)
+        await Phones(db).saw({"S1": "Pixel"})
+
+    for name in ("one.db", "another.db"):
+        db = Database(await filled_sqlite(tmp_path / name, fill))
+        async with db.read() as connection:
+            once = sa.select(phones.c.serial, sa.literal_column("1").label("here"))
+            assert [tuple(row) for row in await connection.execute(once)] == [("S1", 1)]
+        compiled.append(count())
+        await db.close()
+    assert len(filled) == 1
+    assert compiled[0] == compiled[1] > 0

@@ -394,14 +394,23 @@ async def killing(folder: Path, *, mode: Mode, seed: int, look: Look) -> AsyncIt
         yield Killing(on, db, mode, seed, look)
 
 
-async def kills(folder: Path, count: int, *, mode: Mode, seed: int, look: str, say: bool = False) -> Figures:
-    """Kill ``count`` times in one look, all kinds of replies in turn."""
+async def kills(
+    folder: Path,
+    count: int,
+    *,
+    mode: Mode,
+    seed: int,
+    look: str,
+    kinds: Sequence[Kind] = tuple(Kind),
+    say: bool = False,
+) -> Figures:
+    """Kill ``count`` times in one look, these kinds of replies in turn."""
     begun = time.monotonic()
     async with killing(folder, mode=mode, seed=seed, look=LOOKS[look]) as world:
         figures = world.figures
         for number in range(count):
             try:
-                await world.kill(list(Kind)[number % len(Kind)])
+                await world.kill(kinds[number % len(kinds)])
             except (AssertionError, TimeoutError) as error:  # the server did not come up: what was seen counts
                 figures.problems.append(f"ended by {error!r}")
                 break

@@ -42,8 +42,10 @@ async def url(tmp_path: Path) -> str:
 async def shop(url: str) -> AsyncIterator[Shop]:
     """A desk over a real database."""
     from tests.support.clock import Clock
-    from tests.support.shop import make_shop
+    from tests.support.database import filled_sqlite
+    from tests.support.shop import known, make_shop
 
-    made = await make_shop(url, Clock())
+    clock = Clock()
+    made = make_shop(await filled_sqlite(Path(url.removeprefix("sqlite:///")), known, clock), clock)
     yield made
     await made.db.close()

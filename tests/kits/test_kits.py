@@ -57,7 +57,7 @@ def test_there_is_a_kit_of_each_look() -> None:
 
 
 @needs_ocr
-@pytest.mark.rotating(parts=2)
+@pytest.mark.rotating(parts=4)
 @pytest.mark.parametrize("path", kits(), ids=lambda path: path.name.removesuffix(".kit.json"))
 @pytest.mark.slow
 async def test_kit_is_read_as_it_says(path: Path) -> None:

@@ -23,6 +23,7 @@ from knowledge.importing.plan import decide
 from knowledge.importing.read import read_table
 from knowledge.importing.text import guarded, unguarded
 from tests.knowledge.bases import as_related
+from tests.support.days import examples
 
 FORMS: list[Form] = ["csv", "jsonl", "md", "xlsx"]
 # What could be taken for a sign of one of the formats, between texts.
@@ -64,7 +65,7 @@ tricky = Entry(
 @given(st.lists(entry(), min_size=1, max_size=4, unique_by=lambda one: one.id))
 @example([tricky])
 @example([Entry(id="a", question="##", answer="_x0041_ _x005F_x0041_", aliases=("'=1", "x"), live=False)])
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(50), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_there_and_back(form: Form, entries: list[Entry]) -> None:
     drafts = read_table(f"x.{form}", write_table(entries, form))
     again = decide(f"x.{form}", drafts, as_related(entries), "skip", Forms())

@@ -31,6 +31,7 @@ from knowledge.importing.read import SUFFIXES, read_table
 from tests.knowledge.bases import as_related
 from tests.knowledge.odd_files import ENTRY, HEADER, ODD, SHEET, excel, table
 from tests.support.child import Cost, measure
+from tests.support.days import examples
 
 MOST_MEMORY = 200  # MiB
 MOST_SECONDS = 10  # of processor time
@@ -67,6 +68,7 @@ async def imported(folder: str, names: dict[str, str]) -> dict[str, tuple[str, f
     return found
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("forms", [(".xlsx",), (".md", ".csv", ".json", ".jsonl")], ids=["Excel", "text"])
 def test_an_odd_file_is_cheap_and_ends_in_its_own_error(tmp_path: Path, forms: tuple[str, ...]) -> None:
     cases = {case: name for case, (name, _, _) in ODD.items() if Path(name).suffix in forms}
@@ -117,7 +119,7 @@ def read(name: str, data: bytes) -> list[Draft]:
 
 
 @given(st.sampled_from([suffix for suffix in SUFFIXES if suffix != ".xlsx"]), st.binary(max_size=200))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_any_bytes_are_read_or_refused(suffix: str, data: bytes) -> None:
     read(f"a{suffix}", data)
 
@@ -127,7 +129,7 @@ signs = st.lists(st.sampled_from([*SIGNS, "# q\n", "q,a\n", '{"q":"a","a":"b"}\n
 
 
 @given(st.sampled_from([suffix for suffix in SUFFIXES if suffix != ".xlsx"]), signs.map("".join))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_any_signs_are_read_or_refused(suffix: str, text: str) -> None:
     read(f"a{suffix}", text.encode("utf-8", "surrogatepass"))
 
@@ -160,7 +162,7 @@ def _changed(draw: st.DrawFn, data: bytearray) -> bytearray:
 
 
 @given(damaged())
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.too_slow])
 def test_a_damaged_excel_file_is_read_or_refused(data: bytes) -> None:
     read("a.xlsx", data)
 
@@ -174,7 +176,7 @@ grids = st.lists(st.lists(numbers, max_size=5), max_size=6)
 
 @given(grids, st.integers(1, 30))
 @example([["q", "a"], [], [None, 5], ["", "x"]], 3)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_cells_stand_where_another_reader_sees_them(grid: list[list[Any]], gap: int) -> None:
     book = Workbook()
     sheet = book.active

@@ -32,6 +32,7 @@ from knowledge.importing.read import read_table
 from knowledge.importing.said import in_language
 from storage.knowledge_index import KnowledgeIndex
 from tests.knowledge.bases import as_related
+from tests.support.days import examples
 
 CHINESE = "问题,答案,相似问,标签\n几天能发货,两天,多久发货|啥时候寄,物流，发货\n"
 
@@ -717,7 +718,7 @@ def rows(draw: st.DrawFn) -> list[Draft]:
     [Entry(id="c", question="二", answer="y", aliases=("一",))],
     [Draft(place="row 0", question="二", answer="y"), Draft(place="row 1", question="二", answer="x", aliases=())],
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_every_row_is_told_and_no_wording_means_two(entries: list[Entry], drafts: list[Draft]) -> None:
     both: tuple[OnDouble, ...] = ("skip", "replace")
     for on_double in both:

@@ -52,10 +52,15 @@ async def base(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Embedd
     await store.close()
 
 
+_found: dict[str, Sequence[Record]] = {}  # what the base finds for words, which are asked once for each chooser
+
+
 async def sent(base: EmbeddedKnowledge, messages: Sequence[str], chooser: Chooser | None) -> str:
     """The id of the record that goes out; "" if a person is asked."""
     words = "\n".join(messages)
-    chosen = await decide(chooser, words, words, await base.retrieve(words))
+    if words not in _found:
+        _found[words] = await base.retrieve(words)
+    chosen = await decide(chooser, words, words, _found[words])
     return chosen.record.id if chosen is not None else ""
 
 

@@ -1,4 +1,4 @@
-"""The day whose part of the suite is run: some tests take turns, so that the whole stays short."""
+"""The day whose part of the suite is run: tests with many cases take turns, so that the whole stays short."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ def day() -> int | None:
     if wanted != EVERY and not wanted.isdecimal():
         raise pytest.UsageError(f"TEST_DAY is {wanted!r}: give the number of a day, or {EVERY} for every case.")
     return None if wanted == EVERY else int(wanted)
+
+
+def examples(most: int) -> int:
+    """Return how many random examples a test draws, others each time: ``most`` if every case is wanted, else half."""
+    return most if os.environ.get("TEST_DAY") == EVERY else -(-most // 2)
 
 
 def due(cases: Iterable[tuple[str, int]], today: int) -> list[bool]:

@@ -49,7 +49,15 @@ class Shop:
         return await self.desk.people.pair("telegram", str(self._next_user), name or role.value, "en", code)
 
 
-async def make_shop(url: str, clock: Clock) -> Shop:
+async def known(db: Database) -> None:
+    """Have the phones and chats be known that the tests name."""
+    await Phones(db).saw(dict.fromkeys(SEEN, ""))
+    for chat_id in USED:
+        await TopicTable(db).put(chat_id, "S1", thread_id="9", name="S1")
+
+
+def make_shop(url: str, clock: Clock) -> Shop:
+    """Return a desk over a database of this release, in which phones and chats are known (``known``)."""
     db = Database(url, clock=clock)
     attached = [DeviceEntry(PHONE, "device", "Pixel_8")]
     devices: dict[str, AdbDevice] = {}
@@ -63,8 +71,5 @@ async def make_shop(url: str, clock: Clock) -> Shop:
         return devices[serial]
 
     service = RunService(db)
-    await Phones(db).saw(dict.fromkeys(SEEN, ""))
-    for chat_id in USED:
-        await TopicTable(db).put(chat_id, "S1", thread_id="9", name="S1")
     desk = Desk(DeskContext(db, service, entries, device, "Asia/Shanghai"))
     return Shop(db, clock, desk, service, attached, devices)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -32,7 +32,7 @@ from storage.hosts import Phones
 from storage.people import People
 from storage.runs import ACTIVE, RUNNING, Runs
 from tests.support.clock import Clock
-from tests.support.database import empty_sqlite
+from tests.support.database import filled_sqlite
 
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 CODES = {"4711": Role.OWNER, "0815": Role.OPERATOR, "1234": Role.VIEWER}
@@ -99,10 +99,8 @@ class Stage:
     # People -----------------------------------------------------------------------------------------------------------
 
     async def prepare(self) -> None:
-        """Have the phone be known, and another one that may come, and make the pairing codes of ``CODES``."""
-        await Phones(self.db).saw({PHONE: "Pixel", "S2": "Mate"})
-        for code, role in CODES.items():
-            await People(self.db).add_code(code, role=role.value, lifetime=timedelta(days=1), created_by="test")
+        """See ``known``."""
+        await known(self.db)
 
     async def join(self, user_id: int, name: str, role: Role = Role.OPERATOR, lang: str = "zh") -> Actor:
         """Pair somebody."""
@@ -202,19 +200,18 @@ class Stage:
         return self._sessions.setdefault(run_id, Session(run_id=run_id, task="", serial=PHONE))
 
 
+async def known(db: Database) -> None:
+    """Have the phone be known, and another one that may come, and make the pairing codes of ``CODES``."""
+    await Phones(db).saw({PHONE: "Pixel", "S2": "Mate"})
+    for code, role in CODES.items():
+        await People(db).add_code(code, role=role.value, lifetime=timedelta(days=1), created_by="test")
+
+
 @asynccontextmanager
-async def open_stage(path: Path, clock: Callable[[], datetime] | None = None) -> AsyncIterator[Stage]:
-    """``path``: of the SQLite file. Without a clock the time is the real one."""
-    url = await empty_sqlite(path)
-    db = Database(url, clock=clock) if clock is not None else Database(url)
-    stage = Stage(db)
-    await stage.prepare()
-    yield stage
-    await db.close()
-
-
-def still() -> Clock:
-    """Return a clock that stands at ``NOW``."""
+async def open_stage(path: Path) -> AsyncIterator[Stage]:
+    """``path``: of the SQLite file. Its clock stands at ``NOW``."""
     clock = Clock()
     clock.time = NOW
-    return clock
+    db = Database(await filled_sqlite(path, known, clock), clock=clock)
+    yield Stage(db)
+    await db.close()

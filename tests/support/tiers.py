@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType, NoneType
 from typing import Any
 
 import pytest
@@ -27,6 +27,7 @@ MARKS = {
     ACCEPTANCE: "runs whole processes or commands",
 }
 _OURS = ("tests.", "simulator.")
+_PLAIN = frozenset({str, bytes, int, float, NoneType})  # needs nothing, and names nothing
 POSTGRES = "postgresql"  # the parameter of a test that is run over this database
 # What is reached by these names needs what they open; what is outside ``tests`` is not searched any further.
 _OPENERS = {
@@ -82,27 +83,48 @@ def _roots(item: pytest.Item) -> Iterator[Any]:
 def _needs(thing: Any) -> frozenset[str]:
     """Return what is needed by a function or a class of the tests."""
     found: set[str] = set()
-    seen: dict[int, Any] = {}  # by identity; kept, so that no number is given twice
-    waiting = [thing]
+    thing = _bare(thing)
+    waiting = {id(thing): thing}
+    seen = set(waiting)
     while waiting:
-        one = _bare(waiting.pop())
-        if id(one) in seen:
-            continue
-        seen[id(one)] = one
-        name = f"{getattr(one, '__module__', '')}.{getattr(one, '__qualname__', '')}"
-        if name in _OPENERS:
-            found.add(_OPENERS[name])
-        elif isinstance(one, FunctionType | type):
-            waiting += _named(one) if str(one.__module__).startswith(_OURS) else ()
-        elif isinstance(one, dict):
-            waiting += one.values()
-        elif isinstance(one, list | tuple | set | frozenset):
-            waiting += one
-        else:
-            waiting.append(type(one))
-            if str(type(one).__module__).startswith(_OURS):
-                waiting += getattr(one, "__dict__", {}).values()
+        _, one = waiting.popitem()
+        need, nexts = _looked_at(one)
+        if need:
+            found.add(need)
+        for number, another in nexts.items():
+            if number not in seen:
+                seen.add(number)
+                waiting[number] = another
     return frozenset(found)
+
+
+# What was looked at, by identity, with what it needs by itself and what it names; the thing is kept, so that no number
+# is given twice. Thousands of tests name the same helpers.
+_seen: dict[int, tuple[Any, str, dict[int, Any]]] = {}
+
+
+def _looked_at(one: Any) -> tuple[str, dict[int, Any]]:
+    """Return what opening ``one`` needs, "" for nothing, and what it names in turn, by identity."""
+    if id(one) not in _seen:
+        name = f"{getattr(one, '__module__', '')}.{getattr(one, '__qualname__', '')}"
+        need = _OPENERS.get(name, "")
+        nexts = () if need else (_bare(another) for another in _nexts(one))
+        _seen[id(one)] = (one, need, {id(another): another for another in nexts if type(another) not in _PLAIN})
+    _, need, named = _seen[id(one)]
+    return need, named
+
+
+def _nexts(one: Any) -> Iterator[Any]:
+    if isinstance(one, FunctionType | type):
+        yield from _named(one) if str(one.__module__).startswith(_OURS) else ()
+    elif isinstance(one, dict):
+        yield from one.values()
+    elif isinstance(one, list | tuple | set | frozenset):
+        yield from one
+    else:
+        yield type(one)
+        if str(type(one).__module__).startswith(_OURS):
+            yield from getattr(one, "__dict__", {}).values()
 
 
 def _bare(thing: Any) -> Any:

@@ -31,6 +31,7 @@ from agent_core.policies.base import Decision, Judgement
 from agent_core.policies.customer_reply import looks_like_question
 from agent_core.session import GateState
 from agent_core.texts import catalogue
+from tests.support.days import examples
 
 QQ = profile("qq")
 IN_QQ = Window("com.tencent.mobileqq", ".activity.SplashActivity")
@@ -237,7 +238,7 @@ SITUATIONS = st.builds(
 )
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(1500), deadline=None)
 @given(ACTIONS, SITUATIONS)
 @pytest.mark.slow
 def test_what_must_hold_for_every_proposal(action: Action, where: Situation) -> None:
@@ -335,7 +336,7 @@ def test_a_swipe_that_stands_on_the_ai_or_on_a_link_opens_it() -> None:
     assert judge(still, situation(readings=at("11"))).action == still  # a row of the list
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(1500), deadline=None)
 @given(
     POINT,
     st.tuples(st.integers(-25, 25), st.integers(-25, 25)),

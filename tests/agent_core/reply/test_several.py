@@ -271,7 +271,7 @@ async def test_a_sticker_beside_a_question_and_a_picture_that_was_answered_chang
 
 
 async def test_a_question_longer_than_the_screen_is_scrolled_through() -> None:
-    story = "".join(f"第{n}箱，之前买的那一批杯子少了好几只，说好要补的，" for n in range(1, 40)) + "几天能发货？"
+    story = "".join(f"第{n}箱，之前买的那一批杯子少了好几只，说好要补的，" for n in range(1, 30)) + "几天能发货？"
     async with lab(asked(MessagePart(side="me", text="您好", ago=90), story)) as bench:
         bench.knowledge.answers = {"发货": ANSWER}
         bench.phone.set_tree("empty")

@@ -36,7 +36,7 @@ async def test_each_consumer_reads_on_from_its_own_place(shop: Shop, url: str) -
     assert (await read(shop, "card", 1))[0].id == ids[0]  # not confirmed: told again
     await shop.desk.confirm("card", ids[1])
     await shop.desk.confirm("card", ids[0])  # never back
-    restarted = await make_shop(url, shop.clock)
+    restarted = make_shop(url, shop.clock)
     try:
         assert [event.id for event in await read(restarted, "card", 2)] == ids[2:]
         assert (await read(restarted, "other", 1))[0].id == ids[0]

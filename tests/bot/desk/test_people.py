@@ -128,7 +128,7 @@ async def test_guesses_at_the_same_time_are_counted_too(shop: Shop) -> None:
 
 async def test_a_restart_begins_anew(shop: Shop, url: str) -> None:
     await guess_wrong(shop, "7", WRONG_OF_ONE)
-    restarted = await make_shop(url, shop.clock)
+    restarted = make_shop(url, shop.clock)
     try:
         await guess_wrong(restarted, "7", 1)
     finally:

@@ -25,11 +25,14 @@ from bot.desk.views import ContactView
 from knowledge.embedded import EmbeddedKnowledge
 from scheduler.runs.human import StoredHuman
 from scheduler.runs.store import StoredRuns
+from storage.engine import Database
 from storage.ids import new_id
 from storage.people import Audit
 from storage.runs import NewRun, Runs
 from storage.schedules import NewSchedule, Schedules
-from tests.support.shop import CHAT, PHONE, QUESTION, Shop
+from tests.support.clock import Clock
+from tests.support.database import filled_sqlite
+from tests.support.shop import CHAT, PHONE, QUESTION, Shop, known, make_shop
 
 OTHER = "127.0.0.1:16002"
 ELSEWHERE = ChatRef("telegram", "78", "5", "group")
@@ -46,22 +49,32 @@ class Busy:
     answer_id: str
 
 
-@pytest.fixture
-async def busy(shop: Shop, tmp_path: Path) -> AsyncIterator[Busy]:
-    store = EmbeddedKnowledge(tmp_path / "knowledge.sqlite3")
-    desk = Desk(replace(shop.desk.context, store=store))
-    run_id = await Runs(shop.db).create(NewRun("QQ回复联系人11", PHONE))
+async def _work(db: Database) -> None:
+    """Have a run on PHONE ask, and one of its answers be skipped, and a schedule be there."""
+    await known(db)
+    runs = Runs(db)
+    run_id = await runs.create(NewRun("QQ回复联系人11", PHONE))
     assert run_id is not None
-    await Runs(shop.db).begin_attempt(run_id, 1, serial=PHONE)
-    await StoredHuman(shop.db, hold_seconds=0).ask(Session(run_id=run_id, task="x"), QUESTION)
-    await Runs(shop.db).park_attempt(run_id, 1)
+    await runs.begin_attempt(run_id, 1, serial=PHONE)
+    await StoredHuman(db, hold_seconds=0).ask(Session(run_id=run_id, task="x"), QUESTION)
+    await runs.park_attempt(run_id, 1)
     told = AnswerEvent(1, "qq", "11", "怎么退货", ReplyState.SKIPPED)
-    await StoredRuns(shop.db).event(run_id, Event("answer", told.data()))
-    await Schedules(shop.db).add(
+    await StoredRuns(db).event(run_id, Event("answer", told.data()))
+    await Schedules(db).add(
         NewSchedule(expression="0 9 * * *", timezone="Asia/Shanghai", task="x", serial=PHONE, chat=None, options={})
     )
-    yield Busy(shop, desk, run_id, "1")
+
+
+@pytest.fixture
+async def busy(tmp_path: Path) -> AsyncIterator[Busy]:
+    clock = Clock()
+    shop = make_shop(await filled_sqlite(tmp_path / "busy.db", _work, clock), clock)
+    store = EmbeddedKnowledge(tmp_path / "knowledge.sqlite3")
+    desk = Desk(replace(shop.desk.context, store=store))
+    (row,) = await Runs(shop.db).find()
+    yield Busy(shop, desk, row.id, "1")
     await store.close()
+    await shop.db.close()
 
 
 Call = Callable[[Busy, Actor], Awaitable[Any]]

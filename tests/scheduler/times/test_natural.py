@@ -14,6 +14,7 @@ from agent_core.errors import InputRejected
 from scheduler.times import parse_schedule
 from scheduler.times.natural import understand, windows_of
 from scheduler.times.splitting import split
+from tests.support.days import examples
 
 ZONE = "Asia/Shanghai"
 NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=ZoneInfo(ZONE))
@@ -333,7 +334,7 @@ def test_the_end_of_a_window_is_not_in_it() -> None:
     assert windows_of("every 5m 00:00-24:00 * * 6", ZONE) == ()
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(st.lists(st.sampled_from([*MEANT, *UNCLEAR, " ", "和", "每", "周", "9", ":", "点", "to", "|", "*"]), max_size=4))
 def test_whatever_is_written_is_understood_or_refused(parts: list[str]) -> None:
     written = "".join(parts)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from agent_core.errors import InputRejected
 from scheduler.times import last_until, parse_quiet, parse_schedule, parse_zone, times_between
+from tests.support.days import examples
 
 
 def local(expression: str, zone: str, after: str, count: int = 1) -> list[str]:
@@ -128,7 +129,7 @@ CRON = st.tuples(
 ).map(" ".join)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(
     CRON,
     st.sampled_from(

@@ -21,6 +21,7 @@ from simulator.phone.adbd import AdbdServer, Auth
 from tests.simulator.phone.raw_host import raw_host
 from tests.simulator.phone.small_phone import ADB_KEYBOARD, QQ, SOGOU, SmallPhone
 from tests.support.adb import AdbServerProcess
+from tests.support.days import examples
 
 
 async def until(condition: Callable[[], bool], seconds: float = 10) -> None:
@@ -352,7 +353,7 @@ async def test_garbage_closes_that_connection_only(adbd: AdbdServer, name: str) 
         assert (await good.receive())[3] == b"still\n"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.one_of(st.binary(max_size=200), st.sampled_from(list(GARBAGE.values()))), max_size=6), st.booleans())
 def test_the_server_lives_through_anything(pieces: list[bytes], connected: bool) -> None:
     async def once() -> None:

@@ -18,6 +18,7 @@ from simulator.phone.files import FileTree
 from simulator.phone.port import ShellPhone
 from simulator.phone.shell import Shell, ShellResult
 from tests.simulator.phone.small_phone import ADB_KEYBOARD, HOME, QQ, SOGOU, SmallPhone
+from tests.support.days import examples
 
 
 class Desk:
@@ -112,7 +113,7 @@ async def test_both_outputs_keep_their_order_and_the_exit_code_is_the_last(desk:
     assert result.merged() == b"a\ncat: /no: No such file or directory\nb\n"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.text(alphabet="ab $(){};|&<>'\"\\!#*?=\n2xecho", max_size=40))
 def test_any_line_is_answered(line: str) -> None:
     async def once() -> ShellResult:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    from tests.support.stage import open_stage, still
+    from tests.support.stage import open_stage
 
-    async with open_stage(tmp_path / "stage.db", still()) as made:
+    async with open_stage(tmp_path / "stage.db") as made:
         yield made
 
 

@@ -36,7 +36,7 @@ from tests.bot.channels.telegram.raw import COMMAND, KINDS, Maker, Raw, broken, 
 
 SECRET = "s-e-c"
 OF_EACH = 8
-BROKEN = 400
+BROKEN = 200
 FAULTS = {f"telegram_{name}_failed" for name in ("update", "loop", "outbox", "event")}
 TASK = COMMAND.removeprefix("/run ")
 

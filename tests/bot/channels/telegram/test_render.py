@@ -10,13 +10,14 @@ from bot.channels.chat.cards import Button, Card, Line
 from bot.channels.telegram import render
 from bot.channels.telegram.outgoing import OutgoingMessage
 from simulator.telegram.rules import checked_caption, checked_text, utf16
+from tests.support.days import examples
 
 TEXTS = st.text(st.characters(), max_size=300) | st.text("<>&\"'a字😀\n\r\0", max_size=5000)
 LINES = st.builds(Line, TEXTS, st.text(max_size=100), st.sampled_from(["plain", "quote", "code"]))
 CARDS = st.builds(Card, TEXTS, st.lists(LINES, max_size=60).map(tuple))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(CARDS)
 def test_any_card_is_accepted_as_text_and_as_caption(card: Card) -> None:
     outgoing = render.outgoing(card)
@@ -67,7 +68,7 @@ SHOWN_AS_ONE = (FAMILY, "🇨🇳", "👍🏽", "1\ufe0f\u20e3", "❤\ufe0f")
 CLUSTERS = st.lists(st.sampled_from([*SHOWN_AS_ONE, "e\u0301", "字", "a", " ", "\n", "。", "😀"]), max_size=400)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(CLUSTERS, st.integers(30, 300))
 def test_a_text_is_never_cut_through_a_character(clusters: list[str], limit: int) -> None:
     rest, pieces = "".join(clusters).strip(), []
@@ -81,7 +82,7 @@ def test_a_text_is_never_cut_through_a_character(clusters: list[str], limit: int
     assert render.cut("".join(clusters), limit).count("\u200d") % 3 == 0
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(CARDS, st.booleans())
 def test_a_card_that_is_too_long_is_whole_in_its_messages(card: Card, captioned: bool) -> None:
     messages = render.whole(card, render.MAX_CAPTION if captioned else render.MAX_TEXT)
