@@ -183,7 +183,7 @@ class AttemptExecutor:
         row = await self._runs.get(run_id)
         if row is None:
             return AttemptOutcome("stopped")
-        if row.attempt != attempt:
+        if row.attempt != attempt or row.final:  # a part of a plan may have ended between two looks
             raise LeaseLost(f"Attempt {attempt} of the run {run_id} is over.", key="attempt_over")
         try:
             # Every line that is logged meanwhile tells whose it is; what it thinks with stays open until it is done.

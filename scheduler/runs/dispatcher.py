@@ -202,7 +202,8 @@ class Dispatcher(Periodic):
             missing = self._fleet.is_missing(run, fleet)
             self._missing[run.id] = missing
             if missing and not before.get(run.id, False):
-                log.warning("run_waits_for_phone" if run.wanted else "run_waits_for_any_phone", serial=run.wanted)
+                kind = "run_waits_for_phone" if run.wanted else "run_waits_for_any_phone"
+                log.warning(kind, run_id=run.id, serial=run.wanted)
             if before.get(run.id, missing) is not missing:
                 await self._events.append(run.id, "phone", {"missing": missing})
 

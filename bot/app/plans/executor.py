@@ -32,7 +32,7 @@ from bot.app.core import Core
 from bot.desk.phonebook import PhoneBook
 from scheduler.runs.service import RunService
 from scheduler.runs.worker import Worker, attempt_id
-from storage.engine import MISSED_SECONDS
+from storage.engine import MISSED_SECONDS, is_away
 from storage.hosts import USABLE, Phones
 from storage.leases import Leases
 from storage.questions import OPEN, Questions
@@ -248,8 +248,9 @@ class PlanExecutor:
             return
         try:
             await self._worker.run_attempt(attempt_id(call.run_id, 1))
-        except Exception as error:  # noqa: BLE001 - the database is away: what was done is seen once it is back
-            log.warning("plan_part_not_stored", run_id=call.run_id, error=type(error).__name__)
+        except Exception as error:
+            # Most likely the database is away: what was done is seen once it is back.
+            log.warning("plan_part_not_stored", run_id=call.run_id, error=repr(error), exc_info=not is_away(error))
 
     def _taken(self, call: _Call, serial: str, fencing: int) -> bool:
         """An attempt of the call has the phone. Whether it may begin: a later one looks itself at what is in front."""

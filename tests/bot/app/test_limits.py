@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.errors import ModelLimit
+from agent_core.errors import LeaseLost, ModelLimit
 from agent_core.loop.thinking import in_words
 from agent_core.model.base import Usage
 from agent_core.model.usage import Account, charge_to
@@ -32,7 +32,7 @@ from storage.engine import Database
 from storage.events import Events
 from storage.leases import Leases
 from storage.model_usage import Spending, Used
-from storage.runs import NewRun, Runs
+from storage.runs import PLAN_PART, NewRun, Runs
 from tests.support.clock import Clock
 from tests.support.database import empty_sqlite
 from tests.support.lab import People
@@ -187,6 +187,7 @@ async def test_a_run_with_a_budget_on_a_fallback(tmp_path: Path, monkeypatch: py
                 await run_here(core, TASK, human=people, store=StoredRuns(core.db))
             attempts = AttemptExecutor(core, Host(core.db, "h", listing=_nothing, picture=_no_picture))
             await _not_begun(core.db, attempts)
+            await _over(core.db, attempts)
             await _later(core.db, attempts, core)
 
 
@@ -201,6 +202,18 @@ async def _not_begun(db: Database, attempts: AttemptExecutor) -> None:
     (outcome,) = [event for event in await Events(db).after(0, run_id=run_id) if event.kind == "outcome"]
     assert outcome.data["error_kind"] == "model.limit"
     assert str(outcome.data["message"]).startswith("Today's calls of models are used up")
+
+
+async def _over(db: Database, attempts: AttemptExecutor) -> None:
+    """A part of a plan that ended after its attempt was handed out is not worked on any more."""
+    run_id = await Runs(db).create(NewRun(TASK, "over", options={"kind": PLAN_PART}, begun=True))
+    lease = await Leases(db).acquire("over", "t", "t")
+    assert run_id is not None
+    assert lease is not None
+    assert (await attempts.work(run_id, 1, HeldLease(lease, Leases(db)))).status == "failed"  # it died at once
+    assert await Runs(db).end_attempt(run_id, 1, status="stopped")
+    with pytest.raises(LeaseLost):
+        await attempts.work(run_id, 1, HeldLease(lease, Leases(db)))
 
 
 async def _later(db: Database, attempts: AttemptExecutor, core: Core) -> None:

@@ -220,12 +220,12 @@ async def test_nothing_is_given_up_before_the_first_look_at_the_phones(db: Datab
 
 async def test_the_log_says_once_which_phone_a_run_waits_for(db: Database) -> None:
     async with machine(db, "a", "S1") as a:
-        await new_run(db, "S2")
+        run_id = await new_run(db, "S2")
         with capture_logs() as told:
             await a.look()
             await a.look()
-    waits = [(entry["log_level"], entry["serial"]) for entry in told if entry["event"] == "run_waits_for_phone"]
-    assert waits == [("warning", "S2")]
+    waits = [entry for entry in told if entry["event"] == "run_waits_for_phone"]
+    assert [(entry["log_level"], entry["run_id"], entry["serial"]) for entry in waits] == [("warning", run_id, "S2")]
 
 
 async def test_what_a_host_sees_is_told_again_after_a_while(db: Database, clock: Clock) -> None:
