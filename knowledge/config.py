@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
+from pydantic_core import PydanticCustomError
 
 from agent_core.proxies import ProxySetting
+from agent_core.texts import Listed
 
 KNOWLEDGE_PROXY = ProxySetting("PHONEDESK_KNOWLEDGE__PROXY")  # of whoever says nothing of proxies
 Remote = Literal["dify", "ragflow", "http"]
@@ -27,7 +29,11 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 def _good_paths(value: str) -> str:
     for path in value.split(","):
         if path.strip() and not re.fullmatch(r"[^.\s]+(\.[^.\s]+)*", path.strip()):
-            raise ValueError(f"{path.strip()!r} is no path; write keys with dots between them, such as data.list")
+            raise PydanticCustomError(
+                "path_form",
+                "“{said}” is no path; write keys with dots between them, such as data.list",
+                {"said": path.strip()},
+            )
     return value
 
 
@@ -35,26 +41,29 @@ def _good_headers(headers: dict[str, SecretStr]) -> dict[str, SecretStr]:
     for name, secret in headers.items():
         value = secret.get_secret_value()
         if not _HEADER_NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is no name of a header")
+            raise PydanticCustomError("header_name", "“{said}” is no name of a header", {"said": name})
         if not (value.isascii() and value.isprintable()):
-            raise ValueError(f"the value of {name} holds characters that no header has")
-        check_placeholders(value, {"token", "dataset_id"}, f"the value of {name}")
+            raise PydanticCustomError(
+                "header_value", "the value of {name} holds characters that no header has", {"name": name}
+            )
+        check_placeholders(value, {"token", "dataset_id"})
     return headers
 
 
 def _good_body(body: dict[str, Any]) -> dict[str, Any]:
     for text in strings_in(body):
-        check_placeholders(text, {"query", "dataset_id"}, "the body")
+        check_placeholders(text, {"query", "dataset_id"})
     return body
 
 
-def check_placeholders(text: str, known: set[str], where: str) -> None:
-    """Raise ValueError if ``text`` holds another placeholder than the ``known`` ones."""
+def check_placeholders(text: str, known: set[str]) -> None:
+    """Raise PydanticCustomError if ``text`` holds another placeholder than the ``known`` ones."""
     unknown = set(PLACEHOLDER.findall(text)) - known
     if unknown:
-        names = ", ".join("{" + name + "}" for name in sorted(unknown))
-        offered = ", ".join("{" + name + "}" for name in sorted(known))
-        raise ValueError(f"{where} holds {names}; known there: {offered}")
+        said, offered = (Listed("{" + name + "}" for name in sorted(names)) for names in (unknown, known))
+        raise PydanticCustomError(
+            "placeholders", "{said} is no placeholder; there are {known}", {"said": said, "known": offered}
+        )
 
 
 def strings_in(value: Any) -> list[str]:
@@ -124,13 +133,17 @@ class KnowledgeConfig:
 
 
 def providers_of(written: str) -> tuple[Provider, ...]:
-    """The providers of a list with commas. ValueError for a name that is none, for one twice, and for no name."""
+    """The providers of a list with commas. PydanticCustomError for a name that is none, for one twice, for no name."""
     names = [name.strip().lower() for name in written.split(",") if name.strip()]
     known: dict[str, Provider] = {provider: provider for provider in PROVIDERS}
     unknown = [name for name in names if name not in known]
-    if unknown or not names:
-        found = f"{unknown[0]!r} is no provider" if unknown else "there is no provider"
-        raise ValueError(f"{found}; known are {', '.join(PROVIDERS)}, or several with commas between them")
+    offered = {"known": Listed(PROVIDERS)}
+    several = "there are {known}, or several with commas between them"
+    if not names:
+        raise PydanticCustomError("provider_none", f"no knowledge provider is named; {several}", offered)
+    if unknown:
+        said = f"there is no knowledge provider “{{said}}”; {several}"
+        raise PydanticCustomError("provider_unknown", said, {"said": unknown[0][:100], **offered})
     if len(set(names)) < len(names):
-        raise ValueError("a provider stands there twice")
+        raise PydanticCustomError("provider_twice", "a knowledge provider is named twice")
     return tuple(known[name] for name in names)

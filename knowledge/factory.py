@@ -11,7 +11,7 @@ from agent_core.ports import KnowledgeBase
 from agent_core.proxies import Route
 from agent_core.texts import Listed
 from knowledge.chain import ChainKnowledge
-from knowledge.config import PREFIX, KnowledgeConfig, OwnConfig, Remote, providers_of
+from knowledge.config import PREFIX, PROVIDERS, KnowledgeConfig, OwnConfig, Remote, providers_of
 from knowledge.dify import DifyKnowledge
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.http_client import Names
@@ -37,7 +37,7 @@ def build(
             advice=f"Correct {PREFIX}PROVIDER.",
             key="knowledge_provider",
             name=f"{PREFIX}PROVIDER",
-            why=error,
+            known=Listed(PROVIDERS),
         ) from None
     providers = [
         (embedded or EmbeddedKnowledge(config.path)) if name == "embedded" else _one(name, config, sleep)

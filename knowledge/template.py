@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from pydantic_core import PydanticCustomError
+
 from agent_core import retry
 from agent_core.errors import (
     ConfigInvalid,
@@ -108,14 +110,14 @@ class TemplateKnowledge:
     def _check(self, names: Names) -> None:
         template = self._template
         try:
-            check_placeholders(self._url, {"query", "dataset_id"}, "The knowledge base URL")
-        except ValueError as error:
+            check_placeholders(self._url, {"query", "dataset_id"})
+        except PydanticCustomError as error:
             raise ConfigInvalid(
                 f"{error}.",
                 advice=f"Correct {names.base_url}.",
                 key="knowledge_template",
                 base_url=names.base_url,
-                why=error,
+                **(error.context or {}),
             ) from None
         sent = [self._url, *([] if template.method == "GET" else strings_in(template.body))]
         if not any("{query}" in text for text in sent):

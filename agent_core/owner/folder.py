@@ -31,7 +31,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from agent_core.errors import ConfigInvalid
-from agent_core.texts import Listed
+from agent_core.texts import Listed, toml_problem
 
 FOLDER = "phonedesk.d"
 LONGEST_FILE = 256 * 1024  # bytes
@@ -218,7 +218,7 @@ def made(read: OwnerSource, make: Callable[[dict[str, Any]], T]) -> T:
             raise
         line = _LINE.search(str(error))
         raise read.wrong(
-            "own_toml", f"it is no TOML: {error}", line=int(line[1]) if line else None, why=str(error)
+            "own_toml", f"it is no TOML: {error}", line=int(line[1]) if line else None, why=toml_problem(error)
         ) from None
     except ValidationError as error:
         if read.file is None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import locale
 import os
+import re
 import string
 import sys
 import tomllib
@@ -18,6 +20,8 @@ from agent_core.errors import MODEL_NAMES, PhonedeskError
 
 Lang = Literal["zh", "en"]
 LANGUAGES: tuple[Lang, ...] = ("zh", "en")
+_AT = re.compile(r"line (\d+), column (\d+)")  # as tomllib says it
+_TWICE = re.compile(r"twice|overwrite|mutate|extend|Cannot add")
 _ENDS = tuple("。！？：；…—.!?:;")  # of a sentence, or of what goes on
 
 
@@ -145,6 +149,38 @@ class Listed(str):
         return "、".join(self.items) if lang == "zh" else str(self)
 
 
+class Worded(str):
+    """One of the agent's texts as one value of another text: said in that text's language, in English anywhere else."""
+
+    __slots__ = ("key", "values")
+
+    key: str
+    values: Mapping[str, object]
+
+    def __new__(cls, key: str, **values: object) -> Worded:
+        made = super().__new__(cls, say("en", key, **values))
+        made.key, made.values = key, values
+        return made
+
+    def said(self, lang: Lang) -> str:
+        return say(lang, self.key, **self.values)
+
+
+def toml_problem(error: tomllib.TOMLDecodeError) -> Worded:
+    """Say where a file is no TOML and why; the library's own words are English."""
+    kind = "twice" if _TWICE.search(str(error)) else "form"
+    if (at := _AT.search(str(error))) is None:
+        return Worded("toml.unfinished")
+    return Worded(f"toml.{kind}", line=at[1], column=at[2])
+
+
+def json_problem(error: ValueError) -> Worded:
+    """Say where a text is no JSON."""
+    if isinstance(error, json.JSONDecodeError):
+        return Worded("json.at", line=error.lineno, column=error.colno)
+    return Worded("json.form")
+
+
 class _Filling(string.Formatter):
     """``str.format``, and ``{count:reply|replies}``: one word for 1, another for any other number."""
 
@@ -160,5 +196,10 @@ _filling = _Filling()
 
 def filled(text: str, values: Mapping[str, Any], lang: Lang) -> str:
     """Return ``text``, which is in ``lang``, with ``values`` in its placeholders. KeyError for one without a value."""
-    words = {name: value.joined(lang) if isinstance(value, Listed) else value for name, value in values.items()}
-    return _filling.vformat(text, (), words)
+    return _filling.vformat(text, (), {name: _in_language(value, lang) for name, value in values.items()})
+
+
+def _in_language(value: object, lang: Lang) -> object:
+    if isinstance(value, Listed):
+        return value.joined(lang)
+    return value.said(lang) if isinstance(value, Worded) else value

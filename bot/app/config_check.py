@@ -7,14 +7,13 @@ import re
 from collections.abc import Callable
 from typing import Protocol
 
-from agent_core.errors import ConfigError
+from agent_core.errors import ConfigError, ConfigInvalid
 from agent_core.owner import folder as own
 from agent_core.planner.own_tools import own_tools
-from agent_core.texts import Listed
 from bot.app.knowledge import knowledge_config
 from bot.app.models import build_chooser, build_model
 from bot.app.settings.layers import Settings
-from bot.app.settings.names import Path
+from bot.app.settings.names import Path, names
 from bot.app.settings.own import own_folder, own_found
 from bot.app.settings.problem import SettingProblem
 from knowledge.factory import build
@@ -61,8 +60,11 @@ async def _unbuilt(settings: Settings) -> list[SettingProblem]:
 
 
 def _problem(path: Path, error: ConfigError) -> SettingProblem:
-    names = Listed(_NAMES.findall(error.advice))
-    return SettingProblem(path, error.kind, error.message, error.advice, {"names": names, "why": error.message})
+    """The error under the setting that it names; what is missing is told under ``path``, one by one as it is set."""
+    if isinstance(error, ConfigInvalid):
+        paths = {name.environment: name.path for name in names()}
+        path = next((paths[name] for name in _NAMES.findall(error.advice) if name in paths), path)
+    return SettingProblem(path, error.kind, error.message, error=error)
 
 
 def _no_log(settings: Settings) -> list[SettingProblem]:

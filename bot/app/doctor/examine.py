@@ -20,8 +20,10 @@ from bot.app.doctor.exam import Check, Exam
 from bot.app.doctor.report import CheckResult, CheckStatus, DoctorVerdict
 from bot.app.doctor.texts import DoctorTexts
 from bot.app.settings.layers import Settings
+from bot.app.settings.loading import SettingsWrong
 from bot.channels.chat.texts import Lang
 from bot.channels.chat.texts import texts as chat_texts
+from bot.channels.cli.commands.wrong import summary
 
 __all__ = ["CHECKS", "Check", "CheckResult", "CheckStatus", "examine"]
 
@@ -152,6 +154,8 @@ def _advice(error: PhonedeskError, words: DoctorTexts) -> str:
 
 
 def _error(error: PhonedeskError, words: DoctorTexts) -> str:
+    if isinstance(error, SettingsWrong):
+        return summary(chat_texts(words.lang), error)
     said = chat_texts(words.lang).error(error).splitlines()[0]
     if chat_texts(words.lang).find(f"errors.{error.key}", ""):
         return said

@@ -12,7 +12,8 @@ from dotenv import dotenv_values
 from pydantic import ValidationError
 from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource, SettingsError
 
-from agent_core.errors import ConfigInvalid
+from agent_core.errors import ConfigInvalid, PhonedeskError
+from agent_core.texts import Worded, json_problem
 from bot.app.settings.files import CONFIG_NAME, ENV_FILE, PREFIX, config_file, unread_lines, written
 from bot.app.settings.layers import Settings
 from bot.app.settings.names import Path, environment_name, names, nearest
@@ -49,6 +50,8 @@ def load(**overrides: Any) -> Settings:
     settings, problems = try_settings(**overrides)
     if settings is not None:
         return settings
+    if problems[0].error is not None:
+        raise problems[0].error
     if not problems[0].path and not problems[0].place:
         raise ConfigInvalid(problems[0].message, advice=problems[0].advice)
     raise SettingsWrong(
@@ -73,7 +76,7 @@ def try_settings(**overrides: Any) -> tuple[Settings | None, list[SettingProblem
         advice = "Set single values, such as PHONEDESK_MODEL__NAME; a table is written as JSON."
         return None, [SettingProblem((), "environment", f"The environment is not usable: {error}.", advice)]
     except ConfigInvalid as error:  # of a file
-        return None, [SettingProblem((), "file", error.message, error.advice)]
+        return None, [SettingProblem((), "file", error.message, error.advice, error=error)]
 
 
 def problems_of(error: ValidationError) -> list[SettingProblem]:
@@ -88,7 +91,10 @@ def problems_of(error: ValidationError) -> list[SettingProblem]:
     ]
 
 
-def _said(value: object) -> str:
+def _said(value: object) -> object:
+    """``value`` for a text; what each language says in its own words stays what it is."""
+    if isinstance(value, str | PhonedeskError):
+        return value
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -125,16 +131,18 @@ def source_of(kind: type[EnvSettingsSource]) -> EnvSettingsSource:
     )
 
 
-def unparsed(source: EnvSettingsSource) -> dict[str, str]:
+def unparsed(source: EnvSettingsSource) -> dict[str, Worded]:
     """Why, by the name in small letters, each variable by itself cannot be read."""
-    broken, every = {}, source.env_vars
+    broken: dict[str, Worded] = {}
+    every = source.env_vars
     for name, value in every.items():
         if name.startswith(PREFIX.lower()):
             source.env_vars = {name: value}
             try:
                 source()
             except SettingsError as error:
-                broken[name] = str(error.__cause__)  # where the JSON ends; no value
+                cause = error.__cause__
+                broken[name] = json_problem(cause if isinstance(cause, ValueError) else error)  # it holds no value
     source.env_vars = every
     return broken
 
@@ -182,17 +190,13 @@ def variables_set() -> list[str]:
 
 
 def _line(problem: SettingProblem) -> str:
-    """What is wrong with one setting. A name that does not exist is given as it was written, where it was written; one
-    that does, under its name in the environment and in the file.
-    """
+    """What is wrong with one setting, under its name at the place where it is written."""
     name, key = environment_name(problem.path), ".".join(problem.path)
     if problem.place:
         return f"{problem.place}: {f'{key}: ' if key else ''}{problem.message}"
-    if problem.kind != UNKNOWN:
-        return f"{name} ({key} in {config_file()}): {problem.message}"
     in_environment = name in {given.upper() for given in (*os.environ, *written())}
     where = f"{key} (in {config_file()})" if _in_file(problem.path) and not in_environment else name
-    return f"{where}: there is no such setting"
+    return f"{where}: {problem.message if problem.kind != UNKNOWN else 'there is no such setting'}"
 
 
 def _in_file(parts: Path) -> bool:

@@ -14,6 +14,7 @@ from bot.app.settings.values import (
     Addresses,
     BotToken,
     DatabaseUrl,
+    DatasetId,
     Filled,
     HostNames,
     KnownProviders,
@@ -69,8 +70,8 @@ class RemoteSettings(Section):
     """One remote provider's own; what is empty is as the settings of all say. With an address of its own, dataset and
     token are its own, too."""
 
-    base_url: str = ""
-    dataset_id: str = ""
+    base_url: WebAddressOrNone = ""
+    dataset_id: DatasetId = ""
     token: SecretStr = SecretStr("")
     timeout_seconds: float | None = Field(default=None, gt=0)
     min_score: float | None = Field(default=None, ge=0, le=1)
@@ -86,8 +87,8 @@ class KnowledgeSettings(Section):
     """
 
     provider: KnownProviders = "embedded"
-    base_url: str = ""
-    dataset_id: str = ""
+    base_url: WebAddressOrNone = ""
+    dataset_id: DatasetId = ""
     token: SecretStr = SecretStr("")
     timeout_seconds: float = Field(default=10.0, gt=0)
     min_score: float = Field(default=0.6, ge=0, le=1)  # under it a person is asked

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+import tomllib
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from pydantic.fields import FieldInfo
@@ -12,6 +14,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, TomlConf
 
 from agent_core import extras
 from agent_core.errors import ConfigInvalid
+from agent_core.texts import toml_problem
 from bot.app.settings.files import CONFIG_NAME, config_file, is_missing, written
 
 ALIAS_PREFIX = "PHONE_AGENT_KNOWLEDGE_"
@@ -43,9 +46,15 @@ class ConfigFile(TomlConfigSettingsSource):
         try:
             super().__init__(settings_cls, toml_file=file)
         except (OSError, ValueError) as error:
-            raise ConfigInvalid(
-                f"{file} cannot be read: {error}.", advice="Mend the file.", key="file_unread", file=file, why=error
-            ) from None
+            raise unread(file, error) from None
+
+
+def unread(file: Path, error: Exception) -> ConfigInvalid:
+    """Return the error of a TOML file that cannot be read."""
+    why = toml_problem(error) if isinstance(error, tomllib.TOMLDecodeError) else error
+    return ConfigInvalid(
+        f"{file} cannot be read: {why}.", advice="Mend the file.", key="file_unread", file=file, why=why
+    )
 
 
 class KnowledgeAliases(PydanticBaseSettingsSource):

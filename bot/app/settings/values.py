@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from ipaddress import ip_network
 from typing import Annotated
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr
@@ -15,6 +16,7 @@ from pydantic_settings import NoDecode
 
 from agent_core.errors import InputRejected
 from agent_core.proxies import FORM, NONE, checked_proxy
+from agent_core.texts import json_problem
 from knowledge.config import providers_of
 
 _SERVER_NAME = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,252})", re.ASCII)
@@ -52,7 +54,7 @@ def _json(text: str) -> object:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise PydanticCustomError("json_invalid", "it is no JSON: {error}", {"error": str(error)}) from None
+        raise PydanticCustomError("json_invalid", "it is no JSON: {error}", {"error": json_problem(error)}) from None
 
 
 def _listed(value: object) -> object:
@@ -137,13 +139,18 @@ HostNames = Annotated[Listed, AfterValidator(_host_names)]
 
 
 def _web_address(url: str) -> str:
-    if not url.startswith(("http://", "https://")):
-        raise PydanticCustomError("web_address", "it must begin with http:// or https://")
-    return url
+    try:
+        parts = urlsplit(url.strip())
+        good = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if not good:
+        raise PydanticCustomError("web_address", "it must begin with http:// or https:// and name a host")
+    return url.strip()
 
 
 def _web_address_or_none(url: str) -> str:
-    return _web_address(url) if url else url
+    return _web_address(url) if url.strip() else ""
 
 
 def _proxy(written: str) -> str:
@@ -176,6 +183,15 @@ BotToken = Annotated[SecretStr, AfterValidator(_bot_token)]
 Filled = Annotated[str, AfterValidator(_filled)]
 
 
+def _dataset_id(written: str) -> str:
+    if "://" in written:
+        raise PydanticCustomError("dataset_form", "this is an address, not the ID of a knowledge base")
+    return written
+
+
+DatasetId = Annotated[str, AfterValidator(_dataset_id)]
+
+
 def _known_providers(written: str) -> str:
     return ",".join(providers_of(written))
 
@@ -198,7 +214,7 @@ def checked_by(read: Callable[[str], object]) -> AfterValidator:
         try:
             read("" if text.strip().lower() == "off" else text)
         except InputRejected as error:
-            raise PydanticCustomError("time_form", "{why}", {"why": str(error)}) from None
+            raise PydanticCustomError("time_form", "{why}", {"why": error}) from None
         return "" if text.strip().lower() == "off" else text.strip()
 
     return AfterValidator(check)

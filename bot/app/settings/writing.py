@@ -23,6 +23,7 @@ from bot.app.settings.names import Name, names
 from bot.app.settings.origin import Places, SettingPlace
 from bot.app.settings.partial import OnlyGiven
 from bot.app.settings.problem import SettingProblem
+from bot.app.settings.sources import unread
 from bot.app.settings.values import password_of
 
 PRIVATE = 0o600
@@ -144,9 +145,7 @@ def _text(file: Path) -> str:
     try:
         return file.read_bytes().decode() if file.exists() else ""
     except (OSError, ValueError) as error:
-        raise ConfigInvalid(
-            f"{file} cannot be read: {error}.", advice="Mend the file.", key="file_unread", file=file, why=error
-        ) from None
+        raise unread(file, error) from None
 
 
 def _edited(text: str, path: tuple[str, ...], value: Any, file: Path) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from agent_core.texts import Listed
+from agent_core.errors import PhonedeskError
+from agent_core.texts import Listed, Worded, sentences
 from bot.app import logs
 from bot.app.settings.loading import UNKNOWN, SettingsWrong
 from bot.app.settings.names import environment_name, names, nearest
@@ -34,11 +35,23 @@ def reason(words: Texts, problem: SettingProblem) -> str:
     """Why it cannot be. What has no text says so in English."""
     if problem.kind == UNKNOWN:
         return words.get("config.unknown_field" if problem.place else "config.unknown")
+    if problem.error is not None and words.find(f"errors.{problem.error.key}", ""):
+        return logs.mask(_in_a_line(words, problem.error))
     key = f"wrong.{problem.kind}"
     if (problem.path or problem.place) and words.find(key, ""):
         # Our own words show what an address with a password looks like.
-        return words.get(key, **{name: _masked(value) for name, value in problem.values.items()})
+        return words.get(key, **{name: _shown(words, value) for name, value in problem.values.items()})
     return logs.mask(words.advice(f"{problem.message} {problem.advice}".strip()))
+
+
+def _in_a_line(words: Texts, error: PhonedeskError) -> str:
+    return sentences(words.error(error).splitlines(), words.lang)
+
+
+def _shown(words: Texts, value: object) -> object:
+    if isinstance(value, PhonedeskError):
+        return logs.mask(_in_a_line(words, value))
+    return _masked(value) if isinstance(value, str) and not isinstance(value, Worded) else value
 
 
 def _masked(value: str) -> str:
@@ -47,6 +60,17 @@ def _masked(value: str) -> str:
         return Listed(map(logs.mask, value.items))
     *parts, last = value.split(" or ")
     return Listed(map(logs.mask, [*", ".join(parts).split(", "), last])) if parts else logs.mask(value)
+
+
+def summary(words: Texts, error: SettingsWrong) -> str:
+    """All that is wrong, each with where it is written, in one line."""
+    places, colon = Places(error.given), words.get("common.colon")
+    said = []
+    for one in (told(words, problem, places) for problem in error.problems):
+        where = f" ({one['where']})" if one["where"] else ""
+        meant = words.get("config.meant", name=one["meant"]) if one["meant"] else ""
+        said += [f"{one['name']}{where}{colon}{one['message']}" if one["name"] else one["message"], meant]
+    return sentences(said, words.lang)
 
 
 def refusal(words: Texts, error: SettingsWrong) -> str:

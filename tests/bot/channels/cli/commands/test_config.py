@@ -161,7 +161,7 @@ def test_a_secret_comes_by_standard_input_into_a_file_of_its_user() -> None:
         ("model.fallbacks", '[{"name": "b"}]', "model.fallbacks.0.base_url It is missing."),
         ("model.extra_body", "{a", "table (JSON)"),
         ("log_file", "no-such-folder/serve.log", "no-such-folder"),
-        ("knowledge.provider", "dify", "still needs PHONEDESK_KNOWLEDGE__BASE_URL"),
+        ("knowledge.provider", "dify", "lacks a setting: PHONEDESK_KNOWLEDGE__BASE_URL"),
         ("device.names", '{"a": "One", "b": "one"}', "the same name"),
         ("model", "{}", "There is no setting model"),
         ("price.models.m-4.5v.tokens_in", "3", """config set price.models.m-4.5v '{"tokens_in": 3, …}'"""),
