@@ -185,7 +185,7 @@ Filled = Annotated[str, AfterValidator(_filled)]
 
 def _dataset_id(written: str) -> str:
     if "://" in written:
-        raise PydanticCustomError("dataset_form", "this is an address, not the ID of a knowledge base")
+        raise PydanticCustomError("dataset_form", "this is an address, not the id of a dataset")
     return written
 
 

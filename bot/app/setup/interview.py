@@ -13,7 +13,7 @@ from tzlocal import get_localzone_name
 from agent_core.texts import Lang
 from bot.app.settings.loading import SettingsWrong
 from bot.app.settings.names import find
-from bot.app.settings.origin import Places, in_force
+from bot.app.settings.origin import Places, SettingPlace, in_force
 from bot.app.settings.writing import value_of
 from bot.app.setup.presets import REPLY_TOKENS_IN, REPLY_TOKENS_OUT, ModelPreset, knowledge_presets, model_presets
 from bot.app.setup.texts import SetupTexts
@@ -74,11 +74,11 @@ class Interview:
             return [*steps, "demo"]
         return [*steps, "serve" if self._chosen("PHONEDESK_TELEGRAM__TOKEN") else "run"]
 
-    def over(self) -> dict[str, str]:
-        """Return where what counts in place of a chosen value stands, by the setting's name, once all is written."""
+    def over(self) -> dict[str, SettingPlace]:
+        """Return what counts in place of a chosen value, by the setting's name, once all is written."""
         now, places = in_force(), Places()
         differ = [name for name, value in self.values.items() if now.get(name, "") != value]
-        return {name: places.of(find(name)[0].path)[0].where for name in differ if now.get(name)}
+        return {name: places.of(find(name)[0].path)[0] for name in differ if now.get(name)}
 
     def may_ask_servers(self, over: Collection[str]) -> bool:
         """Tell whether every secret that counts was chosen for the server that counts."""

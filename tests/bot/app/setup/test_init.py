@@ -209,7 +209,12 @@ def test_a_key_of_the_toml_file_is_kept_for_its_address(tmp_path: Path, environm
 
 @pytest.mark.parametrize(
     ("lang", "where", "typed"),
-    [("zh", "environment", "sk-chosen"), ("en", "environment", ""), ("en", "phonedesk.toml", "")],
+    [
+        ("zh", "environment", "sk-chosen"),
+        ("en", "environment", ""),
+        ("zh", "phonedesk.toml", ""),
+        ("en", "phonedesk.toml", ""),
+    ],
 )
 def test_a_key_goes_to_no_server_for_which_it_was_not_chosen(
     tmp_path: Path, environment: dict[str, str], lang: str, where: str, typed: str
@@ -239,11 +244,45 @@ def test_a_key_goes_to_no_server_for_which_it_was_not_chosen(
         chosen.setblocking(False)
         with pytest.raises(BlockingIOError):
             chosen.accept()
-    place = "PHONEDESK_MODEL__API_KEY" if where == "environment" else f"{where}:3"
-    said = {"zh": f"{place} 里另设了", "en": f"{place} says something else for PHONEDESK_MODEL__API_KEY"}[lang]
-    assert said in terminal.seen
+    if where == "environment":
+        begin = {"zh": "环境变量 ", "en": "The environment variable "}[lang]
+        assert f"{begin}PHONEDESK_MODEL__API_KEY " in terminal.seen
+        assert "unset PHONEDESK_MODEL__API_KEY" in terminal.seen
+    else:
+        said = {"zh": f"{where}:3 里另设了 ", "en": f"{where}:3 says something else for "}[lang]
+        assert f"{said}PHONEDESK_MODEL__API_KEY" in terminal.seen
+        assert "unset" not in terminal.seen
     assert {"zh": "现在不检查", "en": "Nothing is checked now"}[lang] in terminal.seen
     assert "of-another" not in terminal.seen
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_a_knowledge_base_has_an_address_and_an_id_that_can_be_used(
+    tmp_path: Path, environment: dict[str, str], lang: str
+) -> None:
+    refused = {"zh": "要以 http:// 或 https:// 开头", "en": "It must begin with http:// or https://"}[lang]
+    terminal = Terminal([sys.executable, "-m", "bot", "init", "--lang", lang], tmp_path, environment)
+    try:
+        for asked, said in (
+            ("Language", ""),
+            ({"zh": "时区", "en": "Time zone"}[lang], "UTC"),
+            ({"zh": "哪个模型", "en": "Which model"}[lang], LATER),
+            ("BotFather", ""),
+            ({"zh": "答案从哪里来", "en": "Where do the answers"}[lang], "6"),
+            ({"zh": "服务地址", "en": "address"}[lang], "maxkb.local:8080"),
+            (refused, "http://maxkb.local:8080"),
+            ({"zh": "知识库 ID", "en": "dataset's id"}[lang], "https://cloud.fastgpt.cn/api"),
+            ({"zh": "不是知识库 ID", "en": "not the id of a dataset"}[lang], "app-1"),
+            ({"zh": "API 密钥", "en": "API key"}[lang], ""),
+        ):
+            terminal.answers(asked, said)
+        summary = terminal.waits({"zh": "写入吗", "en": "Write it"}[lang])
+        assert "PHONEDESK_KNOWLEDGE__BASE_URL=http://maxkb.local:8080/" in summary
+        assert "PHONEDESK_KNOWLEDGE__DATASET_ID=app-1" in summary
+        terminal.interrupt()
+        assert terminal.ended() == 130
+    finally:
+        terminal.close()
 
 
 @pytest.mark.parametrize("leave", ["ctrl-c", "no"])
