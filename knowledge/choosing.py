@@ -109,7 +109,7 @@ class ModelChooser:
         self._sleep = sleep
         self._parameters = Parameters()
         route = proxy.route(base_url)
-        self._failures = Failures(name, api_key, route, NAMES)
+        self._failures = Failures(base_url, name, api_key, route, NAMES)
         # A placeholder key: the client refuses to be built without one, local servers want none.
         self._client = AsyncOpenAI(
             base_url=base_url,

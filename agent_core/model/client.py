@@ -130,7 +130,7 @@ class ChatModel:
         self._parameters = Parameters()
         self._tools = list(tools)
         self.route = proxy.route(base_url)
-        self._failures = Failures(name, api_key, self.route, names)
+        self._failures = Failures(base_url, name, api_key, self.route, names)
         self._refused: deque[str] = deque(maxlen=REMEMBERED)  # digests of requests
         # A placeholder key: the client refuses to be built without one, local servers want none.
         self._client = AsyncOpenAI(

@@ -8,7 +8,9 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from email.utils import parsedate_to_datetime
+from http.client import responses
 from typing import Any, TypeVar, cast
+from urllib.parse import urlsplit
 
 import httpx2
 import openai
@@ -47,13 +49,15 @@ _QUOTA = re.compile(r"(?i)insufficient|balance|arrear|quota")
 _SPENT = re.compile(r"(?i)insufficient|balance|arrear|billing|exceeded_current_quota|\b1113\b")
 _SPENT_WORDS = re.compile(r"(?i)insufficient[_ ]balance|余额不足|欠费")
 _STATUS_AGAIN = re.compile(r"\AError code: \d+(?: - )?")  # the library's beginning of an answer's body
+_VERSION = re.compile(r"/v\d")  # in the path of most endpoints' addresses
 _TAGS = re.compile(r"<[^>]*>")
 
 
 class Failures:
-    """Makes the errors of one model, which is asked by ``route``; ``api_key`` is what is taken out of every text."""
+    """Makes the errors of one model, which is asked at ``url`` by ``route``; ``api_key`` is taken out of every text."""
 
-    def __init__(self, name: str, api_key: str, route: Route, names: ModelNames = MODEL_NAMES) -> None:
+    def __init__(self, url: str, name: str, api_key: str, route: Route, names: ModelNames = MODEL_NAMES) -> None:
+        self._url = url
         self._name = name
         self._api_key = api_key
         self._route = route
@@ -102,10 +106,19 @@ class Failures:
         elif status in _FORBIDDEN and _is_refused(error):
             made = self.refused(f"HTTP {status}: {words}")
         else:
-            said = f"HTTP {status} from the model {self._name}: {words or '–'}"
-            made = self._made(_kind_of_status(error), said, "model_http", status=status, words=words or "–")
+            words = words or responses.get(status) or responses.get(status // 100 * 100, "?")
+            said = f"HTTP {status} from the model {self._name}: {words}"
+            meant = self._with_version() if status == 404 else ""
+            values: dict[str, object] = {"status": status, "words": words, **({"meant": meant} if meant else {})}
+            made = self._made(_kind_of_status(error), said, "model_no_version" if meant else "model_http", **values)
         cast("Any", made).retry_after = retry_after(error.response.headers)  # what the retry table looks for
         return made
+
+    def _with_version(self) -> str:
+        """Return the address with the version that it lacks, and without secrets in it; "" if it has one."""
+        parts = urlsplit(self._url)
+        path = "" if _VERSION.search(parts.path) else f"{parts.path.rstrip('/')}/v1"
+        return path and f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{path}"
 
     def _redirected(self, error: openai.APIStatusError) -> errors.ModelError:
         """The key and the pictures go to the address that the owner has set, and to no other."""

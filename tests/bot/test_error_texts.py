@@ -13,6 +13,7 @@ import pytest
 
 from agent_core import errors
 from agent_core.errors import ModelNames
+from agent_core.model.client import ChatModel
 from agent_core.model.failures import Failures
 from agent_core.proxies import ProxySetting
 from agent_core.texts import load_texts, told
@@ -20,6 +21,8 @@ from bot.channels.chat.cards import error_lines
 from bot.channels.chat.elsewhere import in_terminal
 from bot.channels.chat.texts import LANGUAGES, Lang, texts
 from knowledge.http_client import KEYS
+from tests.support.model_server import ScriptedModel
+from tests.support.model_server import Status as HttpStatus
 
 ROOT = Path(errors.__file__).parents[1]
 TEXTS = (
@@ -131,7 +134,7 @@ def placeholders(text: str) -> set[str]:
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_a_failed_model_is_told_in_one_language(lang: Lang) -> None:
-    made = Failures("m-1", "", ProxySetting("X").route("http://127.0.0.1/v1"))
+    made = Failures("http://127.0.0.1/v1", "m-1", "", ProxySetting("X").route("http://127.0.0.1/v1"))
     for error in (TimeoutError(), httpx2.ConnectError("x"), ValueError("x")):
         told_of = texts(lang).error(made.of(error))
         letters = re.sub(r"PHONEDESK_\w+|OpenAI|m-1", "", told_of)
@@ -145,7 +148,25 @@ def test_a_failed_model_is_told_in_one_language(lang: Lang) -> None:
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_an_error_names_the_option_that_was_given(lang: Lang) -> None:
     route = ProxySetting("X").route("http://127.0.0.1/v1")
-    error = Failures("m", "", route, ModelNames(base_url="--endpoint")).of(httpx2.ConnectError("x"))
+    error = Failures("http://127.0.0.1/v1", "m", "", route, ModelNames(base_url="--endpoint")).of(
+        httpx2.ConnectError("x")
+    )
     assert "--endpoint" in texts(lang).error(error)
     assert "PHONEDESK_MODEL__BASE_URL" not in texts(lang).error(error)
     assert error_lines(error.kind, texts(lang), told(error, lang)) == []  # nor is it said beside that
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+async def test_a_bare_status_is_told_by_its_name_and_a_missing_version_with_the_right_address(lang: Lang) -> None:
+    asked = [{"role": "user", "content": "?"}]
+    async with ScriptedModel([HttpStatus(404, "")], repeat_last=True) as server:
+        for url, hint in ((server.url, False), (server.url.removesuffix("/v1"), True)):
+            model = ChatModel(url, "m", names=ModelNames(base_url="--endpoint"))
+            with pytest.raises(errors.ModelUnknown) as failure:
+                await model.complete(asked)
+            await model.close()
+            said = texts(lang).error(failure.value)
+            assert "404" in said
+            assert "–" not in said
+            assert (server.url in said) == hint, said
+            assert "--endpoint" in said

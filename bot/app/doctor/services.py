@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import tempfile
 import time
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from agent_core import extras
-from agent_core.errors import ConfigMissing, ModelAuth, ModelError
+from agent_core.errors import ConfigMissing, ModelAuth, ModelError, ModelTimeout, ModelUnreachable
 from agent_core.model.client import ChatModel, ModelCheck
 from agent_core.planner.planner import NAMES as PLANNER_NAMES
 from agent_core.texts import Listed
@@ -34,7 +32,6 @@ MODEL_SECONDS = 10.0  # for each of the questions that a model is asked
 KNOWLEDGE_SECONDS = 4.0
 QUERY = "几天能发货"  # harmless: what any customer might ask
 NAMES_SHOWN = 5
-_VERSION = re.compile(r"/v\d")  # in the path of most endpoints' addresses
 
 
 # -- the model
@@ -55,10 +52,10 @@ async def model(exam: Exam) -> DoctorVerdict:
         values = {"url": _address(settings.base_url), "message": problem}
         if without_key and isinstance(problem, ModelAuth):
             return failed("no_key", **values).by(route)
-        if problem.values.get("status") == HTTPStatus.NOT_FOUND and not _VERSION.search(
-            urlsplit(settings.base_url).path
-        ):
-            return failed("no_version", **values, meant=f"{_address(settings.base_url).rstrip('/')}/v1").by(route)
+        if problem.key == "model_no_version":
+            return failed("no_version", **values, meant=problem.values["meant"]).by(route)
+        if not isinstance(problem, ModelUnreachable | ModelTimeout):
+            raise problem  # it answers: what is wrong is told as a run would tell it
         if route.proxy:
             return failed("not_reached_by_proxy", **values, **route.values).by(route)
         return failed("not_reached", **values).by(route)

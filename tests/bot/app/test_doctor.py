@@ -372,11 +372,15 @@ async def test_the_address_of_a_model_that_is_down_is_told_without_what_is_secre
         assert "tok" not in results["model"].seen
 
 
-async def test_a_wrong_key_is_not_told() -> None:
+@pytest.mark.parametrize("lang", LANGUAGES)
+async def test_a_wrong_key_is_told_as_a_run_tells_it_without_the_key(lang: Lang) -> None:
     async with ScriptedModel([], api_key="another") as model:
-        results = await look(asking(model.url), *MODEL)
-    assert results["model"].status is CheckStatus.FAILED
-    assert "401" in results["model"].seen
+        results = await look(asking(model.url), *MODEL, lang=lang)
+    result = results["model"]
+    assert result.status is CheckStatus.FAILED
+    assert "401" in result.seen
+    assert result.seen.startswith("模型服务不接受密钥" if lang == "zh" else "The model server does not accept the key")
+    assert result.advice == ("检查 PHONEDESK_MODEL__API_KEY。" if lang == "zh" else "Check PHONEDESK_MODEL__API_KEY.")
     assert SECRET not in str(results)
 
 
