@@ -112,14 +112,15 @@ class ProxySetting:
 
 
 def checked_proxy(written: str) -> str:
-    """Return a proxy's URL as the HTTP libraries take it, "" for NONE.
+    """Return a proxy's URL as the HTTP libraries take it, "" for NONE. Without a scheme, a host needs its port.
 
     Raises ValueError, which never repeats what was written: it may hold a password.
     """
     text = written.strip()
     if text.lower() in {"", NONE}:
         return ""
-    if "://" not in text:
+    bare = "://" not in text
+    if bare:
         text = f"http://{text}"
     try:
         parts = urlsplit(text)
@@ -130,7 +131,7 @@ def checked_proxy(written: str) -> str:
     plain = (
         not re.search(r"[\s\x00-\x1f\x7f]", text) and parts.path in {"", "/"} and not (parts.query or parts.fragment)
     )
-    if not scheme or not plain or not _is_host(host) or port == 0:
+    if not scheme or not plain or not _is_host(host) or port == 0 or (bare and port is None):
         raise ValueError(FORM)
     return f"{scheme}://{login}{at}{f'[{host}]' if ':' in host else host}{f':{port}' if port else ''}"
 
