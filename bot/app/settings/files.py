@@ -53,10 +53,13 @@ def files_there() -> list[Path]:
 
 
 def unread_lines() -> list[int]:
-    """The numbers of the lines of ``.env`` that cannot be read; what stands in them may be a secret."""
+    """The numbers of the lines of ``.env`` that set nothing; what stands in them may be a secret."""
     try:
         with Path(ENV_FILE).open(encoding="utf-8") as file:
-            return [binding.original.line for binding in parse_stream(file) if binding.error]
+            bindings = list(parse_stream(file))
+            wrong = [one.original for one in bindings if one.error or (one.key is not None and one.value is None)]
+            # The blank lines before it belong to a binding.
+            return [one.line + one.string[: len(one.string) - len(one.string.lstrip())].count("\n") for one in wrong]
     except (OSError, ValueError):
         return []
 

@@ -15,6 +15,7 @@ from bot.app.settings.layers import Settings
 from bot.app.settings.loading import problems_of
 from bot.app.settings.names import Name, Path, environment_name
 from bot.app.settings.origin import DOTS, Places, ShownSetting, plain_of, survey
+from bot.app.settings.own import own_problems
 from bot.app.settings.problem import SettingProblem
 
 MOST_ROUNDS = 20  # each takes out what the last one found
@@ -57,6 +58,9 @@ def survey_of_wrong(problems: Sequence[SettingProblem]) -> tuple[Settings, list[
         told += found if hidden and number == 0 else []  # what is found later only comes of what was taken out
         for problem in found:
             _take_out(data, problem.path)
+    if not any(problem.path == ("own_dir",) for problem in told):
+        # Its files; whether the settings name what is in them can be told once all else is right.
+        told += [problem for problem in own_problems(settings) if problem.place and problem not in told]
     written_so, of_settings = places.merged(), [problem for problem in told if not problem.place]
     return settings, [_as_written(one, of_settings, written_so, places) for one in survey(settings)], told
 

@@ -233,10 +233,11 @@ def test_a_time_out_that_is_no_number_is_told_of_and_the_default_kept(
 def test_lines_of_the_env_file_that_cannot_be_read_are_told_of_without_what_they_hold(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / ".env").write_text('no name\nMODEL__NAME=x\nSOMEBODYS__ELSE=y\nPHONEDESK_LANG="en\n')
+    lines = ("no name", "MODEL__NAME=x", "SOMEBODYS__ELSE=y", "", "看不懂", "", "=3", "export B", 'PHONEDESK_LANG="en')
+    (tmp_path / ".env").write_text("\n".join(lines) + "\n")
     assert load().lang == "zh"
     told = [PassedOver("MODEL__NAME", "unknown", "PHONEDESK_MODEL__NAME")]
-    assert passed_over() == [*told, PassedOver(".env:1", "line"), PassedOver(".env:4", "line")]
+    assert passed_over() == [*told, *(PassedOver(f".env:{line}", "line") for line in (1, 5, 7, 8, 9))]
     assert caplog.text == ""  # not by the library, each time
 
 

@@ -12,6 +12,7 @@ from agent_core.texts import Lang
 from bot.app.config_check import incomplete
 from bot.app.doctor.examine import CHECKS, examine
 from bot.app.settings.loading import load, try_settings
+from bot.app.settings.partial import survey_of_wrong
 from bot.app.settings.problem import SettingProblem
 from bot.channels.cli.commands.wrong import reason
 from bot.channels.cli.terminal.language import texts
@@ -125,3 +126,25 @@ def test_a_file_of_the_owner_that_is_no_toml_is_told_in_each_language(text: str,
     told = reason(texts(lang), problem)
     assert is_in(lang, told)
     assert said in told or lang == "en"
+
+
+@pytest.mark.parametrize("broken", [None, "[model\n", "[web]\nport = 0.5\n", "nothing = 1\n"])
+def test_files_of_the_owner_are_told_of_whatever_else_is_wrong(
+    broken: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("phonedesk.d/apps").mkdir(parents=True)
+    Path("phonedesk.d/apps/mine.toml").write_text("[")
+    if broken is None:
+        monkeypatch.setenv("PHONEDESK_WEB__PORT", "many")
+    else:
+        Path("phonedesk.toml").write_text(broken)
+    _, _, found = survey_of_wrong(problems())
+    assert len(found) == 2
+    assert [problem.kind for problem in found if problem.place] == ["own_toml"]
+
+
+def test_files_of_the_owner_are_told_of_once() -> None:
+    Path("phonedesk.d/apps").mkdir(parents=True)
+    Path("phonedesk.d/apps/mine.toml").write_text("[")
+    _, _, found = survey_of_wrong(problems())
+    assert [problem.kind for problem in found] == ["own_toml"]
