@@ -82,7 +82,7 @@ async def _examine(
         from bot.app.doctor.examine import CHECKS, examine
 
         titles = [words.get(f"{check.key}.title") for check in CHECKS]
-        shown = _Shown(console, max(cell_len(title) for title in titles), words) if console is not None else None
+        shown = _Shown(console, max(cell_len(title) for title in titles) + 1, words) if console is not None else None
         async for result in examine(settings, serial=serial, lang=lang, mend=mend):
             results.append(result)
             if shown is not None and waiting is not None:
