@@ -54,7 +54,9 @@ def init(lang: Literal["zh", "en"] | None = None) -> None:
         console.print(Text(words.get("output.old", file=OLD)))
     over = talk.over()
     for name, place in over.items():
-        console.print(Text(words.get(f"output.over_{place.layer}", name=name, place=place.where), "yellow"), soft_wrap=True)
+        console.print(
+            Text(words.get(f"output.over_{place.layer}", name=name, place=place.where), "yellow"), soft_wrap=True
+        )
     if not talk.may_ask_servers(over):
         console.print(Text(words.get("output.not_checked"), "yellow"), soft_wrap=True)
         raise typer.Exit(Exit.FAILED)
