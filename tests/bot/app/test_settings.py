@@ -49,6 +49,11 @@ def test_what_the_command_line_leaves_open_and_what_is_empty_count_for_nothing(m
     assert load(lang=None).lang == "en"
     monkeypatch.setenv("PHONEDESK_LANG", "")
     assert load().lang == "zh"
+    Path(".env").write_text("PHONEDESK_LANG=en\n")
+    assert load().lang == "en"
+    Path(".env").write_text("PHONEDESK_LANG=\n")
+    Path(CONFIG_FILE).write_text('lang = "en"\n')
+    assert load().lang == "en"
 
 
 def test_the_file_may_stand_elsewhere_but_must_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
