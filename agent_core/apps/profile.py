@@ -28,6 +28,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 from agent_core.apps.secrets import FILE as SECRETS_FILE
 from agent_core.apps.secrets import Region, SecretRules
 from agent_core.owner import folder as own
+from agent_core.texts import Lang
 
 _CONDITION = re.compile(r"\s*(>=|<=|>|<)\s*(\d+(?:\.\d+)*)\s*")
 _COMPARE = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
@@ -124,6 +125,12 @@ class AppProfile(Parts):
     said_wrong: tuple[str, ...] = ()  # parts of a page that this phone's owner said are read wrongly, see ``learnt``
     # what pictures for people do not show, beside what they show of no app
     secrets: SecretRules = SecretRules()
+
+    def name_in(self, lang: Lang) -> str:
+        """Return what readers of a language call the app: in English an alias, if its name is written in Chinese."""
+        if lang == "zh" or self.name.isascii():
+            return self.name
+        return next((alias for alias in self.aliases if alias.isascii()), self.name)
 
     def chat_url_of(self, number: str) -> str | None:
         """Return the address of the chat with this account; None if the app has none or ``number`` is not digits."""

@@ -18,6 +18,7 @@ from agent_core.devices.adb.transport import ShellResult, Transport
 from agent_core.devices.base import Look
 from agent_core.errors import ConfigError
 from agent_core.model.client import ChatModel, ModelCheck
+from agent_core.texts import Lang
 from bot.app.doctor.report import DoctorVerdict
 from bot.app.logs import mask
 from bot.app.settings.layers import Settings
@@ -45,6 +46,7 @@ class Exam:
     settings_or_error: Settings | ConfigError
     serial: str
     stack: AsyncExitStack
+    lang: Lang = "zh"
     adb: AdbServer | None = None
     entry_state: str = ""
     device: AdbDevice | None = None

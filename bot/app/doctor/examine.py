@@ -73,7 +73,7 @@ async def examine(
     words = DoctorTexts(lang)
     causes: dict[str, CheckResult] = {}  # of every check that did not pass, the first that stood in the way
     async with AsyncExitStack() as stack:
-        exam = Exam(settings, serial, stack)
+        exam = Exam(settings, serial, stack, lang)
         for check in checks:
             cause = next((causes[need] for need in check.needs if need in causes), None)
             result = _not_made(check, cause, words) if cause else await _made(check, exam, words, mend=mend)

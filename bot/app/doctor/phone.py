@@ -235,16 +235,17 @@ async def touch(exam: Exam) -> DoctorVerdict:
 
 async def app(exam: Exam) -> DoctorVerdict:
     wanted, device = profile(APP), found(exam.device)
+    name = wanted.name_in(exam.lang)
     installed = await device.packages()
-    package = next((name for name in wanted.packages if name in installed), None)
+    package = next((one for one in wanted.packages if one in installed), None)
     if package is None:
-        alike = [name for name in installed if name.startswith(wanted.packages) or name in _RELATIVES]
+        alike = [one for one in installed if one.startswith(wanted.packages) or one in _RELATIVES]
         return (
-            failed("other", app=wanted.name, package=wanted.packages[0], others=Listed(alike))
+            failed("other", app=name, package=wanted.packages[0], others=Listed(alike))
             if alike
-            else (failed("missing", app=wanted.name, package=wanted.packages[0]))
+            else (failed("missing", app=name, package=wanted.packages[0]))
         )
-    return ok("installed", app=wanted.name, package=package, version=await device.app_version(package) or "?")
+    return ok("installed", app=name, package=package, version=await device.app_version(package) or "?")
 
 
 async def learnt(exam: Exam) -> DoctorVerdict:
@@ -258,9 +259,9 @@ async def learnt(exam: Exam) -> DoctorVerdict:
             continue
         version = await device.app_version(package) or "?"
         if (device.serial, one.key, version) in exam.learnt:
-            known.append(f"{one.name} {version}")
+            known.append(f"{one.name_in(exam.lang)} {version}")
         else:
-            unknown.append(f"{one.name} {version}")
+            unknown.append(f"{one.name_in(exam.lang)} {version}")
             first = first or one.key
     if unknown:
         return note("offered", apps=Listed(unknown), app=first)

@@ -139,6 +139,8 @@ async def test_a_good_phone_passes_everything(adb: AdbServerProcess) -> None:
     assert said(results) == {}
     assert list(results) == list(PHONE)
     assert results["learnt"].status is CheckStatus.NOTE  # not known yet is not well
+    assert "WeChat " in results["learnt"].seen
+    assert "微信" not in str(results)
     assert running.address in results["phone"].seen
     assert "VP-1, Android 13, 1080×2400" in results["authorised"].seen
     assert re.match(r"QQ \d", results["app"].seen)
