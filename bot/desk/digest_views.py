@@ -24,6 +24,7 @@ class Bar:
 
     @property
     def total(self) -> int:
+        """The number of all questions."""
         return self.alone + self.by_person + self.left
 
 
@@ -91,10 +92,12 @@ class DigestView:
 
     @property
     def answered(self) -> int:
+        """The number of questions that were answered."""
         return self.alone + self.by_person
 
     @property
     def empty(self) -> bool:
+        """Whether there is nothing to tell: no questions, and no calls of a model."""
         return not (self.asked or self.put_to_person or self.calls)
 
 

@@ -57,7 +57,7 @@ class SweptView:
 class SweepView:
     """The progress of a sweep.
 
-    looked: how many contacts it found; None before it has looked. details: who was left out, and why.
+    looked: how many contacts it has looked at; None before it has looked. details: who was left out, and why.
     silent: nobody is told of it, because it began by itself and nothing happened.
     """
 
