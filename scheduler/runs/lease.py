@@ -51,7 +51,10 @@ class HeldLease:
 
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
-        """Send heartbeats inside the block, at a third of the lease's lifetime. If the phone is lost, request a stop."""
+        """Send heartbeats inside the block, at a third of the lease's lifetime.
+
+        If the phone is lost, request a stop.
+        """
         heart = asyncio.create_task(self._beat(), name="lease-heart")
         try:
             yield
