@@ -115,6 +115,8 @@ ALL = AnswerFilter()
 
 @shielded
 class Answers:
+    """The table of the answer log."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 

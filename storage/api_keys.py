@@ -58,6 +58,8 @@ def hash_of(key: str) -> str:
 
 @shielded
 class ApiKeys:
+    """The table of API keys."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 

@@ -25,6 +25,8 @@ from storage.tables import (
 
 @shielded
 class Chats:
+    """The chats that rows of all tables name."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 

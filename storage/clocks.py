@@ -14,7 +14,7 @@ from storage.tables import clocks
 
 @shielded
 class Clocks:
-    """``seconds``: how long a clock counts as alive without a heartbeat."""
+    """The table of clocks. ``seconds``: how long a clock counts as alive without a heartbeat."""
 
     def __init__(self, db: Database, *, seconds: float = LEASE_SECONDS) -> None:
         self._db = db

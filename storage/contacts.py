@@ -18,7 +18,10 @@ from storage.tables import chosen_rows, contacts
 
 @dataclass(frozen=True, slots=True)
 class NewContact:
-    """``name``: as in the app. ``serial``: "" for any phone. ``number``: the account's number in the app."""
+    """A contact to be saved.
+
+    ``name``: as in the app. ``serial``: "" for any phone. ``number``: the account's number in the app.
+    """
 
     app: str
     name: str
@@ -30,6 +33,8 @@ class NewContact:
 
 @dataclass(frozen=True, slots=True)
 class ContactRow:
+    """A saved contact, see ``NewContact``."""
+
     id: int
     serial: str
     app: str
@@ -47,6 +52,8 @@ class ContactThere(LookupError):
 
 @shielded
 class Contacts:
+    """The table of saved contacts."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 

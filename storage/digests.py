@@ -37,6 +37,8 @@ class DigestChatRow:
 
 @shielded
 class Digests:
+    """The tables of digests and of the chats that get them."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 

@@ -20,7 +20,7 @@ SAME_WITHIN = 4  # events with a picture that are compared
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """``id`` grows with every event of every run.
+    """An event. ``id`` grows with every event of every run.
 
     A consumer's position is the id of the last event that it has handled.
     """
@@ -75,6 +75,8 @@ async def _picture(connection: AsyncConnection, run_id: str, picture: bytes, now
 
 @shielded
 class Events:
+    """The event log and its consumers."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 

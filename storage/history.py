@@ -97,12 +97,16 @@ class NumberedRun:
 
 @dataclass(frozen=True, slots=True)
 class SentText:
+    """A text that was sent to a contact."""
+
     contact: str
     text: str
 
 
 @shielded
 class History:
+    """Queries over all runs."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 

@@ -73,7 +73,10 @@ class PhoneRequest:
 
 @shielded
 class Hosts:
-    """``seconds``: how long a host counts as alive without a heartbeat."""
+    """The tables of hosts and of the phones they see.
+
+    ``seconds``: how long a host counts as alive without a heartbeat.
+    """
 
     def __init__(self, db: Database, *, seconds: float = LEASE_SECONDS) -> None:
         self._db = db
@@ -254,6 +257,8 @@ def _better(phone: HostPhone) -> tuple[bool, bool, datetime]:
 
 @shielded
 class Phones:
+    """The table of all phones that were ever seen."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 

@@ -29,6 +29,8 @@ class InboxRow:
 
 @shielded
 class InboxTable:
+    """The table of updates."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 

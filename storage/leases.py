@@ -47,7 +47,7 @@ class LeaseRow:
 
 @shielded
 class Leases:
-    """``seconds``: how long a lease lives without a heartbeat."""
+    """The table of leases. ``seconds``: how long a lease lives without a heartbeat."""
 
     def __init__(self, db: Database, *, seconds: float = LEASE_SECONDS) -> None:
         self._db = db

@@ -17,7 +17,10 @@ KEPT = timedelta(minutes=5)  # how long minutes that are over are kept
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """``tokens_cached`` is part of ``tokens_in``. ``cost`` is in the settings' currency, 0 if no price is set."""
+    """What a model used.
+
+    ``tokens_cached`` is part of ``tokens_in``. ``cost`` is in the settings' currency, 0 if no price is set.
+    """
 
     calls: int = 0
     tokens_in: int = 0
@@ -32,6 +35,8 @@ class Used:
 
 @shielded
 class Spending:
+    """The tables of model usage, by day and by minute."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 

@@ -20,7 +20,7 @@ from storage.tables import events, watched
 
 @dataclass(frozen=True, slots=True)
 class OutageRow:
-    """``down_since`` None: it is up. ``told_at`` None: nobody was told that it is down."""
+    """The state of a subject. ``down_since`` None: it is up. ``told_at`` None: nobody was told that it is down."""
 
     subject: str
     down_since: datetime | None
@@ -41,6 +41,8 @@ class Sign:
 
 @shielded
 class Outages:
+    """The table of outages."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 

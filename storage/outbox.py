@@ -26,7 +26,7 @@ CLOCK_BACK = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class OutboxRow:
-    """``ref``: what the message is about (``run:<id>:card``), to find it again. ``result``: the server's answer."""
+    """A message. ``ref``: what it is about (``run:<id>:card``), to find it again. ``result``: the server's answer."""
 
     id: int
     chat_key: str
@@ -43,6 +43,8 @@ class OutboxRow:
 
 @shielded
 class OutboxTable:
+    """The table of messages to chats."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
@@ -190,6 +192,8 @@ class CardRow:
 
 @shielded
 class Cards:
+    """The table of cards."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 

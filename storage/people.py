@@ -52,6 +52,8 @@ class CodeRow:
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
+    """An entry of the audit log. ``allowed``: whether the command was allowed."""
+
     id: int
     at: datetime
     actor: str
@@ -73,6 +75,8 @@ def _hash(code: str) -> str:
 
 @shielded
 class People:
+    """The tables of people and pairing codes."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
@@ -266,6 +270,8 @@ class People:
 
 @shielded
 class Audit:
+    """The audit log."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 

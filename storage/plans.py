@@ -23,7 +23,10 @@ from storage.tables import planner_items, planner_sessions, plans, runs
 
 @dataclass(frozen=True, slots=True)
 class ConversationRow:
-    """``gate``: the state of the customer reply that the conversation is about, as plain data, or None."""
+    """A conversation.
+
+    ``gate``: the state of the customer reply that the conversation is about, as plain data, or None.
+    """
 
     key: str
     gate: Mapping[str, Any] | None
@@ -35,7 +38,7 @@ class PlanUnderWay(Exception):
 
 @shielded
 class Plans:
-    """``seconds``: how long a plan counts as alive without a heartbeat."""
+    """The plans of conversations. ``seconds``: how long a plan counts as alive without a heartbeat."""
 
     def __init__(self, db: Database, *, seconds: float = LEASE_SECONDS) -> None:
         self._db = db

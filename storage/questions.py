@@ -71,7 +71,10 @@ class GivenAnswer:
 
 @dataclass(frozen=True, slots=True)
 class AnswerResult:
-    """``won``: this answer counts. If not, ``question`` says who was first, or that it has expired."""
+    """The result of an answer.
+
+    ``won``: this answer counts. If not, ``question`` says who was first, or that it has expired.
+    """
 
     won: bool
     question: QuestionRow

@@ -88,6 +88,8 @@ class ScheduleRow:
 
 
 class Tick(StrEnum):
+    """What became of a tick."""
+
     STARTED = "started"
     BUSY = "busy"  # the run of an earlier tick is still active
     QUEUED = "queued"  # the same, and this one starts when that run is over
@@ -103,6 +105,8 @@ _THERE = schedules.c.removed_at.is_(None)
 
 @dataclass(frozen=True, slots=True)
 class TickResult:
+    """What became of a tick, and the run that it started, if any."""
+
     tick: Tick
     run_id: str = ""
 
@@ -117,6 +121,8 @@ class ScheduleThere(LookupError):
 
 @shielded
 class Schedules:
+    """The table of schedules."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 

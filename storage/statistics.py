@@ -15,7 +15,7 @@ from storage.tables import answers, events, questions, runs, sweeps
 
 @dataclass(frozen=True, slots=True)
 class TimeRange:
-    """``until`` is excluded; both are aware. ``serials``: only these phones, empty for all."""
+    """A time range; ``until`` is excluded, both are aware. ``serials``: only these phones, empty for all."""
 
     since: datetime
     until: datetime
@@ -71,9 +71,9 @@ class UsageFigures:
 
 @dataclass(frozen=True, slots=True)
 class SweptFigures:
-    """``contacts``: how many were checked, once a sweep.
+    """Numbers of sweeps.
 
-    ``idle``: sweeps that found nobody to answer and asked no model.
+    ``contacts``: how many were checked, once a sweep. ``idle``: sweeps that found nobody to answer and asked no model.
     """
 
     sweeps: int = 0
@@ -83,6 +83,8 @@ class SweptFigures:
 
 @shielded
 class Statistics:
+    """Queries over a time range."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 

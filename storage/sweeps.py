@@ -120,6 +120,8 @@ class NewSwept:
 
 @shielded
 class Sweeps:
+    """The tables of sweeps and of what they know about contacts."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 

@@ -26,6 +26,8 @@ class TopicRow:
 
 @shielded
 class TopicTable:
+    """The table of topics."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 

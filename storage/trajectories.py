@@ -18,9 +18,9 @@ LEVEL = 6  # zlib level; it stores a request of 9 KB in a third of that, in 0.2 
 
 @dataclass(frozen=True, slots=True)
 class TrajectoryRow:
-    """``data`` is JSON text.
+    """A stored request.
 
-    ``picture``: the digest of the picture, "" for none. ``stored``: compressed bytes of the data.
+    ``data``: JSON text. ``picture``: the digest of the picture, "" for none. ``stored``: compressed bytes of the data.
     """
 
     step: int
@@ -32,7 +32,10 @@ class TrajectoryRow:
 
 @shielded
 class Trajectories:
-    """``attempt``: the attempt that writes; None if no attempt does. Writes raise LeaseLost if its turn is over."""
+    """The requests of runs to models.
+
+    attempt: the attempt that writes; None if no attempt does. Writes raise LeaseLost if its turn is over.
+    """
 
     def __init__(self, db: Database, *, attempt: int | None = None) -> None:
         self._db = db

@@ -16,6 +16,8 @@ log = structlog.get_logger(__name__)
 
 
 class Reason(StrEnum):
+    """Why an attempt is told to end."""
+
     STOP = "stop"  # a person asked for it: the run ends as stopped
     HOLD = "hold"  # a person parks the run: the next attempt begins at Resume
     LEASE_LOST = "lease_lost"  # another owner has the phone: touch it no more, at once

@@ -45,6 +45,8 @@ from storage.tables import hosts, runs
 
 @shielded
 class Runs:
+    """The table of runs, see ``storage.runs``."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
