@@ -128,7 +128,7 @@ def _why_not(one: Waiting, mark: MarkRow, rules: Rules) -> Left | None:
     if _is_unfinished(mark):
         return _given_up(mark, rules.now)
     if mark.run_status == SUCCEEDED and one.unread and mark.tries < MOST_TRIES:
-        return None  # checking their chat removed the mark: the same words were written again in the same minute
+        return None  # opening their chat removed the mark: the same words were written again in the same minute
     return Left.SETTLED
 
 
