@@ -24,7 +24,7 @@ def fresh(
 ) -> sa.ColumnElement[bool]:
     """Match rows whose heartbeat is younger than ``part`` of ``ttl``.
 
-    A heartbeat from the future does not count, because the clock was put back since.
+    A heartbeat ``ttl`` or more ahead of ``now`` does not count, because the clock was put back since.
     """
     return sa.and_(heartbeat > now - ttl * part, heartbeat < now + ttl)
 

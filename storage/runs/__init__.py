@@ -1,7 +1,7 @@
 """Runs and their attempts.
 
 A run is a row. An attempt is one try at it by a worker. ``attempt`` is the number of the current attempt, and
-``attempt_due_at`` says when it became due (None: no attempt is to be started). Every change of state is one conditional
+``attempt_due_at`` says when it is due (None: no attempt is to be started). Every change of state is one conditional
 statement, so that only one of two concurrent callers succeeds; the other gets False or None.
 
 ``queued`` → ``running`` → ``waiting`` (for a person; the attempt is over) → ``running`` → ``succeeded | failed |

@@ -207,10 +207,8 @@ class Runs:
     ) -> bool:
         """End an active attempt that did not finish (end of the process, phone lost).
 
-        Return False if it was not active.
-
-        The next attempt is due at once, or at Resume if the run is held. A stop that was requested meanwhile ends the
-        run.
+        Return False if it was not active. The next attempt is due at once, or at Resume if the run is held. A stop
+        that was requested meanwhile ends the run.
 
         error: the error that ended the attempt, if the run caused it. A run that ended so ``MOST_TRIES`` times is over.
         """
@@ -257,9 +255,9 @@ class Runs:
     ) -> bool:
         """End an attempt because something that the run needs is away. Return False if it was not active.
 
-        The next attempt is due in ``seconds`` (10 minutes at most), or at Resume if the run is held. A stop that was
-        requested meanwhile ends the run. The run is back in line and does not keep a customer's message: another run
-        may answer it first.
+        The next attempt is due in ``seconds`` (``LONGEST_PUT_OFF`` at most), or at Resume if the run is held. A stop
+        that was requested meanwhile ends the run. The run is back in line and does not keep a customer's message:
+        another run may answer it first.
 
         error_kind: is written to the event, for the outage watch.
         """
