@@ -252,7 +252,8 @@ def import_card(view: ImportView, texts: Texts, *, most: int | None = SHOWN_OF_A
     if plan.unclear:
         lines.append(Line(texts.get("kb.import_decide")))
     if view.done:
-        return Card(texts.get("kb.imported", name=plan.name), tuple(lines))
+        key = "kb.imported" if plan.writes or plan.same else "kb.not_imported"
+        return Card(texts.get(key, name=plan.name), tuple(lines))
     return Card(texts.get("kb.import_plan", name=plan.name), tuple(lines), None, _import_buttons(view, texts))
 
 
