@@ -156,7 +156,7 @@ async def restore(settings: Settings, file: Path | None) -> Restore:
     """Replace our databases by those of a back-up. The old ones are kept aside; runs that had not ended are held.
 
     file: the back-up. None if pg_restore has put back the PostgreSQL of the settings: then its runs are held, and this
-      machine's queue is put aside.
+        machine's queue is put aside.
     Raises ConfigInvalid if a server is at work or the file cannot be used; then nothing has changed.
     """
     if file is None and database_file(settings) is not None:

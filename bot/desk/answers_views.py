@@ -17,8 +17,8 @@ class AnswerView:
     person: who wrote or chose the text. rated_by: who gave the rating (1 up, -1 down, 0 none).
     before, after: whether there is a picture of the screen.
     standing: the state that people are shown. It is ``state``, except if nothing was sent and no run works on it now:
-      then ``asked`` (a person is to answer ``question_id``), ``queued`` (its run waits for its turn) or ``closed``
-      (its run has ended).
+        then ``asked`` (a person is to answer ``question_id``), ``queued`` (its run waits for its turn) or ``closed``
+        (its run has ended).
     """
 
     id: str
@@ -59,7 +59,7 @@ class AnswersAsked:
 
     words: a contact by the whole name, else words of question or answer.
     since, until: ``7d``, ``12h``, ``today``, ``week``, ``month``, ``2026-11-01`` or ``2026-11-01 18:30``, in the
-      owner's zone. ``until`` a day includes that day.
+        owner's zone. ``until`` a day includes that day.
     rating: 1, -1 or 0.
     unanswered: skipped, failed, unknown, or under way for over an hour.
     """

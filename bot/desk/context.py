@@ -56,7 +56,7 @@ class DeskContext:
     serial: str = ""  # the phone that is meant if none is named
     store: EmbeddedKnowledge | None = None  # the shop's own entries; None if a command does not use them
     provider: str = "embedded"  # the knowledge bases that answer customers, as the settings write them
-    escalate_chat: str = ""  # the Telegram chat for questions that nobody answers; "" for every owner's own
+    escalate_chat: str = ""  # the Telegram chat for questions that nobody answers; "" for every other owner's own
     pace: RequestLimit = field(default_factory=RequestLimit)  # how often a person may ask
     # When the daily and the weekly digest are sent, as the settings write it.
     digest_at: tuple[str, str] = ("", "")

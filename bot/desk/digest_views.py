@@ -116,7 +116,7 @@ class AlertView:
     """An alert: something is down, or works again.
 
     subject: phone, model, knowledge, disk (nearly full), settings (not usable) or limit (of models, reached for today:
-      ``why`` is which one, ``figures`` has spent, limit and currency).
+        ``why`` is which one, ``figures`` has spent, limit and currency).
     name: of the phone. since: in the owner's zone.
     seconds: how long it was down; None while it is.
     """

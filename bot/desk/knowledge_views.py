@@ -16,7 +16,7 @@ class EntryText:
 
     aliases, tags: replace all that there were.
     added: aliases to add. removed: aliases to remove, each one alias or several, separated as in a cell of an imported
-      table.
+        table.
     """
 
     question: str | None = None

@@ -40,7 +40,7 @@ SweptState = Literal["waiting", "answering", "answered", "nothing", "asked", "el
 
 @dataclass(frozen=True, slots=True)
 class SweptView:
-    """A contact of a sweep. ``texts``: what was sent to them.
+    """A contact of a sweep. ``texts``: what has reached them.
 
     The state ``quiet`` means that they were left out because the quiet hours have begun, ``elsewhere`` that an older
     run has their question and goes on by itself.
@@ -74,7 +74,7 @@ class RunView:
     steps: how many are done. last_step: the newest of them; its ``action`` is what was done after the gate.
     position: the place in the phone's queue, 1 for the next, 0 if the run is not queued.
     away: why the phone that a queued run waits for cannot be used. "none": it may have any phone, and there is none.
-      "host": its host ``away_host`` has not been heard since ``away_since``.
+        "host": its host ``away_host`` has not been heard since ``away_since``.
     away_until: how long the run waits for the phone. Like ``away_since``, it is in the owner's zone.
     """
 

@@ -75,7 +75,7 @@ class Card:
 
     picture: an encoded JPEG (or PNG).
     document, animation, album: sent in place of a picture, with the card as the caption. An animation is a GIF. An
-      album has 2 to 10 JPEGs and no buttons.
+        album has 2 to 10 JPEGs and no buttons.
     film: an order for a replay, whose card is shown instead.
     question: the id of the question that the card asks. Once it is answered, the card is no longer shown.
     """
