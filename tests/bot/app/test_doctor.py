@@ -777,6 +777,8 @@ async def test_the_command_when_all_is_well(adb: AdbServerProcess) -> None:
         assert "可以开始使用了" in out
         assert SECRET not in out + err
         assert tg.token not in out + err
+        _, out, _ = await command("--lang", "en", "--device", running.address, **environment)
+        assert "What models may use today  no limit is set." in out
 
 
 async def test_the_command_when_settings_are_wrong() -> None:
