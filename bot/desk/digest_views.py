@@ -78,6 +78,7 @@ class DigestView:
     unit: Literal["hour", "day"] = "hour"
     sweeps: int = 0
     swept_contacts: int = 0  # looked at, once a sweep
+    not_found: tuple[str, ...] = ()  # contacts that sweeps were to answer and that nobody knows
     idle_sweeps: int = 0  # which found nobody to answer, and so asked no model
     models: tuple[ModelShare, ...] = ()  # those whose names are known, the busiest first
 
@@ -92,7 +93,7 @@ class DigestView:
 
     @property
     def empty(self) -> bool:
-        return not (self.asked or self.put_to_person or self.calls)
+        return not (self.asked or self.put_to_person or self.calls or self.not_found)
 
 
 @dataclass(frozen=True, slots=True)
