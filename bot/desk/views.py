@@ -95,7 +95,7 @@ class RunView:
     position: int = 0
     stopped_by: str = ""  # who was the first to stop it
     held: bool = False  # by a person, until Resume; while it is running it is about to park
-    away: Literal["", "offline", "unauthorized", "none", "host"] = ""
+    away: Literal["", "offline", "unauthorized", "none", "host", "nobody"] = ""
     away_until: datetime | None = None
     away_host: str = ""
     away_since: datetime | None = None

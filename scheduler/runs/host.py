@@ -256,6 +256,10 @@ class Fleet:
         """Every phone that was ever seen, by its serial."""
         return {phone.serial: phone for phone in await Hosts(self.db, seconds=self.seconds).phones()}
 
+    async def is_worked(self) -> bool:
+        """Whether any process works phones."""
+        return bool(await Hosts(self.db, seconds=self.seconds).alive())
+
     def is_missing(self, run: RunRow, phones: Mapping[str, HostPhone]) -> bool:
         """Whether no host reaches what the run is to have."""
         if run.wanted:
