@@ -215,7 +215,7 @@ def lacks_app(task: str) -> bool:
 
 
 def app_without_replies(task: str) -> str:
-    """Return the app in which ``task`` orders an answer (``reply to 11 on WhatsApp``) if it is one that is known by name
+    """Return the app in which ``task`` orders an answer (``reply to 11 on WhatsApp``), if that is known by name
     and has no profile; "" otherwise.
     """
     text = _LIST.sub("、", _without_quotes(task, []))

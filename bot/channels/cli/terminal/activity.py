@@ -85,6 +85,9 @@ class Activity:
                 await self._say_end(row, str(data["status"]), str(data["message"]))  # it ended in the line
             case "status" if data["status"] == SUCCEEDED and row.run_id not in self._over:
                 await self._say_sweep(row)
+            case "paired":
+                role = words.get(f"role.{data['role']}")
+                await self._say(row, words.get("activity.paired", name=data["name"], role=role), "green")
             case "alert":
                 alert = await self._desk.digest.alert(data)
                 await self._say(row, alert_card(alert, words).title, "yellow")
