@@ -1,4 +1,4 @@
-"""The agent: observe → think → gate → act, one action a step, always looked at again."""
+"""The agent: observe → think → gate → act. Each step does one action and begins with a new observation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 
 
 class PhoneAgent:
-    """Does tasks on a phone. Give it a model and a device; everything else has a default that stands alone."""
+    """Does tasks on a phone. It needs a model and a device; everything else has a default that works alone."""
 
     def __init__(
         self,
@@ -77,11 +77,11 @@ class PhoneAgent:
         self._run: Run | None = None
 
     async def run(self, task: str) -> str:
-        """Do ``task`` and give its final message; the whole state is in ``session`` afterwards."""
+        """Do ``task`` and return its final message. The whole state is in ``session`` afterwards."""
         return (await self.go_on(new_session(task, self._outside.device.serial, self._settings))).message
 
     async def step(self, task: str | None = None) -> StepResult:
-        """One step of a run; the first one needs the task (ValueError)."""
+        """Do one step of a run. Raises ValueError if it is the first one and ``task`` is missing."""
         over = self._run is not None and self.session.status in FINAL
         if self._run is None:
             if not task:
@@ -97,30 +97,31 @@ class PhoneAgent:
         return StepResult.of(session, steps_before=before, action=self._now.recorder.last_action)
 
     def reset(self) -> None:
-        """Forget the run; the next one starts anew."""
+        """Forget the run, so that the next one starts from the beginning."""
         self._run = None
 
     @property
     def session(self) -> Session:
-        """The state of the run that is under way or ended last. ValueError before the first."""
+        """The state of the current or last run. Raises ValueError before the first."""
         return self._now.session
 
     async def go_on(self, session: Session) -> Session:
-        """Go on with a session, new or saved, until an outcome, a question that nobody answers now, or a knowledge base
-        that is away: ``Session.is_put_off``.
+        """Continue a new or saved session until it ends, or waits for a person or the knowledge base.
 
-        What goes wrong becomes its outcome; only LeaseLost is raised, for the run is not over then. So is a cancel, the
-        phone tidied up and the state saved: whether that means stopped or put off is for the one who cancelled.
+        It waits for a person if nobody answers a question now, and for a knowledge base that is away
+        (``Session.is_put_off``). Errors become its outcome, except LeaseLost, which is raised because the run is not
+        over. A cancellation is raised, too, after the phone is tidied up and the state saved: whoever cancelled decides
+        whether it means stopped or put off.
         """
         self._run = take_up(session, self._outside)
-        if session.status not in FINAL:  # else an attempt died between its end and telling it
+        if session.status not in FINAL:  # otherwise an attempt died between its end and telling it
             await self._guarded(self._loop)
         if session.status in FINAL:
             await self._now.recorder.outcome()
         return session
 
     async def end_stopped(self) -> None:
-        """The run that was cancelled is over: for the one who cancelled it in order to stop it."""
+        """End a run that was cancelled in order to stop it."""
         self.session.end(Status.STOPPED, say(self.session.lang, "run.stopped"))
         await self._now.recorder.save()
         await self._now.recorder.outcome()
@@ -129,7 +130,7 @@ class PhoneAgent:
         run, outside = self._now, self._outside
         await outside.lease.check()
         await run.prepare()
-        if run.flow is None and not run.session.dry_run:  # a reply looks to it when it sees the chat
+        if run.flow is None and not run.session.dry_run:  # a reply task handles it when it sees the chat
             try:
                 await clear_in_front(
                     run.observer, outside.ledger, lease=outside.lease, guard=outside.guard, touches=run.touches
@@ -181,7 +182,7 @@ class PhoneAgent:
         await self._apply(result, seen, step.judgement.messages)
 
     async def _apply(self, result: ActResult, seen: Observation | None, messages: Sequence[str] = ()) -> None:
-        """Let a result take effect: what the model is told next, a question, or the end."""
+        """Apply a result: what the model is told next, a question, or the end."""
         self._tell(result, messages)
         if result.question is not None:
             await self._ask(result.question, result.frame or (seen.frame if seen else None))
@@ -190,7 +191,7 @@ class PhoneAgent:
         await self._now.recorder.save()
 
     def _tell(self, result: ActResult, messages: Sequence[str] = ()) -> None:
-        """Note what the model is told of a result with its next screen."""
+        """Store what the model is told of a result with its next screen."""
         self.session.observation = " ".join(filter(None, (*messages, result.message)))
 
     async def _ask(self, question: Question, frame: Frame | None) -> None:
@@ -206,7 +207,7 @@ class PhoneAgent:
             await self._take_answer(question)
 
     async def _take_answer(self, question: Question) -> None:
-        """Go on with the answer to the open question; without one that fits the run keeps waiting."""
+        """Apply the answer to the open question. The run keeps waiting if there is none that fits."""
         session, answer, decisions = self.session, self.session.answered, self._now.decisions
         if answer is None or not question.accepts(answer):
             session.answered, session.status = None, Status.WAITING
@@ -214,21 +215,21 @@ class PhoneAgent:
         session.question, session.answered = None, None
         session.status, session.message = Status.RUNNING, ""
         await self._now.recorder.answered(question.id, answer.by, answer.text or answer.choice)
-        self._now.touches.forget()  # who was asked may have had the phone in hand
+        self._now.touches.forget()  # the person who was asked may have used the phone
         result = await decisions.take(question, answer) if decisions else None
         result = result or answers.take_answer(session, question, answer)
         answers.keep(session, question, result)
         await self._apply(result, None)
 
     async def _guarded(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Run a part of the run; what goes wrong becomes its outcome, and the state is saved in any case."""
+        """Do a part of the run. Errors become its outcome, and the state is saved in any case but LeaseLost."""
         session = self.session
         try:
             await work()
         except LeaseLost:
-            raise  # somebody else goes on: nothing of ours may be written over theirs
+            raise  # another owner continues: nothing of theirs may be overwritten
         except asyncio.CancelledError:
-            with suppress(LeaseLost):  # the loss of the phone is such a cancel, too
+            with suppress(LeaseLost):  # losing the phone also cancels the run
                 await self._outside.lease.check()
                 await self._now.recorder.save()
             raise

@@ -1,4 +1,4 @@
-"""What the agent needs from outside, by shape. ``storage``, ``knowledge`` and ``scheduler`` fit these."""
+"""What the agent needs from outside, as protocols and data. ``storage``, ``knowledge`` and ``scheduler`` fit these."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from agent_core.texts.clean import clean_text, is_clean
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record of the knowledge base. ``text`` is what a customer gets, word for word.
+    """One record of the knowledge base.
 
-    ``aliases``: other ways to ask its ``question``. ``score`` 0–1 by the provider's own measure, None if it gives none.
-    ``sure``: the score is above the provider's threshold. Whether it answers a customer's words is told by code.
-    ``unclean``: the provider's text held what nobody sees, which is left out of ``text`` (see ``clean_text``). No such
-    record is sure, and none is sent unless a person has looked at it.
+    text: what a customer receives, word for word.
+    aliases: other ways to ask its ``question``.
+    score: 0–1 by the provider's own measure; None if it gives none.
+    sure: the score is above the provider's threshold. Whether the record answers a customer's words is decided by code.
+    unclean: the provider's text contained invisible characters, which ``text`` omits (see ``clean_text``). Such a
+    record is never sure, and is sent only if a person has looked at it.
     """
 
     id: str
@@ -45,18 +47,20 @@ class Record:
 
 
 class KnowledgeBase(Protocol):
+    """Where answers come from."""
+
     @property
     def name(self) -> str: ...
 
     async def retrieve(self, query: str) -> Sequence[Record]:
-        """The best records first; empty where nothing fits. KnowledgeError where it could not be asked."""
+        """Return records, the best first; empty if nothing fits. Raises KnowledgeError if it could not be asked."""
 
     async def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What is going to be sent. ``record`` is what it comes from; of a composed text the first of its ``sources``."""
+    """What will be sent. ``record`` is its source; for a composed text it is the first of its ``sources``."""
 
     text: str
     record: Record
@@ -65,37 +69,42 @@ class Chosen:
 
 
 class Chooser(Protocol):
-    """Picks among what the knowledge base gave. What it picks is checked by code before it is sent."""
+    """Picks among the records of the knowledge base. Code checks what it picks before it is sent."""
 
     async def choose(self, words: str, query: str, records: Sequence[Record]) -> Chosen | None:
-        """Return the answer to the customer's ``words`` (as they wrote them; ``query`` is what was asked).
+        """Return the answer to the customer's ``words`` as they wrote them; ``query`` is what the base was asked.
 
-        None if none answers, and if the chooser cannot be asked; it raises nothing.
+        Returns None if no record answers or the chooser cannot be asked. It raises nothing.
         """
 
 
 class ReplyState(StrEnum):
+    """The state of a ledger row."""
+
     PLANNED = "planned"
     TYPING = "typing"
     SENDING = "sending"
     SENT = "sent"
     UNKNOWN = "unknown"
     FAILED = "failed"
-    SKIPPED = "skipped"  # nobody is going to answer it
-    WITHDRAWN = "withdrawn"  # nothing is due: taken back, or answered by a colleague; asked again it is open again
+    SKIPPED = "skipped"  # nobody will answer it
+    # Nothing is due, because it was taken back or a colleague answered; it reopens if it is asked again.
+    WITHDRAWN = "withdrawn"
 
 
 class Provenance(StrEnum):
+    """Where the text of a reply comes from."""
+
     KNOWLEDGE = "knowledge"  # word for word from a record
-    COMPOSED = "composed"  # made of records, its figures and links checked against them
+    COMPOSED = "composed"  # made of records; its figures and links were checked against them
     PERSON = "person"  # written or chosen by a person
 
 
 @dataclass(frozen=True, slots=True)
 class MessageKey:
-    """What a customer asked, once: ledger rows are unique by these four.
+    """Identifies what a customer asked: ledger rows are unique by these four fields.
 
-    ``fingerprint`` is of the message's normalised words, its neighbours and its place after our last bubble.
+    ``fingerprint`` is made of the message's normalised words, its neighbours and its place after our last bubble.
     """
 
     serial: str
@@ -106,9 +115,12 @@ class MessageKey:
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """``question`` is what this row answers, ``cluster`` the messages that it stands among, as they were read.
+    """One row of the ledger.
 
-    A long text goes out in ``parts``; ``part`` is the index of the one that ``state`` speaks of. () is one part.
+    question: what this row answers.
+    cluster: the messages around it, as they were read.
+    parts: a long text is sent in parts; () means one part.
+    part: the index of the part that ``state`` describes.
     """
 
     id: int
@@ -134,17 +146,19 @@ class LedgerRow:
 
 
 class Ledger(Protocol):
-    """One row for each customer message: what is answered, exactly once. Every write is on the disk when it returns.
+    """One row for each customer message, so that each is answered exactly once.
 
-    A write of an attempt that has lost its run raises LeaseLost and changes nothing.
+    Every write is on disk when it returns. A write of an attempt that has lost its run raises LeaseLost and changes
+    nothing.
     """
 
-    async def find(self, key: MessageKey) -> LedgerRow | None: ...
+    async def find(self, key: MessageKey) -> LedgerRow | None:
+        """Return the row of this message, or None."""
 
     async def open(
         self, key: MessageKey, *, run_id: str, question: str, cluster: Sequence[str] = (), app_version: str = ""
     ) -> LedgerRow:
-        """The row of this message, made where there is none."""
+        """Return the row of this message. Create it if there is none."""
 
     async def plan(
         self,
@@ -159,57 +173,58 @@ class Ledger(Protocol):
         person: str = "",
         parts: Sequence[str] = (),
     ) -> LedgerRow:
-        """Set what is going to be sent; only while nothing of it can have left (planned, typing, failed, skipped,
-        withdrawn, and no part sent).
+        """Set the text that will be sent. Allowed only while nothing of it can have been sent.
+
+        That is in the states planned, typing, failed, skipped and withdrawn, with no part sent.
         """
 
     async def advance(self, row_id: int, state: ReplyState, *, expected: Sequence[ReplyState]) -> LedgerRow:
-        """Move on to ``state`` if the row is in one of ``expected``; LedgerConflict (a LookupError) where it is not."""
+        """Set ``state`` if the row is in one of ``expected``. Raises LedgerConflict (a LookupError) if it is not."""
 
     async def next_part(self, row_id: int, *, part: int) -> LedgerRow:
-        """``part``, which was sending, is seen as sent: the next one is planned. LedgerConflict where it was not."""
+        """Record that ``part`` was sent, and plan the next one. Raises LedgerConflict if it was not being sent."""
 
     async def version_known(self, serial: str, app: str, version: str) -> bool:
-        """Return whether a reply was seen to arrive on this phone in this version of the app before."""
+        """Tell whether a reply was seen to arrive on this phone in this version of the app before."""
 
     async def learnt(self, serial: str, app: str, version: str) -> LearntApp | None:
-        """Return what was learnt of this version of the app on this phone; None if nothing was."""
+        """Return what was learnt of this version of the app on this phone, or None."""
 
     async def learn(self, serial: str, learnt: LearntApp) -> None:
-        """Remember ``learnt`` for this phone, in the place of what was known of that version."""
+        """Store ``learnt`` for this phone, replacing what was known of that version."""
 
     async def chosen_row(self, serial: str, app: str, contact: str) -> RowMark | None:
-        """Return how a person told the contact's row from others of its name; None if nobody ever had to."""
+        """Return how a person distinguished the contact's row from others of its name; None if nobody ever had to."""
 
     async def choose_row(self, serial: str, app: str, contact: str, row: RowMark) -> None:
-        """Remember ``row`` as the contact's, in the place of what was known."""
+        """Store ``row`` as the contact's, replacing what was known."""
 
     async def keep_waiting(self, serial: str, app: str, contact: str, state: str) -> None:
-        """Somebody waits whose chat was opened by mistake: the list does not show it any more, sweeps know it so."""
+        """Record a waiting contact whose chat was opened by mistake, so that sweeps know; the list no longer does."""
 
     async def claim(self, row_id: int, run_id: str) -> bool:
-        """Make ``run_id`` the run that has this row. False where another one has it and waits."""
+        """Make ``run_id`` the run that has this row. Return False if another run has it and waits."""
 
     async def waits(self, run_id: str) -> Elsewhere | None:
-        """What this run, which has a row, waits with; None where it does not wait any more."""
+        """Return what this run, which has a row, waits for; None if it no longer waits."""
 
     async def unfinished(self, serial: str) -> Sequence[LedgerRow]:
-        """Rows of this phone in typing or sending, oldest first: what a dead run may have left behind."""
+        """Return this phone's rows in typing or sending, oldest first: a dead run may have left them."""
 
     async def recent(self, serial: str, app: str, contact: str) -> Sequence[LedgerRow]:
-        """The newest rows of a contact (50 at most), the newest first: a message may have been known differently."""
+        """Return a contact's newest rows, at most 50, newest first: a message may have been identified differently."""
 
 
 class LedgerConflict(LookupError):
-    """The row is not in a state from which this step may be taken; somebody else moved it."""
+    """The row is in no state from which this step may be taken, because somebody else changed it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """Something that happened in a run, for every consumer. ``data`` is plain JSON data.
 
-    Kinds: started, step, thinking, question (by Human), answered, reply, note, resumed, outcome, and ``answer``: what
-    became of one question of a customer, told each time it changes, with the fields of ``AnswerEvent``.
+    Kinds: started, step, thinking, question (by Human), answered, reply, note, resumed, outcome, and ``answer``, which
+    says what became of one question of a customer; it is repeated at each change, with the fields of ``AnswerEvent``.
     """
 
     kind: str
@@ -218,10 +233,11 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class AnswerEvent:
-    """The data of an ``answer`` event, for the answer log; one log row for each ``ledger_id``, the newest event wins.
+    """The data of an ``answer`` event. The answer log has one row for each ``ledger_id``; the newest event wins.
 
-    ``state``: planned (it was read and the knowledge base asked; the picture is of before), sent, skipped, failed,
-    unknown (the picture is of after). ``records`` are what the knowledge base gave, None where the event does not tell.
+    state: planned (it was read and the knowledge base asked; the picture is from before), sent, skipped, failed,
+    unknown (the picture is from after).
+    records: what the knowledge base gave; None if the event does not say.
     """
 
     ledger_id: int
@@ -239,7 +255,7 @@ class AnswerEvent:
     person: str = ""
 
     def data(self) -> dict[str, Any]:
-        """As plain data; ``records`` is left out where it is None."""
+        """Return plain data, without ``records`` if it is None."""
         plain = {**asdict(self), "state": self.state.value}
         if self.records is None:
             del plain["records"]
@@ -249,35 +265,44 @@ class AnswerEvent:
 
 
 class RunStore(Protocol):
+    """Stores sessions and events."""
+
     async def save(self, session: Session) -> None:
-        """Store the session; it is what another process goes on with."""
+        """Store the session, with which another process can continue."""
 
     async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
-        """Append to the run's event log. ``picture`` is an encoded JPEG shown with it, kept beside the row."""
+        """Append to the run's event log. ``picture`` is an encoded JPEG shown with it, stored beside the row."""
 
 
 class TrajectoryStore(Protocol):
-    async def asked(self, run_id: str, step: int, data: str, *, digest: str = "", picture: bytes | None = None) -> None:
-        """Keep ``data`` (JSON text, see ``agent_core.loop.trajectory``) as what the model was asked at this step.
+    """Stores what models were asked."""
 
-        What was kept of it before is replaced. ``picture``: a JPEG, kept once for each run and ``digest``.
+    async def asked(self, run_id: str, step: int, data: str, *, digest: str = "", picture: bytes | None = None) -> None:
+        """Store ``data`` (JSON text, see ``agent_core.loop.trajectory``): what the model was asked at this step.
+
+        It replaces what was stored for the step. ``picture``: a JPEG, stored once for each run and ``digest``.
         """
 
 
 class Human(Protocol):
-    async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
-        """Ask a person; the question is stored before anybody sees it. ``picture`` is the screen as JPEG.
+    """Answers the questions of a run."""
 
-        None: nobody answered here and now; the run waits (is parked) and goes on with a later attempt.
+    async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
+        """Ask a person. The question is stored before anybody sees it. ``picture`` is the screen as a JPEG.
+
+        Returns None if nobody answered here and now: the run waits (is parked) and continues with a later attempt.
         """
 
 
 class Lease(Protocol):
+    """Tells whether the phone still is the run's."""
+
     async def check(self) -> None:
-        """LeaseLost where the phone is no longer ours. Called before every act."""
+        """Raise LeaseLost if another owner has taken the phone. Called before every act."""
 
 
 class StopGuard(Protocol):
-    """Stop cancels the run; inside ``shielded`` it waits until the block has ended."""
+    """A stop cancels the run, but waits until a ``shielded`` block has ended."""
 
-    def shielded(self) -> AbstractAsyncContextManager[None]: ...
+    def shielded(self) -> AbstractAsyncContextManager[None]:
+        """Return a context in which a stop has to wait."""

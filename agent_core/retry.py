@@ -1,8 +1,8 @@
-"""How often what is tried again. Retries never repeat what may have taken effect without looking first.
+"""Defines how often each kind of error is retried. Anything that may have taken effect is checked before a retry.
 
-Acts on a phone go by the row of ``ActionFailed``, and only where it is sure that nothing was done (see ``acting``).
+Actions on a phone follow the row of ``ActionFailed``, and only if certainly nothing was done (see ``acting``).
 
-The waits of one call come to 10 s at most, ``Retry-After`` excepted.
+The waits of one call add up to at most 10 s, except for ``Retry-After``.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ Sleep = Callable[[float], Awaitable[None]]
 
 @dataclass(frozen=True)
 class RetryRule:
-    """``delays`` in seconds before the second, third … try."""
+    """The retries of one kind of error. ``delays``: seconds before the second, third … try."""
 
     delays: tuple[float, ...] = ()
 
 
-# The first class of an error's method resolution order that stands here decides.
+# The first class of the error's method resolution order that is listed here decides.
 RETRIES: dict[type[BaseException], RetryRule] = {
     errors.ConfigError: RetryRule(),
     errors.DeviceOffline: RetryRule((1, 2, 4)),
@@ -49,7 +49,7 @@ RETRIES: dict[type[BaseException], RetryRule] = {
 
 
 def rule_for(error: BaseException) -> RetryRule:
-    """The rule of the nearest class of ``error`` in the table; none for a stranger."""
+    """Return the rule of the nearest class of ``error`` in the table, or a rule without retries."""
     for cls in type(error).__mro__:
         if cls in RETRIES:
             return RETRIES[cls]
@@ -65,13 +65,12 @@ async def with_retries(
     sleep: Sleep = asyncio.sleep,
     patience: Callable[[], float] = lambda: math.inf,
 ) -> T:
-    """Run ``call`` and try again by the table. Only for calls that are safe to repeat.
+    """Call ``call`` and retry it by the table. Only for calls that are safe to repeat.
 
-    A pause that is longer than ``patience`` (seconds) at that moment is not made: the error is raised.
+    patience: returns the seconds that may be waited now; before a longer pause the error is raised instead.
 
-    What was tried again further down is not tried again here: retries do not multiply.
-
-    An error with an attribute ``retry_after`` (seconds, or None) is waited for that long instead of the table's delay.
+    An error that was already retried further down is not retried here, so retries do not multiply. If an error has an
+    attribute ``retry_after`` (seconds, or None), that delay replaces the table's.
     """
     tries = 0
     while True:

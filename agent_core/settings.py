@@ -1,4 +1,4 @@
-"""How an agent works, and what one step of it gives."""
+"""How an agent works, and what one of its steps returns."""
 
 from __future__ import annotations
 
@@ -21,12 +21,17 @@ from agent_core.texts import Lang, Listed
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
-    """``elements`` puts what can be read of the screen into the prompt as text. ``timezone`` is the owner's (IANA).
+    """The settings of an agent.
 
-    A text to a customer that is longer than ``part_chars`` goes out in parts. ``blur`` covers secrets in pictures for
-    people. ``checked_versions`` ("qq 9.1.30") are versions of the apps in which somebody has seen replies arrive: there
-    the first one is not shown to a person. ``model`` says how the model is asked and read. After ``max_tokens``, or
-    ``max_cost`` (see ``agent_core.model.usage``), a person is asked whether the run may go on; 0: never.
+    max_tokens, max_cost: after these a person is asked whether the run may go on (see ``agent_core.model.usage``). 0
+    means that nobody is asked.
+    elements: put what can be read of the screen into the prompt as text.
+    model: how the model is asked and its replies are read.
+    timezone: the owner's (IANA).
+    part_chars: a longer text to a customer is sent in parts.
+    checked_versions: app versions ("qq 9.1.30") in which somebody has seen replies arrive. In others a person is shown
+    the first one.
+    blur: cover secrets in pictures for people.
     """
 
     lang: Lang = "zh"
@@ -44,7 +49,11 @@ class AgentSettings:
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What one step did. ``finished``: the run is over or waits for a person. ``action`` None: nothing was done."""
+    """What one step did.
+
+    finished: the run is over or waits for a person.
+    action: None if nothing was done.
+    """
 
     success: bool
     finished: bool
@@ -54,6 +63,7 @@ class StepResult:
 
     @classmethod
     def of(cls, session: Session, *, steps_before: int, action: Action | None) -> StepResult:
+        """Return what the step after the first ``steps_before`` steps did."""
         last = session.steps[-1] if len(session.steps) > steps_before else None
         return cls(
             success=session.status is not Status.FAILED and (last is None or last.ok),
@@ -75,10 +85,12 @@ def new_session(
     apps: Sequence[str] = (),
     number: str = "",
 ) -> Session:
-    """A session for ``task``. Which policies hold is decided here, once: by ``policy``, else by the task's own text.
+    """Return a session for ``task``. Its policies are decided here, once: by ``policy``, else by the task's text.
 
-    ``apps`` are the only ones that a task which is no reply may use; ``number`` is the contact's, where it is known.
-    ConfigInvalid for ``policy`` reply where the text names no app that customers are answered in.
+    apps: the only ones that a task that is no reply may use.
+    number: the contact's, if it is known.
+
+    Raises ConfigInvalid if ``policy`` is reply and the text names no app in which customers are answered.
     """
     gate = gate_for(task, policy)
     gate.number = number
@@ -101,7 +113,10 @@ def new_session(
 
 
 def gate_for(task: str, policy: PolicyName | None) -> GateState:
-    """The gate of a task: on for a reply, off for anything else."""
+    """Return the gate of a task: enabled for a reply task, disabled for any other.
+
+    Raises ConfigInvalid as ``new_session`` does.
+    """
     if policy not in (None, PolicyName.REPLY):
         return GateState()
     reply = reply_task(task, certain=policy is PolicyName.REPLY)

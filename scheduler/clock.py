@@ -1,10 +1,10 @@
-"""The clock: wakes up when a schedule is due and lets the ``schedules`` table decide whether that starts a run.
+"""The clock: wakes up when a schedule is due, and lets the ``schedules`` table decide whether that starts a run.
 
-APScheduler only wakes up, from memory; the times are those of ``scheduler.times``, the key of a tick is the time for
+APScheduler only wakes up, from memory; the times come from ``scheduler.times``, and the key of a tick is the time for
 which it was planned. So any number of processes may run a clock over one database.
 
-A machine whose time jumps is survived: forwards, what was leapt over counts as missed; backwards, the schedules go on
-from the new time, and a tick that has started its run starts no second one.
+Jumps of a machine's time do no harm. After a jump forwards, the ticks that were skipped count as missed. After one
+backwards, schedules go on from the new time, and a tick that has started its run starts no second one.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from storage.ids import new_id
 from storage.leases import LEASE_SECONDS
 from storage.schedules import ScheduleRow, Schedules, Tick
 
-STARTUP_GRACE_SECONDS = 60.0  # a tick that is later than this at the start was missed; a restart takes less
-LATE_GRACE_SECONDS = 300.0  # how late a tick may be in a process that was there (a stall, a laptop that slept)
-# Between two looks at most. What another process changes is seen within ``storage.engine.PULSE_SECONDS``.
+STARTUP_GRACE_SECONDS = 60.0  # at the start, a tick later than this was missed; a restart takes less
+LATE_GRACE_SECONDS = 300.0  # the same while the process runs (a stall, a laptop that slept)
+# The longest time between two checks. A change by another process is seen within ``storage.engine.PULSE_SECONDS``.
 REFRESH_SECONDS = 30.0
-QUEUED_SECONDS = 2.0  # how soon a tick that waits for the run before it is looked at again
-JUMP = timedelta(minutes=2)  # how far a machine's time may go back without a word; hosts differ by less
-COUNTED = 10_000  # missed ticks; more are not told apart
+QUEUED_SECONDS = 2.0  # how soon a tick that waits for the run before it is checked again
+JUMP = timedelta(minutes=2)  # how far a machine's time may go back unnoticed; hosts differ by less
+COUNTED = 10_000  # the most missed ticks that are counted
 
 log = structlog.get_logger(__name__)
 
 
 def jitter_of(schedule: ScheduleRow, planned_at: datetime) -> timedelta:
-    """How much later than planned it starts: by chance, but the same in every process."""
+    """Return how much later than planned a tick starts: random, but the same in every process."""
     if schedule.jitter_seconds <= 0:
         return timedelta(0)
     chance = zlib.crc32(f"{schedule.id} {planned_at.isoformat()}".encode())
@@ -47,15 +47,15 @@ def jitter_of(schedule: ScheduleRow, planned_at: datetime) -> timedelta:
 
 
 async def never() -> bool:
-    """Nothing holds back what begins by itself."""
+    """Return False: nothing limits automatic starts."""
     return False
 
 
 class Clock:
-    """``start`` until ``stop``. ``look`` is what a wake-up does.
+    """Takes the ticks of schedules, from ``start`` to ``stop``. Each wake-up calls ``look``.
 
-    ``limited`` says whether models may be asked no more today: then no tick starts a run. ``seconds``: how long others
-    take this clock for alive without a heartbeat.
+    limited: tells whether no more model calls are allowed today. Then no tick starts a run.
+    seconds: how long this clock counts as alive without a heartbeat.
     """
 
     def __init__(
@@ -73,18 +73,18 @@ class Clock:
         self._alarm = AsyncIOScheduler(
             timezone=UTC, job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1}
         )
-        self._alarms: dict[int, datetime] = {}  # what is set, by the database's time
+        self._alarms: dict[int, datetime] = {}  # the alarms that are set, by the database's time
         self._following = Periodic(
             "clock", self._follow, refresh_seconds, waiter=lambda: db.signal("schedules").waiter()
         )
         self._token = new_id()
         self._clocks = Clocks(db, seconds=seconds)
         self._beating = Periodic("clock-beat", lambda: self._clocks.beat(self._token), seconds / 3)
-        self._seen: datetime | None = None  # the time of the last look
+        self._seen: datetime | None = None  # the time of the last ``look``
         self._queued = False  # whether a tick waits for the run before it
 
     async def start(self) -> None:
-        """Pass over (or catch up) what was missed, then wake up for what comes."""
+        """Skip (or catch up) what was missed, then start waking up."""
         self._alarm.start()
         await self.look(grace=timedelta(seconds=STARTUP_GRACE_SECONDS))
         await self._following.start()
@@ -95,7 +95,7 @@ class Clock:
         await self._beating.stop()
         try:
             await self._clocks.end(self._token)
-        except Exception as error:  # noqa: BLE001 - the database is away: we are taken for dead a little later
+        except Exception as error:  # noqa: BLE001 - the database is away: this clock counts as dead a little later
             log.warning("clock.end_not_told", error=repr(error))
         if self._alarm.running:
             self._alarm.shutdown(wait=False)
@@ -122,11 +122,11 @@ class Clock:
             self._disarm(schedule_id)
 
     async def _timed(self) -> list[ScheduleRow]:
-        """All but the watches, which have no times."""
+        """Return all schedules except watches, which have no times."""
         return [schedule for schedule in await self._schedules.all() if schedule.kind != WATCH]
 
     def _went_back(self) -> bool:
-        """Whether the time lies before that of the last look. A process that has just begun does not know."""
+        """Tell whether the time is before that of the last ``look``. True in a new process, which cannot know."""
         now, before = self._db.now(), self._seen
         self._seen = now
         if before is None:
@@ -136,7 +136,10 @@ class Clock:
         return before - now > JUMP
 
     async def _after_a_jump(self, schedule: ScheduleRow) -> None:
-        """Without this a schedule would stand still until the time is again where it was."""
+        """Let a schedule go on after the time went back.
+
+        Otherwise it would stop until the old time is reached again.
+        """
         now, newest = self._db.now(), schedule.last_planned_at or schedule.created_at
         if newest - now > JUMP and await self._schedules.clock_went_back(schedule.id, now):
             log.warning("schedule.from_the_future", schedule_id=schedule.id, newest=newest.isoformat())
@@ -165,7 +168,7 @@ class Clock:
             if await self._schedules.skip_missed(schedule.id, newest, len(due), since=first):
                 log.warning("schedule.missed", schedule_id=schedule.id, ticks=len(due))
             return
-        away = now - first - jitter_of(schedule, first) > grace  # nobody was there for the first one
+        away = now - first - jitter_of(schedule, first) > grace  # no process was there for the first one
         result = await self._schedules.tick(
             schedule.id,
             newest,
@@ -179,7 +182,7 @@ class Clock:
 
     def _arm(self, schedule: ScheduleRow, times: ScheduleTimes) -> None:
         now = self._db.now()
-        # With jitter the alarm of a tick that was planned before now may still be to come.
+        # With jitter, the alarm of a tick that was planned before now may still be to come.
         since = now - timedelta(seconds=max(schedule.jitter_seconds, 0))
         wakes = [moment + jitter_of(schedule, moment) for moment in times.next(since, 10)]
         coming = sorted(moment for moment in wakes if moment > now)
@@ -206,13 +209,13 @@ class Clock:
             log.warning("clock.failed", error=repr(error))
 
     async def _follow(self) -> float | None:
-        """Set the alarms anew: a schedule may have changed."""
+        """Set the alarms again, because a schedule may have changed."""
         await self._wake()
         return min(QUEUED_SECONDS, self._refresh_seconds) if self._queued else None
 
 
 def _due(schedule: ScheduleRow, times: ScheduleTimes, now: datetime) -> list[datetime]:
-    """The ticks that are to be taken; of very many the first ones, and the newest as the last."""
+    """Return the due ticks. If there are very many, these are the first ones, followed by the newest."""
     since = schedule.last_planned_at or schedule.created_at
     planned = times_between(times, since, now, COUNTED)
     newest = last_until(times, planned[-1], now) if len(planned) >= COUNTED else None

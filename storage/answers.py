@@ -1,4 +1,4 @@
-"""The answer log: who asked what, what was found, what was sent. For people; the ledger is for the agent."""
+"""The answer log: who asked what, what was found, what was sent. It is for people; the ledger is for the agent."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ PLANNED, TYPING, SENDING, SENT = "planned", "typing", "sending", "sent"
 SKIPPED, FAILED, UNKNOWN = "skipped", "failed", "unknown"
 STATES = (PLANNED, TYPING, SENDING, SENT, SKIPPED, FAILED, UNKNOWN)
 UNDER_WAY = (PLANNED, TYPING, SENDING)
-FORGOTTEN = timedelta(hours=1)  # what is under way for longer will not be answered by itself
+FORGOTTEN = timedelta(hours=1)  # an answer that is under way for longer is treated as unanswered
 PERSON = "person"
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerRow:
-    """``rating``: 1 thumbs up, -1 thumbs down, 0 none; ``rated_by`` is our id of who gave it.
+    """An entry of the answer log.
 
-    ``sent`` is what was chosen to be sent; ``state`` tells whether it was. Pictures may be gone before their row.
+    ``sent`` is the text chosen to be sent; ``state`` says whether it was. ``rating`` is 1 (thumbs up), -1 (thumbs down)
+    or 0 (none), and ``rated_by`` our id of the person who gave it. Pictures may be deleted before their row.
     """
 
     id: int
@@ -60,11 +61,13 @@ class AnswerRow:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFilter:
-    """Which answers; what is not given matters not.
+    """A filter of answers. Fields that are empty or None do not filter.
 
-    ``text``: words that stand in the question or in what was sent. ``since`` is inside, ``until`` is not (both aware,
-    of when it was asked). ``unanswered``: skipped, failed, unknown, or under way for over an hour. ``missed``: the
-    knowledge base gave no answer (skipped, failed, or a person's own words). ``serials``: only of these phones.
+    text: words in the question or in what was sent.
+    since, until: when the question was asked, ``until`` excluded; both aware.
+    unanswered: skipped, failed, unknown, or under way for over an hour.
+    missed: the knowledge base had no answer (skipped, failed, or answered in a person's own words).
+    serials: only these phones.
     """
 
     contact: str = ""
@@ -112,6 +115,8 @@ ALL = AnswerFilter()
 
 @shielded
 class Answers:
+    """The table of the answer log."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
@@ -123,11 +128,13 @@ class Answers:
         picture: bytes | None = None,
         attempt: int | None = None,
     ) -> AnswerRow:
-        """Append the run's ``answer`` event, and bring the row of this question to what it tells.
+        """Append the run's ``answer`` event and update the row of this question, in one transaction.
 
-        Both or neither. ``picture`` (JPEG) is kept as that of before where the state is planned, else of after. What
-        an earlier event told stays where this one tells nothing, and an answer that was sent stays sent: the same
-        told again changes nothing. ``attempt``: who tells it; LeaseLost where its turn is over.
+        Fields that this event leaves empty keep their earlier values, and an answer that was sent stays sent. The same
+        event again changes nothing.
+
+        picture: a JPEG, stored as the one before sending if the state is planned, else as the one after.
+        attempt: the attempt that writes. Raises LeaseLost if its turn is over.
         """
         async with self._db.write(durable=True) as connection:
             await hold_turn(connection, run_id, attempt)
@@ -159,10 +166,11 @@ class Answers:
         return merged
 
     async def rate(self, answer_id: int, rating: int, *, by: str, toggle: bool = False, key: str = "") -> bool:
-        """Set the rating: 1, -1, or 0 for none; ``by`` is our id of who does. False where there is no such answer.
+        """Set the rating: 1, -1, or 0 for none. Return False if there is no such answer.
 
-        ``toggle``: the rating that stands there already is taken away. ``key`` names the request: asked again with the
-        same one, nothing happens.
+        by: our id of the person who rates.
+        toggle: remove the rating if it is the present one already.
+        key: an idempotency key. A second call with the same key changes nothing.
         """
         if rating not in (-1, 0, 1):
             raise ValueError(f"A rating is -1, 0 or 1, not {rating}.")
@@ -194,7 +202,10 @@ class Answers:
         after_id: int | None = None,
         limit: int = 50,
     ) -> list[AnswerRow]:
-        """The newest first. ``before_id``: only older ones; ``after_id``: the ``limit`` that follow this one."""
+        """Return answers, newest first.
+
+        ``before_id``: only older ones; ``after_id``: the ``limit`` that follow this one.
+        """
         statement = sa.select(answers).where(*wanted.conditions(self._db.now())).limit(limit)
         if before_id is not None:
             statement = statement.where(answers.c.id < before_id)
@@ -212,7 +223,7 @@ class Answers:
             return (await connection.execute(statement)).scalar_one()
 
     async def is_contact(self, name: str) -> bool:
-        """Whether anything of a contact with exactly this name is in the log."""
+        """Tell whether the log has an entry of a contact with exactly this name."""
         statement = sa.select(answers.c.id).where(answers.c.contact == name).limit(1)
         async with self._db.read() as connection:
             return (await connection.execute(statement)).first() is not None
@@ -223,14 +234,15 @@ def _plain(records: Sequence[Record] | None) -> list[dict[str, Any]]:
 
 
 def _merged(row: AnswerRow, run_id: str, told: AnswerEvent, before: int | None, after: int | None) -> AnswerRow:
-    """The row with what is told. What was chosen changes as a whole: a person's text has no record of an earlier one.
+    """Return the row updated by the event.
 
-    Of the pictures before the first stays, of those after the one that shows the present state.
+    The chosen answer changes as a whole: a person's text does not keep an earlier answer's record. Of the pictures
+    before sending the first is kept, of those after it the one that shows the present state.
     """
     if row.state == SENT:
         if told.state != SENT:
-            return row  # told late: what was sent cannot be undone
-        run_id = row.run_id  # it was that run which sent it
+            return row  # a late event: what was sent cannot be undone
+        run_id = row.run_id  # the run that sent it
     merged = replace(
         row,
         run_id=run_id,

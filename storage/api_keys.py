@@ -1,4 +1,4 @@
-"""API keys: what programs prove with who they are. Only the hash of a key is kept."""
+"""API keys, by which programs prove who they are. Only the hash of a key is stored."""
 
 from __future__ import annotations
 
@@ -19,16 +19,19 @@ from storage.tables import api_keys
 
 PREFIX = "pdk_"
 RANDOM_BYTES = 32
-USED_EVERY = timedelta(minutes=1)  # what "last used" is exact to: not every request writes a row
+USED_EVERY = timedelta(minutes=1)  # precision of "last used", so that not every request writes a row
 
 
 class NameTaken(ValueError):
-    """There is a key of this name."""
+    """A key with this name exists already."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyRow:
-    """``serials``: the phones that the key may use; None for every one. ``lang``: what its holder is answered in."""
+    """A key's row.
+
+    ``serials``: the phones it may use, None for all. ``lang``: the language of replies to its holder.
+    """
 
     id: int
     name: str
@@ -44,24 +47,29 @@ _SHOWN = [column for column in api_keys.c if column.name != "key_hash"]
 
 
 def new_key() -> str:
-    """A key that nobody guesses, written with letters, digits, ``-`` and ``_``."""
+    """Return a new random key of letters, digits, ``-`` and ``_``."""
     return PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
 
 
 def hash_of(key: str) -> str:
-    """The SHA-256 of a key, hexadecimal. A key is random throughout: it needs neither salt nor a slow hash."""
+    """Return the SHA-256 of a key in hexadecimal. A key is fully random, so it needs neither salt nor a slow hash."""
     return hashlib.sha256(key.encode()).hexdigest()
 
 
 @shielded
 class ApiKeys:
+    """The table of API keys."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def add(
         self, name: str, *, role: str, lang: str = "zh", serials: Sequence[str] = (), created_by: str = ""
     ) -> tuple[str, KeyRow]:
-        """A new key, which is kept nowhere, and its row. NameTaken; ValueError for a role that there is not."""
+        """Store a new key. Return the key itself, which is stored nowhere, and its row.
+
+        Raises NameTaken if the name exists, and ValueError for an unknown role.
+        """
         if role not in ROLES:
             raise ValueError(f"A role is one of {', '.join(ROLES)}, not {role!r}.")
         key = new_key()
@@ -82,9 +90,9 @@ class ApiKeys:
         return key, KeyRow(**row)
 
     async def of(self, key: str) -> KeyRow | None:
-        """The row of this key, written down as used now; None where there is none.
+        """Return the row of this key and record its use, or return None if there is none.
 
-        What is looked up is the hash: how long that takes tells nothing of any key.
+        The hash is looked up, so the time that it takes reveals nothing about any key.
         """
         wanted = hash_of(key)
         async with self._db.read() as connection:
@@ -104,7 +112,7 @@ class ApiKeys:
             return [KeyRow(**row) for row in found.mappings()]
 
     async def remove(self, name: str) -> KeyRow | None:
-        """Make a key void at once; None where there is none of this name."""
+        """Revoke a key at once. Return its row, or None if there is none with this name."""
         async with self._db.write(durable=True) as connection:
             gone = await connection.execute(sa.delete(api_keys).where(api_keys.c.name == name).returning(*_SHOWN))
             row = gone.mappings().one_or_none()

@@ -1,4 +1,4 @@
-"""Copies of SQLite files that are whole, whatever is written meanwhile; and runs that a restored database holds."""
+"""Consistent copies of SQLite files that are in use, and the runs in a restored database."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BUSY_SECONDS = 30.0
 
 
 class BrokenCopy(Exception):
-    """A file that is no whole SQLite database."""
+    """The file is not an intact SQLite database."""
 
 
 class InUse(Exception):
@@ -27,29 +27,31 @@ class InUse(Exception):
 
 
 def copy(source: Path, target: Path, *, without: Sequence[str] = ()) -> None:
-    """Copy a database as it is at one moment, ``without`` the rows of these tables; others may go on writing. Blocking.
+    """Copy a database as it is at one moment; others may go on writing. Blocks.
 
-    FileNotFoundError where there is none; BrokenCopy where what came out is not whole.
+    Raises FileNotFoundError if there is no source, and BrokenCopy if the copy is not intact.
+
+    without: tables whose rows are left out.
     """
     if not source.is_file():
         raise FileNotFoundError(source)
     try:
         with closing(sqlite3.connect(source, timeout=BUSY_SECONDS)) as one, closing(sqlite3.connect(target)) as other:
             one.backup(other)
-            other.execute("PRAGMA journal_mode=DELETE")  # everything in one file
+            other.execute("PRAGMA journal_mode=DELETE")  # keep everything in one file
             _emptied(other, without)
-    except sqlite3.Error as error:  # a full disk, or a file that is no database
+    except sqlite3.Error as error:  # a full disk, or a file that is not a database
         raise BrokenCopy(str(error)) from None
     check(target)
 
 
 def _emptied(copied: sqlite3.Connection, tables: Sequence[str]) -> None:
-    """Take out the rows of those tables that there are, and the room that they took."""
+    """Delete the rows of those of the tables that exist, and free their space."""
     there = {name for (name,) in copied.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if not (left_out := there.intersection(tables)):
         return
-    copied.execute("PRAGMA secure_delete=OFF")  # the copy is written anew: nothing of them is left in it
-    copied.execute("PRAGMA synchronous=OFF")  # what is not whole is thrown away
+    copied.execute("PRAGMA secure_delete=OFF")  # VACUUM rewrites the file, so nothing of them is left
+    copied.execute("PRAGMA synchronous=OFF")  # a copy that is not intact is thrown away
     for name in left_out:
         copied.execute(f'DELETE FROM "{name}"')  # noqa: S608 - a name of ours
     copied.commit()
@@ -57,7 +59,7 @@ def _emptied(copied: sqlite3.Connection, tables: Sequence[str]) -> None:
 
 
 def check(file: Path) -> None:
-    """BrokenCopy where the file is no whole database. Blocking."""
+    """Raise BrokenCopy if the file is not an intact database. Blocks."""
     try:
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             said = [row[0] for row in connection.execute("PRAGMA integrity_check")]
@@ -68,15 +70,16 @@ def check(file: Path) -> None:
 
 
 def schema(file: Path) -> dict[str, str]:
-    """By its name, what kind of thing each is in the database: table, index, view, trigger. Blocking."""
+    """Return the type (table, index, view, trigger) of everything in the database, by name. Blocks."""
     with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
         return dict(connection.execute("SELECT name, type FROM sqlite_master"))
 
 
 def alone(file: Path) -> None:
-    """Make one file of a database and its journal. InUse where another process has it open. Blocking.
+    """Merge a database and its write-ahead log into one file. Raises InUse if another process has it open. Blocks.
 
-    Only who has a database for himself can take it out of its write-ahead log. What is no database is left as it is.
+    SQLite leaves write-ahead mode only if nobody else has the database open. A file that is not a database is left as
+    it is.
     """
     if not file.is_file():
         return
@@ -103,13 +106,13 @@ class HeldRun:
 
 @shielded
 class Restored:
-    """A database as it was some time ago, before anything works with it again."""
+    """A restored database, before anything works with it again."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def check(self) -> None:
-        """Read every row as the server would, without pictures. Raises whatever is wrong with a table or a value."""
+        """Read every row except pictures, as the server would. Raises whatever is wrong with a table or a value."""
         async with self._db.read() as connection:
             for table in metadata.sorted_tables:
                 columns = [column for column in table.c if not isinstance(column.type, sa.LargeBinary)]
@@ -118,9 +121,10 @@ class Restored:
                         pass
 
     async def settle(self) -> Sequence[HeldRun]:
-        """Hold every run that was not over: a person resumes or stops it, for what it has done since is not known.
+        """Hold every run that was not over, and return them.
 
-        No phone is taken, and no host or clock is there: they are those of that time.
+        A person resumes or stops each, because what it has done since the copy is unknown. Leases are freed, hosts
+        marked as ended and clocks deleted, because they are those of the time of the copy.
         """
         async with self._db.write(durable=True) as connection:
             await connection.execute(sa.update(leases).values(owner="", run_id="", heartbeat_at=None))

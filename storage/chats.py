@@ -1,4 +1,4 @@
-"""A chat that goes on under another id: what was said to be shown there follows."""
+"""Chats that get a new id: everything that belongs to the old id moves."""
 
 from __future__ import annotations
 
@@ -25,14 +25,17 @@ from storage.tables import (
 
 @shielded
 class Chats:
+    """The chats that rows of all tables name."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def move(self, channel: str, old_id: str, new_id: str) -> list[tuple[str, str]]:
-        """Runs, schedules, further cards of questions, limits and topics go to the new chat, in one transaction.
+        """Move runs, schedules, copies of questions, limits and digests to the new chat, in one transaction.
 
-        The messages do not: a number of the old chat means another message in the new one. So the cards are forgotten,
-        and named (subject, its id) to be shown anew. Done a second time it changes nothing.
+        Messages don't move, because a message id of the old chat means another message in the new one. So cards are
+        deleted and returned as (subject, subject id), to be shown anew; topics are deleted. A second call changes
+        nothing.
         """
         async with self._db.write(durable=True) as connection:
             for table, key in ((runs, runs.c.id), (schedules, schedules.c.id)):
@@ -50,7 +53,7 @@ class Chats:
         return gone
 
     async def known(self, channel: str) -> set[str]:
-        """The ids of the chats in which something was said, or is to be said, in this channel."""
+        """Return the ids of this channel's chats to which anything was sent or is to be sent."""
         said = sa.select(outbox.c.chat_key.label("chat_id")).union(
             sa.select(topics.c.chat_id),
             sa.select(cards.c.chat_id).where(cards.c.chat["channel"].as_string() == channel),
@@ -61,7 +64,7 @@ class Chats:
             return here | {key.partition(":")[2] for key in digests_to if key.startswith(f"{channel}:")}
 
     async def forget_topic(self, channel: str, chat_id: str, thread_id: str) -> list[tuple[str, str]]:
-        """A topic is gone with all that stood in it: forget its cards. Gives (subject, its id) of each."""
+        """Forget the cards of a topic that was deleted with all its messages. Return (subject, subject id) of each."""
         shown = sa.and_(
             cards.c.chat_id == chat_id,
             cards.c.chat["channel"].as_string() == channel,
@@ -75,7 +78,7 @@ class Chats:
 
     @staticmethod
     async def _move_limits(connection: Any, table: sa.Table, key: sa.Column[Any], old_key: str, new_key: str) -> None:
-        """The column ``chats`` of those who are limited to some."""
+        """Replace the chat in the column ``chats`` of people or codes that are limited to some chats."""
         limited = sa.select(key, table.c.chats).where(table.c.chats.is_not(None))
         for row in (await connection.execute(limited)).mappings().all():
             chats = list(row["chats"] or ())
@@ -101,7 +104,7 @@ class Chats:
     async def _move_column(
         connection: Any, table: sa.Table, keys: list[sa.Column[Any]], channel: str, old_id: str, new_id: str
     ) -> None:
-        """The column ``chat`` of every row that names the old chat. A basic group has no topics."""
+        """Replace the chat in the column ``chat`` of every row that names it. A basic group has no topics."""
         chat = table.c.chat
         here = sa.and_(chat["chat_id"].as_string() == old_id, chat["channel"].as_string() == channel)
         for row in (await connection.execute(sa.select(*keys, chat).where(here))).mappings().all():

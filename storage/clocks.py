@@ -1,4 +1,4 @@
-"""Clocks: the processes that start what schedules make due. A heartbeat says that one lives."""
+"""Clocks: the processes that start what schedules make due. A heartbeat shows that one is alive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from storage.tables import clocks
 
 @shielded
 class Clocks:
-    """``seconds``: how long a clock lives without a heartbeat."""
+    """The table of clocks. ``seconds``: how long a clock counts as alive without a heartbeat."""
 
     def __init__(self, db: Database, *, seconds: float = LEASE_SECONDS) -> None:
         self._db = db
@@ -24,7 +24,7 @@ class Clocks:
         return fresh(clocks.c.heartbeat_at, self._db.now(), self._ttl)
 
     async def beat(self, token: str) -> None:
-        """Send a heartbeat for the clock of this token. Those that died are forgotten."""
+        """Send a heartbeat for the clock with this token, and delete clocks that died."""
         now = self._db.now()
         mine = self._db.insert(clocks).values(token=token, heartbeat_at=now)
         async with self._db.write() as connection:

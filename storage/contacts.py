@@ -1,4 +1,4 @@
-"""Contacts: customers that are known beforehand, with the number by which an app opens their chat."""
+"""Saved contacts: customers, with the number by which an app opens their chat."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from storage.tables import chosen_rows, contacts
 
 @dataclass(frozen=True, slots=True)
 class NewContact:
-    """``name`` as it stands in the app; ``serial`` "" is any phone. ``number``: the account's number in the app."""
+    """A contact to be saved.
+
+    ``name``: as in the app. ``serial``: "" for any phone. ``number``: the account's number in the app.
+    """
 
     app: str
     name: str
@@ -30,6 +33,8 @@ class NewContact:
 
 @dataclass(frozen=True, slots=True)
 class ContactRow:
+    """A saved contact, see ``NewContact``."""
+
     id: int
     serial: str
     app: str
@@ -42,16 +47,18 @@ class ContactRow:
 
 
 class ContactThere(LookupError):
-    """A contact of this phone, app and name is there already."""
+    """A contact with this phone, app and name exists already."""
 
 
 @shielded
 class Contacts:
+    """The table of saved contacts."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def add(self, new: NewContact) -> ContactRow:
-        """ContactThere where this phone, app and name are taken."""
+        """Add a contact. Raises ContactThere if the phone, app and name are taken."""
         now = self._db.now()
         values = {name: getattr(new, name) for name in NewContact.__slots__}
         values["tags"] = list(new.tags)
@@ -72,7 +79,10 @@ class Contacts:
         tags: Sequence[str] | None = None,
         note: str | None = None,
     ) -> ContactRow | None:
-        """Change what is given. None where it is not there; ContactThere where the new name is taken."""
+        """Change the fields that are given.
+
+        Return None if there is no such contact. Raises ContactThere if the name is taken.
+        """
         values: dict[str, Any] = {"name": name, "number": number, "note": note}
         values["tags"] = None if tags is None else list(tags)
         values = {key: value for key, value in values.items() if value is not None}
@@ -90,7 +100,10 @@ class Contacts:
             return done.rowcount == 1
 
     async def find(self, app: str, name: str, serial: str) -> ContactRow | None:
-        """The contact of this name for this phone: its own row, else the one of any phone."""
+        """Return the contact with this name for this phone: its own row, else the one for any phone.
+
+        None if there is none.
+        """
         statement = (
             sa.select(contacts)
             .where(contacts.c.app == app, contacts.c.name == name, contacts.c.serial.in_(("", serial)))
@@ -102,7 +115,7 @@ class Contacts:
         return None if row is None else ContactRow(**row)
 
     async def get(self, app: str, name: str, serial: str = "") -> ContactRow | None:
-        """Exactly this row."""
+        """Return the row with exactly this serial, or None if there is none."""
         statement = sa.select(contacts).where(
             contacts.c.app == app, contacts.c.name == name, contacts.c.serial == serial
         )
@@ -111,7 +124,7 @@ class Contacts:
         return None if row is None else ContactRow(**row)
 
     async def all(self, *, app: str = "", text: str = "", tag: str = "") -> list[ContactRow]:
-        """By app and name. ``text``: words in name, number or note."""
+        """Return contacts by app and name. ``text``: words in name, number or note."""
         statement = sa.select(contacts).order_by(contacts.c.app, contacts.c.name, contacts.c.serial)
         if app:
             statement = statement.where(contacts.c.app == app)
@@ -125,13 +138,13 @@ class Contacts:
 
 @shielded
 class ChosenRows:
-    """Which of several rows of one name is the contact's."""
+    """Which of several chat list rows with the same name is the contact's."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def get(self, serial: str, app: str, contact: str) -> RowMark | None:
-        """Return what a person chose; None if nobody ever had to."""
+        """Return the row that a person chose, or None if nobody had to choose."""
         statement = sa.select(chosen_rows.c.data).where(
             chosen_rows.c.serial == serial, chosen_rows.c.app == app, chosen_rows.c.contact == contact
         )
@@ -140,7 +153,7 @@ class ChosenRows:
         return None if data is None else RowMark.model_validate(data)
 
     async def put(self, serial: str, app: str, contact: str, row: RowMark) -> None:
-        """Remember ``row`` in the place of what was known."""
+        """Store ``row`` in place of an earlier choice."""
         values = {"data": row.model_dump(), "chosen_at": self._db.now()}
         new = self._db.insert(chosen_rows).values(serial=serial, app=app, contact=contact, **values)
         async with self._db.write(durable=True) as connection:

@@ -1,4 +1,4 @@
-"""Which chats get digests, and which are out: one row a chat and period, written with the event that sends it."""
+"""Which chats get digests, and which digests were sent: one row per chat and period, written with the sending event."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from storage.tables import digest_chats, digests
 
 DAILY, WEEKLY = "daily", "weekly"
 SENT, EMPTY, MISSED = "sent", "empty", "missed"
-BEFORE = "before"  # due before it was turned on
+BEFORE = "before"  # due before digests were turned on
 
 
 @dataclass(frozen=True, slots=True)
 class DigestChatRow:
-    """``chat`` as with cards. ``person_id``: the first who turned on what is on, and the chat is shown what this
-    person may see. ``changed_at``: what was due before is not sent, of no kind.
+    """The digests of a chat.
+
+    ``chat`` has the same keys as in cards. ``person_id``: the person who first turned on what is on; the chat is shown
+    what this person may see. ``changed_at``: no digest of any kind that was due before this is sent.
     """
 
     chat_key: str
@@ -35,6 +37,8 @@ class DigestChatRow:
 
 @shielded
 class Digests:
+    """The tables of digests and of the chats that get them."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
@@ -60,9 +64,10 @@ class Digests:
         since: datetime | None = None,
         begins: Collection[str] = (),
     ) -> DigestChatRow:
-        """What the chat gets. ``since``: what was due before is not sent, now where it is None.
+        """Set which digests a chat gets.
 
-        ``begins``: the kinds that begin now, whatever ``since`` says for those that go on.
+        since: digests that were due before are not sent. None means now.
+        begins: the kinds that begin now, whatever ``since`` says for those that go on.
         """
         now = self._db.now()
         values = {
@@ -84,7 +89,7 @@ class Digests:
         return DigestChatRow(chat_key, dict(chat), daily, weekly, person_id, since or now)
 
     async def is_out(self, chat_key: str, kind: str, planned_at: datetime) -> bool:
-        """Whether this one, or a later one of its kind, was dealt with for this chat."""
+        """Tell whether this digest, or a later one of its kind, was dealt with for this chat."""
         wanted = sa.select(digests.c.chat_key).where(
             digests.c.chat_key == chat_key, digests.c.kind == kind, digests.c.planned_at >= planned_at
         )
@@ -94,9 +99,9 @@ class Digests:
     async def take(
         self, chat_key: str, kind: str, planned_at: datetime, *, state: str, told: Mapping[str, Any] | None = None
     ) -> bool:
-        """Deal with the digest of a chat and period; of all who try one gets True.
+        """Mark the digest of a chat and period as dealt with. Only the first caller gets True.
 
-        ``told``: the data of the event ``digest`` that makes the channel send it, written in the same transaction.
+        told: the data of the event ``digest`` that makes the channel send it, written in the same transaction.
         """
         new = self._db.insert(digests).values(
             chat_key=chat_key, kind=kind, planned_at=planned_at, state=state, created_at=self._db.now()

@@ -1,8 +1,8 @@
 """The database: one object for SQLite and PostgreSQL.
 
-``read()`` and ``write()`` give a connection in a transaction, committed at the end of the block, rolled back by an
-exception. On SQLite a writing transaction takes the write lock at once (``BEGIN IMMEDIATE``): one that reads first and
-writes later would otherwise fail at once beside another writer, whatever the ``busy_timeout``.
+``read()`` and ``write()`` give a connection in a transaction, which is committed at the end of the block and rolled
+back by an exception. On SQLite a writing transaction takes the write lock at once (``BEGIN IMMEDIATE``): one that reads
+first and writes later would otherwise fail at once beside another writer, whatever the ``busy_timeout``.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ log = structlog.get_logger(__name__)
 Clock = Callable[[], datetime]
 
 BUSY_SECONDS = 30
-MISSED_SECONDS = 5.0  # how long a signal is waited for before a look without it
-PULSE_SECONDS = 0.5  # how soon it is seen that another process has changed something
-AWAY_SECONDS = 0.5  # from one try to the next at a database that is away
-CLOSING_SECONDS = 10.0  # how long connections that are still at work are waited for
-LAST_SECONDS = 0.5  # how long SQLite waits for another writer when there is no time left; attempts are put back then
-SHRINK_PAGES = 500  # 2 MB: some milliseconds in which nobody else writes
+MISSED_SECONDS = 5.0  # the longest wait for a signal before the data is read again anyway
+PULSE_SECONDS = 0.5  # how soon a change by another process is seen
+AWAY_SECONDS = 0.5  # between two tries to reach a database that is away
+CLOSING_SECONDS = 10.0  # how long ``close`` waits for busy connections
+LAST_SECONDS = 0.5  # how long SQLite waits for another writer if no time is left; attempts are put back then
+SHRINK_PAGES = 500  # 2 MB: nobody else can write for some milliseconds
 MIGRATIONS = Path(__file__).parent / "migrations"
-LONGEST_REVISION = 40  # characters that are shown
-MIGRATION_LOCK = 7_406_101  # PostgreSQL advisory lock: one process migrates
-EVENT_LOCK = 7_406_102  # PostgreSQL advisory lock: event numbers are given in the order of the commits
+LONGEST_REVISION = 40  # characters of a revision that are shown
+MIGRATION_LOCK = 7_406_101  # PostgreSQL advisory lock: only one process migrates
+EVENT_LOCK = 7_406_102  # PostgreSQL advisory lock: events get their numbers in the order of the commits
 
 
 def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-# Primary result codes of SQLite, and classes of PostgreSQL's SQLSTATE, that may be other ones in a moment.
+# Primary result codes of SQLite, and classes of PostgreSQL's SQLSTATE, of errors that may pass.
 _SQLITE_AWAY = {
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_LOCKED,
@@ -65,7 +65,7 @@ _POSTGRES_AWAY = ("08", "53", "57P", "58")  # connection, resources, shutting do
 
 
 class OtherRelease(ConfigInvalid):
-    """The tables are those of another release, which this one cannot bring up to date."""
+    """The tables are those of another release, and this one cannot migrate them."""
 
     def __init__(self, revision: str, name: str) -> None:
         self.revision = revision
@@ -83,10 +83,10 @@ class DatabaseAway(ConnectionError):
 
 
 def is_away(error: BaseException | None) -> bool:
-    """Whether the database could not do it now, but may later: it is gone, locked by somebody, or its disk is full.
+    """Tell whether the database failed now but may work later: it is gone, locked, or its disk is full.
 
-    Then nothing of it was written, as a rule; the one exception is a connection that was lost while it committed.
-    What other files, phones and services raise is none of it, and neither is a statement that is wrong.
+    As a rule nothing was written then. The one exception is a connection that was lost during the commit. Errors of
+    other files, phones and services do not count, and neither does a wrong statement.
     """
     if isinstance(error, DatabaseAway):
         return True
@@ -100,12 +100,15 @@ def is_away(error: BaseException | None) -> bool:
 def _has_away_code(error: BaseException | None) -> bool:
     code: int | None = getattr(error, "sqlite_errorcode", None)
     if code is not None:
-        return code & 0xFF in _SQLITE_AWAY  # the rest says more of the same
+        return code & 0xFF in _SQLITE_AWAY  # the higher bits are details of the same code
     return str(getattr(error, "sqlstate", None) or "").startswith(_POSTGRES_AWAY)
 
 
 def lost_to_another(error: BaseException) -> bool:
-    """Whether PostgreSQL undid a transaction for another one's sake (a deadlock): it may be tried again at once."""
+    """Tell whether PostgreSQL rolled back a transaction in favour of another (a deadlock).
+
+    It may be retried at once.
+    """
     return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in {"40P01", "40001"}
 
 
@@ -116,7 +119,7 @@ class Waiter:
         self._event = event
         self._watch = watch
 
-    async def wait(self, timeout: float) -> bool:  # noqa: ASYNC109 - running out of time is an answer here, not an error
+    async def wait(self, timeout: float) -> bool:  # noqa: ASYNC109 - a timeout is an answer here, not an error
         """Return True if it was notified within ``timeout`` seconds."""
         self._watch()
         with suppress(TimeoutError):
@@ -127,10 +130,10 @@ class Waiter:
 
 
 class Signal:
-    """Wakes those who wait in this process.
+    """Wakes waiting tasks of this process.
 
-    Take the waiter before looking at the data, so that nothing is missed in between. ``watch`` is called when somebody
-    waits: a database's signals are given, too, when another process has changed something (``Database.signal``).
+    Take the waiter before reading the data, so that no change is missed in between. ``watch`` is called when a task
+    waits: a database's signals are also notified when another process has changed something (``Database.signal``).
     """
 
     def __init__(self, watch: Callable[[], None] = lambda: None) -> None:
@@ -166,7 +169,7 @@ def _dump(value: Any) -> str:
 
 
 def _prepare_sqlite(engine: AsyncEngine, busy_seconds: float, opened: WeakSet[aiosqlite.Connection]) -> None:
-    """Begin transactions ourselves, for the driver guesses; set up each connection, and add it to ``opened``."""
+    """Begin transactions explicitly, because the driver guesses; set up each connection and add it to ``opened``."""
 
     @sa.event.listens_for(engine.sync_engine, "connect")
     def _connect(connection: Any, _record: Any) -> None:
@@ -183,8 +186,11 @@ def _prepare_sqlite(engine: AsyncEngine, busy_seconds: float, opened: WeakSet[ai
 
 
 class Database:
-    """``url`` as in the settings; ``clock`` gives the time of every row (UTC, aware). ``busy_seconds``: how long SQLite
-    waits for another process that writes.
+    """The database of the product, on SQLite or PostgreSQL.
+
+    url: as in the settings.
+    clock: gives the time of every row (UTC, aware).
+    busy_seconds: how long SQLite waits for another process that writes.
     """
 
     def __init__(
@@ -199,20 +205,20 @@ class Database:
         # SQLite has one writer at a time anyway: see ``_version``.
         self._writer = self._engine(1, 0) if self.is_sqlite else self.engine
         self._busy_seconds = busy_seconds
-        self.patience = 0.0  # seconds for which a database that is away is waited for, instead of an error
-        self._ends_at: float | None = None  # by the loop's clock: nothing waits for the database any longer
-        self.away_since: datetime | None = None  # since when nothing can be begun
-        self._reads_only = False  # of that time: whether only writing failed
+        self.patience = 0.0  # how many seconds to wait for a database that is away before raising
+        self._ends_at: float | None = None  # in the loop's time: nothing waits for the database after this
+        self.away_since: datetime | None = None  # since when no transaction can begin
+        self._reads_only = False  # whether only writes have failed since then
         self._signals: defaultdict[str, Signal] = defaultdict(lambda: Signal(self._watch))
         self._watching: asyncio.Task[None] | None = None
-        self._closing = asyncio.Event()  # the pulse ends between two looks, for a look that is cut loses its connection
+        self._closing = asyncio.Event()  # ends the pulse between two queries: a cancelled query loses its connection
         self._opened: WeakSet[aiosqlite.Connection] = WeakSet()
-        self._seen: int | str | None = None  # by what the next look tells whether anything was changed
+        self._seen: int | str | None = None  # the last value of ``_version``; a new value means a change
         if self.is_sqlite:
             for engine in self.engines:
                 _prepare_sqlite(engine, busy_seconds, self._opened)
-        self.reads = self.writes = 0  # transactions that were begun
-        # Writers of one process stand in line here instead of polling for SQLite's lock.
+        self.reads = self.writes = 0  # transactions begun
+        # Writers of one process wait here instead of polling for SQLite's lock.
         self._writing = asyncio.Lock()
 
     def _engine(self, pool_size: int, max_overflow: int) -> AsyncEngine:
@@ -222,12 +228,12 @@ class Database:
             pool_size=pool_size,
             max_overflow=max_overflow,
             pool_pre_ping=not self.is_sqlite,
-            hide_parameters=True,  # what customers and people wrote is in no error's words: those reach cards and logs
+            hide_parameters=True,  # errors reach cards and logs: without what customers and people wrote
         )
 
     @property
     def engines(self) -> tuple[AsyncEngine, ...]:
-        """What its connections come from."""
+        """The engines behind all connections."""
         return (self.engine,) if self._writer is self.engine else (self.engine, self._writer)
 
     def now(self) -> datetime:
@@ -236,13 +242,13 @@ class Database:
     def signal(self, subject: str) -> Signal:
         """Return the signal of a subject: ``events``, ``questions``, ``runs``, ``schedules``, ``phone_requests``.
 
-        Who changes something in this process gives it. What another process changes is seen within ``PULSE_SECONDS``,
-        while anybody waits: then every signal is given, for nothing tells what it was.
+        Code that changes something in this process notifies it. A change by another process is seen within
+        ``PULSE_SECONDS`` while anybody waits. Then every signal is notified, because nothing tells what has changed.
         """
         return self._signals[subject]
 
     def _watch(self) -> None:
-        """Have the database looked at for what other processes change, from now until it is closed."""
+        """Watch the database for changes by other processes, from now until it is closed."""
         if self._watching is None or self._watching.done():
             self._watching = asyncio.create_task(self._pulse(), name="database-pulse")
 
@@ -250,7 +256,7 @@ class Database:
         while not self._closing.is_set():
             try:
                 before, self._seen = self._seen, await self._version()
-            except Exception as error:  # noqa: BLE001 - what was changed meanwhile is seen once it can be looked at again
+            except Exception as error:  # noqa: BLE001 - changes are seen once the database can be read again
                 if not is_away(error):
                     log.warning("database_not_watched", error=repr(error))
             else:
@@ -262,11 +268,11 @@ class Database:
                     await self._closing.wait()
 
     async def _version(self) -> int | str:
-        """Return what changes when another process has changed something.
+        """Return a value that changes when another process has changed something.
 
-        SQLite counts for each connection what others have committed (https://www.sqlite.org/pragma.html#pragma_data_version):
-        all our writes go through one, so none of them counts. PostgreSQL tells which transactions are over, ours among
-        them: a signal too many costs a look.
+        SQLite counts for each connection what others have committed
+        (https://www.sqlite.org/pragma.html#pragma_data_version). All our writes go through one connection, so none of
+        them counts. PostgreSQL tells which transactions are over, including ours; a needless signal costs one query.
         """
         if self.is_sqlite:
             async with self._writing, self._writer.connect() as connection:
@@ -276,9 +282,9 @@ class Database:
             return str((await connection.execute(sa.text("SELECT pg_current_snapshot()::text"))).scalar_one())
 
     def end_within(self, seconds: float) -> None:
-        """The process ends: from now on nothing waits longer than that for a database that is away or locked.
+        """Limit every wait for a database that is away or locked to ``seconds`` from now, because the process ends.
 
-        What stands before SQLite's lock already stays there for its ``busy_seconds``.
+        What waits for SQLite's lock already keeps waiting for its ``busy_seconds``.
         """
         self._ends_at = asyncio.get_running_loop().time() + seconds
 
@@ -290,7 +296,10 @@ class Database:
 
     @asynccontextmanager
     async def write(self, *, durable: bool = False) -> AsyncIterator[AsyncConnection]:
-        """``durable``: on the disk when the block has ended, through a loss of power too (``synchronous=FULL``)."""
+        """Begin a write transaction.
+
+        ``durable``: it survives a loss of power once the block has ended (``synchronous=FULL``).
+        """
         self.writes += 1
         full = durable and self.is_sqlite
         async with (
@@ -301,8 +310,9 @@ class Database:
 
     @asynccontextmanager
     async def _transaction(self, *, write: bool = False, full: bool = False) -> AsyncIterator[AsyncConnection]:
-        """One that has begun. Where it cannot begin it is tried again for ``patience`` seconds: nothing has been done
-        yet, so nothing is done twice.
+        """Give a connection in a transaction. If it cannot begin, try again for ``patience`` seconds.
+
+        Nothing has been done before it begins, so nothing is done twice.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + self.patience
@@ -319,7 +329,7 @@ class Database:
                     self._is_back(write=write)
                     with _reached(ConnectionError, TimeoutError):
                         yield connection
-                        await stack.aclose()  # the commit
+                        await stack.aclose()  # commits
                     return
             await asyncio.sleep(AWAY_SECONDS)
 
@@ -344,27 +354,29 @@ class Database:
             log.warning("database_away", error=str(getattr(error, "orig", None) or error))
 
     def _is_back(self, *, write: bool) -> None:
-        """SQLite can be read while somebody else has its write lock: that proves nothing."""
+        """Clear ``away_since``, unless only writing failed: SQLite can be read while another process holds its write
+        lock.
+        """
         if self.away_since is not None and (write or not self._reads_only):
             log.warning("database_back", seconds=round((self.now() - self.away_since).total_seconds(), 1))
             self.away_since = None
 
     @staticmethod
     async def _pragma(connection: AsyncConnection, setting: str) -> None:
-        """Settings have no effect inside a transaction, so they go to the driver's connection directly."""
+        """Execute a pragma on the driver's connection, because settings have no effect inside a transaction."""
         raw = await connection.get_raw_connection()
         driver = raw.driver_connection
         if driver is not None:
             await driver.execute(f"PRAGMA {setting}")
 
     def insert(self, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
-        """An insert that knows ``on_conflict_do_nothing`` and ``on_conflict_do_update`` on both engines."""
+        """Return an insert with ``on_conflict_do_nothing`` and ``on_conflict_do_update`` for this engine."""
         return sqlite.insert(table) if self.is_sqlite else postgresql.insert(table)
 
     async def migrate(self) -> None:
-        """Bring the tables to this release. Safe with several processes at once: one works, the others wait.
+        """Bring the tables to this release. Several processes may call it at once: one works, the others wait.
 
-        Raises OtherRelease, and changes nothing, if they are of a release that this one does not know.
+        Raises OtherRelease, and changes nothing, if the tables are of a release that this one does not know.
         """
         if self.is_sqlite:
             await self._use_wal()
@@ -374,7 +386,7 @@ class Database:
             await connection.run_sync(self._upgrade)
 
     def _upgrade(self, connection: sa.Connection) -> None:
-        from alembic import command  # used once in a process's life, and a tenth of its start
+        from alembic import command  # used once per process, and a tenth of its start-up time
         from alembic.config import Config
 
         self._check(connection)
@@ -400,14 +412,14 @@ class Database:
         return " ".join(found)
 
     async def _use_wal(self) -> None:
-        """WAL is a property of the file, set once. Two processes that set it at once do not wait for each other."""
+        """Switch the file to WAL, which stays set. Two processes that do so at once do not wait for each other."""
         async with asyncio.timeout(BUSY_SECONDS):
             while True:
                 try:
                     async with self.engine.connect() as connection:
                         raw = await connection.get_raw_connection()
                         if raw.driver_connection is not None:
-                            # Before the first table, or it has no effect: what is deleted can be given back.
+                            # This has an effect only before the first table; it lets deleted space be given back.
                             await raw.driver_connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
                             await raw.driver_connection.execute("PRAGMA journal_mode=WAL")
                     return
@@ -417,7 +429,10 @@ class Database:
                     await asyncio.sleep(0.01)
 
     async def shrink(self, pages: int = SHRINK_PAGES) -> int:
-        """Give one bite of what was deleted back to the disk; how many pages. PostgreSQL does it by itself: 0."""
+        """Give up to ``pages`` free pages back to the disk.
+
+        Return how many; 0 on PostgreSQL, which does it by itself.
+        """
         if not self.is_sqlite:
             return 0
         async with self._writing, self.engine.connect() as connection:
@@ -433,11 +448,11 @@ class Database:
             return given
 
     async def close(self) -> None:
-        """Close all connections. It may be used again afterwards.
+        """Close all connections. The database may be used again afterwards.
 
-        Each connection to SQLite works in a thread. If a task is cancelled in the midst of a statement, or while a
-        connection is made, the pool forgets the connection and its thread stays: the process would never end, or the
-        thread would fail because the loop is closed before it. So the threads are ended here.
+        Each connection to SQLite works in a thread. If a task is cancelled during a statement, or while a connection is
+        made, the pool forgets the connection and its thread stays: the process would never end, or the thread would
+        fail because the loop is closed before it. So the threads are ended here.
         """
         self._closing.set()
         try:
@@ -456,7 +471,7 @@ class Database:
             await engine.dispose()
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSING_SECONDS):
-                while any(pool.checkedout() for pool in pools):  # noqa: ASYNC110 - the pool tells nobody
+                while any(pool.checkedout() for pool in pools):  # noqa: ASYNC110 - the pool notifies nobody
                     await asyncio.sleep(0.01)
         ended = [connection.stop() for connection in self._opened if connection._running]
         if ended:
@@ -465,7 +480,7 @@ class Database:
 
 @contextmanager
 def _reached(*errors: type[OSError]) -> Iterator[None]:
-    """What a driver raises that did not reach its database, or lost it, as DatabaseAway."""
+    """Raise DatabaseAway for a driver's error that means it did not reach its database, or lost it."""
     try:
         yield
     except DatabaseAway:

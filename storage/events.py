@@ -15,12 +15,15 @@ from storage.leases import hold_turn
 from storage.shielded import may_be_cut, shielded
 from storage.tables import consumers, events, pictures
 
-SAME_WITHIN = 4  # events with a picture
+SAME_WITHIN = 4  # events with a picture that are compared
 
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """``id`` grows with every event of every run; a consumer's position is the id of the last one that it has done."""
+    """An event. ``id`` grows with every event of every run.
+
+    A consumer's position is the id of the last event that it has handled.
+    """
 
     id: int
     run_id: str
@@ -39,9 +42,9 @@ async def append_event(
     *,
     picture: bytes | None = None,
 ) -> int:
-    """Add an event inside a transaction that is under way; best as its last statement. Notify after the commit."""
+    """Add an event inside an open transaction, best as its last statement. Return its id. Notify after the commit."""
     if not db.is_sqlite:
-        # Ids are given before the commit: without this a reader could pass a number that is committed later.
+        # Ids are given before the commit: without this lock a reader could skip a number that is committed later.
         await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(EVENT_LOCK)))
     now = db.now()
     picture_id = None if picture is None else await _picture(connection, run_id, picture, now)
@@ -55,9 +58,9 @@ async def append_event(
 
 
 async def _picture(connection: AsyncConnection, run_id: str, picture: bytes, now: datetime) -> int:
-    """Store a picture and return its id; one that the run has shown a moment ago is not stored again.
+    """Store a picture and return its id. A picture that the run has just shown is not stored again.
 
-    Several events tell of one screen: a step, the answer that was planned on it, a question.
+    Several events show the same screen: a step, the answer that was planned on it, a question.
     """
     shown = sa.select(events.c.picture_id).where(events.c.run_id == run_id, events.c.picture_id.is_not(None))
     newest = shown.order_by(events.c.id.desc()).limit(SAME_WITHIN)
@@ -72,6 +75,8 @@ async def _picture(connection: AsyncConnection, run_id: str, picture: bytes, now
 
 @shielded
 class Events:
+    """The event log and its consumers."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
@@ -84,9 +89,10 @@ class Events:
         picture: bytes | None = None,
         attempt: int | None = None,
     ) -> int:
-        """Add an event; its id. ``picture``: an encoded JPEG kept beside it. Wakes ``db.signal("events")``.
+        """Add an event and wake ``db.signal("events")``. Return the event's id.
 
-        ``attempt``: who tells it; LeaseLost where its turn is over.
+        picture: an encoded JPEG that is stored with it.
+        attempt: the attempt that writes. Raises LeaseLost if its turn is over.
         """
         async with self._db.write() as connection:
             await hold_turn(connection, run_id, attempt)
@@ -95,13 +101,13 @@ class Events:
         return event_id
 
     async def newest(self) -> int:
-        """Return the id of the newest event; 0 for none."""
+        """Return the id of the newest event, or 0 if there is none."""
         async with self._db.read() as connection:
             newest: int | None = (await connection.execute(sa.select(sa.func.max(events.c.id)))).scalar_one()
         return newest or 0
 
     async def after(self, position: int, *, run_id: str = "", limit: int = 200) -> list[EventRow]:
-        """The events after ``position``, oldest first; of one run where ``run_id`` is given."""
+        """Return the events after ``position``, oldest first; only those of ``run_id`` if it is given."""
         statement = sa.select(events).where(events.c.id > position).order_by(events.c.id).limit(limit)
         if run_id:
             statement = statement.where(events.c.run_id == run_id)
@@ -117,7 +123,7 @@ class Events:
         limit: int = 200,
         timeout: float = 0.5,  # noqa: ASYNC109 - an empty answer, not an error
     ) -> list[EventRow]:
-        """As ``after``, but wait up to ``timeout`` seconds for an event if there is none yet.
+        """Return what ``after`` returns, but wait up to ``timeout`` seconds for an event if there is none yet.
 
         An event of another process is seen within ``storage.engine.PULSE_SECONDS``.
         """
@@ -134,7 +140,7 @@ class Events:
             return found.scalar_one_or_none()
 
     async def picture_of(self, run_id: str, kind: str, subject_id: str) -> int | None:
-        """The picture of the newest event of this kind whose data has this ``id``; None for none."""
+        """Return the picture id of the newest event of this kind with this ``id`` in its data, or None if none has."""
         wanted = (
             sa.select(events.c.picture_id)
             .where(
@@ -150,7 +156,7 @@ class Events:
             return (await connection.execute(wanted)).scalar_one_or_none()
 
     async def entry_of(self, run_id: str, question_id: str) -> str:
-        """Return the id of the knowledge entry that was learnt from the answer to this question; "" for none."""
+        """Return the id of the knowledge entry learnt from the answer to this question, or "" if there is none."""
         wanted = (
             sa.select(events.c.data)
             .where(
@@ -166,7 +172,7 @@ class Events:
         return str(data["entry"]) if data else ""
 
     async def position(self, consumer: str) -> int:
-        """Where the consumer goes on; 0 for one that never read."""
+        """Return the consumer's position, 0 if it has never read."""
         async with self._db.read() as connection:
             found = await connection.execute(
                 sa.select(consumers.c.position).where(consumers.c.consumer == consumer),
@@ -175,7 +181,7 @@ class Events:
         return position or 0
 
     async def advance(self, consumer: str, position: int) -> None:
-        """Remember how far ``consumer`` is. It never goes back."""
+        """Store how far ``consumer`` has read. The position never goes back."""
         statement = self._db.insert(consumers).values(consumer=consumer, position=position)
         statement = statement.on_conflict_do_update(
             index_elements=["consumer"],

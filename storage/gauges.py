@@ -1,4 +1,4 @@
-"""How much of everything there is at this moment, for ``/metrics``: numbers by state, of no run and no customer."""
+"""How much of everything there is at this moment, for ``/metrics``. The numbers name no run and no customer."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ from storage.runs import ACTIVE, FINAL, QUEUED, WAITING
 from storage.shielded import shielded
 from storage.tables import answers, host_phones, hosts, inbox, leases, model_days, outbox, questions, runs, schedules
 
-LOST = "lost"  # the state of a host that is not heard
+LOST = "lost"  # the state of a host without a fresh heartbeat
 
 
 @dataclass(frozen=True, slots=True)
 class Gauges:
-    """``phones`` by the state in which adb sees them, of hosts that are heard. ``oldest_out``: seconds that the oldest
-    message has waited to be sent. ``ticks`` of the schedules that there are: started, busy, missed, quiet.
+    """The gauges at one moment.
+
+    ``phones``: by the state in which adb sees them, of hosts that are alive. ``oldest_out``: seconds that the oldest
+    message has waited to be sent. ``ticks``: of the existing schedules: started, busy, missed, quiet.
     """
 
     runs: Mapping[str, int] = field(default_factory=dict)  # by status
@@ -35,17 +37,17 @@ class Gauges:
     questions: Mapping[str, int] = field(default_factory=dict)  # open ones, by kind
     phones: Mapping[str, int] = field(default_factory=dict)
     hosts: Mapping[str, int] = field(default_factory=dict)  # by state: up, draining, ended, lost
-    leases: int = 0  # phones that somebody has
+    leases: int = 0  # phones that are leased
     outbox: int = 0  # messages to send
     oldest_out: float = 0.0
-    inbox: int = 0  # updates to deal with
+    inbox: int = 0  # updates to handle
     ticks: Mapping[str, int] = field(default_factory=dict)
-    models: Mapping[str, Used] = field(default_factory=dict)  # what each used since it was first asked
+    models: Mapping[str, Used] = field(default_factory=dict)  # what each has used since its first call
 
 
 @shielded
 class GaugeReader:
-    """``seconds``: how long a host lives without a heartbeat."""
+    """Reads the gauges. ``seconds``: how long a host counts as alive without a heartbeat."""
 
     def __init__(self, db: Database, *, seconds: float = LEASE_SECONDS) -> None:
         self._db = db
@@ -72,7 +74,7 @@ class GaugeReader:
             )
 
     async def answers(self) -> Mapping[tuple[str, str], int]:
-        """What customers were answered, by provenance ("": by nothing yet) and state. Reads the whole log."""
+        """Return how many answers customers got, by provenance ("": none yet) and state. Reads the whole answer log."""
         wanted = sa.select(answers.c.provenance, answers.c.state, sa.func.count()).group_by(
             answers.c.provenance, answers.c.state
         )
@@ -80,7 +82,10 @@ class GaugeReader:
             return {(origin, state): count for origin, state, count in await connection.execute(wanted)}
 
     async def _phones(self, connection: AsyncConnection) -> Mapping[str, int]:
-        """One that several hosts see counts once, as usable where one of them can use it."""
+        """Return the number of phones by state.
+
+        A phone that several hosts see counts once, as usable if one can use it.
+        """
         seen = sa.select(host_phones.c.serial, host_phones.c.state).join(hosts, hosts.c.name == host_phones.c.host)
         alive = sa.and_(hosts.c.state != ENDED, hosts.c.heartbeat_at > self._db.now() - self._ttl)
         states: dict[str, str] = {}

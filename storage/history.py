@@ -1,6 +1,6 @@
-"""Runs as people look back at them: filtered, page by page, and with their numbers.
+"""Runs in the history: filtered, page by page, and numbered.
 
-The number of a run is its place in the order of the ids, from 1: runs are never deleted, so it stays.
+The number of a run is its place in the order of the ids, from 1. Runs are never deleted, so it does not change.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from storage.shielded import shielded
 from storage.tables import answers, questions, runs, sweeps
 
 _ASKS = runs.c.id.in_(sa.select(questions.c.run_id).where(questions.c.state == OPEN))
-# Sweeps that began by themselves and found nobody to answer: there are hundreds a day, and nothing to tell of them
-# unless they say something, such as whom nobody knows.
+# Scheduled sweeps that found nobody to answer: there are hundreds a day, and nothing in them is worth reading unless
+# they have a message, such as whom nobody knows.
 _IDLE = sa.and_(
     runs.c.planned_at.is_not(None),
     runs.c.status == SUCCEEDED,
@@ -30,7 +30,7 @@ _IDLE = sa.and_(
     sa.exists().where(sweeps.c.run_id == runs.c.id, sweeps.c.started == 0),
 )
 _IN_LINE = sa.and_(runs.c.status == WAITING, runs.c.attempt_due_at.is_not(None))
-# What people call some of the states, see ``bot.desk.runs.status_of``: who waits for a phone is queued.
+# Statuses as people see them, see ``bot.desk.runs.status_of``: a run that waits for a phone is queued.
 AT: Mapping[str, sa.ColumnElement[bool]] = {
     QUEUED: sa.or_(runs.c.status == QUEUED, _IN_LINE),
     RUNNING: sa.and_(runs.c.status == RUNNING, ~_ASKS),
@@ -42,12 +42,14 @@ AT: Mapping[str, sa.ColumnElement[bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class HistoryFilter:
-    """Which runs; what is not given matters not.
+    """A filter of runs. Fields that are empty or None do not filter.
 
-    ``words`` stand in the task or the outcome, in what a customer asked or got, or are a contact's or a phone's whole
-    name (``phone``: the serial that it is the name of). ``contact``: something was asked by this one. ``statuses``: as
-    people see them, ``AT`` names them. ``since`` is inside, ``until`` is not (both aware). ``serials``: only these
-    phones, empty for all.
+    words: in the task or the outcome, in what a customer asked or got, or the whole name of a contact or a phone.
+    phone: the serial of the phone whose name ``words`` is.
+    contact: a run that handled a message of this contact.
+    statuses: as people see them; the keys of ``AT``.
+    since, until: ``until`` is excluded; both aware.
+    serials: only these phones, empty for all.
     """
 
     words: str = ""
@@ -89,7 +91,7 @@ class HistoryFilter:
 
 @dataclass(frozen=True, slots=True)
 class NumberedRun:
-    """``row`` is without its session."""
+    """A run and its number. ``row`` has no session."""
 
     number: int
     row: RunRow
@@ -97,19 +99,23 @@ class NumberedRun:
 
 @dataclass(frozen=True, slots=True)
 class SentText:
+    """A text that was sent to a contact."""
+
     contact: str
     text: str
 
 
 @shielded
 class History:
+    """Queries over all runs."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def find(
         self, wanted: HistoryFilter, *, before: int | None = None, after: int | None = None, limit: int = 10
     ) -> list[NumberedRun]:
-        """The newest first. ``before``: only runs with a smaller number; ``after``: the ``limit`` that follow it."""
+        """Return runs, newest first. ``before``: only smaller numbers; ``after``: the ``limit`` runs that follow it."""
         numbered = sa.select(*LISTED, sa.func.row_number().over(order_by=runs.c.id).label("number")).subquery()
         mine = sa.select(runs.c.id).where(*wanted.conditions())
         statement = sa.select(numbered).where(numbered.c.id.in_(mine)).limit(limit)
@@ -134,27 +140,27 @@ class History:
             return (await connection.execute(statement)).scalar_one()
 
     async def id_of(self, number: int) -> str | None:
-        """The run with this number; None where there is none."""
+        """Return the id of the run with this number, or None if there is none."""
         statement = sa.select(runs.c.id).order_by(runs.c.id).offset(max(0, number - 1)).limit(1)
         async with self._db.read() as connection:
             found: str | None = (await connection.execute(statement)).scalar_one_or_none()
         return found if number > 0 else None
 
     async def asking(self, run_ids: Sequence[str]) -> set[str]:
-        """Those of these runs that have an open question."""
+        """Return those of these runs that have an open question."""
         statement = sa.select(questions.c.run_id).where(questions.c.run_id.in_(run_ids), questions.c.state == OPEN)
         async with self._db.read() as connection:
             return set((await connection.execute(statement)).scalars())
 
     async def sessions_left_elsewhere(self, run_ids: Sequence[str]) -> Mapping[str, str]:
-        """Return, by their ids, the sessions (JSON text) of those of these runs that left a customer to another run."""
+        """Return the sessions (JSON text), by run id, of those of these runs that left a customer to another run."""
         told = runs.c.session.contains(f'"{WAITS_ELSEWHERE}"', autoescape=True)
         statement = sa.select(runs.c.id, runs.c.session).where(runs.c.id.in_(run_ids), told)
         async with self._db.read() as connection:
             return {row.id: row.session for row in await connection.execute(statement)}
 
     async def sent_by(self, run_ids: Sequence[str]) -> Mapping[str, tuple[SentText, ...]]:
-        """What each of these runs has sent, the oldest first; runs that sent nothing are left out."""
+        """Return the texts that each of these runs has sent, oldest first. Runs that sent nothing are left out."""
         statement = (
             sa.select(answers.c.run_id, answers.c.contact, answers.c.sent)
             .where(answers.c.run_id.in_(run_ids), answers.c.state == SENT)

@@ -1,8 +1,8 @@
-"""Hosts: the processes that work phones, what phones each of them sees, and the phones that were ever seen.
+"""Hosts: the processes that have phones, which phones each of them sees, and every phone that was ever seen.
 
-A host's row is its name's: one process has it at a time, known by its token. Its heartbeat says that it lives; what it
-sees of phones counts as long as that is fresh. Clocks of the machines have to agree, see ``clock_ahead``. What people
-call a phone stays when it is away.
+A host's row belongs to its name. One process has the name at a time, known by its token. A heartbeat shows that it is
+alive; the phones that it reported count as long as the heartbeat is fresh. The clocks of the machines have to agree,
+see ``clock_ahead``. A phone keeps its name while it is away.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ UP, DRAINING, ENDED = "up", "draining", "ended"
 USABLE, GONE = "device", "gone"
 OPEN, DONE, FAILED = "open", "done", "failed"
 SCREENSHOT = "screenshot"
-ANSWERS_KEPT = timedelta(minutes=10)  # nobody waits for one that long
+ANSWERS_KEPT = timedelta(minutes=10)  # nobody waits for an answer that long
 
 
 @dataclass(frozen=True, slots=True)
 class HostRow:
-    """``state``: up, draining (it begins nothing new) or ended. ``heartbeat_at``: when it was last heard."""
+    """A host. ``state``: up, draining (begins nothing new) or ended. ``heartbeat_at``: its last heartbeat."""
 
     name: str
     token: str
@@ -39,10 +39,10 @@ class HostRow:
 
 @dataclass(frozen=True, slots=True)
 class HostPhone:
-    """A phone as one host sees it. ``alive``: the host lives, so ``state`` holds.
+    """A phone as one host sees it. ``alive``: the host is alive, so ``state`` holds.
 
-    ``state``: ``device`` (a run can have it), ``offline``, ``unauthorized`` …, ``gone`` where it is listed no more.
-    ``since``: when it became usable, or was so last; of a host that does not live, when that was last heard.
+    ``state``: ``device`` (usable), ``offline``, ``unauthorized`` …, or ``gone`` if it is no longer listed. ``since``:
+    when it became usable, or was last usable; if the host is dead, the host's last heartbeat.
     """
 
     serial: str
@@ -58,7 +58,7 @@ class HostPhone:
 
 @dataclass(frozen=True, slots=True)
 class PhoneRequest:
-    """``kind``: ``screenshot``. ``jpeg``: what came of it; otherwise ``error`` (see ``agent_core.errors``)."""
+    """A request to a host. ``kind``: ``screenshot``. It ends with ``jpeg`` or ``error`` (see ``agent_core.errors``)."""
 
     id: int
     host: str
@@ -73,7 +73,10 @@ class PhoneRequest:
 
 @shielded
 class Hosts:
-    """``seconds``: how long a host lives without a heartbeat."""
+    """The tables of hosts and of the phones they see.
+
+    ``seconds``: how long a host counts as alive without a heartbeat.
+    """
 
     def __init__(self, db: Database, *, seconds: float = LEASE_SECONDS) -> None:
         self._db = db
@@ -83,9 +86,9 @@ class Hosts:
         return sa.and_(hosts.c.state != ENDED, hosts.c.heartbeat_at > self._db.now() - self.ttl)
 
     async def register(self, name: str, token: str, *, release: str = "", former: str = "") -> HostRow | None:
-        """Take the name; None, or the row of the process that has it.
+        """Take the name. Return None, or the row of the process that has it.
 
-        ``former``: the token of a process that is known to be dead, so that its fresh heartbeat counts for nothing.
+        former: the token of a process that is known to be dead, so that its fresh heartbeat does not count.
         """
         now = self._db.now()
         values = {"token": token, "release": release, "state": UP, "started_at": now, "heartbeat_at": now}
@@ -101,29 +104,29 @@ class Hosts:
         return HostRow(**row)
 
     async def beat(self, name: str, token: str) -> bool:
-        """A heartbeat. False: the name is another process's now."""
+        """Send a heartbeat. Return False if another process has the name now."""
         change = sa.update(hosts).where(hosts.c.name == name, hosts.c.token == token)
         async with self._db.write() as connection:
             return (await connection.execute(change.values(heartbeat_at=self._db.now()))).rowcount == 1
 
     async def set_state(self, name: str, token: str, state: str) -> None:
-        """``draining``, or ``ended``: from then on it counts as gone."""
+        """Set the state: ``draining``, or ``ended``, after which the host counts as gone."""
         change = sa.update(hosts).where(hosts.c.name == name, hosts.c.token == token)
         async with self._db.write() as connection:
             await connection.execute(change.values(state=state, heartbeat_at=self._db.now()))
         self._db.signal("runs").notify()
 
     async def sees(self, name: str, token: str, states: Mapping[str, str]) -> bool:
-        """What the host sees now, by serial; of what it saw before and does not any more it is ``gone``.
+        """Store which phones the host sees now, by serial. Phones that it no longer sees become ``gone``.
 
-        False, and nothing is written: the name is another process's now.
+        Return False, and write nothing, if another process has the name now.
         """
         now = self._db.now()
         holder = sa.select(hosts.c.token).where(hosts.c.name == name).with_for_update()
         new = self._db.insert(host_phones)
         seen = [{"host": name, "serial": serial, "state": state, "since": now} for serial, state in states.items()]
         changed = new.excluded.state != host_phones.c.state
-        # From one state in which no run can have it to another (offline, gone) it is away as long as it was.
+        # A change between two unusable states (offline, gone) does not restart the time for which the phone is away.
         matters = sa.or_(host_phones.c.state == USABLE, new.excluded.state == USABLE)
         values = {
             "state": new.excluded.state,
@@ -152,14 +155,15 @@ class Hosts:
             return [HostRow(**row) for row in found.mappings()]
 
     async def alive(self) -> set[str]:
-        """The names of the hosts that live, those that drain among them."""
+        """Return the names of the hosts that are alive, including draining ones."""
         async with self._db.read() as connection:
             return set((await connection.execute(sa.select(hosts.c.name).where(self._alive()))).scalars())
 
     async def phones(self) -> list[HostPhone]:
-        """Every phone that was ever seen, once: as the host sees it that can use it, else as the newest one saw it.
+        """Return every phone that was ever seen, once.
 
-        Where no host can, it is away since the last of them could.
+        A phone is returned as seen by the host that can use it, else as seen last. If no host can use it, ``since`` is
+        when the last of them could.
         """
         statement = sa.select(
             host_phones.c.serial,
@@ -172,10 +176,10 @@ class Hosts:
         async with self._db.read() as connection:
             rows = (await connection.execute(statement)).all()
             before = (await connection.execute(sa.select(phones.c.serial, phones.c.seen_at))).all()
-        # What was seen before there were hosts, or by a command, is known too.
+        # Phones that were seen before there were hosts, or by a command, are known too.
         best = {row.serial: HostPhone(row.serial, "", GONE, row.seen_at, alive=False) for row in before}
         for row in rows:
-            # Of a host that is not there any more: it was heard last when it saw the phone last, unless it was gone.
+            # A dead host saw the phone until its last heartbeat, unless the phone was gone by then.
             since = row.since if row.alive or row.state == GONE else row.heartbeat_at
             phone = HostPhone(row.serial, row.host, row.state, since, bool(row.alive))
             known = best.get(phone.serial)
@@ -187,21 +191,21 @@ class Hosts:
         return [best[serial] for serial in sorted(best)]
 
     async def clock_ahead(self) -> float:
-        """By how many seconds this machine's clock is ahead of the database's; 0 on SQLite, which has none."""
+        """Return how many seconds this machine's clock is ahead of the database's; 0 on SQLite, which has no clock."""
         if self._db.is_sqlite:
             return 0.0
         async with self._db.read() as connection:
             before = self._db.now()
             theirs: datetime = (await connection.execute(sa.select(sa.func.clock_timestamp()))).scalar_one()
             after = self._db.now()
-        # An answer that took its time is no wrong clock: theirs was read at some moment between the two.
+        # A slow query is not a wrong clock: the database read its clock at some moment between the two.
         least, most = (before - theirs).total_seconds(), (after - theirs).total_seconds()
         return max(least, 0.0) + min(most, 0.0)
 
-    # -- what one process wants of a phone that another reaches
+    # -- what one process requests of a phone that another one has
 
     async def want(self, host: str, serial: str, kind: str = SCREENSHOT) -> int:
-        """Ask the host for something; the request's number, for ``answer``."""
+        """Store a request to the host. Return its number, for ``answer``."""
         new = sa.insert(phone_requests).values(
             host=host, serial=serial, kind=kind, state=OPEN, created_at=self._db.now()
         )
@@ -211,7 +215,7 @@ class Hosts:
         return found
 
     async def wanted(self, host: str) -> list[PhoneRequest]:
-        """What this host is to answer, the oldest first."""
+        """Return the open requests to this host, oldest first."""
         statement = (
             sa.select(phone_requests)
             .where(phone_requests.c.host == host, phone_requests.c.state == OPEN)
@@ -221,7 +225,7 @@ class Hosts:
             return [PhoneRequest(**row) for row in (await connection.execute(statement)).mappings()]
 
     async def give(self, number: int, *, jpeg: bytes | None = None, error: str = "", error_kind: str = "") -> None:
-        """The host's answer: a picture, or what went wrong."""
+        """Answer a request with a picture or with an error."""
         state = DONE if jpeg is not None else FAILED
         change = sa.update(phone_requests).where(phone_requests.c.id == number, phone_requests.c.state == OPEN)
         async with self._db.write() as connection:
@@ -229,19 +233,19 @@ class Hosts:
         self._db.signal("phone_requests").notify()
 
     async def answer(self, number: int) -> PhoneRequest | None:
-        """The request once it is answered, None until then; it is gone with that."""
+        """Return and delete the request if it is answered, else return None."""
         over = sa.delete(phone_requests).where(phone_requests.c.id == number, phone_requests.c.state != OPEN)
         async with self._db.write() as connection:
             row = (await connection.execute(over.returning(*phone_requests.c))).mappings().one_or_none()
         return None if row is None else PhoneRequest(**row)
 
     async def withdraw(self, number: int) -> None:
-        """Nobody waits for it any more."""
+        """Delete a request that nobody waits for any more."""
         async with self._db.write() as connection:
             await connection.execute(sa.delete(phone_requests).where(phone_requests.c.id == number))
 
     async def forget_requests(self) -> int:
-        """Delete what was left behind by who asked and died, answered or not; how many."""
+        """Delete requests whose process died, answered or not. Return how many."""
         old = phone_requests.c.created_at < self._db.now() - ANSWERS_KEPT
         async with self._db.write() as connection:
             return (await connection.execute(sa.delete(phone_requests).where(old))).rowcount
@@ -253,17 +257,19 @@ def _better(phone: HostPhone) -> tuple[bool, bool, datetime]:
 
 @shielded
 class Phones:
+    """The table of all phones that were ever seen."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def models(self) -> dict[str, str]:
-        """The model ("" for not known) of each phone that was seen, by its serial."""
+        """Return the model of each phone that was seen, by serial; "" if unknown."""
         async with self._db.read() as connection:
             found = await connection.execute(sa.select(phones.c.serial, phones.c.model).order_by(phones.c.serial))
             return {row.serial: row.model for row in found}
 
     async def saw(self, models: Mapping[str, str]) -> None:
-        """These are attached now. A model that is not told ("": the phone does not let us in) stays as it was."""
+        """Store the attached phones. A model that is unknown ("": the phone denies access) stays as it was."""
         now = self._db.now()
         async with self._db.write() as connection:
             for serial, model in models.items():

@@ -1,5 +1,7 @@
-"""Ids of runs and questions (short, unique, in the order in which they were made), and idempotency keys: who asks for
-something again under its own key gets what was made the first time.
+"""Ids of runs and questions, and idempotency keys.
+
+Ids are short, unique, and in the order in which they were made. A request that is repeated under its own key gets what
+was made the first time.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from storage.engine import Database
 from storage.tables import requests
 
-ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: nothing that is misread
+ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no characters that are easily misread
 
 _lock = threading.Lock()
 _last = 0
@@ -29,8 +31,8 @@ def _digits(number: int, width: int) -> str:
 
 
 def new_id() -> str:
-    """13 characters: nine of the time in milliseconds (never the same twice in a process), four of chance."""
-    global _last  # noqa: PLW0603 - the order of the ids of one process is kept here
+    """Return an id of 13 characters: nine for the time in milliseconds (unique in this process), four random."""
+    global _last  # noqa: PLW0603 - keeps the ids of one process in order
     with _lock:
         _last = max(time.time_ns() // 1_000_000, _last + 1)
         moment = _last
@@ -38,11 +40,11 @@ def new_id() -> str:
 
 
 class AlreadyMade(Exception):
-    """Another transaction made something under this key."""
+    """Another transaction has made something under this key."""
 
 
 async def made_under(connection: AsyncConnection, key: str) -> str | None:
-    """The id of what was made under ``key``; None for a new key, or an empty one."""
+    """Return the id of what was made under ``key``, or None if the key is new or empty."""
     if not key:
         return None
     found = await connection.execute(sa.select(requests.c.subject_id).where(requests.c.key == key))
@@ -50,7 +52,10 @@ async def made_under(connection: AsyncConnection, key: str) -> str | None:
 
 
 async def remember(connection: AsyncConnection, db: Database, key: str, subject_id: str) -> None:
-    """Write down what is made under ``key`` in this transaction. AlreadyMade rolls it back."""
+    """Store what is made under ``key`` in this transaction.
+
+    Raises AlreadyMade, which rolls it back, if the key is used.
+    """
     if not key:
         return
     new = db.insert(requests).values(key=key, subject_id=subject_id, created_at=db.now()).on_conflict_do_nothing()

@@ -1,4 +1,4 @@
-"""The inbox: an update is stored here before it is acknowledged, and done once."""
+"""The inbox: an update is stored here before it is acknowledged, and handled once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NEW, DONE, FAILED = "new", "done", "failed"
 
 @dataclass(frozen=True, slots=True)
 class InboxRow:
-    """``raw``: the update's JSON as it came."""
+    """An update. ``raw``: its JSON as it came."""
 
     update_id: int
     raw: str
@@ -29,11 +29,16 @@ class InboxRow:
 
 @shielded
 class InboxTable:
+    """The table of updates."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def store(self, update_id: int, raw: str) -> bool:
-        """Store an update; on the disk when it returns. False: it was here before. Wakes ``db.signal("inbox")``."""
+        """Store an update and wake ``db.signal("inbox")``. Return False if it was here before.
+
+        It is on the disk when this returns.
+        """
         new = self._db.insert(inbox).values(update_id=update_id, raw=raw, state=NEW, received_at=self._db.now())
         async with self._db.write(durable=True) as connection:
             done = await connection.execute(
@@ -45,7 +50,7 @@ class InboxTable:
         return stored
 
     async def waiting(self, limit: int = 100, *, without: Collection[int] = ()) -> list[InboxRow]:
-        """What is not done yet, in order; ``without`` those of these numbers, some thousands at most."""
+        """Return updates that are not handled yet, in order. ``without``: ids to leave out, some thousands at most."""
         statement = (
             sa.select(inbox)
             .where(inbox.c.state == NEW, inbox.c.update_id.not_in(without))
@@ -61,11 +66,11 @@ class InboxTable:
         return None if row is None else InboxRow(**row)
 
     async def begun(self, update_id: int) -> None:
-        """Count a try, before it is made: a try that takes the process with it is counted, too."""
+        """Count a try before it is made, so that a try that crashes the process is counted too."""
         await self._set(update_id, attempts=inbox.c.attempts + 1)
 
     async def put_back(self, update_id: int) -> None:
-        """The try that was counted last was none; nothing happens where the update is not waiting any more."""
+        """Uncount the last try. Does nothing if the update is no longer waiting."""
         await self._set(
             update_id, only=sa.and_(inbox.c.state == NEW, inbox.c.attempts > 0), attempts=inbox.c.attempts - 1
         )
@@ -74,7 +79,7 @@ class InboxTable:
         await self._set(update_id, state=DONE, error="")
 
     async def failed(self, update_id: int, error: str, *, give_up: bool) -> None:
-        """With ``give_up`` the update is not handed out again."""
+        """Store the error of a try. If ``give_up``, the update is not handed out again."""
         await self._set(update_id, state=FAILED if give_up else NEW, error=error)
 
     async def _set(self, update_id: int, *, only: sa.ColumnElement[bool] | None = None, **values: object) -> None:

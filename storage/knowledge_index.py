@@ -1,7 +1,7 @@
 """The file of the embedded knowledge base: entries, their exact forms, and a full-text index. All its SQL is here.
 
-Texts come in already cut into words; this file knows SQLite and no language. It is a file of its own, so that it can be
-copied, replaced and thrown away apart from the runs. ``PRAGMA user_version`` tells which tables a file has; one with
+Texts come in already cut into words; this file knows SQLite but no language. It is a separate file, so that it can be
+copied, replaced and deleted apart from the runs. ``PRAGMA user_version`` is the version of its tables; a file with
 those of another release is refused.
 """
 
@@ -47,7 +47,7 @@ CREATE TABLE forms (
     "CREATE VIRTUAL TABLE words USING fts5 (question, aliases, answer, tokenize = 'unicode61')",
 )
 _COLUMNS = "e.id, e.question, e.answer, e.aliases, e.tags, e.live, e.origin, e.alias_of, e.created_at, e.updated_at"
-_GET = f"SELECT {_COLUMNS} FROM entries e WHERE id = ?"  # noqa: S608 - constants only, as in those below
+_GET = f"SELECT {_COLUMNS} FROM entries e WHERE id = ?"  # noqa: S608 - constants only, also below
 _LIST = f"SELECT {_COLUMNS} FROM entries e WHERE ?1 IS NULL OR live = ?1 ORDER BY number"  # noqa: S608
 _NEWEST = f"""
 SELECT {_COLUMNS} FROM entries e WHERE ?1 IS NULL OR live = ?1 ORDER BY updated_at DESC, number DESC LIMIT ?2
@@ -66,7 +66,7 @@ WHERE id IN (SELECT value FROM json_each(?1))
     OR number IN (SELECT number FROM forms WHERE form IN (SELECT value FROM json_each(?2)))
 ORDER BY number
 """  # noqa: S608
-# The weights are of the columns of words: question, aliases, answer.
+# The weights are for the columns of ``words``: question, aliases, answer.
 _SEARCH = f"""
 SELECT {_COLUMNS} FROM words JOIN entries e ON e.number = words.rowid
 WHERE words MATCH ?1 AND (?2 IS NULL OR e.live = ?2) ORDER BY bm25(words, 2.0, 2.0, 0.4), e.number LIMIT ?3
@@ -93,7 +93,7 @@ def _now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class EntryRow:
-    """One entry. Only a live one is found; the others wait for approval. Times are UTC."""
+    """One entry. Only a live entry is found; the others wait for approval. Times are UTC."""
 
     id: str
     question: str
@@ -109,7 +109,7 @@ class EntryRow:
 
 @dataclass(frozen=True, slots=True)
 class EntryWords:
-    """What an entry is found by: words of its texts, and the exact forms that mean it."""
+    """What an entry is found by: the words of its texts, and the exact forms that mean it."""
 
     question: Sequence[str]
     aliases: Sequence[str]
@@ -134,12 +134,12 @@ class Writer:
         return await _ids(self._database)
 
     async def placed(self, ids: Iterable[str]) -> Mapping[str, tuple[int, EntryRow]]:
-        """Those of these entries that are there, with their places, by their ids."""
+        """Return those of these entries that exist, by id, each with its place."""
         found = await self._database.execute_fetchall(_THESE, (json.dumps(list(ids)),))
         return {entry.id: (number, entry) for number, entry in ((row[0], _entry(row[1:])) for row in found)}
 
     async def with_form(self, form: str) -> Sequence[EntryRow]:
-        """Every entry that this exact form means, live or waiting."""
+        """Return every entry that this exact form means, live or waiting."""
         return tuple(_entry(row) for row in await self._database.execute_fetchall(_WITH_FORM, (form, None)))
 
     async def put(self, entry: EntryRow, words: EntryWords) -> None:
@@ -149,9 +149,9 @@ class Writer:
     async def put_all(
         self, entries: Sequence[tuple[EntryRow, EntryWords]], numbers: Sequence[int] | None = None
     ) -> None:
-        """A handful of statements, however many entries: each is a way to SQLite's thread and back.
+        """Put entries with a handful of statements, because each is a round trip to SQLite's thread.
 
-        ``numbers``: the places of new ones; None: after those that are there.
+        numbers: the places of new entries; None puts them after the existing ones.
         """
         places: Sequence[int | None] = numbers or [None] * len(entries)
         ids = [(entry.id,) for entry, _ in entries]
@@ -166,7 +166,7 @@ class Writer:
         await self._database.executemany(_PUT_FORM, forms)
 
     async def delete(self, entry_id: str) -> bool:
-        """Whether there was one."""
+        """Delete an entry. Return whether it existed."""
         rows = list(await self._database.execute_fetchall(_NUMBER, (entry_id,)))
         for (number,) in rows:
             await self._database.execute("DELETE FROM words WHERE rowid = ?", (number,))
@@ -175,9 +175,9 @@ class Writer:
 
 
 class KnowledgeIndex:
-    """Opens its file with the first call. Several processes may share it; errors are sqlite3.Error.
+    """The knowledge base in one file, which is opened by the first call. Several processes may share it.
 
-    Reading has a connection of its own, so that a customer does not wait for an import.
+    Reads have a connection of their own, so that a customer does not wait for an import. Errors are sqlite3.Error.
     """
 
     def __init__(self, path: Path) -> None:
@@ -195,12 +195,12 @@ class KnowledgeIndex:
             self._reader = self._writer = None
 
     async def reading(self) -> KnowledgeIndex:
-        """What to read from: there is nothing newer than this file."""
+        """Return the index to read from: this one, because nothing is newer than its file."""
         return self
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Writer]:
-        """All that is done inside is kept or, where something is raised, nothing."""
+        """Give a write transaction: everything inside is stored, or nothing if something is raised."""
         async with self._changing() as database:
             yield Writer(database)
 
@@ -216,12 +216,12 @@ class KnowledgeIndex:
         await self.put_all([(entry, words)])
 
     async def put_all(self, entries: Sequence[tuple[EntryRow, EntryWords]]) -> None:
-        """All of them or, where one fails, none."""
+        """Put all of these entries, or none if one fails."""
         async with self.writing() as writer:
             await writer.put_all(entries)
 
     async def delete(self, entry_id: str) -> bool:
-        """Whether there was one."""
+        """Delete an entry. Return whether it existed."""
         async with self.writing() as writer:
             return await writer.delete(entry_id)
 
@@ -230,12 +230,12 @@ class KnowledgeIndex:
         return rows[0] if rows else None
 
     async def entries(self, *, live: bool | None = None) -> Sequence[EntryRow]:
-        """In the order in which they were added; None: live and waiting ones."""
+        """Return the entries in the order in which they were added. ``live``: None for live and waiting ones."""
         database, _ = await self._open()
         return await _all_entries(database, live=live)
 
     async def newest(self, limit: int, *, live: bool | None = None) -> Sequence[EntryRow]:
-        """The latest change first."""
+        """Return entries, the latest change first."""
         return await self._rows(_NEWEST, (live, limit))
 
     async def count(self) -> int:
@@ -244,25 +244,28 @@ class KnowledgeIndex:
         return int(rows[0][0])
 
     async def with_form(self, form: str, *, live: bool | None = True) -> Sequence[EntryRow]:
-        """The entries that this exact form means."""
+        """Return the entries that this exact form means."""
         return await self._rows(_WITH_FORM, (form, live))
 
     async def related(self, ids: Iterable[str], forms: Iterable[str]) -> Sequence[EntryRow]:
-        """The entries, live or waiting, that have one of these ids or that one of these exact forms means."""
+        """Return the entries, live or waiting, that have one of these ids or one of these exact forms."""
         database, _ = await self._open()
         return await _related(database, ids, forms)
 
     async def ids(self) -> frozenset[str]:
-        """The ids of all entries."""
+        """Return the ids of all entries."""
         database, _ = await self._open()
         return await _ids(database)
 
     async def with_id_like(self, start: str, limit: int, *, live: bool | None = None) -> Sequence[EntryRow]:
-        """The entries whose ids begin so, the one with this very id first."""
+        """Return the entries whose ids start with ``start``, an exact match first."""
         return await self._rows(_ID_BEGINS, (start, live, limit))
 
     async def search(self, words: Sequence[str], limit: int, *, live: bool | None = True) -> Sequence[EntryRow]:
-        """The entries that share words with these, best BM25 first. Every word is data, whatever is in it."""
+        """Return the entries that share words with these, best BM25 first.
+
+        Words are quoted, so they can contain anything.
+        """
         match = " OR ".join('"' + word.replace('"', '""') + '"' for word in dict.fromkeys(words) if word)
         return await self._rows(_SEARCH, (match, live, limit)) if match else ()
 
@@ -271,7 +274,7 @@ class KnowledgeIndex:
         return tuple(_entry(row) for row in await database.execute_fetchall(statement, values))
 
     async def _open(self) -> tuple[aiosqlite.Connection, aiosqlite.Connection]:
-        """The connections that read and write."""
+        """Return the connections for reading and writing."""
         if self._reader is not None and self._writer is not None:
             return self._reader, self._writer
         return await run_shielded(self._opened())
@@ -307,8 +310,10 @@ async def _only_reading(database: aiosqlite.Connection) -> None:
 
 @asynccontextmanager
 async def _transaction(database: aiosqlite.Connection) -> AsyncIterator[None]:
-    """Begun, kept and rolled back whole: a statement whose task is cancelled goes on in SQLite's thread, so a
-    transaction could stay open, and with it every later write would fail.
+    """Run a transaction whose statements cannot be cut off by a cancellation.
+
+    A statement whose task is cancelled goes on in SQLite's thread. The transaction could stay open, and then every
+    later write would fail.
     """
     if database.in_transaction:
         await run_shielded(database.rollback())
@@ -318,7 +323,7 @@ async def _transaction(database: aiosqlite.Connection) -> AsyncIterator[None]:
     except BaseException:
         await run_shielded(
             database.rollback()
-        )  # after what is still under way: the thread does one thing after the other
+        )  # it waits for the statement under way, because the thread does one thing at a time
         raise
     await run_shielded(database.commit())
 
@@ -343,13 +348,13 @@ async def _make_tables(database: aiosqlite.Connection) -> None:
 
 
 async def _all_entries(database: aiosqlite.Connection, *, live: bool | None = None) -> Sequence[EntryRow]:
-    """Read in a thread, for there may be tens of thousands: those would hold the event loop up."""
+    """Return the entries, read in a thread: there may be tens of thousands, which would block the event loop."""
     rows = await database.execute_fetchall(_LIST, (live,))
     return await asyncio.to_thread(lambda: tuple(map(_entry, rows)))
 
 
 async def _related(database: aiosqlite.Connection, ids: Iterable[str], forms: Iterable[str]) -> Sequence[EntryRow]:
-    """Two lists in one statement, however long they are; see ``KnowledgeIndex.related``."""
+    """Return related entries with one statement, however long the lists are; see ``KnowledgeIndex.related``."""
     rows = await database.execute_fetchall(_RELATED, (json.dumps(list(ids)), json.dumps(list(forms))))
     return await asyncio.to_thread(lambda: tuple(map(_entry, rows)))
 
@@ -379,7 +384,7 @@ def _values(entry: EntryRow) -> tuple[object, ...]:
 
 
 def _stored(at: datetime) -> str:
-    """One width, so that the text sorts as the time does."""
+    """Return the time as text of fixed width, so that texts sort like times."""
     return at.astimezone(UTC).isoformat(timespec="microseconds")
 
 

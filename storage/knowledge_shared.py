@@ -1,9 +1,9 @@
 """The knowledge entries of several machines: rows in the shared database, and a mirror of them on each machine.
 
-The rows are what is true. The mirror is a file with the full-text index that reads are answered from; it may be thrown
-away at any time. Each write has a revision, counted up in one row, and a mark of its own. A read asks for the newest
-revision, and brings the mirror up to it where it is behind; a mirror whose own mark is none of this database's (another
-database, or one that was put back to an earlier time) is made anew.
+The rows are the truth. The mirror is a file with the full-text index from which reads are answered; it may be deleted
+at any time. Each write has a revision, counted up in one row, and a mark of its own. A read asks for the newest
+revision, and updates the mirror if it is behind. A mirror whose mark is not one of this database's (another database,
+or one restored to an earlier time) is made anew.
 
 Locks are always taken in one order: the mirror's, then the counter's row.
 """
@@ -33,8 +33,8 @@ from storage.tables import knowledge_entries, knowledge_revision
 
 log = structlog.get_logger(__name__)
 
-MARKS = 200  # of the newest writes: a mirror that is further behind is made anew
-_ROW = 1  # the only one of knowledge_revision
+MARKS = 200  # marks of the newest writes are kept; a mirror that is further behind is made anew
+_ROW = 1  # the only row of knowledge_revision
 _MIRROR = "CREATE TABLE IF NOT EXISTS mirror (one INTEGER PRIMARY KEY CHECK (one = 1), revision INTEGER, mark TEXT)"
 _HEAD = "SELECT revision, mark FROM mirror"
 _SET_HEAD = "INSERT OR REPLACE INTO mirror (one, revision, mark) VALUES (1, ?, ?)"
@@ -45,19 +45,19 @@ Words = Callable[[EntryRow], EntryWords]
 
 
 class SharedUnreachable(Exception):
-    """The shared database cannot be asked, or did not take a write."""
+    """The shared database cannot be reached, or did not take a write."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The newest write: how many there were, and its mark, which no other write of any database has."""
+    """The newest write: the number of writes so far, and its mark, which no other write of any database has."""
 
     revision: int = 0
     mark: str = ""
 
 
 class MirrorWriter(Writer):
-    """A transaction of the mirror. ``touched``: the ids of what was put and deleted in it."""
+    """A transaction of the mirror. ``touched``: the ids of the entries put and deleted in it."""
 
     def __init__(self, database: aiosqlite.Connection) -> None:
         super().__init__(database)
@@ -80,7 +80,7 @@ class MirrorWriter(Writer):
         return await super().delete(entry_id)
 
     async def drop(self, ids: Sequence[str]) -> None:
-        """Take these out; what is not there is no matter."""
+        """Delete these entries; missing ones are ignored."""
         given = [(entry_id,) for entry_id in ids]
         await self._database.executemany(_DROP_WORDS, given)
         await self._database.executemany(_DROP, given)
@@ -91,10 +91,10 @@ class MirrorWriter(Writer):
 
 
 class Mirror(KnowledgeIndex):
-    """The index of this machine; one that is no database, or of a later release, is thrown away and made anew."""
+    """The index of this machine. A file that is not a database, or is of a later release, is deleted and made anew."""
 
     async def head(self) -> Head:
-        """What it holds."""
+        """Return the newest write that the mirror holds."""
         database, _ = await self._open()
         return await _head_of(database)
 
@@ -107,7 +107,7 @@ class Mirror(KnowledgeIndex):
         try:
             return await super()._opened()
         except sqlite3.OperationalError:
-            raise  # the disk, the folder, a lock: it would be no better with another file
+            raise  # the disk, the folder or a lock: another file would not help
         except sqlite3.DatabaseError as error:
             log.warning("knowledge_mirror_thrown_away", file=str(self._path), error=str(error))
             for end in ("", "-wal", "-shm"):
@@ -120,11 +120,13 @@ class Mirror(KnowledgeIndex):
 
 
 class SharedIndex:
-    """Entries in ``db``, read from the mirror at ``mirror``. Several processes of a machine may share that file.
+    """Entries in ``db``, read from the mirror file at ``mirror``, which several processes of a machine may share.
 
-    ``words`` cuts an entry's texts. ``former``: the file in which this machine had its entries before they were shared;
-    a shared store that nobody has written to yet begins with them, and the file stays as it is. SharedUnreachable
-    where the database cannot be used, sqlite3.Error where the mirror cannot.
+    Methods raise SharedUnreachable if the database cannot be used, and sqlite3.Error if the mirror cannot.
+
+    words: cuts an entry's texts into words.
+    former: the file in which this machine had its entries before they were shared. A shared store that nobody has
+        written to starts with them; the file stays as it is.
     """
 
     def __init__(self, db: Database, mirror: Path, words: Words, *, former: Path | None = None) -> None:
@@ -135,11 +137,11 @@ class SharedIndex:
         self._preparing = asyncio.Lock()
 
     async def close(self) -> None:
-        """The database stays open: others use it."""
+        """Close the mirror. The database stays open, because others use it."""
         await self._mirror.close()
 
     async def reading(self) -> KnowledgeIndex:
-        """What to read from: the mirror, which holds what every machine has written until now."""
+        """Return the mirror, after it was updated to what every machine has written until now."""
         await self._take_former()
         if await self._mirror.head() != await self._newest():
             await run_shielded(self._refresh())
@@ -147,14 +149,20 @@ class SharedIndex:
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Writer]:
-        """All that is done inside is kept or, where something is raised, nothing. No machine writes meanwhile."""
+        """Give a write transaction: everything inside is stored, or nothing if something is raised.
+
+        Other machines wait.
+        """
         await self._take_former()
         async with self._changing() as (writer, _):
             yield writer
 
     @asynccontextmanager
     async def _changing(self) -> AsyncIterator[tuple[Writer, Head]]:
-        """With what was written before. The mirror is kept last: what a crash takes from it is fetched again."""
+        """Give an up-to-date writer and the write before it.
+
+        The mirror commits last: what a crash loses is fetched again.
+        """
         kept = False
         try:
             async with self._mirror.mirroring() as writer:
@@ -178,7 +186,10 @@ class SharedIndex:
         return head
 
     async def _store(self, connection: AsyncConnection, writer: MirrorWriter, before: Head) -> None:
-        """Write what was changed in the mirror. Places are those of the mirror, so every mirror has the same order."""
+        """Write what was changed in the mirror to the rows.
+
+        Places are the mirror's, so every mirror has the same order.
+        """
         if not writer.touched:
             return
         head = Head(before.revision + 1, uuid4().hex[:8])
@@ -206,7 +217,7 @@ class SharedIndex:
                     await self._catch_up(connection, writer)
 
     async def _catch_up(self, connection: AsyncConnection, writer: MirrorWriter) -> Head:
-        """Bring the mirror up to the rows, and say to which write."""
+        """Update the mirror from the rows. Return the write that it has reached."""
         had, head = await writer.head(), await _newest(connection)
         if had == head:
             return head
@@ -218,15 +229,15 @@ class SharedIndex:
         rows = (await connection.execute(found.order_by(knowledge_entries.c.place))).mappings().all()
         kept = [row for row in rows if row["entry"] is not None]
         entries = await asyncio.to_thread(lambda: [(entry, self._words(entry)) for entry in map(_entry, kept)])
-        await writer.drop([row["id"] for row in rows])  # all before any is put: a place may have another entry now
+        await writer.drop([row["id"] for row in rows])  # before any is put: a place may have another entry now
         await writer.put_all(entries, [row["place"] for row in kept])
         await writer.set_head(head)
         return head
 
-    # -- the entries of before
+    # -- the entries from before they were shared
 
     async def _take_former(self) -> None:
-        """Once: begin a shared store that nobody has written to with the entries of this machine's own file."""
+        """Start a shared store that nobody has written to with the entries of this machine's own file, once."""
         if self._former is None:
             return
         async with self._preparing:
@@ -251,7 +262,7 @@ class SharedIndex:
             log.warning("knowledge_file_shared", file=str(file), entries=len(rows))
 
     async def _tell_of(self, file: Path) -> None:
-        """Nobody answers from this file any more: say so where something is in it that is not shared."""
+        """Log that this file is no longer read, if it has entries that are not shared."""
         try:
             here = {row.id for row in await self._entries_in(file)}
         except sqlite3.Error as error:
@@ -272,7 +283,7 @@ class SharedIndex:
 
 
 async def is_written(db: Database) -> bool:
-    """Whether there are, or have been, shared entries; also asked of a database whose tables are not made yet."""
+    """Tell whether there are, or have been, shared entries. Works also before the database's tables are made."""
     with _reached():
         async with db.read() as connection:
             made = await connection.run_sync(lambda sync: sa.inspect(sync).has_table(knowledge_revision.name))
@@ -298,7 +309,7 @@ async def _newest(connection: AsyncConnection) -> Head:
 
 
 async def _is_before(connection: AsyncConnection, had: Head, head: Head) -> bool:
-    """Whether ``had`` is an earlier write of this database. A mirror of nothing is one of any."""
+    """Tell whether ``had`` is an earlier write of this database. An empty mirror always counts as earlier."""
     if had == Head():
         return True
     marks = (await connection.execute(sa.select(knowledge_revision.c.marks))).scalar_one_or_none() or []
@@ -307,7 +318,7 @@ async def _is_before(connection: AsyncConnection, had: Head, head: Head) -> bool
 
 
 def _stored(entry_id: str, placed: tuple[int, EntryRow] | None, revision: int) -> dict[str, object]:
-    """The values of a row; of what was deleted only the id stays."""
+    """Return the values of a row. A deleted entry keeps only its id."""
     if placed is None:
         return {"id": entry_id, "place": 0, "live": False, "entry": None, "revision": revision}
     place, row = placed

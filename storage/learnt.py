@@ -1,4 +1,4 @@
-"""What was learnt of apps on phones: one row for each phone, app and version."""
+"""What was learnt about apps on phones: one row for each phone, app and version."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _DATA = TypeAdapter(LearntApp)
 
 @shielded
 class LearntApps:
-    """Every phone's apps, as ``agent_core.apps.learnt`` has them."""
+    """The learnt apps of every phone, see ``agent_core.apps.learnt``."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def get(self, serial: str, app: str, version: str) -> LearntApp | None:
-        """Return what was learnt; None if nothing was."""
+        """Return what was learnt about a version, or None."""
         statement = sa.select(learnt_apps).where(
             learnt_apps.c.serial == serial, learnt_apps.c.app == app, learnt_apps.c.version == version
         )
@@ -38,7 +38,7 @@ class LearntApps:
             return {(row.serial, row.app, row.version): _learnt(row) for row in found}
 
     async def put(self, serial: str, learnt: LearntApp) -> None:
-        """Remember ``learnt`` in the place of what was known of that version."""
+        """Store ``learnt`` in place of what was known of that version."""
         data = _DATA.dump_python(learnt, mode="json", exclude={"app", "version"})
         values = {"data": data, "learnt_at": self._db.now()}
         new = self._db.insert(learnt_apps).values(serial=serial, app=learnt.app, version=learnt.version, **values)

@@ -1,7 +1,7 @@
-"""Who has which phone, and whose turn it is to write. A lease row stays when it is given back, so that its fencing
-number only ever grows; what an attempt writes counts only while it is that attempt's turn.
+"""Leases: who has which phone, and which attempt may write.
 
-``fresh`` is the one rule for every heartbeat that others act upon.
+A lease row stays when the phone is released, so that its fencing token only grows. Writes of an attempt count only
+while it is that attempt's turn. ``fresh`` is the one rule for every heartbeat that others act on.
 """
 
 from __future__ import annotations
@@ -22,17 +22,20 @@ from storage.tables import leases, runs
 def fresh(
     heartbeat: sa.ColumnElement[datetime | None], now: datetime, ttl: timedelta, part: float = 1.0
 ) -> sa.ColumnElement[bool]:
-    """``part``: of ``ttl``. One of the future is as good as none: the clock was put back since."""
+    """Match rows whose heartbeat is younger than ``part`` of ``ttl``.
+
+    A heartbeat ``ttl`` or more ahead of ``now`` does not count, because the clock was put back since.
+    """
     return sa.and_(heartbeat > now - ttl * part, heartbeat < now + ttl)
 
 
 LEASE_SECONDS = 30.0
-HELD_PART = 2 / 3  # of it: who has the phone gives itself up before others may take it
+HELD_PART = 2 / 3  # of the lease time: the holder gives up before others may take the phone
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseRow:
-    """``owner``: the executor's id, empty where the phone is free. ``run_id``: the run that has it."""
+    """A lease. ``owner``: the executor's id, "" if the phone is free. ``run_id``: the run that has the phone."""
 
     serial: str
     owner: str
@@ -44,22 +47,25 @@ class LeaseRow:
 
 @shielded
 class Leases:
-    """``seconds``: how long a lease lives without a heartbeat."""
+    """The table of leases. ``seconds``: how long a lease lives without a heartbeat."""
 
     def __init__(self, db: Database, *, seconds: float = LEASE_SECONDS) -> None:
         self._db = db
         self.ttl = timedelta(seconds=seconds)
 
     def fresh(self, part: float = 1.0) -> sa.ColumnElement[bool]:
-        """Of a phone's row: whoever has it is heard."""
+        """Match phones whose holder has a fresh heartbeat."""
         return fresh(leases.c.heartbeat_at, self._db.now(), self.ttl, part)
 
     def free(self) -> sa.ColumnElement[bool]:
-        """Of a phone's row: nobody has it, or whoever has is not heard any more."""
+        """Match phones that nobody has, or whose holder has no fresh heartbeat."""
         return sa.or_(leases.c.owner == "", ~self.fresh())
 
     async def acquire(self, serial: str, owner: str, run_id: str = "") -> LeaseRow | None:
-        """The lease with a new fencing number, or None while somebody's heartbeat is fresh (our own too)."""
+        """Take the phone.
+
+        Return the lease with a new fencing token, or None if a holder (even this one) is still alive.
+        """
         now = self._db.now()
         take = (
             sa.update(leases)
@@ -73,11 +79,14 @@ class Leases:
         return None if row is None else LeaseRow(**row)
 
     async def renew(self, lease: LeaseRow) -> bool:
-        """A heartbeat. False: the phone is not ours any more."""
+        """Send a heartbeat. Return False if the phone is no longer ours."""
         return await self._change(lease, heartbeat_at=self._db.now())
 
     async def renew_in_time(self, lease: LeaseRow) -> bool:
-        """The same, while the heartbeat of before has not run out."""
+        """Send a heartbeat if the last one has not expired.
+
+        Return False otherwise, or if the phone is no longer ours.
+        """
         return await self._change(lease, self.fresh(), heartbeat_at=self._db.now())
 
     async def release(self, lease: LeaseRow) -> bool:
@@ -86,10 +95,11 @@ class Leases:
         return done
 
     async def check(self, lease: LeaseRow) -> bool:
-        """Whether this holder may act: same fencing number, and a heartbeat that does not run out in the next moment.
+        """Tell whether this holder may act: its fencing token is current, and its heartbeat does not expire in a
+        moment.
 
-        Between this look and the act time passes, in which nobody else may have taken the phone: so its holder stops
-        after two thirds of the time that others wait, or is heard first, see ``renew_in_time``.
+        Nobody else may take the phone between this check and the action. So a holder stops after two thirds of the time
+        that others wait, or renews first, see ``renew_in_time``.
         """
         held = sa.select(sa.literal(1)).where(
             leases.c.serial == lease.serial,
@@ -101,7 +111,7 @@ class Leases:
             return (await connection.execute(held)).scalar_one_or_none() is not None
 
     async def take_back(self, owner: str) -> list[str]:
-        """Free every phone of ``owner``: what its former process left. Only under the process lock."""
+        """Free every phone that the former process of ``owner`` left. Return their serials. Needs the process lock."""
         free = (
             sa.update(leases)
             .where(leases.c.owner == owner)
@@ -119,19 +129,22 @@ class Leases:
         return None if row is None else LeaseRow(**row)
 
     async def held(self) -> list[LeaseRow]:
-        """Leases with a fresh heartbeat."""
+        """Return the leases with a fresh heartbeat."""
         live = sa.select(leases).where(leases.c.owner != "", self.fresh())
         async with self._db.read() as connection:
             return [LeaseRow(**row) for row in (await connection.execute(live)).mappings()]
 
     async def last_used(self) -> dict[str, datetime]:
-        """When each phone was taken last, by its serial; those that never were are left out."""
+        """Return when each phone was last taken, by serial. Phones that never were are left out."""
         used = sa.select(leases.c.serial, leases.c.acquired_at).where(leases.c.acquired_at.is_not(None))
         async with self._db.read() as connection:
             return {row.serial: row.acquired_at for row in await connection.execute(used)}
 
     async def _change(self, lease: LeaseRow, *conditions: sa.ColumnElement[bool], **values: Any) -> bool:
-        """Only the holder changes its lease. One whose time ran out may renew as long as nobody took the phone."""
+        """Change the lease if it is still the holder's.
+
+        An expired one can be renewed as long as nobody took the phone.
+        """
         change = (
             sa.update(leases)
             .where(
@@ -149,7 +162,7 @@ class Leases:
 async def hold_turn(connection: AsyncConnection, run_id: str, attempt: int | None) -> None:
     """Raise LeaseLost if it is not the turn of ``attempt``: another attempt has the run, or the run is over.
 
-    Within the transaction the turn is not lost before its end. ``attempt``: None for what is written by no attempt.
+    The turn is not lost before the transaction ends. ``attempt``: None if no attempt writes.
     """
     if attempt is None:
         return

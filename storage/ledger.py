@@ -23,7 +23,7 @@ from storage.shielded import shielded
 from storage.sweeps import Sweeps, SweptApp
 from storage.tables import replies, runs
 
-MAY_BE_PLANNED = (  # nothing of it can have left
+MAY_BE_PLANNED = (  # no part of the reply can have been sent
     ReplyState.PLANNED,
     ReplyState.TYPING,
     ReplyState.FAILED,
@@ -56,11 +56,12 @@ def _row(row: sa.RowMapping) -> LedgerRow:
 
 @shielded
 class StoredLedger:
-    """``agent_core.ports.Ledger`` over the table of replies, and what is remembered of phones, apps and contacts.
+    """``agent_core.ports.Ledger`` over the table of replies, and what is stored about phones, apps and contacts.
 
-    Every write is on the disk when it returns. ``attempt`` of ``run_id``: whose writes they are; once its turn is over
-    they raise LeaseLost and change nothing. What it has sent is told by whoever sees it next. None: written by no
-    attempt.
+    Every write is on the disk when it returns.
+
+    run_id, attempt: the attempt that writes; None if no attempt does. Once its turn is over its writes change nothing
+        and raise LeaseLost; what it has sent is recorded by the attempt that sees it next.
     """
 
     def __init__(self, db: Database, *, run_id: str = "", attempt: int | None = None) -> None:

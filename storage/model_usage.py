@@ -1,4 +1,4 @@
-"""What models used and cost, by day and model, and the calls of this minute: counted over all processes."""
+"""What models used and cost, by day and model, and this minute's calls: counted over all processes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from storage.engine import Database
 from storage.shielded import shielded
 from storage.tables import model_days, model_minutes
 
-KEPT = timedelta(minutes=5)  # of the minutes that are over
+KEPT = timedelta(minutes=5)  # how long minutes that are over are kept
 
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """``tokens_cached`` are some of ``tokens_in``; ``cost`` is in the settings' currency, 0 where no price is set."""
+    """What a model used.
+
+    ``tokens_cached`` is part of ``tokens_in``. ``cost`` is in the settings' currency, 0 if no price is set.
+    """
 
     calls: int = 0
     tokens_in: int = 0
@@ -32,11 +35,13 @@ class Used:
 
 @shielded
 class Spending:
+    """The tables of model usage, by day and by minute."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def add(self, day: date, model: str, used: Used, *, minute: datetime | None = None) -> None:
-        """Count what one model used. ``minute`` (aware, its beginning): its cost is counted there, too."""
+        """Add what one model used. ``minute`` (aware, its beginning): the cost is also added to this minute."""
         values = {
             "calls": used.calls,
             "tokens_in": used.tokens_in,
@@ -54,19 +59,24 @@ class Spending:
                 await connection.execute(first.on_conflict_do_update(index_elements=["minute"], set_=added))
 
     async def of_day(self, day: date) -> Used:
-        """Of all models."""
+        """Return what all models used that day."""
         return total((await self.by_model(day)).values())
 
     async def by_model(self, day: date) -> dict[str, Used]:
-        """What each model used that day, by its name."""
+        """Return what each model used that day, by its name."""
         wanted = sa.select(model_days).where(model_days.c.day == day).order_by(model_days.c.model)
         async with self._db.read() as connection:
             rows = (await connection.execute(wanted)).mappings().all()
         return {row["model"]: Used(**{key: row[key] for key in Used.__slots__}) for row in rows}
 
     async def take(self, minute: datetime, *, calls: int, cost: float) -> bool:
-        """Take one of the ``calls`` of this minute (aware, its beginning); False where none is left, or ``cost`` is
-        spent. 0 is no limit. Minutes that are long over are forgotten: another host's clock may be a little behind.
+        """Take one of the ``calls`` of this minute. Return False if none is left, or if ``cost`` is spent.
+
+        Minutes that are long over are deleted; they are kept for a while, because another host's clock may be a little
+        behind.
+
+        minute: its beginning, aware.
+        calls, cost: the limits; 0 for none.
         """
         add = self._db.insert(model_minutes).values(minute=minute, calls=0, cost=0.0).on_conflict_do_nothing()
         left = [model_minutes.c.minute == minute]
@@ -80,7 +90,7 @@ class Spending:
 
 
 def total(used: Iterable[Used]) -> Used:
-    """All of them together."""
+    """Return the sum."""
     parts = list(used)
     return Used(
         calls=sum(part.calls for part in parts),

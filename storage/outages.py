@@ -1,6 +1,6 @@
 """What alerts are about, and since when it is down: rows, so that a restart repeats no alert and forgets none.
 
-A change that people are told of is written with its event ``alert`` in one transaction: ``subject``, ``state`` (down or
+A change that people are told of is written in one transaction with its event ``alert``: ``subject``, ``state`` (down or
 up), ``since`` (ISO, when it went down), ``seconds`` it was down (up only) and ``why``.
 """
 
@@ -20,7 +20,7 @@ from storage.tables import events, watched
 
 @dataclass(frozen=True, slots=True)
 class OutageRow:
-    """``down_since`` None: it is up. ``told_at`` None: nobody was told that it is down."""
+    """The state of a subject. ``down_since`` None: it is up. ``told_at`` None: nobody was told that it is down."""
 
     subject: str
     down_since: datetime | None
@@ -32,9 +32,7 @@ class OutageRow:
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """What a run has shown: that a reply of the model came (``error_kind`` ""), or that an error ended it or put it
-    off.
-    """
+    """What a run's event shows: the model replied (``error_kind`` ""), or an error ended the run or put it off."""
 
     event_id: int
     at: datetime
@@ -43,6 +41,8 @@ class Sign:
 
 @shielded
 class Outages:
+    """The table of outages."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
@@ -52,7 +52,10 @@ class Outages:
             return [OutageRow(**row) for row in found.mappings()]
 
     async def up(self, subject: str) -> bool:
-        """It was seen to work. True where people were told that it was down, and are told now that it is back."""
+        """Record that the subject works.
+
+        Return True if people knew that it was down, and are now told that it is back.
+        """
         now = self._db.now()
         fresh = {"down_since": None, "seen_down_at": None, "told_at": None, "why": "", "looked_at": now}
         add = self._db.insert(watched).values(subject=subject, **fresh).on_conflict_do_nothing()
@@ -74,9 +77,9 @@ class Outages:
         return True
 
     async def down(self, subject: str, why: str, *, after: timedelta, gap: timedelta) -> bool:
-        """It was seen not to work. True where that is so for ``after`` now, and people are told.
+        """Record that the subject does not work. Return True if that lasts for ``after`` now, and people are told.
 
-        ``gap``: where nobody has looked for longer, and nobody was told, it counts as down from now on.
+        gap: if it was not checked for longer than this, and nobody was told, it counts as down only from now on.
         """
         now = self._db.now()
         fresh = {"down_since": now, "seen_down_at": now, "why": why, "looked_at": now}
@@ -99,7 +102,10 @@ class Outages:
         return tell
 
     async def once(self, subject: str, which: str, why: Mapping[str, object]) -> bool:
-        """Tell people of ``subject`` once for each ``which`` (a day …), with ``why``; False where they were told."""
+        """Tell people of ``subject`` once for each ``which`` (a day …), with ``why``.
+
+        Return False if they were told.
+        """
         now, name = self._db.now(), f"{subject}:{which}"
         row = {"subject": name, "down_since": now, "seen_down_at": now, "told_at": now, "looked_at": now}
         told = {"subject": name, "state": "down", "since": now.isoformat(), **why}
@@ -118,7 +124,7 @@ class Outages:
             await connection.execute(sa.delete(watched).where(watched.c.subject == subject))
 
     async def signs(self, after: int) -> list[Sign]:
-        """What runs have shown in the events after this id, the oldest first."""
+        """Return what runs have shown in the events after this id, oldest first."""
         kind = events.c.data["error_kind"].as_string()
         replied = (events.c.kind == "step") & events.c.data[("timings", "first_token")].as_string().is_not(None)
         failed = events.c.kind.in_(("outcome", "status")) & (sa.func.coalesce(kind, "") != "")

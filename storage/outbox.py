@@ -1,5 +1,6 @@
-"""The outbox: what is to be sent to a chat, in order for each chat, until the chat's server has taken it; and the
-messages in which runs and questions are shown, to be edited or replied to.
+"""The outbox: messages to chats, in order for each chat, until the chat's server has taken them; and cards.
+
+A card is the message in which a run or a question is shown, to be edited or replied to.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from storage.shielded import shielded
 from storage.tables import cards, outbox
 
 PENDING, SENT, FAILED, REPLACED = "pending", "sent", "failed", "replaced"
-OF_ITS_CHAT = {"reply_to", "edit", "edit_picture", "thread_id"}  # in a payload: what means something in its chat alone
+OF_ITS_CHAT = {"reply_to", "edit", "edit_picture", "thread_id"}  # payload keys that mean something only in their chat
 
 
-# A message that was written so far in the future: the clock was put back since, and its time means nothing.
+# A message written so far in the future means that the clock was put back since; its time is ignored.
 CLOCK_BACK = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
 class OutboxRow:
-    """``ref``: what the message is about (``run:<id>:card``), to find again what was sent. ``result``: the server's."""
+    """A message. ``ref``: what it is about (``run:<id>:card``), to find it again. ``result``: the server's answer."""
 
     id: int
     chat_key: str
@@ -42,13 +43,16 @@ class OutboxRow:
 
 @shielded
 class OutboxTable:
+    """The table of messages to chats."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def put(self, chat_key: str, payload: Mapping[str, Any], *, ref: str = "", replace: bool = False) -> int:
-        """Queue a message; its id. ``replace``: takes the place of what waits in this chat under the same ``ref``.
+        """Queue a message. Return its id.
 
-        Newest wins: of edits that were not sent yet only the last goes out. One that has been tried keeps its wait.
+        replace: replaces what waits in this chat under the same ``ref``, so that of several unsent edits only the last
+            is sent. If the replaced one was tried, its waiting time stays.
         """
         now = self._db.now()
         async with self._db.write(durable=True) as connection:
@@ -75,9 +79,9 @@ class OutboxTable:
         return message_id
 
     async def due(self, limit: int = 50, *, without: Collection[int] = ()) -> list[OutboxRow]:
-        """The first waiting message of each chat whose time has come; later ones of a chat wait for it.
+        """Return the first waiting message of each chat, if its time has come. Later ones of the chat wait for it.
 
-        ``without``: ids of messages, a few, that are passed over, so that later ones go before them.
+        without: a few ids of messages to skip, so that later ones go before them.
         """
         first, now = _firsts(without), self._db.now()
         statement = (
@@ -90,7 +94,7 @@ class OutboxTable:
             return [OutboxRow(**row) for row in (await connection.execute(statement)).mappings()]
 
     async def next_time(self, *, after: datetime | None = None, without: Collection[int] = ()) -> datetime | None:
-        """When the next message is due, of those that are due ``after`` that; None where nothing waits."""
+        """Return when the next message is due, only later than ``after`` if given; None if nothing waits."""
         first = _firsts(without)
         later = sa.true() if after is None else outbox.c.next_at > after
         async with self._db.read() as connection:
@@ -103,7 +107,10 @@ class OutboxTable:
         await self._set(message_id, state=SENT, result=None if result is None else dict(result))
 
     async def retry(self, message_id: int, *, at: datetime, error: str = "", counts: bool = True) -> None:
-        """Try again at ``at``; the chat's later messages wait. ``counts``: it was an attempt of this message."""
+        """Try again at ``at``; the chat's later messages wait.
+
+        ``counts``: whether this counts as a try of the message.
+        """
         await self._set(message_id, counts=counts, state=PENDING, next_at=at, error=error)
 
     async def failed(self, message_id: int, error: str) -> None:
@@ -111,7 +118,7 @@ class OutboxTable:
         await self._set(message_id, state=FAILED, error=error)
 
     async def delay_chat(self, chat_key: str, until: datetime) -> None:
-        """Nothing to this chat before ``until``."""
+        """Send nothing to this chat before ``until``."""
         async with self._db.write() as connection:
             await connection.execute(
                 sa.update(outbox)
@@ -120,7 +127,9 @@ class OutboxTable:
             )
 
     async def move_chat(self, old_key: str, new_key: str) -> None:
-        """A group became a supergroup: what waits goes to the new chat, without numbers of messages of the old one."""
+        """Move waiting messages to the new chat of a group that became a supergroup, without the old chat's message
+        ids.
+        """
         waiting = sa.select(outbox.c.id, outbox.c.payload).where(
             outbox.c.chat_key == old_key, outbox.c.state == PENDING
         )
@@ -135,13 +144,13 @@ class OutboxTable:
         return await self._one(sa.select(outbox).where(outbox.c.id == message_id))
 
     async def last_sent(self, ref: str) -> OutboxRow | None:
-        """The newest message about ``ref`` that was sent."""
+        """Return the newest sent message about ``ref``, or None if there is none."""
         return await self._one(
             sa.select(outbox).where(outbox.c.ref == ref, outbox.c.state == SENT).order_by(outbox.c.id.desc()).limit(1)
         )
 
     async def is_said(self, ref: str) -> bool:
-        """Whether a message about ``ref`` was sent, or waits to be."""
+        """Tell whether a message about ``ref`` was sent or waits to be."""
         said = sa.select(sa.exists().where(outbox.c.ref == ref, outbox.c.state.in_([PENDING, SENT])))
         async with self._db.read() as connection:
             return bool((await connection.execute(said)).scalar_one())
@@ -161,7 +170,7 @@ class OutboxTable:
 
 
 def _firsts(without: Collection[int]) -> sa.Select[tuple[int]]:
-    """The first waiting message of each chat."""
+    """Select the id of the first waiting message of each chat."""
     waiting = (outbox.c.state == PENDING, outbox.c.id.not_in(without))
     return sa.select(sa.func.min(outbox.c.id)).where(*waiting).group_by(outbox.c.chat_key)
 
@@ -171,7 +180,7 @@ RUN, QUESTION = "run", "question"
 
 @dataclass(frozen=True, slots=True)
 class CardRow:
-    """``chat``: channel, chat_id, thread_id and kind. ``picture``: the message carries one."""
+    """A card. ``chat``: channel, chat_id, thread_id and kind. ``picture``: whether the message has a picture."""
 
     subject: str
     subject_id: str
@@ -183,13 +192,15 @@ class CardRow:
 
 @shielded
 class Cards:
+    """The table of cards."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def put(
         self, subject: str, subject_id: str, *, chat: Mapping[str, Any], message_id: str, picture: bool
     ) -> None:
-        """Remember the message; the newest counts."""
+        """Store the message that shows the subject, in place of an earlier one."""
         values = {
             "chat": dict(chat),
             "chat_id": str(chat["chat_id"]),
@@ -205,7 +216,7 @@ class Cards:
         return await self._one(sa.and_(cards.c.subject == subject, cards.c.subject_id == subject_id))
 
     async def at(self, subject: str, *, channel: str, chat_id: str, message_id: str) -> CardRow | None:
-        """What of this kind the message shows."""
+        """Return the card of this kind that the message shows, or None if it shows none."""
         return await self._one(
             sa.and_(
                 cards.c.subject == subject,

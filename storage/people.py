@@ -15,14 +15,15 @@ from storage.shielded import shielded
 from storage.tables import audit, pairing_codes, people
 
 ROLES = ("viewer", "operator", "owner")
-CODE_ID = 10  # characters of a code's hash that name it
+CODE_ID = 10  # a code is named by this many characters of its hash
 
 
 @dataclass(frozen=True, slots=True)
 class PersonRow:
-    """``chats`` and ``serials``: where and on which phones the person may act; None for everywhere.
+    """A person.
 
-    ``streams``: they want to see in their private chat what the model thinks, while it thinks.
+    ``chats`` and ``serials``: in which chats and on which phones the person may act; None for all. ``streams``: whether
+    their private chat shows the model's thoughts as they come.
     """
 
     id: int
@@ -38,7 +39,7 @@ class PersonRow:
 
 @dataclass(frozen=True, slots=True)
 class CodeRow:
-    """A code that is open. ``id`` is the beginning of its hash; ``chats`` and ``serials`` as in ``PersonRow``."""
+    """An open code. ``id`` is the beginning of its hash; ``chats`` and ``serials`` as in ``PersonRow``."""
 
     id: str
     role: str
@@ -51,6 +52,8 @@ class CodeRow:
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
+    """An entry of the audit log. ``allowed``: whether the command was allowed."""
+
     id: int
     at: datetime
     actor: str
@@ -72,6 +75,8 @@ def _hash(code: str) -> str:
 
 @shielded
 class People:
+    """The tables of people and pairing codes."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
@@ -101,7 +106,10 @@ class People:
         serials: Sequence[str] | None = None,
         streams: bool | None = None,
     ) -> bool:
-        """Change what is given. The last owner stays owner: LookupError."""
+        """Change the fields that are given.
+
+        Return whether the person exists. Raises LookupError if the last owner would lose the role.
+        """
         values: dict[str, Any] = {"name": name, "lang": lang, "chats": chats, "serials": serials}
         values["streams"] = streams
         values["role"] = None if role is None else _role(role)
@@ -118,7 +126,7 @@ class People:
     async def limit(
         self, person_id: int, *, serials: Sequence[str] | None = None, chats: Sequence[str] | None = None
     ) -> bool:
-        """Set what is not None; an empty sequence lifts the limit."""
+        """Set the limits that are not None; an empty sequence removes a limit. Return whether the person exists."""
         given = {"serials": serials, "chats": chats}
         values = {name: list(value) or sa.null() for name, value in given.items() if value is not None}
         if not values:
@@ -128,7 +136,7 @@ class People:
             return done.rowcount == 1
 
     async def restore(self, person: PersonRow) -> bool:
-        """Put somebody back who was removed; False where they are in again, or their number is somebody else's."""
+        """Put back a removed person. Return False if they are back already, or their id belongs to somebody else."""
         add = self._db.insert(people).values(
             id=person.id,
             telegram_id=person.telegram_id,
@@ -144,7 +152,7 @@ class People:
             return (await connection.execute(add.on_conflict_do_nothing())).rowcount == 1
 
     async def remove(self, person_id: int) -> bool:
-        """LookupError for the last owner."""
+        """Remove a person. Return whether they existed. Raises LookupError if it is the last owner."""
         async with self._db.write() as connection:
             owners = await self._owners(connection)
             done = await connection.execute(sa.delete(people).where(people.c.id == person_id))
@@ -162,9 +170,9 @@ class People:
         chats: Sequence[str] = (),
         serials: Sequence[str] = (),
     ) -> CodeRow:
-        """Let somebody pair with ``code`` once; only its hash is stored. Case does not matter.
+        """Let somebody pair with ``code`` once. Only its hash is stored; case does not matter.
 
-        ``chats`` and ``serials`` are the limits of whoever uses it; empty for none.
+        chats, serials: the limits of the person who uses it; empty for none.
         """
         now = self._db.now()
         code_hash = _hash(code)
@@ -183,7 +191,7 @@ class People:
         return CodeRow(code_hash[:CODE_ID], role, created_by, now, now + lifetime, list(chats), list(serials))
 
     async def codes(self) -> list[CodeRow]:
-        """Those that can be used now, the newest first."""
+        """Return the codes that can be used now, newest first."""
         open_ones = pairing_codes.c.used_at.is_(None) & (pairing_codes.c.expires_at > self._db.now())
         wanted = sa.select(pairing_codes).where(open_ones).order_by(pairing_codes.c.created_at.desc())
         async with self._db.read() as connection:
@@ -202,7 +210,7 @@ class People:
             ]
 
     async def drop_code(self, code_id: str) -> bool:
-        """Make the open code with this id void."""
+        """Delete the open code with this id. Return whether there was one."""
         if len(code_id) != CODE_ID or not set(code_id) <= set("0123456789abcdef"):
             return False
         drop = sa.delete(pairing_codes).where(
@@ -212,9 +220,9 @@ class People:
             return (await connection.execute(drop)).rowcount > 0
 
     async def pair(self, code: str, *, telegram_id: int, name: str, lang: str = "zh") -> PersonRow | None:
-        """Use a code: the person with its role and limits. None: no such code.
+        """Use a code. Return the person with its role and limits, or None if there is no such code.
 
-        Who is known gets the new role, and keeps the limits where the code has none.
+        A known person gets the new role, and keeps the limits for which the code has none.
         """
         now = self._db.now()
         use = (
@@ -239,7 +247,7 @@ class People:
         return PersonRow(**row)
 
     async def drop_codes(self, created_by: str) -> int:
-        """Make the unused codes of one maker void; how many there were."""
+        """Delete a maker's unused codes. Return how many there were."""
         drop = sa.delete(pairing_codes).where(
             pairing_codes.c.created_by == created_by, pairing_codes.c.used_at.is_(None)
         )
@@ -248,7 +256,9 @@ class People:
 
     @staticmethod
     async def _owners(connection: Any) -> int:
-        """How many there are. They are held: two who lower each other at once do it one after the other."""
+        """Return the number of owners, with their rows locked, so that two who demote each other do it one after the
+        other.
+        """
         owners = sa.select(people.c.id).where(people.c.role == "owner").with_for_update()
         return len((await connection.execute(owners)).all())
 
@@ -260,6 +270,8 @@ class People:
 
 @shielded
 class Audit:
+    """The audit log."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
@@ -273,14 +285,14 @@ class Audit:
             await connection.execute(row)
 
     async def done_by(self, actor: str, commands: Sequence[str], limit: int = 20) -> list[AuditRow]:
-        """What this actor was allowed to do of these commands, the newest first."""
+        """Return what this actor did of these commands, newest first. Refused ones are left out."""
         wanted = (audit.c.actor == actor) & audit.c.command.in_(list(commands)) & audit.c.allowed
         async with self._db.read() as connection:
             found = await connection.execute(sa.select(audit).where(wanted).order_by(audit.c.id.desc()).limit(limit))
             return [AuditRow(**row) for row in found.mappings()]
 
     async def of_entry(self, entry_id: str, commands: Sequence[str], limit: int = 20) -> list[AuditRow]:
-        """What anybody was allowed to do of these commands with a knowledge entry, the newest first."""
+        """Return what was done with a knowledge entry by these commands, newest first. Refused ones are left out."""
         wanted = (
             (audit.c.detail["entry"].as_string() == entry_id) & audit.c.command.in_(list(commands)) & audit.c.allowed
         )
@@ -289,13 +301,13 @@ class Audit:
             return [AuditRow(**row) for row in found.mappings()]
 
     async def refused(self, limit: int = 20) -> list[AuditRow]:
-        """What was refused, the newest first."""
+        """Return what was refused, newest first."""
         wanted = sa.select(audit).where(audit.c.allowed.is_(False)).order_by(audit.c.id.desc()).limit(limit)
         async with self._db.read() as connection:
             return [AuditRow(**row) for row in (await connection.execute(wanted)).mappings()]
 
     async def seen(self, actors: Sequence[str]) -> dict[str, datetime]:
-        """When each of these actors was last heard of; those who never were are left out."""
+        """Return the time of the newest entry of each of these actors. Actors without one are left out."""
         newest = (
             sa.select(audit.c.actor, sa.func.max(audit.c.id).label("id"))
             .where(audit.c.actor.in_(list(actors)))
@@ -307,7 +319,7 @@ class Audit:
             return {row.actor: row.at for row in await connection.execute(wanted)}
 
     async def last(self, limit: int = 100) -> list[AuditRow]:
-        """The newest first."""
+        """Return the last entries, newest first."""
         async with self._db.read() as connection:
             found = await connection.execute(sa.select(audit).order_by(audit.c.id.desc()).limit(limit))
             return [AuditRow(**row) for row in found.mappings()]

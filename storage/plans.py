@@ -1,8 +1,8 @@
 """Plans: runs that a planner makes, whose parts are runs of their own; and the conversations that they belong to.
 
-A plan is a row of ``runs`` whose option ``kind`` is ``plan``. It is ``running`` from its beginning to its end, in one
-process, whose heartbeat stands in ``plans``; once that stops, ``Runs.revive`` ends it as failed. Of one conversation
-one plan is under way at a time, whichever process makes it.
+A plan is a row of ``runs`` whose option ``kind`` is ``plan``. It is ``running`` from its beginning to its end in one
+process, whose heartbeat is in ``plans``. When the heartbeat stops, ``Runs.revive`` ends the plan as failed. A
+conversation has one active plan at a time, whichever process makes it.
 """
 
 from __future__ import annotations
@@ -23,19 +23,22 @@ from storage.tables import planner_items, planner_sessions, plans, runs
 
 @dataclass(frozen=True, slots=True)
 class ConversationRow:
-    """``gate``: the state of a customer reply that the conversation is about, as plain data; None for none."""
+    """A conversation.
+
+    ``gate``: the state of the customer reply that the conversation is about, as plain data, or None.
+    """
 
     key: str
     gate: Mapping[str, Any] | None
 
 
 class PlanUnderWay(Exception):
-    """Another plan of the conversation is."""
+    """Another plan of the conversation is active."""
 
 
 @shielded
 class Plans:
-    """``seconds``: how long a plan lives without a heartbeat."""
+    """The plans of conversations. ``seconds``: how long a plan counts as alive without a heartbeat."""
 
     def __init__(self, db: Database, *, seconds: float = LEASE_SECONDS) -> None:
         self._db = db
@@ -44,16 +47,18 @@ class Plans:
     async def begin(
         self, run_id: str, session_key: str, *, host: str = "", former: str = "", note: Mapping[str, Any] | None = None
     ) -> bool:
-        """This process, which is ``host``, makes the plan. False where one does, or has. PlanUnderWay for another plan.
+        """Begin the plan in this process, which is ``host``. Return False if a process makes or made it already.
 
-        ``note`` is added to the conversation in the same transaction, where ``former``, of which it tells, was the
-        conversation's newest plan.
+        Raises PlanUnderWay if another plan of the conversation is active.
+
+        note: is added to the conversation in the same transaction, if ``former``, the plan that it tells about, was the
+            conversation's newest plan.
         """
         now = self._db.now()
         new = self._db.insert(plans).values(run_id=run_id, session_key=session_key, heartbeat_at=now)
         taken = sa.update(runs).where(runs.c.id == run_id).values(host=host, host_attempt=1)
         async with self._db.write(durable=True) as connection:
-            # Of two that begin at once the second waits here, and sees the first.
+            # The second of two that begin at once waits here, and then sees the first.
             session = self._db.insert(planner_sessions).values(key=session_key, created_at=now, updated_at=now)
             await connection.execute(session.on_conflict_do_update(index_elements=["key"], set_={"updated_at": now}))
             newest = (await connection.execute(self._newest(session_key))).scalar_one_or_none()
@@ -69,26 +74,29 @@ class Plans:
         return True
 
     async def newest(self, session_key: str) -> str | None:
-        """The run of the conversation's newest plan."""
+        """Return the run id of the conversation's newest plan, or None if there is none."""
         async with self._db.read() as connection:
             run_id: str | None = (await connection.execute(self._newest(session_key))).scalar_one_or_none()
         return run_id
 
     async def under_way(self, session_key: str) -> str | None:
-        """The run of the conversation's plan that some process makes now."""
+        """Return the run id of the conversation's active plan, or None if there is none."""
         async with self._db.read() as connection:
             run_id: str | None = (await connection.execute(self._under_way(session_key))).scalars().first()
         return run_id
 
     async def session_of(self, run_id: str) -> str | None:
-        """The key of the conversation that a plan belongs to; None for what is no plan."""
+        """Return the key of the conversation that a plan belongs to, or None if the run is no plan."""
         wanted = sa.select(plans.c.session_key).where(plans.c.run_id == run_id)
         async with self._db.read() as connection:
             key: str | None = (await connection.execute(wanted)).scalar_one_or_none()
         return key
 
     async def beat(self, run_ids: Sequence[str]) -> set[str]:
-        """These plans are alive; those of them that are not over: another process may have taken one for dead."""
+        """Send a heartbeat for these plans.
+
+        Return those that are not over: another process may have judged one dead.
+        """
         going = sa.select(runs.c.id).where(runs.c.id.in_(run_ids), runs.c.status == RUNNING)
         alive = sa.update(plans).where(plans.c.run_id.in_(going)).values(heartbeat_at=self._db.now())
         async with self._db.write() as connection:
@@ -107,7 +115,7 @@ class Plans:
 
 @shielded
 class Conversations:
-    """``key`` names a conversation: whose it is, and their name for it."""
+    """Conversations with the planner. A ``key`` consists of the owner and their name for the conversation."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -119,7 +127,7 @@ class Conversations:
         return None if row is None else ConversationRow(**row)
 
     async def open(self, key: str) -> ConversationRow:
-        """The conversation, begun where there is none."""
+        """Return the conversation, which is made if it does not exist."""
         now = self._db.now()
         new = self._db.insert(planner_sessions).values(key=key, created_at=now, updated_at=now)
         used = new.on_conflict_do_update(index_elements=["key"], set_={"updated_at": now})
@@ -134,27 +142,28 @@ class Conversations:
             await connection.execute(change.values(gate=value, updated_at=self._db.now()))
 
     async def forget(self, key: str) -> bool:
-        """Delete it, with all that was said, and what the next plan would be told of the ones before. False where there
-        is none.
+        """Delete a conversation with its items and what the next plan would be told of earlier ones.
+
+        Return False if there is none.
         """
         going = sa.select(runs.c.id).where(runs.c.status == RUNNING)
         async with self._db.write() as connection:
             over = sa.delete(plans).where(plans.c.session_key == key, plans.c.run_id.not_in(going))
             await connection.execute(over)
-            # Its own row first: who adds something at this moment holds it, or finds it gone.
+            # Its own row first: a concurrent ``add`` has the row locked, or finds it gone.
             gone = await connection.execute(sa.delete(planner_sessions).where(planner_sessions.c.key == key))
             await connection.execute(sa.delete(planner_items).where(planner_items.c.session_key == key))
             return gone.rowcount == 1
 
     async def items(self, key: str, limit: int | None = None) -> list[dict[str, Any]]:
-        """What was said, the oldest first; ``limit``: only so many of the newest."""
+        """Return what was said, oldest first. ``limit``: only this many of the newest."""
         newest = sa.select(planner_items.c.item).where(planner_items.c.session_key == key)
         newest = newest.order_by(planner_items.c.id.desc()).limit(limit)
         async with self._db.read() as connection:
             return list((await connection.execute(newest)).scalars())[::-1]
 
     async def add(self, key: str, items: Sequence[Mapping[str, Any]]) -> None:
-        """Nothing, where the conversation was forgotten meanwhile."""
+        """Add items to the conversation. Does nothing if it was deleted meanwhile."""
         if not items:
             return
         rows = [{"session_key": key, "item": dict(item)} for item in items]
@@ -164,7 +173,7 @@ class Conversations:
                 await connection.execute(sa.insert(planner_items), rows)
 
     async def pop(self, key: str) -> dict[str, Any] | None:
-        """Take the newest item away; None where there is none."""
+        """Remove and return the newest item, or return None if there is none."""
         newest = sa.select(sa.func.max(planner_items.c.id)).where(planner_items.c.session_key == key)
         gone = sa.delete(planner_items).where(planner_items.c.id == newest.scalar_subquery())
         async with self._db.write() as connection:

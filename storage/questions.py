@@ -1,7 +1,7 @@
-"""Questions to people. The first answer wins; a late one is kept and said to be late.
+"""Questions to people. The first answer wins; a late one is stored and marked as late.
 
-What time and people do to a question is told in the event log in the same transaction: ``closed`` (answered, or nobody
-answered in time), ``reminder`` and ``escalated``, each with ``question``, its id.
+What happens to a question is written to the event log in the same transaction: ``closed`` (answered, or expired),
+``reminder`` and ``escalated``, each with ``question``, its id.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ MOST_REMINDERS = 3
 
 @dataclass(frozen=True, slots=True)
 class QuestionRow:
-    """``payload``: the question as the agent put it. ``answer``: the one that won, None while there is none.
+    """A question.
 
-    ``remind_at``: the next reminder, None for no more; ``remind_seconds``: how long after the question the first one is
-    due; ``reminders``: how many there were. ``escalate_at``: None for never, or done.
+    ``payload``: the question as the agent put it. ``answer``: the one that won, or None. ``remind_at``: the next
+    reminder, None for no more. ``remind_seconds``: how long after the question the first reminder is due.
+    ``reminders``: how many there were. ``escalate_at``: None if it never escalates, or has done so.
     """
 
     id: str
@@ -51,7 +52,7 @@ class QuestionRow:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A further card of a question. ``name`` is its own among those of the question; ``chat`` as with cards."""
+    """A further card of a question. ``name`` is unique within the question; ``chat`` has the same keys as in cards."""
 
     name: str
     chat: Mapping[str, Any]
@@ -59,7 +60,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
-    """One answer somebody gave; ``late``: the question was answered or over already."""
+    """An answer that somebody gave. ``late``: the question was already answered or over."""
 
     question_id: str
     answer: Mapping[str, Any]
@@ -70,7 +71,10 @@ class GivenAnswer:
 
 @dataclass(frozen=True, slots=True)
 class AnswerResult:
-    """``won``: this answer counts. Otherwise ``question`` says who was first, or that its time is over."""
+    """The result of an answer.
+
+    ``won``: this answer counts. If not, ``question`` says who was first, or that it has expired.
+    """
 
     won: bool
     question: QuestionRow
@@ -85,7 +89,7 @@ def _in_time(now: datetime) -> sa.ColumnElement[bool]:
 
 
 def _next_reminder(row: QuestionRow, now: datetime) -> tuple[int, datetime | None]:
-    """How many reminders there are with this one, and when the next is due; None for the last."""
+    """Return the number of reminders including this one, and when the next is due, or None if this is the last."""
     for given in range(row.reminders + 1, MOST_REMINDERS):
         next_at = row.created_at + timedelta(seconds=row.remind_seconds * 2**given)
         if next_at > now:
@@ -95,13 +99,16 @@ def _next_reminder(row: QuestionRow, now: datetime) -> tuple[int, datetime | Non
 
 @shielded
 class Questions:
-    """Writes are on the disk when they return. Wakes ``db.signal("questions")`` and, for a new attempt, ``"runs"``."""
+    """Questions. Writes are on the disk when they return.
+
+    They wake ``db.signal("questions")`` and, for a new attempt, ``"runs"``.
+    """
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
     def now(self) -> datetime:
-        """The time that rows are compared with."""
+        """Return the time with which rows are compared."""
         return self._db.now()
 
     async def ask(
@@ -116,10 +123,10 @@ class Questions:
         escalate_after: timedelta | None = None,
         attempt: int | None = None,
     ) -> QuestionRow:
-        """Store a question; the stored one where it was asked before (an attempt taken up again asks the same).
+        """Store a question. Return the stored one if it was asked before (a resumed attempt asks the same again).
 
-        ``remind_after``: the first reminder, the next ones after twice and four times as long.
-        ``attempt``: who asks; LeaseLost where its turn is over.
+        remind_after: the time to the first reminder; the next ones follow after twice and four times as long.
+        attempt: the attempt that asks. Raises LeaseLost if its turn is over.
         """
         now = self._db.now()
         new = (
@@ -152,7 +159,7 @@ class Questions:
             return await self._get(connection, question_id)
 
     async def find(self, *, run_id: str = "", state: str = "", limit: int = 100) -> list[QuestionRow]:
-        """Oldest first."""
+        """Return questions, oldest first."""
         statement = sa.select(questions).order_by(questions.c.created_at, questions.c.id).limit(limit)
         if run_id:
             statement = statement.where(questions.c.run_id == run_id)
@@ -164,11 +171,13 @@ class Questions:
     async def answer(
         self, question_id: str, answer: Mapping[str, Any], *, by: str, at: datetime | None = None
     ) -> AnswerResult:
-        """Give an answer. KeyError for an unknown question. ``at``: when it was given, if it waited since then; what
-        was in time then is in time while nobody has closed the question.
+        """Give an answer. Raises KeyError if the question is unknown.
 
-        The first one to an open question wins, and the run's next attempt becomes due in the same transaction (where
-        the attempt that asked still waits on the phone, it goes on itself).
+        The first answer to an open question wins, and the run's next attempt becomes due in the same transaction. If
+        the attempt that asked still waits on the phone, it goes on itself.
+
+        at: when the answer was given, if it waited since then. If that was before the deadline, it counts as long as
+            nobody has closed the question.
         """
         now = self._db.now()
         async with self._db.write(durable=True) as connection:
@@ -194,7 +203,10 @@ class Questions:
         return AnswerResult(won=first, question=row)
 
     async def expire(self) -> list[QuestionRow]:
-        """Close the questions whose deadline has passed; their runs' next attempts are due. The closed ones."""
+        """Close the questions whose deadline has passed; their runs' next attempts become due.
+
+        Return the closed ones.
+        """
         now = self._db.now()
         late = sa.select(questions.c.id).where(questions.c.state == OPEN, questions.c.deadline <= now)
         async with self._db.read() as connection:
@@ -219,9 +231,9 @@ class Questions:
         return closed
 
     async def remind(self) -> list[QuestionRow]:
-        """The open questions whose reminder is due, as they are now; each is told once.
+        """Write the reminders that are due, each once. Return their questions.
 
-        Reminders that were missed while nothing ran count as given: there is one now, the next at its time.
+        Reminders that were missed while nothing ran count as given: there is one now, and the next at its time.
         """
         now = self._db.now()
         due = (questions.c.state == OPEN) & (questions.c.remind_at <= now)
@@ -241,7 +253,7 @@ class Questions:
         return reminded
 
     async def escalate(self) -> list[QuestionRow]:
-        """The open questions that somebody else is to see from now on; each is told once."""
+        """Escalate the open questions that are due, each once: another person sees them from now on. Return them."""
         now = self._db.now()
         due = (questions.c.state == OPEN) & (questions.c.escalate_at <= now)
         async with self._db.read() as connection:
@@ -258,7 +270,7 @@ class Questions:
         return escalated
 
     async def next_time(self) -> datetime | None:
-        """When the next deadline, reminder or escalation of an open question is due; None for none."""
+        """Return when the next deadline, reminder or escalation of an open question is due, or None if none is."""
         times = (questions.c.deadline, questions.c.remind_at, questions.c.escalate_at)
         async with self._db.read() as connection:
             found = await connection.execute(
@@ -268,7 +280,7 @@ class Questions:
         return min(known) if known else None
 
     async def copy(self, question_id: str, name: str, chat: Mapping[str, Any]) -> None:
-        """Remember that the question is shown in a further place. KeyError for an unknown question."""
+        """Store another place in which the question is shown. Raises KeyError if the question is unknown."""
         new = self._db.insert(question_copies).values(
             question_id=question_id, name=name, chat=dict(chat), created_at=self._db.now()
         )
@@ -278,7 +290,7 @@ class Questions:
             await connection.execute(new.on_conflict_do_nothing(index_elements=["question_id", "name"]))
 
     async def copies(self, question_id: str) -> list[Copy]:
-        """Oldest first."""
+        """Return the further cards, oldest first."""
         wanted = (
             sa.select(question_copies.c.name, question_copies.c.chat)
             .where(question_copies.c.question_id == question_id)
@@ -288,7 +300,7 @@ class Questions:
             return [Copy(**row) for row in (await connection.execute(wanted)).mappings()]
 
     async def given(self, question_id: str) -> list[GivenAnswer]:
-        """Every answer that was given, the late ones too, in order."""
+        """Return every answer that was given, including late ones, in order."""
         statement = (
             sa.select(
                 question_answers.c.question_id,
@@ -312,7 +324,10 @@ class Questions:
 
     @staticmethod
     async def _lock_run(connection: AsyncConnection, question_id: str) -> str:
-        """The run that asked, its row locked: an attempt that ends at this very moment sees the answer, or is seen."""
+        """Lock the row of the run that asked. Return the run's id.
+
+        So an attempt that ends at this moment sees the answer, or the answer sees that it has ended.
+        """
         found = await connection.execute(sa.select(questions.c.run_id).where(questions.c.id == question_id))
         run_id = found.scalar_one_or_none()
         if run_id is None:

@@ -1,6 +1,6 @@
-"""What is old and over, and goes; and what stays for ever, with the reason.
+"""What is deleted when it is old, and what is kept for ever, with the reason.
 
-It goes in bites, each a short transaction of its own, so that nobody waits for a night's worth of rows.
+Rows are deleted in batches, each in a short transaction of its own, so that nobody waits for a night's worth of rows.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from storage.tables import (
 )
 
 BITE = 200
-RUNS_A_BITE = 10  # where the rows of a run go all at once
+RUNS_A_BITE = 10  # if the rows of a run are deleted together
 
-# Every table is here or below: a test holds that.
+# Every table is in one of these two; a test checks that.
 PRUNED: Mapping[str, str] = {
     "events": "after the days of PHONEDESK_KEEP_DAYS, but not those of a run that is not over",
     "pictures": "with their events",
@@ -93,12 +93,14 @@ def _over(before: datetime) -> sa.Select[tuple[str]]:
 
 @shielded
 class Retention:
+    """Deletes old rows, one batch per call. ``bite``: the most rows in a batch."""
+
     def __init__(self, db: Database, *, bite: int = BITE) -> None:
         self._db = db
         self._bite = bite
 
     async def events(self, before: datetime) -> int:
-        """Delete one bite of old events of runs that are over, with their pictures; how many."""
+        """Delete a batch of old events of runs that are over, with their pictures. Return how many events."""
         old = sa.select(events.c.id, events.c.picture_id).where(
             events.c.created_at < before, events.c.run_id.not_in(_GOING)
         )
@@ -109,14 +111,17 @@ class Retention:
         shown = [row.picture_id for row in rows if row.picture_id is not None]
         async with self._db.write() as connection:
             gone = await connection.execute(sa.delete(events).where(events.c.id.in_([row.id for row in rows])))
-            kept = sa.select(events.c.picture_id).where(events.c.picture_id.in_(shown))  # shown by a newer one, too
+            kept = sa.select(events.c.picture_id).where(events.c.picture_id.in_(shown))  # a newer event shows it too
             await connection.execute(
                 sa.delete(pictures).where(pictures.c.id.in_(shown), pictures.c.id.not_in(kept)),
             )
             return gone.rowcount
 
     async def trajectories(self, before: datetime) -> int:
-        """What the models of some runs that ended before were asked: their steps build on each other."""
+        """Delete the model requests of some runs that ended before.
+
+        All of a run go together: steps build on each other.
+        """
         table = trajectories
         which = sa.select(table.c.run_id).where(table.c.created_at < before, table.c.run_id.in_(_over(before)))
         async with self._db.read() as connection:
@@ -128,7 +133,7 @@ class Retention:
             return (await connection.execute(sa.delete(table).where(table.c.run_id.in_(ids)))).rowcount
 
     async def trajectory_pictures(self, before: datetime) -> int:
-        """One bite of what models were shown in runs that ended before; each picture stands for itself."""
+        """Delete a batch of pictures that models were shown in runs that ended before. Each picture is independent."""
         table = trajectory_pictures
         which = sa.select(table.c.run_id, table.c.digest)
         which = which.where(table.c.created_at < before, table.c.run_id.in_(_over(before)))
@@ -140,15 +145,18 @@ class Retention:
             return (await connection.execute(sa.delete(table).where(mine))).rowcount
 
     async def inbox(self, before: datetime) -> int:
-        """One bite of updates that were handled."""
+        """Delete a batch of handled updates."""
         return await self._bitten(inbox, inbox.c.update_id, inbox.c.state != NEW, inbox.c.received_at < before)
 
     async def outbox(self, before: datetime) -> int:
-        """One bite of messages that were sent, or given up."""
+        """Delete a batch of messages that were sent or given up."""
         return await self._bitten(outbox, outbox.c.id, outbox.c.state != PENDING, outbox.c.updated_at < before)
 
     async def requests(self, before: datetime) -> int:
-        """One bite of keys. One may be asked for again as long as the update that made it waits to be handled."""
+        """Delete a batch of idempotency keys.
+
+        A key may be used again as long as the update that made it is not handled.
+        """
         waiting = sa.select(sa.func.min(inbox.c.received_at)).where(inbox.c.state == NEW)
         async with self._db.read() as connection:
             oldest: datetime | None = (await connection.execute(waiting)).scalar_one_or_none()
@@ -156,18 +164,18 @@ class Retention:
         return await self._bitten(requests, requests.c.key, requests.c.created_at < until)
 
     async def copies(self, before: datetime) -> int:
-        """One bite of where else closed questions were shown."""
+        """Delete a batch of further cards of closed questions."""
         closed = sa.select(questions.c.id).where(questions.c.state != OPEN)
         old = (question_copies.c.created_at < before, question_copies.c.question_id.in_(closed))
         return await self._bitten(question_copies, question_copies.c.question_id, *old)
 
     async def audit(self, before: datetime) -> int:
-        """One bite of the audit log."""
+        """Delete a batch of the audit log, except each actor's newest entry."""
         newest = sa.select(sa.func.max(audit.c.id)).group_by(audit.c.actor)
         return await self._bitten(audit, audit.c.id, audit.c.at < before, audit.c.id.not_in(newest))
 
     async def sessions(self, before: datetime) -> int:
-        """Empty one bite of the sessions of runs that are over."""
+        """Empty a batch of the sessions of runs that are over."""
         old = sa.select(runs.c.id).where(
             runs.c.status.in_(FINAL), runs.c.created_at < before, runs.c.ended_at < before, runs.c.session.is_not(None)
         )
@@ -177,7 +185,7 @@ class Retention:
             return done.rowcount
 
     async def conversations(self, before: datetime) -> int:
-        """One bite of conversations with the planner, with what was said in them."""
+        """Delete a batch of silent conversations with the planner, with their items."""
         silent = sa.select(planner_sessions.c.key).where(planner_sessions.c.updated_at < before).limit(self._bite)
         async with self._db.write() as connection:
             keys = list((await connection.execute(silent)).scalars())
@@ -186,7 +194,7 @@ class Retention:
             return gone.rowcount
 
     async def at_work(self) -> bool:
-        """Whether any run is under way, or about to be."""
+        """Tell whether any run is active or due."""
         now = (
             sa.select(runs.c.id).where(sa.or_(runs.c.status == "running", runs.c.attempt_due_at.is_not(None))).limit(1)
         )

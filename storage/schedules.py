@@ -19,16 +19,20 @@ from storage.runs.changes import insert_run, waits_for_people
 from storage.shielded import shielded
 from storage.tables import runs, schedules
 
-REMOVED_KEPT = timedelta(days=7)  # how long a schedule that was removed can be put back
+REMOVED_KEPT = timedelta(days=7)  # how long a removed schedule can be put back
 
 
 @dataclass(frozen=True, slots=True)
 class NewSchedule:
-    """``expression`` in the zone ``timezone`` (a name of the tz database). ``kind``: ``run``, ``sweep`` or ``watch``.
+    """A new schedule.
 
-    ``expression`` means the same whenever it is read; ``said`` is what the person wrote, where that is something else.
-    ``missed``: ``skip`` or ``catch_up``. ``overlap``, with the run of an earlier tick still going: ``skip``, or
-    ``queue`` one tick until it is over. ``quiet``: hours without runs, ``22:00-07:00``, empty for none.
+    expression: in the zone ``timezone`` (a name of the tz database). It means the same whenever it is read.
+    said: what the person wrote, if that differs from ``expression``.
+    kind: ``run``, ``sweep`` or ``watch``.
+    missed: ``skip`` or ``catch_up``.
+    overlap: what a tick does if the run of an earlier one is still active: ``skip``, or ``queue`` one tick until it is
+        over.
+    quiet: hours without runs, ``22:00-07:00``, "" for none.
     """
 
     expression: str
@@ -48,8 +52,10 @@ class NewSchedule:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleRow:
-    """``last_what``: what became of the newest tick (a ``Tick``, ``missed`` or ``by_hand``), which was planned for
-    ``last_at``; ``last_run_id`` is the newest run. ``queued_for``: the tick whose run starts when the one before it is
+    """A schedule.
+
+    ``last_what``: what became of the newest tick (a ``Tick``, ``missed`` or ``by_hand``), which was planned for
+    ``last_at``. ``last_run_id``: the newest run. ``queued_for``: the tick whose run starts when the run before it is
     over.
     """
 
@@ -82,27 +88,31 @@ class ScheduleRow:
 
 
 class Tick(StrEnum):
+    """What became of a tick."""
+
     STARTED = "started"
-    BUSY = "busy"  # the run of an earlier tick is still going
-    QUEUED = "queued"  # so it is, and this one starts when it is over
+    BUSY = "busy"  # the run of an earlier tick is still active
+    QUEUED = "queued"  # the same, and this one starts when that run is over
     QUIET = "quiet"
-    LIMIT = "limit"  # models may be asked no more today
-    TAKEN = "taken"  # another process had this tick, or the schedule is paused or gone
+    LIMIT = "limit"  # no more model calls are allowed today
+    TAKEN = "taken"  # another process took this tick, or the schedule is paused or gone
 
 
-MISSED, BY_HAND = "missed", "by_hand"  # more that may stand in ``last_what``
+MISSED, BY_HAND = "missed", "by_hand"  # further values of ``last_what``
 _COUNTERS = {Tick.STARTED: "started", Tick.BUSY: "skipped_busy", Tick.QUIET: "skipped_quiet"}
 _THERE = schedules.c.removed_at.is_(None)
 
 
 @dataclass(frozen=True, slots=True)
 class TickResult:
+    """What became of a tick, and the run that it started, if any."""
+
     tick: Tick
     run_id: str = ""
 
 
 class ScheduleThere(LookupError):
-    """The very same schedule is there already: ``number``."""
+    """The same schedule exists already; ``number`` is its number."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"Schedule {number} is the same.")
@@ -111,13 +121,15 @@ class ScheduleThere(LookupError):
 
 @shielded
 class Schedules:
+    """The table of schedules."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def add(self, new: NewSchedule, *, key: str = "", once: bool = False) -> ScheduleRow:
-        """The new schedule, or the one that was made under the request's ``key`` before.
+        """Store a schedule. Return it, or the one that was made under the same ``key`` before.
 
-        ``once``: ScheduleThere where another one does the same task on the same phone at the same times.
+        once: raise ScheduleThere if another one does the same task on the same phone at the same times.
         """
         values = {name: getattr(new, name) for name in NewSchedule.__slots__}
         values["options"] = dict(new.options)
@@ -142,7 +154,7 @@ class Schedules:
         return before
 
     async def get(self, schedule_id: int, *, removed: bool = False) -> ScheduleRow | None:
-        """``removed``: also one that can be put back."""
+        """Return the schedule, or None if there is none. ``removed``: also one that can be put back."""
         wanted = sa.select(schedules).where(schedules.c.id == schedule_id, *([] if removed else [_THERE]))
         async with self._db.read() as connection:
             row = (await connection.execute(wanted)).mappings().one_or_none()
@@ -154,22 +166,25 @@ class Schedules:
             return [ScheduleRow(**row) for row in found.mappings()]
 
     async def edit(self, schedule_id: int, values: Mapping[str, Any], *, other_times: bool = False) -> bool:
-        """Change columns. With ``other_times`` none of the old ticks is a missed one, and none waits."""
+        """Change columns. Return whether it exists. ``other_times``: no old tick counts as missed, and none waits."""
         afresh = {"last_planned_at": self._db.now(), "queued_for": None} if other_times else {}
         return await self._set(schedule_id, {**values, **afresh})
 
     async def pause(self, schedule_id: int, *, paused: bool) -> bool:
-        """Pause or go on. Ticks of the time in between are not missed ones: they are not counted or caught up."""
+        """Pause or continue.
+
+        Return whether it exists. Ticks in between are not missed: they are not counted or caught up.
+        """
         if paused:
             return await self._set(schedule_id, {"paused": True, "queued_for": None})
-        # One that is not paused keeps its ticks: the button of an old card, or a second tap.
+        # A schedule that is not paused keeps its ticks: this may be the button of an old card, or a second tap.
         newest = schedules.c.last_planned_at
         now = sa.literal(self._db.now(), newest.type)
         since = sa.case((schedules.c.paused, now), else_=newest)
         return await self._set(schedule_id, {"paused": False, "last_planned_at": since})
 
     async def remove(self, schedule_id: int) -> bool:
-        """Gone for everybody, but kept for a while, to be put back."""
+        """Remove a schedule, which can be put back for a while. Return whether it existed."""
         now = self._db.now()
         async with self._db.write() as connection:
             await connection.execute(sa.delete(schedules).where(schedules.c.removed_at < now - REMOVED_KEPT))
@@ -182,7 +197,7 @@ class Schedules:
         return done.rowcount == 1
 
     async def put_back(self, schedule_id: int) -> bool:
-        """Undo ``remove``. False where it is gone for good, or was never removed."""
+        """Undo ``remove``. Return False if it is gone for good or was never removed."""
         now = self._db.now()
         async with self._db.write() as connection:
             done = await connection.execute(
@@ -208,11 +223,14 @@ class Schedules:
     ) -> TickResult:
         """Take the tick planned for ``planned_at``; exactly one of all processes gets it.
 
-        It starts a run (``run``, or one of the schedule's own task), unless the run of an earlier tick is still going
-        or ``quiet`` says that it falls into the quiet hours, ``limited`` that models may be asked no more today (told
-        elsewhere, once a day). ``missed``: earlier ticks that were missed.
-        ``late_since``: the first tick that nobody was there for, where this one makes up for it. What starts no run,
-        and what was missed, is told in the event log (``schedule``, no run: ``schedule_id``, ``what``, ``planned_at``).
+        It starts a run unless the run of an earlier tick is still active. A tick that starts no run, and ticks that
+        were missed, are written to the event log (``schedule``, no run: ``schedule_id``, ``what``, ``planned_at``).
+
+        missed: how many earlier ticks were missed.
+        late_since: the first tick for which no process was there, if this one makes up for it.
+        quiet: it falls into the quiet hours, and starts no run.
+        limited: no more model calls are allowed today, and it starts no run. This is reported elsewhere, once a day.
+        run: the run to start, if not one of the schedule's own task.
         """
         async with self._db.write(durable=True) as connection:
             take = (
@@ -261,9 +279,12 @@ class Schedules:
         return TickResult(Tick.TAKEN) if run_id is None else TickResult(Tick.STARTED, run_id)
 
     async def start_queued(self, schedule_id: int, *, quiet: bool = False, run: NewRun | None = None) -> TickResult:
-        """Start the run of the tick that waited, where the one before it is over. ``quiet``: it is not made any more.
+        """Start the run of the tick that waited, if the run before it is over.
 
-        BUSY where it waits on; TAKEN where none waits. ``run`` as with ``tick``.
+        Returns BUSY if it keeps waiting, and TAKEN if none waits.
+
+        quiet: drop the tick.
+        run: as in ``tick``.
         """
         async with self._db.write(durable=True) as connection:
             wanted = sa.select(schedules).where(
@@ -295,7 +316,10 @@ class Schedules:
     async def skip_missed(
         self, schedule_id: int, up_to: datetime, count: int, *, since: datetime | None = None
     ) -> bool:
-        """Pass over ``count`` ticks planned from ``since`` until ``up_to``. False where another process has said so."""
+        """Skip ``count`` ticks planned from ``since`` to ``up_to``.
+
+        Return False if another process has recorded that.
+        """
         values = {"last_what": MISSED, "last_at": up_to, "skipped_missed": schedules.c.skipped_missed + count}
         async with self._db.write() as connection:
             done = await connection.execute(
@@ -309,11 +333,10 @@ class Schedules:
         return first
 
     async def clock_went_back(self, schedule_id: int, since: datetime) -> bool:
-        """The newest tick, or the making, lies after ``since``, which is now: go on from now.
+        """Go on from ``since``, which is now, because the newest tick or the creation is later: the clock was put back.
 
-        False where another process has done so.
-
-        A tick that has started a run starts no second one: its planned time is the run's.
+        Return False if another process has done so. A tick that has started a run starts no second one, because its
+        planned time is the run's.
         """
         newest = sa.func.coalesce(schedules.c.last_planned_at, schedules.c.created_at)
         async with self._db.write() as connection:
@@ -325,18 +348,18 @@ class Schedules:
         return done.rowcount == 1
 
     async def by_hand(self, schedule_id: int, run_id: str) -> None:
-        """A person has started a run of it."""
+        """Record that a person has started a run of it."""
         await self._set(schedule_id, {"last_what": BY_HAND, "last_at": self._db.now(), "last_run_id": run_id})
 
     @staticmethod
     def _open(schedule_id: int, planned_at: datetime) -> sa.ColumnElement[bool]:
-        """The tick of ``planned_at`` is still to be taken."""
+        """Match the schedule if the tick of ``planned_at`` can still be taken."""
         fresh = sa.or_(schedules.c.last_planned_at.is_(None), schedules.c.last_planned_at < planned_at)
         return sa.and_(schedules.c.id == schedule_id, schedules.c.paused.is_(False), _THERE, fresh)
 
     @staticmethod
     async def _going(connection: AsyncConnection, schedule_id: int) -> bool:
-        """Whether an earlier run is under way; not a sweep whose contacts wait for people, maybe for days."""
+        """Tell whether an earlier run is active, except a sweep whose contacts wait for people, maybe for days."""
         active = sa.and_(runs.c.schedule_id == schedule_id, runs.c.status.in_(ACTIVE))
         wanted = sa.select(runs.c.id).where(active, ~waits_for_people()).limit(1)
         return (await connection.execute(wanted)).scalar_one_or_none() is not None
@@ -344,7 +367,7 @@ class Schedules:
     async def _note(
         self, connection: AsyncConnection, schedule_id: int, what: str, planned_at: datetime, result: TickResult
     ) -> None:
-        """Count it, and remember it as the newest."""
+        """Count the tick and store it as the newest."""
         values: dict[str, Any] = {"last_what": what, "last_at": planned_at}
         if result.run_id:
             values["last_run_id"] = result.run_id
@@ -372,7 +395,7 @@ class Schedules:
 
 
 def run_of(schedule: ScheduleRow, planned_at: datetime | None) -> NewRun:
-    """What a tick starts; with no time, what a person starts between ticks."""
+    """Return the run that a tick starts, or that a person starts between ticks if ``planned_at`` is None."""
     return NewRun(
         task=schedule.task,
         serial=schedule.serial,

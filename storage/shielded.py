@@ -1,9 +1,10 @@
-"""Work on the database that is not cut off in the middle.
+"""Work on the database that a cancellation does not cut.
 
-A statement whose task is cancelled can leave its transaction open, and with it SQLite's one write lock: seen in one of
-150 cancellations at random moments. So what a repository does is done to its end, and the cancellation comes after it.
+A statement whose task is cancelled can leave its transaction open, and with it SQLite's only write lock: seen in one of
+150 cancellations at random moments. So a repository's method runs to completion, and the cancellation is raised after
+it.
 
-And where PostgreSQL chose it to end a deadlock it is done once more: of that transaction nothing was written.
+If PostgreSQL rolled it back to end a deadlock, it runs once more: nothing of that transaction was written.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _MAY_BE_CUT: set[Callable[..., Any]] = set()
 
 
 async def run_shielded(work: Coroutine[Any, Any, T]) -> T:
-    """Do ``work`` to its end, also where this task is cancelled meanwhile; the cancellation is raised after it."""
+    """Run ``work`` to completion, even if this task is cancelled meanwhile. The cancellation is raised after it."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)
@@ -34,22 +35,23 @@ async def run_shielded(work: Coroutine[Any, Any, T]) -> T:
             try:
                 await asyncio.wait([task])
             except asyncio.CancelledError:
-                continue  # once is enough; the first is raised below
+                continue  # one is enough, which is raised below
         if not task.cancelled():
-            task.exception()  # looked at, so that it is not reported as forgotten
+            task.exception()  # read, so that it is not reported as never retrieved
         raise
 
 
 def may_be_cut(method: Method) -> Method:
-    """One that waits for what others do, and writes nothing itself."""
+    """Mark a method as safe to cancel, because it waits for others and writes nothing itself."""
     _MAY_BE_CUT.add(method)
     return method
 
 
 def shielded(repository: type[Repository]) -> type[Repository]:
-    """Every public coroutine method of a repository is done whole, but for those that ``may_be_cut``.
+    """Run every public coroutine method of a repository to completion, except those marked with ``may_be_cut``.
 
-    One that makes several transactions leaves those that are committed; begun anew, it goes on with the rest.
+    If a method makes several transactions, those that are committed stay; when it is run again it goes on with the
+    rest.
     """
     for name, method in list(vars(repository).items()):
         if inspect.iscoroutinefunction(method) and not name.startswith("_") and method not in _MAY_BE_CUT:

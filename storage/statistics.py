@@ -1,4 +1,4 @@
-"""What a stretch of time came to: the questions of customers in it, those put to a person, and what the model used."""
+"""What happened in a time range: customers' questions, questions put to a person, and what the model used."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from storage.tables import answers, events, questions, runs, sweeps
 
 @dataclass(frozen=True, slots=True)
 class TimeRange:
-    """``since`` is inside, ``until`` is not (both aware). ``serials``: only these phones, empty for all."""
+    """A time range; ``until`` is excluded, both are aware. ``serials``: only these phones, empty for all."""
 
     since: datetime
     until: datetime
@@ -25,7 +25,7 @@ class TimeRange:
 
 @dataclass(frozen=True, slots=True)
 class AskedRow:
-    """A customer's question. ``asked_at``: when it was read; ``changed_at``: when its ``state`` came about."""
+    """A customer's question. ``asked_at``: when it was read. ``changed_at``: when it got its present ``state``."""
 
     id: int
     question: str
@@ -37,9 +37,9 @@ class AskedRow:
 
 @dataclass(frozen=True, slots=True)
 class ModelUsage:
-    """What one model did in steps: replies, and their tokens. ``model`` "": of releases that did not write it down.
+    """A model's replies in steps, and their tokens. ``model`` "": from releases that did not store it.
 
-    ``cost`` is what was written down with the steps, with the pictures that were read for them; None: it was not known
+    ``cost`` is what was stored with the steps, including the pictures that were read for them; None: it was not known
     then.
     """
 
@@ -53,7 +53,7 @@ class ModelUsage:
 
 @dataclass(frozen=True, slots=True)
 class UsageFigures:
-    """What the models did: calls that gave a reply, and their tokens."""
+    """What the models used: calls that returned a reply, and their tokens."""
 
     models: Sequence[ModelUsage] = ()
 
@@ -72,7 +72,9 @@ class UsageFigures:
 
 @dataclass(frozen=True, slots=True)
 class SweptFigures:
-    """``contacts``: looked at, once a sweep. ``idle``: sweeps that found nobody to answer, so asked no model.
+    """Numbers of sweeps.
+
+    ``contacts``: how many were checked, once a sweep. ``idle``: sweeps that found nobody to answer and asked no model.
     ``unknown``: contacts who were to be answered and whom nobody knows.
     """
 
@@ -84,11 +86,13 @@ class SweptFigures:
 
 @shielded
 class Statistics:
+    """Queries over a time range."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def asked(self, span: TimeRange) -> list[AskedRow]:
-        """The customers' questions that were read in this time, the oldest first."""
+        """Return the customers' questions that were read in this time, oldest first."""
         wanted = (
             sa.select(
                 answers.c.id,
@@ -107,7 +111,7 @@ class Statistics:
             return [AskedRow(**row) for row in (await connection.execute(wanted)).mappings()]
 
     async def put_to_people(self, span: TimeRange) -> int:
-        """How many questions of all kinds runs put to a person in this time."""
+        """Return how many questions of all kinds runs put to a person in this time."""
         wanted = (
             sa.select(sa.func.count())
             .select_from(questions.join(runs, runs.c.id == questions.c.run_id))
@@ -119,7 +123,7 @@ class Statistics:
             return (await connection.execute(wanted)).scalar_one()
 
     async def swept(self, span: TimeRange) -> SweptFigures:
-        """The looks of the sweeps in this time."""
+        """Return the numbers of the sweeps in this time."""
         idle = sa.func.coalesce(sa.func.sum(sa.case((sweeps.c.started == 0, 1), else_=0)), 0)
         contacts = sa.func.coalesce(sa.func.sum(sweeps.c.contacts), 0)
         those = sa.and_(sweeps.c.created_at >= span.since, sweeps.c.created_at < span.until)
@@ -135,9 +139,9 @@ class Statistics:
         return SweptFigures(int(looks), int(looked_at), int(without), tuple(named))
 
     async def usage(self, span: TimeRange) -> UsageFigures:
-        """What the steps of the event log used; of steps that were deleted with their events nothing is known.
+        """Return what the steps in the event log used. Steps that were deleted with their events are not counted.
 
-        A model may stand there twice: steps whose cost was written down, and others.
+        A model may be listed twice: once for steps with a stored cost, and once for others.
         """
         tokens_in, tokens_out, tokens_cached = (
             sa.func.coalesce(events.c.data[name].as_integer(), 0)
@@ -145,7 +149,7 @@ class Statistics:
         )
         model = sa.func.coalesce(events.c.data["model"].as_string(), "")
         cost = events.c.data["cost"].as_float()
-        # An endpoint may count nothing; a step without the model has no first token either.
+        # An endpoint may not count tokens; a step without a model call has no first token either.
         replied = sa.or_(tokens_in + tokens_out > 0, events.c.data[("timings", "first_token")].as_string().is_not(None))
         steps = (
             sa.select(
@@ -158,7 +162,7 @@ class Statistics:
             )
             .select_from(events)
             .where(events.c.kind == "step", events.c.created_at >= span.since, events.c.created_at < span.until)
-            .where(sa.or_(replied, cost > 0))  # without a reply: pictures that were read
+            .where(sa.or_(replied, cost > 0))  # no reply, but a cost: pictures were read
         )
         if span.serials:
             mine = sa.select(runs.c.id).where(runs.c.serial.in_(span.serials))

@@ -1,4 +1,4 @@
-"""Sweeps: what their looks found, the runs that they start, and since when contacts have been waiting."""
+"""Sweeps: what they found, the runs that they started, and since when contacts have been waiting."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from storage.runs.changes import insert_run
 from storage.shielded import shielded
 from storage.tables import contact_marks, events, replies, runs, sweep_lists, sweeps
 
-APART = timedelta(microseconds=1)  # between two who are seen waiting for the first time in one look
-OPEN = (ReplyState.PLANNED, ReplyState.FAILED, ReplyState.UNKNOWN)  # of a reply that a person may be asked about
-TOLD_WHY = timedelta(days=2)  # of a run that failed: for so long it is looked up by what
+APART = timedelta(microseconds=1)  # between two contacts who are first seen waiting in the same sweep
+OPEN = (ReplyState.PLANNED, ReplyState.FAILED, ReplyState.UNKNOWN)  # states of a reply that a person may be asked about
+TOLD_WHY = timedelta(days=2)  # how long the error of a failed run is looked up
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,13 @@ class SweptApp:
 
 @dataclass(frozen=True, slots=True)
 class MarkRow:
-    """What is known of a contact. ``run_…``: of the run that a sweep started last for them; "" and None without one.
+    """What is known of a contact.
 
-    ``state``: what was unread then; "" once nothing was. ``answered_at``: when a reply last reached them, by any run.
-    ``run_started``: an agent had it in hand. ``run_held``: a person parked it. ``run_error``: the kind of the error by
-    which it failed lately. ``waits``: some run has a question of theirs and waits for a person.
+    ``run_…`` describe the last run that a sweep started for them; "" or None without one.
+
+    ``state``: what was unread then, "" if nothing is any more. ``answered_at``: when a reply of any run last reached
+    them. ``run_started``: an agent has begun the run. ``run_held``: a person parked it. ``run_error``: the kind of the
+    error by which it failed lately. ``waits``: a run has a question of theirs and waits for a person.
     """
 
     contact: str
@@ -57,7 +59,7 @@ class MarkRow:
 
 @dataclass(frozen=True, slots=True)
 class SweepRow:
-    """``outcome`` is of ``agent_core.sweep``; ``details``: who was left out, and why."""
+    """A stored sweep. ``outcome``: see ``agent_core.sweep``. ``details``: who was left out, and why."""
 
     run_id: str
     serial: str
@@ -72,8 +74,9 @@ class SweepRow:
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """A run of a sweep. ``texts``: what reached the contact. ``due``: an attempt of it is to be started. ``error``: as
-    with ``MarkRow.run_error``.
+    """A run of a sweep. ``texts``: what reached the contact. ``due``: an attempt is to be started.
+
+    ``error``: as in ``MarkRow.run_error``.
     """
 
     run_id: str
@@ -88,9 +91,11 @@ class Swept:
 
 @dataclass(frozen=True, slots=True)
 class NewSweep:
-    """What a look came to. ``waiting``: everybody who waits, who has waited longest first; ``seen``: who does not.
+    """The result of a sweep.
 
-    ``memory`` None: what was remembered is forgotten.
+    waiting: everybody who waits, the longest first.
+    seen: contacts who were seen and do not wait.
+    memory: what the next sweep of this list is to know; None deletes the old memory.
     """
 
     place: SweptApp
@@ -105,7 +110,7 @@ class NewSweep:
 
 @dataclass(frozen=True, slots=True)
 class NewSwept:
-    """A run to be started for a contact. ``state``: of what is unread now."""
+    """A run to be started for a contact. ``state``: what is unread now."""
 
     contact: str
     state: str
@@ -115,6 +120,8 @@ class NewSwept:
 
 @shielded
 class Sweeps:
+    """The tables of sweeps and of what they know about contacts."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
@@ -125,7 +132,7 @@ class Sweeps:
         return None if row is None else SweepRow(**row)
 
     async def memory(self, place: SweptApp) -> Mapping[str, Any] | None:
-        """What the last look at this list remembered."""
+        """Return what the last sweep of this list stored for the next one, or None."""
         wanted = sa.select(sweep_lists.c.memory).where(
             sweep_lists.c.serial == place.serial, sweep_lists.c.app == place.app
         )
@@ -133,7 +140,7 @@ class Sweeps:
             return (await connection.execute(wanted)).scalar_one_or_none()
 
     async def marks(self, place: SweptApp) -> dict[str, MarkRow]:
-        """By contact."""
+        """Return the marks by contact."""
         marked = sa.and_(contact_marks.c.serial == place.serial, contact_marks.c.app == place.app)
         wanted = (
             sa.select(
@@ -178,7 +185,7 @@ class Sweeps:
         }
 
     async def _errors(self, connection: AsyncConnection, rows: Sequence[sa.RowMapping]) -> dict[str, str]:
-        """By run: the kind of the error by which it failed lately, or was cut short after a reply."""
+        """Return, by run, the kind of the error by which it failed lately, or was cut short after a reply."""
         lately = self._db.now() - TOLD_WHY
         failed = [
             row["run_id"]
@@ -195,7 +202,10 @@ class Sweeps:
         return {row.run_id: row.error_kind or "" for row in found}
 
     async def people(self, place: SweptApp) -> list[str]:
-        """Whom a sweep's run has seen to, or a reply has reached: no groups, whatever their rows look like."""
+        """Return the contacts that a sweep's run has handled or a reply has reached.
+
+        These are no groups, whatever they look like.
+        """
         seen_to = sa.and_(runs.c.id == contact_marks.c.run_id, runs.c.status == SUCCEEDED)
         marked = sa.select(contact_marks.c.contact).where(
             contact_marks.c.serial == place.serial, contact_marks.c.app == place.app, sa.exists().where(seen_to)
@@ -207,9 +217,10 @@ class Sweeps:
             return list((await connection.execute(sa.union(marked, answered))).scalars())
 
     async def keep(self, place: SweptApp, contact: str, state: str) -> None:
-        """Somebody waits, and nothing will show it any more; whatever becomes of the look that saw it.
+        """Record that somebody waits whom the screen will not show any more, whatever becomes of the sweep that saw
+        them.
 
-        While a run of theirs is at work or asks, that one sees to it.
+        If a run of theirs is active or asks, that run handles it, and nothing is stored.
         """
         now = self._db.now()
         of_contact = sa.and_(
@@ -227,10 +238,12 @@ class Sweeps:
             await _mark(connection, self._db, place, contact, values)
 
     async def looked(self, sweep_id: str, attempt: int, new: NewSweep, start: Sequence[NewSwept]) -> list[str] | None:
-        """Store a look and start its runs, all or nothing; the ids of the runs. ``attempt``: the sweep's, at work.
+        """Store a sweep's result and start its runs, all or nothing. Return the ids of the runs.
 
-        None where it is not this attempt's turn any more, or Stop was asked for: nothing was stored. An attempt that is
-        repeated after its process died is given what the first one stored.
+        Return None, and store nothing, if it is no longer this attempt's turn or Stop was requested. An attempt that is
+        repeated after its process died gets what the first one stored.
+
+        attempt: the active attempt of the sweep.
         """
         async with self._db.write(durable=True) as connection:
             mine = sa.and_(
@@ -239,7 +252,7 @@ class Sweeps:
                 runs.c.status == RUNNING,
                 runs.c.stop_requested.is_(False),
             )
-            # The row in hand, whoever comes second waits here.
+            # With the row locked, the second of two waits here.
             if (await connection.execute(sa.update(runs).where(mine).values(status=RUNNING))).rowcount != 1:
                 return None
             before = await connection.execute(sa.select(sweeps.c.run_id).where(sweeps.c.run_id == sweep_id))
@@ -255,7 +268,10 @@ class Sweeps:
         return started
 
     async def start(self, place: SweptApp, one: NewSwept) -> str:
-        """Start one more run of a sweep, for a process that does them one after the other itself."""
+        """Start one more run of a sweep, for a process that does the runs itself, one after the other.
+
+        Return its id.
+        """
         async with self._db.write(durable=True) as connection:
             run_id = await begin_run(connection, self._db, place, one)
             counted = sa.update(sweeps).where(sweeps.c.run_id == one.run.parent_id)
@@ -264,7 +280,7 @@ class Sweeps:
         return run_id
 
     async def runs(self, sweep_id: str) -> list[Swept]:
-        """Those of a sweep, in the order in which they were started."""
+        """Return the runs of a sweep in the order in which they were started."""
         its = sa.select(
             runs.c.id,
             runs.c.id.label("run_id"),
@@ -301,7 +317,7 @@ class Sweeps:
         ]
 
     async def waiting_runs(self, sweep_id: str) -> bool:
-        """Whether some of a sweep's runs are not over."""
+        """Tell whether some of a sweep's runs are not over."""
         wanted = sa.select(runs.c.id).where(runs.c.parent_id == sweep_id, runs.c.status.in_(ACTIVE)).limit(1)
         async with self._db.read() as connection:
             return (await connection.execute(wanted)).first() is not None
@@ -328,7 +344,7 @@ class Sweeps:
         await self._note(connection, new)
 
     async def _note(self, connection: AsyncConnection, new: NewSweep) -> None:
-        """Since when each of them waits; who does not wait any more."""
+        """Store since when each contact waits, and who no longer does."""
         now, place = self._db.now(), new.place
         of_place = sa.and_(contact_marks.c.serial == place.serial, contact_marks.c.app == place.app)
         waits = sa.select(contact_marks.c.contact).where(of_place, contact_marks.c.waiting_since.is_not(None))
@@ -344,7 +360,10 @@ class Sweeps:
 
 
 async def begin_run(connection: AsyncConnection, db: Database, place: SweptApp, one: NewSwept) -> str:
-    """Add the run that answers a contact, inside a transaction, and note with them that it does."""
+    """Add the run that answers a contact in an open transaction, and note it in the contact's mark.
+
+    Return the run's id.
+    """
     run_id = await insert_run(connection, db, one.run)
     if run_id is None:
         raise RuntimeError("The run was not stored.")

@@ -14,7 +14,7 @@ from storage.tables import topics
 
 @dataclass(frozen=True, slots=True)
 class TopicRow:
-    """``name``: as it was last set by us. ``closed``: by whoever may, until it is opened again."""
+    """A topic. ``name``: as we last set it. ``closed``: closed by a person, until it is opened again."""
 
     chat_id: str
     serial: str
@@ -26,19 +26,21 @@ class TopicRow:
 
 @shielded
 class TopicTable:
+    """The table of topics."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def of(self, chat_id: str, serial: str) -> TopicRow | None:
-        """The topic of a phone."""
+        """Return the topic of a phone, or None if it has none."""
         return await self._one(sa.and_(topics.c.chat_id == chat_id, topics.c.serial == serial))
 
     async def at(self, chat_id: str, thread_id: str) -> TopicRow | None:
-        """The phone that a topic is about."""
+        """Return the topic with this thread, which names its phone, or None if there is none."""
         return await self._one(sa.and_(topics.c.chat_id == chat_id, topics.c.thread_id == thread_id))
 
     async def put(self, chat_id: str, serial: str, *, thread_id: str, name: str) -> TopicRow:
-        """Remember the topic of a phone, open; a former one is forgotten."""
+        """Store the topic of a phone as open, in place of an earlier one."""
         values = {"thread_id": thread_id, "name": name, "closed": False, "created_at": self._db.now()}
         new = self._db.insert(topics).values(chat_id=chat_id, serial=serial, **values)
         async with self._db.write() as connection:
@@ -52,7 +54,7 @@ class TopicTable:
         await self._set(sa.and_(topics.c.chat_id == chat_id, topics.c.thread_id == thread_id), closed=closed)
 
     async def forget(self, chat_id: str, thread_id: str) -> None:
-        """A topic that is not there any more."""
+        """Delete a topic that no longer exists."""
         async with self._db.write() as connection:
             await connection.execute(
                 sa.delete(topics).where(topics.c.chat_id == chat_id, topics.c.thread_id == thread_id)

@@ -1,4 +1,4 @@
-"""What the model was asked at each step of a run, and the pictures that it was shown; each picture once a run."""
+"""What the model was asked at each step of a run, and the pictures that it was shown; each picture once per run."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from storage.leases import hold_turn
 from storage.shielded import shielded
 from storage.tables import trajectories, trajectory_pictures
 
-LEVEL = 6  # of zlib; a request of 9 KB is a third of that, in 0.2 ms
+LEVEL = 6  # zlib level; it stores a request of 9 KB in a third of that, in 0.2 ms
 
 
 @dataclass(frozen=True, slots=True)
 class TrajectoryRow:
-    """``data`` is JSON text. ``picture``: the digest of its picture, "" for none; ``stored``: bytes of the data."""
+    """A stored request.
+
+    ``data``: JSON text. ``picture``: the digest of the picture, "" for none. ``stored``: compressed bytes of the data.
+    """
 
     step: int
     data: str
@@ -29,16 +32,19 @@ class TrajectoryRow:
 
 @shielded
 class Trajectories:
-    """``attempt``: who writes; LeaseLost once its turn is over. None: nobody in particular."""
+    """The requests of runs to models.
+
+    attempt: the attempt that writes; None if no attempt does. Writes raise LeaseLost if its turn is over.
+    """
 
     def __init__(self, db: Database, *, attempt: int | None = None) -> None:
         self._db = db
         self._attempt = attempt
 
     async def asked(self, run_id: str, step: int, data: str, *, digest: str = "", picture: bytes | None = None) -> None:
-        """Keep ``data`` (JSON text) as what was asked at this step; what was kept of it before is replaced.
+        """Store ``data`` (JSON text) as the request at this step, in place of an earlier one.
 
-        ``picture``: a JPEG, kept once for each run and ``digest``.
+        picture: a JPEG, stored once for each run and ``digest``.
         """
         now = self._db.now()
         values = {"picture": digest, "data": zlib.compress(data.encode(), LEVEL), "created_at": now}
@@ -53,7 +59,7 @@ class Trajectories:
             await connection.execute(row)
 
     async def of(self, run_id: str) -> list[TrajectoryRow]:
-        """The run's requests in the order of its steps."""
+        """Return the run's requests in the order of its steps."""
         statement = sa.select(trajectories).where(trajectories.c.run_id == run_id).order_by(trajectories.c.step)
         async with self._db.read() as connection:
             rows = (await connection.execute(statement)).all()
@@ -63,7 +69,7 @@ class Trajectories:
         ]
 
     async def picture(self, run_id: str, digest: str) -> bytes | None:
-        """The JPEG, None where it is not kept."""
+        """Return the JPEG, or None if it is not stored."""
         wanted = sa.select(trajectory_pictures.c.jpeg).where(
             trajectory_pictures.c.run_id == run_id, trajectory_pictures.c.digest == digest
         )

@@ -1,4 +1,4 @@
-"""What a watch starts: each once, however many processes see the same notification."""
+"""What a watch starts: each run once, however many processes see the same notification."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A use of a phone by its fencing number, and when the list was looked at before it (None: never)."""
+    """A use of a phone, by its fencing token, and when its chat list was last checked before (None: never)."""
 
     fencing: int
     looked_at: datetime | None
@@ -32,14 +32,17 @@ class Use:
 
 @shielded
 class Watches:
-    """``lease_seconds``: how long a lease lives without a heartbeat."""
+    """Starts the runs of watches. ``lease_seconds``: how long a lease lives without a heartbeat."""
 
     def __init__(self, db: Database, *, lease_seconds: float = LEASE_SECONDS) -> None:
         self._db = db
         self._leases = Leases(db, seconds=lease_seconds)
 
     async def answer(self, watch_id: int, place: SweptApp, one: NewSwept, *, key: str) -> str | None:
-        """Start the run that answers a contact. None where ``key`` has started one before, or the watch is off."""
+        """Start the run that answers a contact.
+
+        Return its id, or None if ``key`` has started one or the watch is off.
+        """
 
         async def begin(connection: AsyncConnection) -> str | None:
             return await begin_run(connection, self._db, place, one)
@@ -47,7 +50,7 @@ class Watches:
         return await self._start(watch_id, key, begin)
 
     async def sweep(self, watch_id: int, run: NewRun, *, key: str) -> str | None:
-        """Start a look at the list of chats. None as with ``answer``."""
+        """Start a sweep of the chat list. Return its id, or None as in ``answer``."""
 
         async def begin(connection: AsyncConnection) -> str | None:
             return await insert_run(connection, self._db, run)
@@ -55,9 +58,9 @@ class Watches:
         return await self._start(watch_id, key, begin)
 
     async def use_since_look(self, place: SweptApp, *, left_alone: Sequence[str]) -> Use | None:
-        """The newest use of a phone that is free, later than the newest look at this list.
+        """Return the newest use of a phone that is free, if it is later than the newest sweep of this list.
 
-        None also while a question of one of the kinds ``left_alone`` is open there.
+        Return None also while a question of one of the kinds ``left_alone`` is open there.
         """
         newest = (
             sa.select(sa.func.max(sweeps.c.created_at))
@@ -87,7 +90,7 @@ class Watches:
         counted = {"started": schedules.c.started + 1, "last_what": Tick.STARTED.value, "last_at": self._db.now()}
         try:
             async with self._db.write(durable=True) as connection:
-                # The row in hand, whoever comes second waits here.
+                # With the row locked, the second of two waits here.
                 if (await connection.execute(sa.update(schedules).where(on).values(**counted))).rowcount != 1:
                     return None
                 run_id = None if await made_under(connection, key) is not None else await begin(connection)

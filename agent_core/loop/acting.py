@@ -1,4 +1,4 @@
-"""From an action to the phone. One method an action; errors are ActionFailed, for the model to know."""
+"""Carries out actions on the phone. An error that the model should know is an ActionFailed."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ KEYS = {"enter": Key.ENTER, "app_switch": Key.APP_SWITCH}
 
 
 async def do_on(device: Device, action: Action, size: tuple[int, int], lang: Lang) -> None:
-    """Do ``action``; ``size`` (pixels) is that of the picture its points belong to.
+    """Carry out ``action``. ``size`` (pixels) is the size of the picture that its points belong to.
 
-    ActionFailed where there is no such app, or it is no act on the phone; DeviceError as the device says.
+    Raises ActionFailed if there is no such app or the action is none on the phone, and the device's DeviceError.
     """
     match action:
         case Launch(app=app):
@@ -91,17 +91,17 @@ async def _launch(device: Device, app: str, lang: Lang) -> None:
 
 
 async def installed(device: Device, app: str) -> str | None:
-    """Return the package of ``app`` on the phone, by whatever name it is called; None if it is not installed."""
+    """Return the package of ``app`` on the phone, by any of the app's names; None if it is not installed."""
     return resolve_app(app, await device.packages()) or resolve_app(app, await device.packages(fresh=True))
 
 
-# Another try may help: told to the model, or done by code.
+# Trying again may help, either by the model, which is told, or by code.
 RETRIABLE = (ActionFailed, AppNotFound, TextInputFailed, CommandFailed, KnowledgeError)
-TRIES = 3  # in a row, of what is done without the model
+TRIES = 3  # in a row, for steps of the reply flow that need no model
 
 
 class ActionPerformer:
-    """Does on the phone what an action says; every act checks the lease first."""
+    """Does on the phone what an action says. The lease is checked before every act on the phone."""
 
     def __init__(
         self,
@@ -125,10 +125,10 @@ class ActionPerformer:
         self._failed = 0
 
     async def perform(self, judgement: Judgement, seen: Observation) -> ActResult:
-        """Do what the gate has made of a proposal. ``seen`` is what that was made on.
+        """Carry out what the gate has made of a proposal; ``seen`` is the screen that it was made on.
 
-        What the model can help (no such app, no keyboard, a command that failed) is a failed result that it is told;
-        what it cannot (the phone is gone, denied, or somebody else's) is raised.
+        Errors that the model can react to (no such app, no keyboard, a failed command) become a failed result, which it
+        is told. Other errors (the phone is gone, access is denied, another owner has the phone) are raised.
         """
         if judgement.action is None:
             return ActResult("", ok=False)
@@ -138,7 +138,7 @@ class ActionPerformer:
             return ActResult(say(self._session.lang, "run.failed", error=told(error, self._session.lang)), ok=False)
 
     async def before_model(self, flow: ReplyFlow, seen: Observation) -> ActResult | None:
-        """What the reply flow does of itself; it is tried again a few times, as the model would."""
+        """Let the reply flow do what needs no model. Errors are retried a few times, as the model would retry."""
         try:
             result = await flow.before_model(seen)
         except RETRIABLE as error:
@@ -186,7 +186,7 @@ class ActionPerformer:
                 return await self._touch(action, seen, allowed=allowed)
 
     async def _rehearsed(self, action: Action, seen: Observation) -> str:
-        """Say what would be done, and why a dry run ends there; of a question, also what the base would answer."""
+        """Say what would be done and that a dry run ends there; for a question, also what would be answered."""
         lang, query = self._session.lang, action.query.strip() if isinstance(action, GetKnowledgeData) else ""
         if not query:
             said = say(lang, "run.dry_run", action=in_words(lang, action.model_dump()))
@@ -199,8 +199,9 @@ class ActionPerformer:
         return say(lang, "run.dry_run_answer", query=query, text=chosen.text)
 
     async def _touch(self, action: Action, seen: Observation, *, allowed: bool) -> ActResult:
-        """Do it; once more where it is sure that nothing was done, and the screen is as the model saw it. ``allowed``
-        was one tap, not another one later that looks like it.
+        """Carry out a touch. Repeat it if it certainly had no effect and the screen is still as the model saw it.
+
+        An approval (``allowed``) is used up by one tap: a later tap that looks the same needs a new one.
         """
         waits = iter(RETRIES[ActionFailed].delays)
         while True:
@@ -225,7 +226,7 @@ class ActionPerformer:
         return (await self._device.screenshot()).digest == seen.frame.digest
 
     async def _ask_knowledge(self, query: str) -> ActResult:
-        """Outside a reply task the answer is reported to the model and nothing is sent."""
+        """Report the knowledge base's answer to the model, outside of a reply task. Nothing is sent."""
         if not query.strip():
             return ActResult(say(self._session.lang, "run.query_blank"), ok=False)
         records = await self._knowledge.retrieve(query.strip())
@@ -241,5 +242,5 @@ class ActionPerformer:
 
 
 def as_seen(seen: Observation) -> Situation:
-    """What a person's yes to a tap is asked, and looked up, by."""
+    """Return the situation by which a person's approval of a tap is asked and looked up."""
     return Situation(None, seen.window, seen.size, GateState(), seen.readings, frame=seen.frame)

@@ -1,4 +1,4 @@
-"""What a person's answer means for a run: the questions that do not belong to the reply flow."""
+"""What a person's answer means for a run, for the questions that do not belong to the reply flow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agent_core.texts import say
 
 
 def take_answer(session: Session, question: Question, answer: Answer) -> ActResult:
-    """The result that the run goes on with."""
+    """Apply a person's answer to the session and return the result that the run continues with."""
     lang = session.lang
     match question.kind:
         case QuestionKind.SENSITIVE_TAP:
@@ -36,13 +36,13 @@ def take_answer(session: Session, question: Question, answer: Answer) -> ActResu
             message = say(lang, "run.budget_stopped_tokens" if tokens else "run.budget_stopped")
             return ActResult(message, ok=False, ending=cut_short(session, message))
         case QuestionKind.TAKE_OVER | QuestionKind.STUCK | QuestionKind.PERSON_ON_PHONE if answer.by == NO_REPLY:
-            session.trail, session.repeats = [], 0  # it is told once, and may try
+            session.trail, session.repeats = [], 0  # the model is told once, and may try again
             return ActResult(say(lang, "run.nobody_answered"), ok=False)
         case QuestionKind.PERSON_ON_PHONE if answer.choice == "go_on":
             return ActResult(say(lang, answer.key("run.person_left"), by=answer.by))
         case (
             QuestionKind.TAKE_OVER | QuestionKind.STUCK | QuestionKind.PERSON_ON_PHONE
-        ):  # to be stopped, or nobody answered in time
+        ):  # the run is to be stopped, or nobody answered in time
             why = "stuck_stopped" if question.kind is QuestionKind.STUCK else "person_stopped"
             message = say(lang, "run.nobody_stopped" if answer.by == NOBODY else answer.key(f"run.{why}"), by=answer.by)
             return ActResult(message, ok=False, ending=Ending(Status.FAILED, message))
@@ -53,7 +53,7 @@ def take_answer(session: Session, question: Question, answer: Answer) -> ActResu
 
 
 def keep(session: Session, question: Question, result: ActResult) -> None:
-    """What a person answered stays in the run's past, with the step that was asked about."""
+    """Store the result of an answered question in the step that asked it, so that the run's history contains it."""
     step = session.steps[-1] if session.steps else None
     if step is not None and question.kind is not QuestionKind.BUDGET and result.ending is None:
         step.followed = " ".join(filter(None, (step.followed, result.message)))

@@ -1,4 +1,4 @@
-"""What the agent uses where nothing else is given: alone in a process, nobody to ask, nothing on the disk."""
+"""Defaults of the agent: one process, nobody to ask, nothing stored on disk."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from agent_core.session import Answer, Elsewhere, Question, RowMark, Session
 
 
 class NoKnowledge:
-    """No knowledge base is configured."""
+    """A knowledge base that answers nothing, because none is configured."""
 
     name = "none"
 
@@ -35,14 +35,14 @@ class NoKnowledge:
 
 
 class NobodyThere:
-    """Nobody answers; the run waits."""
+    """A Human who never answers, so that the run waits."""
 
     async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
         return None
 
 
 class NoStore:
-    """Nothing is kept."""
+    """A store that stores nothing."""
 
     async def save(self, session: Session) -> None:
         return None
@@ -52,14 +52,14 @@ class NoStore:
 
 
 class FreeLease:
-    """The phone is ours: there is one process and one run."""
+    """A lease that always holds, because there is one process and one run."""
 
     async def check(self) -> None:
         return None
 
 
 class Unguarded:
-    """Nothing stops the run but cancelling its task."""
+    """A guard without stop requests: only cancelling its task stops the run."""
 
     @asynccontextmanager
     async def shielded(self) -> AsyncIterator[None]:
@@ -164,7 +164,7 @@ class MemoryLedger:
 
     async def claim(self, row_id: int, run_id: str) -> bool:
         self._rows[row_id] = replace(self._rows[row_id], run_id=run_id)
-        return True  # it knows of no other run that waits
+        return True  # no other run that waits is known here
 
     async def unfinished(self, serial: str) -> Sequence[LedgerRow]:
         return [

@@ -1,4 +1,4 @@
-"""How a run ends that cannot go on: by an error, or by a limit; at its most steps by what its last act showed."""
+"""How a run ends by an error or a limit. At the step limit the message says what the last action led to."""
 
 from __future__ import annotations
 
@@ -16,22 +16,25 @@ log = structlog.get_logger(__name__)
 
 
 def cut_short(session: Session, why: str) -> Ending:
-    """The end by a limit: ``why`` in the language of the run. A reply that has arrived is no failure."""
+    """Return the end by a limit: a success if at least one reply was delivered, else a failure.
+
+    why: the reason in the run's language.
+    """
     sent = sum(reply.delivered for reply in session.replies)
     if not sent:
         return Ending(Status.FAILED, why)
     if owes_answers(session):
-        session.error_kind = ModelLimit.kind  # so that a sweep looks again later
+        session.error_kind = ModelLimit.kind  # so that a sweep tries again later
     return Ending(Status.SUCCEEDED, say(session.lang, "run.cut_short", count=sent, why=why))
 
 
 def owes_answers(session: Session) -> bool:
-    """Whether something that the customer asked is neither answered nor skipped."""
+    """Tell whether a question of the customer is neither answered nor skipped."""
     return session.cluster is not None and bool(session.cluster.left)
 
 
 def end_by(session: Session, error: PhonedeskError | LedgerConflict) -> None:
-    """What went wrong becomes the outcome."""
+    """End the run with ``error`` as its outcome."""
     kind = error.kind if isinstance(error, PhonedeskError) else "ledger"
     why = told(error, session.lang) if isinstance(error, PhonedeskError) else str(error)
     ending = cut_short(session, why) if isinstance(error, ModelLimit) else Ending(Status.FAILED, why)
@@ -46,25 +49,25 @@ BETWEEN = " · "
 
 
 async def end_at_limit(session: Session, observer: Observer) -> Ending:
-    """What was thought before the last act tells nothing of what came of it: so it is looked once more."""
+    """Return the end at the step limit, with a new observation: the last thought was written before the last action."""
     said = said_at_limit(session, await _on_screen(observer))
     return Ending(Status.FAILED, said) if owes_answers(session) else cut_short(session, said)
 
 
 def said_at_limit(session: Session, seen: str = "") -> str:
-    """``seen``: what is on the screen; without it, what was thought last stands there."""
+    """Return the message of the step limit. Without a text of the screen (``seen``) it quotes the last thought."""
     last = session.steps[-1] if session.steps else None
     seen = seen or ((last.thinking or last.result) if last else "")
     return say(session.lang, "run.max_steps", steps=session.max_steps, seen=seen)
 
 
 def ended_at_limit(session: Session) -> bool:
-    """Whether this is what the run ended by."""
+    """Tell whether the run ended at its step limit."""
     return is_said(session.message, session.lang, "run.max_steps", "seen", steps=session.max_steps)
 
 
 async def _on_screen(observer: Observer) -> str:
-    """The app in front and the texts there, from the top; "" where it cannot be looked. Secrets are left out."""
+    """Return the app in front and the texts there from the top, without secrets; "" if the screen cannot be read."""
     try:
         seen = await observer.observe(None)
     except DeviceError as error:

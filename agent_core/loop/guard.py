@@ -1,8 +1,8 @@
-"""The loop guard: repeats and cycles, acts without effect, waiting for ever, an app or a dialog that came by itself.
+"""The loop guard: detects repeats, cycles, actions without effect, endless waits, and apps or dialogs nobody opened.
 
-The model is told what it is, once when it begins and once more when it goes on, one thing a step and the most pressing
-one first; then a person is asked. What was counted stands in the session. An end, and a question to a person, are the
-way out of all of it and are never held up.
+The model is told when it begins and once more if it goes on, only the most pressing problem of a step; then a person is
+asked. The counts are stored in the session. Ending the run and asking a person are the ways out of every loop and are
+never held up.
 """
 
 from __future__ import annotations
@@ -28,38 +28,38 @@ from agent_core.texts import rule_words, say, sentences
 TOLD_AT = 3  # in a row
 ASKED_AT = 6
 MOST_FAILED = 8  # steps in a row that were not ok
-MOST_STILL = 12  # steps on one screen, whatever is done
-STRAYS = 3  # how often an app may come to the front by itself; the next time a person is asked
-# The same act, whatever became of it: a list may be long, and a number is counted up by taps.
-MOST_SAME, MOST_UNREAD, MOST_SWIPES = 16, 40, 60  # where nothing can be read, nobody can tell whether it helps
-FEW = 3  # acts by turns: with so few of them nothing is looked through
-MOST_BY_TURNS = 24  # where the screens say nothing new; else MOST_SWIPES
-MOST_STALE = 30  # screens in a row of which all was read before
+MOST_STILL = 12  # steps on an unchanged screen, whatever is done
+STRAYS = 3  # how often an app may come to the front by itself; the next time, a person is asked
+# The same action, whatever its effect: a list may be long, and a number may be counted up by taps.
+MOST_SAME, MOST_UNREAD, MOST_SWIPES = 16, 40, 60  # if nothing can be read, nobody can tell whether it helps
+FEW = 3  # alternating actions: with so few different ones nothing is being searched
+MOST_BY_TURNS = 24  # if the screens show no new text; otherwise MOST_SWIPES
+MOST_STALE = 30  # screens in a row whose whole text was read before
 WAITED_STILL, WAITED_MOVING, MOST_WAITS = 60, 300, 30  # seconds; waits while the screen moves
-KEPT_TEXTS = 40  # what so many screens said is remembered
-STATUS_BAR = 0.045  # of the height: its clock is nothing new
+KEPT_TEXTS = 40  # the number of screens whose texts are remembered
+STATUS_BAR = 0.045  # of the height: the clock there is not news
 
 EXITS = (Finish, TakeOver, Interact)
 TOUCHING = frozenset({"tap", "double_tap", "long_press", "swipe", "type", "type_name"})
 MOVING = TOUCHING | {"back"}
-# After these whatever is in front is meant to be there: the run opened it, or a person did.
+# After these, whatever is in front is expected: the run opened it, or a person did.
 OPENING = frozenset({"launch", "home", "back", "press_key", "take_over", "interact"})
 _LAUNCHER = re.compile(r"launcher|trebuchet|\.miui\.home$|\.home$|homescreen", re.IGNORECASE)
 
 
 class Recovery:
-    """Looks after one run. ``look`` at each screen, then ``proposed`` with what the model wants to do on it."""
+    """Looks after one run: call ``look`` for each screen, then ``proposed`` with the model's proposal for it."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._read = False  # whether anything was, on the newest screen
+        self._read = False  # whether any text of the newest screen was read
 
     @property
     def _back(self) -> Setbacks:
         return self._session.setbacks
 
     def look(self, seen: Observation, *, unchanged: bool) -> str:
-        """What the model is to be told of this screen; "" where nothing is wrong. ``unchanged`` since the last act."""
+        """Return what the model is to be told of this screen, or "". ``unchanged``: it is as before the last action."""
         self._after_people(seen)
         last = self._last
         moved = last is not None and last["kind"] in MOVING and self._session.steps[-1].ok
@@ -70,13 +70,13 @@ class Recovery:
         return told or ("" if unchanged else self._of_same())
 
     def proposed(self, action: Action) -> str:
-        """Why a person is to be asked now; "" where the run may go on. Then all is counted anew."""
+        """Return why a person is to be asked now, after which all counts start anew; "" if the run may go on."""
         back = self._back
         back.same = back.same + 1 if _same(back.last, action) else 1
         if back.same == 1:
             back.last = action.model_dump(mode="json")
         x, y = first_touch(action) or (0, 0)
-        place = (0, 0) if isinstance(action, Swipe) else (x, y)  # a list is swiped from anywhere
+        place = (0, 0) if isinstance(action, Swipe) else (x, y)  # a list may be swiped anywhere
         back.recent = [*back.recent, (action.kind, *place)][-MOST_SWIPES:]
         why = self._refused_end() if isinstance(action, EXITS) else self._why(action)
         if why:
@@ -84,14 +84,14 @@ class Recovery:
         return why
 
     def forget(self) -> None:
-        """A person was asked, and lets the run go on in what is in front."""
+        """Reset the counts: a person was asked and lets the run continue with what is in front."""
         back = self._back
         self._session.setbacks = Setbacks(
             told=back.told, allowed=[*back.allowed, *back.strays], steps=back.steps, asked=back.asked
         )
 
     def _after_people(self, seen: Observation) -> None:
-        """Who was asked knows what is in front, and may have put it there."""
+        """Accept the app in front after a question: the person who was asked knows it, and may have opened it."""
         asked = len(self._session.questions)
         if asked == self._back.asked:
             return
@@ -124,7 +124,7 @@ class Recovery:
 
     @staticmethod
     def _said(seen: Observation) -> str:
-        """All that can be read on a screen, as a short digest; "" where nothing can."""
+        """Return a short digest of all text on a screen; "" if none can be read."""
         bar = round(STATUS_BAR * seen.size[1])
         texts = sorted(reading.text for reading in seen.readings if reading.box.bottom > bar)
         return sha256("\n".join(texts).encode(errors="replace")).hexdigest()[:10] if texts else ""
@@ -163,11 +163,12 @@ class Recovery:
         return self._say("run.still_stuck", count=still) if still >= MOST_STILL else ""
 
     def _in_circles(self) -> str:
-        """A few acts by turns, or the same screens over and over."""
+        """Return a message if a few actions alternate, or the same screens come again and again."""
         back = self._back
         for count, least in ((MOST_BY_TURNS, MOST_BY_TURNS), (MOST_SWIPES, 0)):
             newest = back.recent[-count:]
-            counted = back.same >= count or {kind for kind, _, _ in newest} == {"wait"}  # they have their own limits
+            # These two have limits of their own.
+            counted = back.same >= count or {kind for kind, _, _ in newest} == {"wait"}
             if len(newest) == count and back.stale >= least and not counted and _different(newest) <= FEW:
                 return self._say("run.circles_stuck", count=count)
         if self._read and back.stale >= MOST_STALE and _different(back.recent[-MOST_STALE:]) > 1:
@@ -178,7 +179,7 @@ class Recovery:
         return self._say("run.failing_stuck", count=self._back.failed, last=self._last_failure())
 
     def _last_failure(self) -> str:
-        """What went wrong last, for the person who is asked: what a rule or the parser says is for the model."""
+        """Return what went wrong last, in words for a person: messages of rules and of the parser are for the model."""
         last = next(reversed(self._session.steps), None)
         if last is None:
             return ""
@@ -187,13 +188,13 @@ class Recovery:
         return self._say("run.last_unread") if last.unread else last.result
 
     def _refused_end(self) -> str:
-        """An end that was refused again and again is no way out."""
+        """Return a message if the end was refused so often that it is no way out."""
         newest = self._session.steps[-TOLD_AT:]
         ends = [step for step in newest if step.asked is not None and step.asked["kind"] == "finish" and not step.ok]
         return self._failing() if len(ends) == TOLD_AT and self._back.failed >= TOLD_AT else ""
 
     def _popup(self, seen: Observation) -> Popup | None:
-        """A dialog that the task has not asked for, and that may be left where the task may touch."""
+        """Return a dialog that the task did not ask for, if the task may close it."""
         popup = popup_in(seen.window, seen.readings, seen.frame) if seen.chat is None else None
         if popup is None or popup.belongs_to(self._session.task):
             return None
@@ -213,12 +214,12 @@ class Recovery:
         return self._told("popup", "run.popup", what=what, text=text, way=way)
 
     def _of_app(self, seen: Observation, popup: Popup | None) -> str:
-        """An app that neither the run has opened nor the task is about."""
+        """Report an app in front that the run has not opened and the task is not about."""
         back, front = self._back, seen.window.package
         if front is None or popup is not None or seen.window.kind is not WindowKind.APP or self._meant(front):
             return ""
         steps = self._session.steps
-        if steps[-1].package == front:  # it was there before, and the model knows
+        if steps[-1].package == front:  # it was there before, and the model knows it
             return ""
         if self._last is not None and self._last["kind"] in TOUCHING:
             back.allowed.append(front)
@@ -239,7 +240,7 @@ class Recovery:
         return opened or bool(_LAUNCHER.search(before)) or any(step.package == front for step in steps)
 
     def _own_packages(self) -> set[str]:
-        """The apps that the task may touch; empty for all."""
+        """Return the packages that the task may touch; an empty set means all."""
         session = self._session
         if session.gate.enabled:
             return set(profile(session.gate.app).packages)
@@ -265,7 +266,7 @@ class Recovery:
         return self._told("waits", "run.loading", count=waits) if waits >= TOLD_AT else ""
 
     def _of_same(self) -> str:
-        """The same act again and again where something moves, and nothing of it is new text: a banner, a video."""
+        """Report a repeated action if the screen moves but shows no new text, as with a banner or a video."""
         back, kind = self._back, self._back.last.get("kind")
         if back.same < TOLD_AT or back.same % TOLD_AT or back.stale < TOLD_AT or kind == "wait":
             return ""
@@ -275,7 +276,7 @@ class Recovery:
 
     @property
     def _last(self) -> Mapping[str, Any] | None:
-        """What was done in the last step."""
+        """The action of the last step."""
         steps = self._session.steps
         return steps[-1].action if steps else None
 
@@ -289,19 +290,19 @@ class Recovery:
 
 
 def _same(last: Mapping[str, Any], action: Action) -> bool:
-    """The same act, at about the same place."""
+    """Tell whether this is the same action at about the same place."""
     if last.get("kind") != action.kind:
         return False
     place, before = first_touch(action), last.get("element") or last.get("start")
     if place is not None and before is not None:
-        return near(place, before) or isinstance(action, Swipe)  # a list is swiped from anywhere
+        return near(place, before) or isinstance(action, Swipe)  # a list may be swiped anywhere
     if isinstance(action, Back | Home | Launch | PressKey | Wait):
         return last == action.model_dump(mode="json")
     return False
 
 
 def _different(proposals: Sequence[tuple[str, int, int]]) -> int:
-    """How many acts these are, those at about the same place taken as one."""
+    """Count the different actions; the same kind at about the same place counts once."""
     found: list[tuple[str, int, int]] = []
     for kind, x, y in proposals:
         if not any(k == kind and max(abs(x - left), abs(y - top)) <= SAME_TARGET for k, left, top in found):
@@ -314,12 +315,12 @@ def _name(package: str) -> str:
     return known.name if known else package
 
 
-LONGEST_CYCLE = 4  # screens that come round again and again
-SEARCH_FOOT = 0.12  # of the height: a search's own field stands above, what it found below
+LONGEST_CYCLE = 4  # screens that repeat in turn
+SEARCH_FOOT = 0.12  # of the height: a search field is above, its results are below
 
 
 class RepeatWatch:
-    """Watches one run for the same proposals on the same screens. Its trail stands in the session."""
+    """Watches one run for repeated proposals on the same screens. Its trail is stored in the session."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -327,7 +328,7 @@ class RepeatWatch:
         self._digest = ""
 
     def look(self, seen: Observation, observation: str) -> str:
-        """The observation for the next prompt, with what the screen itself says about the last act."""
+        """Return the observation for the next prompt, with what the screen shows about the last action."""
         session = self._session
         unchanged = bool(self._digest) and seen.frame.digest == self._digest
         self._digest = seen.frame.digest
@@ -337,14 +338,14 @@ class RepeatWatch:
         return " ".join(filter(None, (observation, hint)))
 
     def count(self, action: Action | None, seen: Observation) -> ActResult | None:
-        """Count the proposal; a question to a person where it, or a cycle of a few, goes on and on."""
+        """Count the proposal. Return a question to a person if it, or a short cycle of proposals, goes on and on."""
         session = self._session
         if action is None:
             return None
         given_up = (None if isinstance(action, EXITS) else self._unread()) or self._given_up(action, seen)
         if given_up is not None:
             return given_up
-        if not isinstance(action, Wait):  # how long is waited is counted in seconds
+        if not isinstance(action, Wait):  # waits are counted in seconds
             signature = f"{seen.frame.digest}:{action.model_dump_json()}"
             trail = [*session.trail, sha256(signature.encode()).hexdigest()[:12]][-LONGEST_CYCLE * ASKED_AT :]
             session.trail = trail
@@ -358,7 +359,7 @@ class RepeatWatch:
         return ActResult(text, ok=False, question=questions.stuck(session, text))
 
     def count_unread(self, seen: Observation, judgement: Judgement) -> None:
-        """Count what was refused on pages that could not be read, until one can be."""
+        """Count refusals on pages that could not be read, until a page can be."""
         if seen.unread_below is None:
             self._session.unread_refusals = 0
         elif any(verdict.policy == UnreadPage.name for verdict in judgement.verdicts):
@@ -373,13 +374,13 @@ class RepeatWatch:
         return ActResult(text, ok=False, question=questions.stuck(session, text))
 
     def _given_up(self, action: Action, seen: Observation) -> ActResult | None:
-        """A model that keeps wanting to end before the knowledge base was asked has a reason: a person decides.
+        """Ask a person if the model keeps wanting to end before the knowledge base was asked; it may have a reason.
 
-        At once if it is seen that the contact is not to be found.
+        The person is asked at once if the screen shows that the contact cannot be found.
         """
         session = self._session
         refused = isinstance(action, Finish) and session.gate.enabled and not session.gate.knowledge_done
-        if not isinstance(action, Wait):  # to wait between is no other idea
+        if not isinstance(action, Wait):  # a wait in between does not count as a change of mind
             session.refused_finishes = session.refused_finishes + 1 if refused else 0
         if not refused or not isinstance(action, Finish):
             return None
@@ -390,14 +391,14 @@ class RepeatWatch:
         text = say(session.lang, "run.wants_to_end", message=action.message)
         if missing:
             text = say(session.lang, "run.not_found", contact=session.gate.contact)
-        if session.cluster is None and session.gate.contact:  # their chat was never read
+        if session.cluster is None and session.gate.contact:  # the contact's chat was never read
             text = sentences([text, say(session.lang, "run.no_chat", contact=session.gate.contact)], session.lang)
         return ActResult(text, ok=False, question=questions.stuck(session, text))
 
     def _searched_in_vain(self, seen: Observation) -> bool:
-        """Return whether the contact's whole name stands in a search, and nothing that was found has that name.
+        """Tell whether the contact's whole name was searched for and no result has that name.
 
-        A page of which nothing is read tells nothing.
+        If nothing on the page was read, this is unknown and False.
         """
         contact, foot = self._session.gate.contact, SEARCH_FOOT * seen.frame.image.height
         done = (step.action for step in self._session.steps if step.ok and step.action)
@@ -408,7 +409,7 @@ class RepeatWatch:
 
 
 def rounds(trail: list[str], length: int) -> int:
-    """How often in a row the last ``length`` entries stand at the end of ``trail``."""
+    """Return how many times in a row the last ``length`` entries stand at the end of ``trail``."""
     last, count = trail[-length:], 0
     while len(last) == length and trail[len(trail) - length * (count + 1) : len(trail) - length * count] == last:
         count += 1

@@ -1,4 +1,4 @@
-"""Notes of a run, and what the model makes of them: ``Note`` and ``Call_API``."""
+"""Notes of a run, and what the model makes of them: the actions ``Note`` and ``Call_API``."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from agent_core.perception.redaction import secret_boxes
 from agent_core.session import KeptNote, Session
 from agent_core.texts import fault, say
 
-MOST_NOTES = 100  # of a run, summaries among them
-LONGEST_NOTE = 4_000  # characters, each
-LONGEST_NOTES = 12_000  # that are summarised at once, the newest
+MOST_NOTES = 100  # of a run, including summaries
+LONGEST_NOTE = 4_000  # characters of one note
+LONGEST_NOTES = 12_000  # characters that are summarised at once, the newest
 LONGEST_WISH = 1_000
-LONGEST_SUMMARY = 700  # the next prompt has room for no more
-_THE_PAGE = {"", "true", "page"}  # what models write for the page itself
+LONGEST_SUMMARY = 700  # the next prompt has no room for more
+_THE_PAGE = {"", "true", "page"}  # models write these for the page itself
 
 
 def page_text(seen: Observation) -> str:
-    """What can be read on the page, from the top, without what no picture for people shows."""
+    """Return the text of the page from the top, without the secrets that are covered in pictures for people."""
     hidden = secret_boxes(seen.readings, rules_of(seen.window.package), seen.size)
     readings = sorted(seen.readings, key=lambda reading: (reading.box.top, reading.box.left))
     lines = [r.text.strip() for r in readings if r.text.strip() and not any(r.box.intersects(box) for box in hidden)]
@@ -34,15 +34,16 @@ def page_text(seen: Observation) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Keeps what a run notes, and asks its model for a text about the notes and the page in front."""
+    """Stores a run's notes, and asks the model for texts about the notes and the page in front."""
 
     model: Model
     profile: ModelProfile
 
     async def note(self, session: Session, seen: Observation, message: str) -> Usage | None:
-        """Keep ``message``, or the page where there is none: a model that sees writes down what nothing could read.
+        """Store ``message``, or the page's text if it is empty or names the page.
 
-        What that took is given back. ActionFailed where there is nothing to keep, or too much already.
+        If no text was read, a model with vision writes down the page. Returns the usage of that call, if there was one.
+        Raises ActionFailed if there is nothing to store, or too much is stored.
         """
         _check_room(session)
         text, usage = message.strip(), None
@@ -57,7 +58,7 @@ class Summary:
         return usage
 
     async def make(self, session: Session, seen: Observation, instruction: str) -> tuple[str, Usage]:
-        """The summary, which is kept among the notes, and what it took. ActionFailed where there is none."""
+        """Return a summary, which is also stored as a note, and its usage. Raises ActionFailed if none can be made."""
         _check_room(session)
         completion = await self._asked(session, seen, instruction)
         if not completion.text.strip():
@@ -99,7 +100,7 @@ def _keep(session: Session, seen: Observation, text: str, *, summary: bool = Fal
 
 
 def _newest(notes: list[KeptNote]) -> str:
-    """The newest notes that fit, in their order."""
+    """Return the newest notes that fit, in their order."""
     found: list[str] = []
     room = LONGEST_NOTES
     for number in range(len(notes), 0, -1):

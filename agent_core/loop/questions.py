@@ -22,11 +22,12 @@ from agent_core.session import AskedQuestion, Choice, Planned, Question, Questio
 from agent_core.texts import say
 
 CANDIDATES = 3
-RECORD = "record:"  # begins the choices that are candidates
-# A record below is no candidate: one tap would send it. Of 36 questions in customers' words to the sample shop 35 score
-# 0.2 or more with the right entry; what scores less shares hardly a word. For a service it is unrelated, too.
+RECORD = "record:"  # prefix of the choices that stand for candidates
+# A record with a lower score is no candidate, because one tap would send it. Of 36 questions in customers' words to the
+# sample shop 35 score 0.2 or more with the right entry; a lower score means hardly a common word. For an external
+# service, too, such a record is unrelated.
 LEAST_SCORE = 0.2
-LONGEST_SAID = 200  # characters of the model's words beside ours
+LONGEST_SAID = 200  # characters of the model's words that are shown beside ours
 SKIP = "skip"
 STOP = "stop"  # ends the run
 NONE = "none"
@@ -47,9 +48,9 @@ def _question(
 
 
 def best_first(records: Sequence[Record]) -> list[Record]:
-    """By their scores where each one with a text has one, else in the knowledge base's order; without text: the last.
+    """Sort records by score if all with a text have one, else keep their order. Those without a text come last.
 
-    A person is shown them in this order, and the answer log keeps it: what it shows is what they decided on.
+    A person is shown them in this order, and the answer log stores the same order.
     """
     texts = [record for record in records if record.text.strip()]
     if all(record.score is not None for record in texts):
@@ -60,9 +61,9 @@ def best_first(records: Sequence[Record]) -> list[Record]:
 def no_sure_answer(
     session: Session, planned: Planned, records: Sequence[Record], *, sure_alone: bool = False
 ) -> Question:
-    """Ask with the customer's words, the best records as choices, one's own words, or skip.
+    """Ask for an answer: with the customer's words, the best records as choices, free text, or skip.
 
-    ``sure_alone``: these words have a sure answer, and what the customer wrote beside them has none.
+    sure_alone: this text has a sure answer, but something else that the customer wrote has none.
     """
     best = [r for r in best_first(records) if r.text.strip() and (r.score is None or r.score >= LEAST_SCORE)]
     best = best[:CANDIDATES]
@@ -87,7 +88,7 @@ def no_sure_answer(
 
 
 def candidate(question: Question, choice: str) -> dict[str, Any] | None:
-    """Return the record that this choice of ``no_sure_answer`` stands for, as the question holds it; None if none."""
+    """Return the stored record that a choice of ``no_sure_answer`` stands for, or None."""
     number, candidates = choice.removeprefix(RECORD), question.data.get("candidates") or []
     if choice == number or not number.isdecimal() or int(number) >= len(candidates):
         return None
@@ -96,7 +97,10 @@ def candidate(question: Question, choice: str) -> dict[str, Any] | None:
 
 
 def right_chat(session: Session, title: str, detail: str, chat: ChatScreen | None = None) -> Question:
-    """``chat`` is what a yes is going to hold for. If its name only looks like the contact's, the letters are told."""
+    """Ask whether this is the contact's chat. ``chat`` is what a yes will hold for.
+
+    If the chat's name only looks like the contact's, the question names the letters that differ.
+    """
     contact = session.gate.contact
     doubt = told_all(chat.doubts, session.lang) if chat is not None and chat.doubts else detail
     text = say(session.lang, "delivery.chat_unsure", contact=contact or "?", doubt=doubt)
@@ -112,7 +116,7 @@ def right_chat(session: Session, title: str, detail: str, chat: ChatScreen | Non
 
 
 def which_row(session: Session, rows: Sequence[RowMark]) -> Question:
-    """Several rows have the contact's name, from the top: which is meant. One: whether it is the contact's."""
+    """Ask which of several rows with the contact's name, from the top, is meant; of one row, whether it is."""
     contact = session.gate.contact
     question = _question(
         session,
@@ -127,6 +131,7 @@ def which_row(session: Session, rows: Sequence[RowMark]) -> Question:
 
 
 def answered_before(session: Session, question: str, answer: str, fingerprint: str) -> Question:
+    """Ask whether to answer again, because the same words were answered before."""
     return _question(
         session,
         QuestionKind.ANSWERED_BEFORE,
@@ -138,7 +143,7 @@ def answered_before(session: Session, question: str, answer: str, fingerprint: s
 
 
 def delivery_unknown(session: Session, reply: Planned | LedgerRow) -> Question:
-    """``reply`` is the one whose part is on its way."""
+    """Ask whether the part of ``reply`` that was on its way has arrived."""
     return _question(
         session,
         QuestionKind.DELIVERY_UNKNOWN,
@@ -151,7 +156,7 @@ def delivery_unknown(session: Session, reply: Planned | LedgerRow) -> Question:
 
 
 def no_send(session: Session, planned: Planned) -> Question:
-    """The text stands typed, and nothing is seen that sends it."""
+    """Ask how to send a typed text, because no control that sends it was found."""
     return _question(
         session,
         QuestionKind.NO_SEND,
@@ -163,9 +168,9 @@ def no_send(session: Session, planned: Planned) -> Question:
 
 
 def first_delivery(session: Session, planned: Planned, app: str, version: str, changed: Sequence[str] = ()) -> Question:
-    """The text that is about to be sent, before the first reply in a version of the app that nobody has tried.
+    """Ask before the first reply in an untested version of the app, and show the text that is about to be sent.
 
-    ``changed``: the version is known, but these parts of it look otherwise now (fields of ``AppLook``).
+    changed: fields of ``AppLook`` that look different now, if the version itself is known.
     """
     contact, between = session.gate.contact, say(session.lang, "learnt.between")
     parts = between.join(say(session.lang, f"learnt.{part}") for part in changed)
@@ -186,14 +191,14 @@ def first_delivery(session: Session, planned: Planned, app: str, version: str, c
 
 
 def rest_unsent(session: Session, planned: Planned) -> Question:
-    """Between two parts of a long answer something else came into the chat."""
+    """Ask whether to send the rest of a long answer, because a message came between two of its parts."""
     rest = "\n".join(planned.parts[planned.part :])
     text = say(session.lang, "delivery.rest_unsent", sent=planned.part, parts=len(planned.parts))
     return _question(session, QuestionKind.REST_UNSENT, text, {"send": "send_rest", SKIP: "leave_rest"}, answer=rest)
 
 
 def still_send(session: Session, planned: Planned, shown: Sequence[CustomerQuestion] = ()) -> Question:
-    """What a person answered, and the chat that is not any more as it was then. ``shown``: what a skip settles."""
+    """Ask whether to send a person's answer although the chat has changed since. ``shown``: what a skip settles."""
     text = say(session.lang, "delivery.still_send")
     return _question(
         session,
@@ -208,14 +213,14 @@ def still_send(session: Session, planned: Planned, shown: Sequence[CustomerQuest
 
 
 def written_before(session: Session, planned: Planned) -> Question:
-    """What a person wrote to the same messages for an earlier run, which did not send it."""
+    """Ask about an answer that a person wrote to the same messages in an earlier run, which did not send it."""
     question = still_send(session, planned)
     question.text = say(session.lang, "delivery.written_before")
     return question
 
 
 def unreadable(session: Session, asked: AskedQuestion) -> Question:
-    """What the customer sent is no text: a person looks, and writes the answer or skips it."""
+    """Ask for an answer to a message that is not text: a person looks, and writes the answer or skips it."""
     return _question(
         session,
         QuestionKind.UNREADABLE,
@@ -227,23 +232,27 @@ def unreadable(session: Session, asked: AskedQuestion) -> Question:
 
 
 def person_on_phone(session: Session) -> Question:
+    """Ask whether the run may go on, because somebody touched the phone."""
     text = say(session.lang, "run.person_on_phone")
     return _question(session, QuestionKind.PERSON_ON_PHONE, text, {"go_on": "go_on", STOP: "stop"})
 
 
 def foreign_draft(session: Session, draft: str) -> Question:
+    """Ask whether to clear a draft that is not ours from the input."""
     text = say(session.lang, "delivery.foreign_draft", draft=draft)
     return _question(session, QuestionKind.FOREIGN_DRAFT, text, {"clear": "clear", SKIP: "keep"}, draft=draft)
 
 
 def chat_changed(session: Session) -> Question:
+    """Ask whether to try again, because the chat kept changing while we answered."""
     text = say(session.lang, "delivery.changed_gave_up")
     return _question(session, QuestionKind.CHAT_CHANGED, text, {"retry": "retry", SKIP: "skip"})
 
 
 def sensitive_tap(session: Session, tap: Tap, situation: Situation, to_ask: str = "") -> Question:
-    """What the button says in our own words, ``to_ask`` where a policy has some, and the model's behind it, quoted:
-    a page may have talked it into them.
+    """Ask before a sensitive tap, in ``to_ask`` if a policy wrote it, else in our words for the button.
+
+    The model's own words follow as a quotation, because a page may have made it say them.
     """
     target = situation.target(tap.element)
     named = say(session.lang, "run.ask_tap_on", target=target) if target else say(session.lang, "run.ask_tap")
@@ -255,12 +264,13 @@ def sensitive_tap(session: Session, tap: Tap, situation: Situation, to_ask: str 
 
 
 def take_over(session: Session, message: str) -> Question:
+    """Ask a person to do on the phone what ``message`` says, and to say when it is done."""
     text = message.strip() or say(session.lang, "run.take_over_blank")
     return _question(session, QuestionKind.TAKE_OVER, text, {"done": "done", STOP: "stop"})
 
 
 def interact(session: Session, text: str, choices: Sequence[str]) -> Question:
-    """In one's own words, or one of the model's choices: blank ones and a second of the same are left out."""
+    """Ask the model's question, with its choices except blank and repeated ones; free text is allowed, too."""
     named = dict.fromkeys(choice for choice in choices if choice.strip())
     text = text.strip() or say(session.lang, "run.interact_blank")
     question = _question(session, QuestionKind.INTERACT, text, {}, free_text=True)
@@ -268,11 +278,12 @@ def interact(session: Session, text: str, choices: Sequence[str]) -> Question:
 
 
 def stuck(session: Session, text: str) -> Question:
+    """Ask whether a run that gets nowhere is to go on. Free text is passed to the model."""
     return _question(session, QuestionKind.STUCK, text, {"go_on": "go_on", STOP: "stop"}, free_text=True)
 
 
 def budget(session: Session) -> Question | None:
-    """Whether the run may spend as much again, where it has used up what it may; a reply that is half sent goes on."""
+    """Ask whether the run may spend as much again, if its budget is used up. A reply that is half sent continues."""
     spent, times = session.spent, session.allowance
     if session.half_sent:
         return None
@@ -287,7 +298,7 @@ def budget(session: Session) -> Question | None:
 
 
 def allow_more(session: Session) -> None:
-    """A person says go on: what the run may spend is raised above what it has spent by now."""
+    """Raise the run's budget above what it has spent so far, because a person said to go on."""
     spent = session.spent
     times = [spent.tokens // session.max_tokens] if session.max_tokens else []
     times += [int((spent.cost or 0.0) // session.max_cost)] if session.max_cost else []

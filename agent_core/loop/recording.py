@@ -1,4 +1,4 @@
-"""What a run leaves behind: rows, events and pictures, for every consumer."""
+"""What a run leaves behind for every consumer: rows, events and pictures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from agent_core.ports import AnswerEvent, Event, RunStore
 from agent_core.session import Question, QuestionKind, ReplyRecord, Session, Status, StepRecord, StepVerdict
 from agent_core.texts import told
 
-THINKING_EVERY = 1.0  # seconds between two events of a thought that streams
+THINKING_EVERY = 1.0  # seconds between two events of a thought that is streamed
 
 
 @dataclass
@@ -37,20 +37,22 @@ class Taken:
     thought: Thought | None = None
     judgement: Judgement = field(default_factory=lambda: Judgement(None))
     result: ActResult | None = None
-    _ends: list[float] = field(default_factory=lambda: [time.monotonic()])  # of its phases
+    _ends: list[float] = field(default_factory=lambda: [time.monotonic()])  # monotonic times at which its phases ended
 
     def thinks(self, thought: Thought) -> None:
+        """Record the end of the model's phase."""
         self.thought = thought
         self._ends.append(time.monotonic())
 
     def judges(self, judgement: Judgement) -> None:
+        """Record the end of the gate's phase."""
         self.judgement = judgement
         self._ends.append(time.monotonic())
 
     def timings(self, *, asked: bool) -> dict[str, float]:
-        """Seconds of its phases as far as it came, and of all of it with the look before.
+        """Return the seconds of the phases so far, and of the whole step including its observation.
 
-        asked: the model was asked; what is done without it is an act.
+        asked: the model was asked. Without it, everything counts as the act.
         """
         ends = [*self._ends, time.monotonic()]
         names = ("model", "gate", "act") if asked else ("act",)
@@ -64,7 +66,7 @@ class Taken:
 
 
 class Recorder:
-    """Writes one run's story down."""
+    """Records one run: its steps, events and pictures."""
 
     def __init__(
         self, session: Session, store: RunStore, redaction: Redaction, trajectory: Trajectory | None = None
@@ -75,10 +77,11 @@ class Recorder:
         self._redaction = redaction
         self._last_thinking = 0.0
         self._seen: Observation | None = None  # the newest screen that a step was taken on
-        self._model, self._heard = "", ""  # of that step: who was asked, and what it thought until now
-        self.last_action: Action | None = None  # what became of the newest proposal
+        self._model, self._heard = "", ""  # of that step: the model's name, and its thinking so far
+        self.last_action: Action | None = None  # the newest proposal, as the gate left it
 
     async def started(self) -> None:
+        """Write the event that begins a run or an attempt that resumes it."""
         session = self._session
         kind = "resumed" if session.steps else "started"
         await self._store.event(session.run_id, Event(kind, {"task": session.task, "serial": session.serial}))
@@ -86,13 +89,14 @@ class Recorder:
     async def asked(
         self, seen: Observation, messages: Sequence[dict[str, Any]], model: str, profile: ModelProfile
     ) -> None:
-        """The model is being asked; it is written down meanwhile."""
+        """Record that the model is being asked; the request is written in the background."""
         self._model, self._heard = model, ""
-        self._last_thinking = time.monotonic()  # of a reply that is there at once nobody reads half
+        self._last_thinking = time.monotonic()  # nobody needs half of a reply that is there at once
         if self._tape is not None:
             await self._tape.asked(seen, messages, model, profile)
 
     async def thinking(self, text: str) -> None:
+        """Write what the model thinks so far as an event, at most once in ``THINKING_EVERY`` seconds."""
         self._heard, now = text, time.monotonic()
         if now - self._last_thinking >= THINKING_EVERY:
             self._last_thinking = now
@@ -100,15 +104,16 @@ class Recorder:
 
     @asynccontextmanager
     async def taking(self, seen: Observation) -> AsyncIterator[Taken]:
-        """A step is being taken on this screen. It is added to the session when it is over, and its picture, with the
-        act drawn on it, to the event log; also where the phone or the model fails in the midst of it.
+        """Record the step that is taken on this screen, even if the phone or the model fails during it.
+
+        At the end the step is added to the session, and its picture with the action drawn on it to the event log.
         """
         self._seen, self._model, self._heard = seen, "", ""
         taken = Taken(seen)
         try:
             yield taken
         except (LeaseLost, ModelLimit):
-            raise  # the phone is somebody else's; nobody was asked
+            raise  # another owner has the phone, or nobody was asked
         except PhonedeskError as error:
             taken.result = ActResult(told(error, self._session.lang), ok=False)
             await self._step(taken, taken.result)
@@ -161,7 +166,7 @@ class Recorder:
         await self._store.save(session)
 
     async def _early(self, taken: Taken, result: ActResult) -> None:
-        """Add what was done without asking the model, as the query that it would have called: it is told of it so."""
+        """Record a step without the model as the query that it would have called; the next prompt shows it so."""
         session = self._session
         newest = session.replies[-1] if session.replies else None
         query = session.planned.query if session.planned else (newest.query or newest.question) if newest else ""
@@ -181,22 +186,25 @@ class Recorder:
         await self._event("step", data, await self.picture(taken.seen.frame))
 
     async def reply(self, reply: ReplyRecord) -> None:
-        """The event first: after a crash between the two it is told once more, never not at all."""
+        """Record a sent reply. The event is written first: after a crash in between it is repeated, not missing."""
         await self._event("reply", reply.model_dump())
         await self.save()
 
     async def answer(self, event: AnswerEvent, frame: Frame | None) -> None:
-        """What became of a customer's question, with the screen of before or after."""
+        """Record what became of a customer's question, with a picture from before or after."""
         await self._event("answer", event.data(), await self.picture(frame) if frame else None)
 
     async def save(self) -> None:
+        """Store the session, after the request that belongs to it."""
         await self._written()
         await self._store.save(self._session)
 
     async def answered(self, question_id: str, by: str, text: str) -> None:
+        """Write the event of an answered question."""
         await self._event("answered", {"question": question_id, "by": by, "text": text})
 
     async def outcome(self) -> None:
+        """Write the event that ends a run. A failed run has a picture of the last screen."""
         session = self._session
         data = {
             "status": session.status.value,
@@ -211,17 +219,17 @@ class Recorder:
         await self._event("outcome", data, await self.picture(failed.frame) if failed else None)
 
     async def picture_for(self, question: Question, frame: Frame | None) -> bytes | None:
-        """What a person is shown with a question: where a tap would go is drawn on it."""
+        """Return the picture shown with a question, with the place of a tap drawn on it; None without a frame."""
         tap = question.data.get("tap") if question.kind is QuestionKind.SENSITIVE_TAP else None
         return await self.picture(frame, Tap.model_validate(tap) if tap else None) if frame else None
 
     async def picture(self, frame: Frame, action: object = None) -> bytes:
-        """The screen as JPEG for people: secrets are covered, and ``action`` is drawn on it."""
+        """Return the screen as a JPEG for people: secrets are covered, and ``action`` is drawn on it."""
         image = await self._redaction.over(frame)
         return await asyncio.to_thread(lambda: to_jpeg(mark(image, action)))
 
     async def _written(self) -> None:
-        """What the model was asked is stored before what came of it."""
+        """Wait until the request is stored, so that it is there before its result."""
         if self._tape is not None:
             await self._tape.settled()
 

@@ -1,4 +1,4 @@
-"""What came of an action."""
+"""What an action led to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agent_core.session import Question, Status
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The run ends here, by code and not by the model."""
+    """The end of a run, decided by code and not by the model."""
 
     status: Status
     message: str
@@ -19,9 +19,13 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class ActResult:
-    """``message`` is told to the model with the next prompt. ``question`` stops the run until a person has answered;
-    ``frame`` is the picture that they are shown with it, where it is not that of the step. ``usage``: of a model that
-    the action itself has asked."""
+    """What an action led to.
+
+    message: told to the model in the next prompt.
+    question: stops the run until a person has answered.
+    frame: the picture that is shown with the question, if it is not the step's.
+    usage: of a model that the action itself has asked.
+    """
 
     message: str
     ok: bool = True

@@ -1,4 +1,4 @@
-"""What a run needs, put together: the outside of an agent once, the parts of one run each time."""
+"""Puts a run together from what the agent has once for all runs and what each run has for itself."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from agent_core.texts import say
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What an agent is given, for all its runs. ``policies`` None: those that the task's policy names."""
+    """What an agent has for all its runs. ``policies``: None for those that the task's policy names."""
 
     device: Device
     observer: Observer
@@ -56,7 +56,7 @@ class Outside:
 
 
 class PersonTouches:
-    """A person's touches while an attempt is at work; outside of one nobody looks."""
+    """A person's touches during an attempt. Outside of one they are not watched."""
 
     def __init__(self) -> None:
         self._watch: TouchWatch | None = None
@@ -66,11 +66,13 @@ class PersonTouches:
         return self._watch is not None and self._watch.touched
 
     def forget(self) -> None:
+        """Forget the touches so far."""
         if self._watch is not None:
             self._watch.forget()
 
     @asynccontextmanager
     async def followed(self, device: Device) -> AsyncIterator[None]:
+        """Watch for touches while the block runs."""
         async with device.touch_watch() as watch:
             self._watch = watch
             try:
@@ -81,7 +83,7 @@ class PersonTouches:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The parts of one run. ``profile``, ``flow`` and ``decisions`` are there for reply tasks only."""
+    """The parts of one run. ``profile``, ``flow`` and ``decisions`` are None unless it is a reply task."""
 
     session: Session
     device: Device
@@ -96,32 +98,32 @@ class Run:
     policies: Sequence[Policy]
 
     async def prepare(self) -> None:
-        """Put the phone into the state that a run needs; a dry run takes it as it is."""
+        """Bring the phone into the state that a run needs; a dry run takes it as it is."""
         if not self.session.dry_run:
             await self.device.recover()
             await self.device.wake()
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
-        """While steps are taken the screen stays on, and a person's touch is heard."""
+        """Keep the screen on and watch for a person's touches while steps are taken."""
         awake = nullcontext() if self.session.dry_run else self.device.kept_awake()
         async with awake, self.touches.followed(self.device):
             yield
 
     async def look(self, *, read: bool) -> Observation:
-        """What a step is taken on. ``read``: whether texts are, in a task that is no reply."""
+        """Return the observation for a step. ``read``: whether to read texts, if it is no reply task."""
         if self.profile is not None:
             return await self.observer.observe_closely(self.profile)
         return await self.observer.observe(None, read=read)
 
     async def before_model(self, seen: Observation) -> ActResult | None:
-        """What the reply flow does of itself; None where the model is to be asked."""
+        """Let the reply flow act on its own. Return None if the model is to be asked."""
         if self.flow is None or self.session.dry_run:
             return None
         return await self.actor.before_model(self.flow, seen)
 
     async def halt(self) -> ActResult | None:
-        """Why no further step may be taken: the end of the run, or a question to a person; None where one may."""
+        """Return why no further step may be taken (the run's end, or a question to a person), or None if one may."""
         session = self.session
         if session.dry_run and not (await self.device.screen()).awake:
             said = say(session.lang, "run.dry_run_asleep")
@@ -135,7 +137,7 @@ class Run:
         return ActResult(session.observation, ok=False, question=question) if question is not None else None
 
     async def judge(self, thought: Thought, seen: Observation) -> Judgement:
-        """What the gate makes of the proposal."""
+        """Return what the gate makes of the proposal."""
         session = self.session
         if thought.action is None:
             return Judgement(None)
@@ -160,7 +162,7 @@ class Run:
             row=await rows.row(seen) if rows is not None else None,
             strangers=await rows.strangers(seen) if rows is not None else (),
             nodes=seen.nodes,
-            # The flow knows the ledger, too: where it could not tell that nothing is new, one look at the chat cannot.
+            # The flow also knows the ledger: if it cannot tell that nothing is new, the chat's picture alone cannot.
             open_rows=(self.flow is not None and not session.dry_run) or bool(session.cluster and session.cluster.left),
         )
         judgement = review(thought.action, situation, self.policies)
@@ -172,8 +174,9 @@ class Run:
         return judgement
 
     async def _last_look(self, action: Action, seen: Observation) -> tuple[Frame | None, Window | None]:
-        """The screen as it is by now, where something is going to be touched or typed in a customer's app, or tapped
-        because a person allowed it.
+        """Return the current screen before a touch or text in a customer's app, or before an allowed tap.
+
+        In other cases return (None, None). The window is None if the picture has not changed.
         """
         watched = (self.profile is not None and acts_on_screen(action)) or meant(self.session, action)
         if not watched or self.session.dry_run:
@@ -182,8 +185,9 @@ class Run:
         return now, None if now.digest == seen.frame.digest else await self.device.window()
 
     async def _lapsed(self, action: Action, seen: Observation, now: Frame | None, window_now: Window | None) -> bool:
-        """Whether what a person allowed of the screen that was proposed on is not what the one that is there now
-        shows. Both are told by the same: texts, or the picture where none were read.
+        """Tell whether the current screen no longer shows what a person allowed on the screen that was proposed on.
+
+        Both are compared in the same way: by texts, or by the picture if no texts were read.
         """
         if now is None or window_now is None or not holds(self.session, action, as_seen(seen)):
             return False
@@ -192,7 +196,7 @@ class Run:
 
 
 def take_up(session: Session, outside: Outside) -> Run:
-    """The parts for a session, new or saved."""
+    """Return the parts of a run for a new or saved session."""
     charge_to(Account(session.spent, lambda: session.half_sent and session.status is Status.RUNNING))
     recorder = Recorder(session, outside.store, outside.observer.redaction, outside.trajectory)
     app = profile(session.gate.app) if session.gate.enabled else None

@@ -1,4 +1,4 @@
-"""Checking a task's text where it enters."""
+"""Checks a task's text and rules when they enter."""
 
 from __future__ import annotations
 
@@ -14,16 +14,19 @@ from agent_core.policies.detect import app_without_replies, lacks_app
 from agent_core.settings import gate_for
 from agent_core.texts import Listed
 
-# 进入 is no such word: it leads to a page as well as to an app.
+# 进入 is not among them: it leads to a page as well as to an app.
 _OPENED = re.compile(r"(?:打开|启动|\b(?:open|launch|start)\s+)[“\"「]?([^\s“”\"「」，,。.、；;]+)", re.IGNORECASE)
 _NOT = re.compile(r"(?:不|别|勿|禁止|n['’]t|\bnot|\bnever)[要能可得准再去用许]*\s*(?:\bever\s+)?$", re.IGNORECASE)
 MAX_TASK = 2000  # characters
 
 
 def check_task(task: str) -> str:
-    """The task, stripped. InputRejected where it is empty, too long, or holds control characters or broken ones."""
+    """Return the task, stripped.
+
+    Raises InputRejected if it is empty or too long, or contains control characters or broken ones.
+    """
     stripped = task.replace("\r\n", "\n").strip()
-    if all(unicodedata.category(char)[0] in "ZC" for char in stripped):  # nothing that can be seen
+    if all(unicodedata.category(char)[0] in "ZC" for char in stripped):  # nothing visible
         advice = "Say what is to be done, for example: QQ回复联系人11"
         raise InputRejected("The task is empty.", advice=advice, key="task_empty")
     if len(stripped) > MAX_TASK:
@@ -36,19 +39,22 @@ def check_task(task: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TaskRules:
-    """What holds for a task besides its text. ``policy`` "": by the text. ``apps``: the only ones it may use, () for
-    all. Stored with runs and schedules as ``data``.
+    """What is set for a task besides its text; stored with runs and schedules as ``data``.
+
+    policy: "" to derive it from the text.
+    apps: the only apps that the task may use; () allows all.
     """
 
     policy: str = ""
     apps: tuple[str, ...] = ()
 
     def data(self) -> dict[str, object]:
-        """As plain data; what is not set is left out."""
+        """Return the rules as plain data, without those that are not set."""
         return {name: value for name, value in (("policy", self.policy), ("apps", list(self.apps))) if value}
 
     @classmethod
     def of(cls, data: Mapping[str, object]) -> TaskRules:
+        """Return the rules that ``data`` of this form contains."""
         apps = data.get("apps")
         return cls(str(data.get("policy") or ""), tuple(map(str, apps)) if isinstance(apps, list | tuple) else ())
 
@@ -57,7 +63,7 @@ NO_RULES = TaskRules()
 
 
 def check_rules(task: str, rules: TaskRules) -> TaskRules:
-    """``rules`` where they fit the task. InputRejected says what is wrong."""
+    """Return ``rules`` if they fit the task, else raise InputRejected with the reason."""
     if rules.policy and rules.policy not in set(PolicyName):
         raise InputRejected(
             f"There is no policy {rules.policy!r}.",
@@ -105,7 +111,7 @@ def check_rules(task: str, rules: TaskRules) -> TaskRules:
 
 
 def _check_named(task: str, apps: Sequence[str]) -> None:
-    """InputRejected where a task says which app is to be opened, and names none that it may use."""
+    """Raise InputRejected if the task says which apps to open and none of them is allowed."""
     allowed = {package for app in apps for package in packages_named(app)}
     if not apps or names_one_of(task, allowed):
         return

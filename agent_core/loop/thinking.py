@@ -1,4 +1,4 @@
-"""From what is seen to what the model proposes: prompt, call, parse."""
+"""From an observation to the model's proposal: prompt, call, parse."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PARSE_TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """What the model said. ``problem`` stands where no action could be read from it."""
+    """What the model said. ``problem`` is set if no action could be read from it."""
 
     completion: Completion
     seconds: float
@@ -38,7 +38,7 @@ class Thought:
 
 
 class Listener(Protocol):
-    """Hears what the model is asked, and what it thinks while it does."""
+    """Is told what the model is asked, and what it thinks meanwhile."""
 
     async def asked(
         self, seen: Observation, messages: Sequence[dict[str, Any]], model: str, profile: ModelProfile
@@ -48,7 +48,7 @@ class Listener(Protocol):
 
 
 class Thinker:
-    """Asks one model about one screen after the other."""
+    """Asks a model about one screen after another."""
 
     def __init__(self, model: Model, *, profile: ModelProfile, elements: bool) -> None:
         self._model = model
@@ -59,7 +59,7 @@ class Thinker:
     async def think(
         self, session: Session, seen: Observation, profile: AppProfile | None, listener: Listener
     ) -> Thought:
-        """The model's proposal for the screen in ``seen``. ModelError where it cannot be had."""
+        """Return the model's proposal for the screen in ``seen``. Raises ModelError if the model does not answer."""
         begun = time.monotonic()
 
         def written(model: ModelProfile) -> list[Message]:
@@ -80,7 +80,7 @@ class Thinker:
             raise in_words(error, session.lang) from None
         seconds = time.monotonic() - begun
         answered, name = completion.profile or self._profile, completion.model or self._model.name
-        if (answered, name) != (self._profile, self._model.name):  # a fallback: what it was asked is what is kept
+        if (answered, name) != (self._profile, self._model.name):  # a fallback answered: record what it was asked
             await listener.asked(seen, messages.written_for(answered), name, answered)
         completion = replace(completion, model=name, profile=answered)
         try:
@@ -88,12 +88,12 @@ class Thinker:
         except ActionParseError as error:
             return Thought(completion, seconds, problem=self._unreadable(session, error))
         session.parse_failures = 0
-        if reply.summary:  # of what was done before this step and in it
+        if reply.summary:  # of what was done up to this step, including it
             session.summary, session.summarised_at = reply.summary, len(session.steps) + 1
         return Thought(completion, seconds, reply.thinking, reply.action, reply.ignored)
 
     def _unreadable(self, session: Session, error: ActionParseError) -> ActResult:
-        """Told exactly what was wrong, at most three times in a row; then a person is asked."""
+        """Tell the model exactly what was wrong, or ask a person the third time in a row."""
         session.parse_failures += 1
         count = session.parse_failures
         if count < PARSE_TRIES:
@@ -104,7 +104,7 @@ class Thinker:
 
 
 def in_words(error: ModelError, lang: Lang) -> ModelError:
-    """The error, told in the language of the run."""
+    """Return the error with its message in the run's language."""
     made = type(error)(told(error, lang), advice="", key=error.key, **error.values)
     made.retried = error.retried
     return made

@@ -1,10 +1,10 @@
-"""What the model was asked at a step, and what it was shown: enough to ask it, or another one, once more.
+"""Stores what the model was asked and shown at each step: enough to ask it, or another model, again.
 
-What came of it stands in the session's steps. It is written while the model thinks, so that no step waits for it; a
-step is told only once this is stored.
+The result stands in the session's steps. A request is written while the model thinks, so no step waits for it; a step
+is reported only after its request is stored.
 
-What may not be shown to people is covered in the picture, and in the texts, before they are stored: a picture with
-nothing to cover is, byte for byte, the one that was sent.
+Whatever people may not see is covered in the picture and the texts before they are stored. A picture with nothing to
+cover is, byte for byte, the one that was sent.
 """
 
 from __future__ import annotations
@@ -47,19 +47,21 @@ log = structlog.get_logger(__name__)
 
 Pictures = Literal["covered", "raw", "off"]
 Message = dict[str, Any]
-Places = Collection[object]  # (x, y) of covered elements, as the prompt tells them
+Places = Collection[object]  # (x, y) of covered elements, as they appear in the prompt
 
-_PICTURE = "picture:"  # in the place of a data URL, before the picture's digest
+_PICTURE = "picture:"  # replaces a data URL, followed by the picture's digest
 _HEAD = "data:image/jpeg;base64,"
 
 
 class ModelRequest(BaseModel):
-    """One request for an action. ``messages`` are those after the first ``kept`` of the step before; a picture in them
-    is named by its digest.
+    """One request for an action.
 
-    ``readings``, ``chat``, ``window`` and ``gate`` are what the policies judged the answer by; ``observation``,
-    ``summary`` and ``replies`` (how many were sent) what the session knew. ``covered``: what nobody may see, in pixels
-    of the screen. ``raw``: it can be seen in what is stored.
+    messages: those after the first ``kept`` messages, which are the same as in the step before. Pictures in them are
+    named by their digests.
+    readings, chat, window, gate: what the policies judged the answer by.
+    observation, summary, replies: what the session knew; ``replies`` is the number of replies sent.
+    covered: places that nobody may see, in pixels of the screen.
+    raw: they are not covered in what is stored.
     """
 
     form: Literal[1] = 1
@@ -80,44 +82,44 @@ class ModelRequest(BaseModel):
     readings: list[Reading] = Field(default_factory=list)
     chat: ChatScreen | None = None
     unread_below: int | None = None
-    picture: str = ""  # its digest; "" where none is kept
+    picture: str = ""  # its digest; "" if none is stored
     covered: list[Box] = Field(default_factory=list)
     raw: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """Where a run's requests go. ``pictures``: covered for people, as they were sent, or none."""
+    """Where a run's requests are stored. ``pictures``: covered for people, raw as they were sent, or off for none."""
 
     store: TrajectoryStore
     pictures: Pictures = "covered"
 
 
 class Tape:
-    """Keeps what one run's model is asked. What goes wrong with it is logged: no run fails for its recording."""
+    """Records what one run's model is asked. Errors are only logged: no run fails because of its recording."""
 
     def __init__(self, session: Session, trajectory: Trajectory, redaction: Redaction) -> None:
         self._session = session
         self._to = trajectory
         self._redaction = redaction
-        self._newest: tuple[int, Sequence[Message]] = (0, ())  # the step that is stored, and its messages
-        self._before: Sequence[Message] = ()  # those of the step before that one: a step may be asked again
-        self._shown: set[str] = set()  # the pictures that are stored
-        self._secrets = Secrets()  # that were seen so far: what was read on one screen is told on later ones
-        self._told = 0  # steps of which it is known whether they tell one
+        self._newest: tuple[int, Sequence[Message]] = (0, ())  # the newest stored step, and its messages
+        self._before: Sequence[Message] = ()  # the messages of the step before it, because a step may be asked again
+        self._shown: set[str] = set()  # digests of the pictures that are stored
+        self._secrets = Secrets()  # all secrets so far: a text read on one screen may be quoted on later ones
+        self._told = 0  # number of steps that were searched for secrets
         self._writing: asyncio.Task[None] | None = None
 
     async def asked(self, seen: Observation, messages: Sequence[Message], model: str, profile: ModelProfile) -> None:
-        """The model is being asked this: begin to write it down. Waits for nothing but the one before."""
+        """Start to write down a request to the model. Waits only until the one before is written."""
         await self.settled()
-        messages = list(messages)  # as they are now: later the session is another
+        messages = list(messages)  # a copy, because the session changes
         request = _request(self._session, seen, messages, model, profile)
         self._writing = asyncio.create_task(self._write(request, seen.frame, messages), name="trajectory")
 
     async def settled(self) -> None:
-        """What was asked is stored, or never will be."""
+        """Wait until the current request is stored or has failed."""
         if self._writing is not None:
-            await asyncio.wait([self._writing])  # it ends by itself, also where this task is cancelled
+            await asyncio.wait([self._writing])  # it ends by itself, even if this task is cancelled
             self._writing = None
 
     async def _write(self, request: ModelRequest, frame: Frame, messages: Sequence[Message]) -> None:
@@ -149,7 +151,7 @@ class Tape:
             log.warning("trajectory_not_written", run_id=self._session.run_id, step=request.step, error=repr(error))
 
     def _known(self, request: ModelRequest) -> Secrets:
-        """Return all secrets until now, with those of earlier attempts as far as what is told of them shows them."""
+        """Return all secrets so far, including those of earlier attempts if the session's texts show them."""
         if self._redaction.on:
             session, package, gate = self._session, request.window.package, request.gate
             steps, self._told = session.steps[self._told :], len(session.steps)
@@ -163,7 +165,7 @@ class Tape:
 def _request(
     session: Session, seen: Observation, messages: Sequence[Message], model: str, profile: ModelProfile
 ) -> ModelRequest:
-    """What is known before the model has answered: what follows changes the session."""
+    """Return what is known before the model has answered, because the session changes afterwards."""
     return ModelRequest(
         step=len(session.steps) + 1,
         model=model,
@@ -187,7 +189,7 @@ def _request(
 
 
 def whole_messages(requests: Sequence[ModelRequest]) -> list[list[Message]]:
-    """The messages of each of a run's requests, in their order; pictures are named by ``picture_in``."""
+    """Return the full messages of each of a run's requests, in order; ``picture_in`` finds the names of pictures."""
     before: list[Message] = []
     found = []
     for request in requests:
@@ -197,7 +199,7 @@ def whole_messages(requests: Sequence[ModelRequest]) -> list[list[Message]]:
 
 
 def with_pictures(messages: Sequence[Message], shown: Callable[[str], str]) -> list[Message]:
-    """The messages with ``shown(digest)``, a URL, in the place of each picture; one without a URL is left out."""
+    """Return the messages with ``shown(digest)``, a URL, for each picture. Pictures without a URL are left out."""
     return [_parts(message, shown) for message in messages]
 
 
@@ -217,18 +219,19 @@ def _parts(message: Message, shown: Callable[[str], str]) -> Message:
 
 
 def picture_in(part: Message) -> str | None:
-    """The digest of the picture that this part of a stored message is, "" where it is not kept; None for a text."""
+    """Return the digest of the picture in this part of a message, "" if it was not stored, or None for a text."""
     if part.get("type") != "image_url":
         return None
     return str(part["image_url"]["url"]).removeprefix(_PICTURE)
 
 
 def picture_url(jpeg: bytes) -> str:
+    """Return a stored JPEG as a data URL."""
     return _HEAD + base64.b64encode(jpeg).decode()
 
 
 def _named(message: Message, digest: str) -> Message:
-    """The message with the picture's name in the place of the picture."""
+    """Return the message with the picture's name instead of the picture."""
     return _parts(message, lambda _: _PICTURE + digest)
 
 
@@ -239,7 +242,7 @@ def _url_of(messages: Sequence[Message]) -> str:
 
 
 def _same(before: Sequence[Message], messages: Sequence[Message]) -> int:
-    """How many messages at the beginning are those of before."""
+    """Return how many messages at the beginning are the same as before."""
     pairs = zip(before, messages, strict=False)
     return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(before), len(messages)))
 
@@ -248,7 +251,7 @@ def _same(before: Sequence[Message], messages: Sequence[Message]) -> int:
 
 
 def secrets_of(request: ModelRequest) -> Secrets:
-    """The texts that stand where something is covered."""
+    """Return the secrets among the texts at covered places."""
     read = [reading.text for reading in request.readings if _hidden(reading.box, request)]
     if (chat := request.chat) is not None:
         read += [
@@ -259,14 +262,14 @@ def secrets_of(request: ModelRequest) -> Secrets:
 
 
 def _hidden(box: Box | None, request: ModelRequest) -> bool:
-    """Whether something is covered there; of what a model transcribed nobody knows where it stands."""
+    """Tell whether something is covered there. A model's transcription has no place, so anything covered counts."""
     return bool(request.covered) if box is None else any(box.intersects(other) for other in request.covered)
 
 
 def covered_messages(messages: Sequence[Message], request: ModelRequest, secrets: Secrets) -> list[Message]:
-    """The messages of a request without the secrets; what is listed of its own screen, in the last one, by its place.
+    """Return a request's messages without secrets. In the last one, elements at covered places are covered, too.
 
-    The system prompt holds nothing of a screen, and the task is a person's: they stay as they are.
+    The system prompt contains nothing of a screen and the task is a person's text, so both stay unchanged.
     """
     hidden = [reading.box.center for reading in request.readings if _hidden(reading.box, request)]
     places = {Point(max(0, point.x), max(0, point.y)).to_relative(request.size) for point in hidden}
@@ -288,7 +291,7 @@ def _covered_part(part: Message, secrets: Secrets, places: Places) -> Message:
 
 
 def _covered_info(text: str, secrets: Secrets, places: Places) -> str:
-    """A message of ours: a heading or the task, and what is told of the screen as JSON. Other texts as they come."""
+    """Cover a message of ours: a heading or the task, then the screen as JSON. Cover other texts as a whole."""
     head, _, told = text.rpartition("\n\n")
     try:
         info = json.loads(told)
@@ -315,7 +318,7 @@ def _covered_element(element: Message, secrets: Secrets, places: Places) -> Mess
 
 
 def without_secrets(request: ModelRequest, secrets: Secrets) -> ModelRequest:
-    """The request as people may see it, but for its messages."""
+    """Return the request as people may see it, except for its messages."""
 
     def words(written: str) -> str:
         return covered_text(written, secrets)
@@ -349,13 +352,13 @@ def without_secrets(request: ModelRequest, secrets: Secrets) -> ModelRequest:
 
 
 def covered_request(request: ModelRequest, secrets: Secrets) -> ModelRequest:
-    """As ``without_secrets``, the messages too: of one that is stored raw, what people may see."""
+    """Return a request that was stored raw as people may see it, including its messages."""
     messages = covered_messages(request.messages, request, secrets)
     return without_secrets(request, secrets).model_copy(update={"messages": messages})
 
 
 def covered_picture(jpeg: bytes, request: ModelRequest) -> bytes:
-    """The stored picture as people may see it."""
+    """Return the stored JPEG as people may see it."""
     if not request.raw:
         return jpeg
     with Image.open(io.BytesIO(jpeg)) as opened:

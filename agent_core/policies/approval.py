@@ -1,4 +1,4 @@
-"""What a person allowed: one tap, on what they were shown. It holds for that, and for nothing that looks like it."""
+"""A person's approval of one tap. It holds for exactly the tap they were shown, not for similar ones."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ from agent_core.geometry import Point
 from agent_core.policies.base import Situation, near
 from agent_core.session import Approval, Question, Session
 
-KEPT_STEPS = 10  # to come back to the place by, where the phone was given away while the question was open
-AROUND = 0.2  # of the height, above and below the tap: a dialog says there what its button does
+# How long an approval lasts: enough to find the place again if the phone was given away while the question was open.
+KEPT_STEPS = 10
+AROUND = 0.2  # of the height, above and below the tap: the text of a dialog there says what its button does
 STATUS_BAR = 0.045  # of the height
-CELLS = (12, 6)  # of a coarse picture, one hexadecimal digit each: 16 grey levels
-PULSE = 2  # levels that a cell of the same button may differ by
-_TIME = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?|\d+\s*(?:秒|s\b)")  # a countdown makes no other page of it
+CELLS = (12, 6)  # of a coarse picture, one hexadecimal digit for each cell: 16 grey levels
+PULSE = 2  # grey levels that a cell may differ by if the button is the same
+# Times are ignored: a countdown does not make it another page.
+_TIME = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?|\d+\s*(?:秒|s\b)")
 
 
 def asked_about(tap: Tap, situation: Situation) -> dict[str, Any]:
-    """What a question about this tap is bound to, as its data."""
+    """Return the data that binds a question to this tap: the tap, the app and its surroundings."""
     place = place_of(tap.element, situation)
     return {"tap": tap.model_dump(mode="json"), "package": situation.window.package, "place": place}
 
 
 def given(session: Session, question: Question) -> Approval:
-    """A person said yes."""
+    """Return the approval that a person's yes to ``question`` gives."""
     data, until = question.data, len(session.steps) + KEPT_STEPS
     tap = Tap.model_validate(data["tap"])
     place = str(data.get("place") or "")
@@ -36,19 +38,19 @@ def given(session: Session, question: Question) -> Approval:
 
 
 def withdraw(session: Session, question: Question) -> None:
-    """A person said no: nor does an earlier yes for that app hold any more."""
+    """Withdraw an earlier approval for the same app, because a person said no to ``question``."""
     if session.approval is not None and session.approval.package == question.data.get("package"):
         session.approval = None
 
 
 def meant(session: Session, action: Action | None) -> bool:
-    """Whether this may be the tap that a person allowed: it goes to the same point."""
+    """Tell whether ``action`` may be the tap that a person allowed, because it goes to the same point."""
     allowed = session.approval
     return allowed is not None and isinstance(action, Tap) and near(action.element, allowed.element)
 
 
 def holds(session: Session, action: Action, situation: Situation) -> bool:
-    """Whether a person has allowed this very tap: at that point, in that app, with the same around it."""
+    """Tell whether a person has allowed this very tap: same point, same app, same surroundings."""
     allowed = session.approval
     if allowed is None or not isinstance(action, Tap) or not meant(session, action):
         return False
@@ -60,8 +62,10 @@ def holds(session: Session, action: Action, situation: Situation) -> bool:
 
 
 def place_of(pair: tuple[int, int], situation: Situation) -> str:
-    """What stands around a point (0–1000), as a short digest: the texts there; where nothing is read a coarse picture,
-    which is compared by ``_alike``: a button there may pulse for ever.
+    """Return a short digest of what stands around a point (0–1000).
+
+    It is made of the texts there. If no text was read, it is a coarse picture, which ``_alike`` compares with some
+    tolerance because a button may pulse for ever. "" if there is no picture either.
     """
     width, height = situation.size
     point = Point.from_relative(pair, situation.size)
@@ -82,7 +86,7 @@ def place_of(pair: tuple[int, int], situation: Situation) -> str:
 
 
 def _alike(one: str, other: str) -> bool:
-    """Whether two places are the same. Coarse pictures are, where each cell is about as bright."""
+    """Tell whether two places are the same. Coarse pictures are if all their cells are about equally bright."""
     if len(one) != len(other) or len(one) != CELLS[0] * CELLS[1]:
         return one == other
     return all(abs(int(a, 16) - int(b, 16)) <= PULSE for a, b in zip(one, other, strict=True))

@@ -1,4 +1,4 @@
-"""A model's action is a proposal. Policies look at it, in order, before anything is done."""
+"""Policies review each action that a model proposes, in order, before anything is done."""
 
 from __future__ import annotations
 
@@ -23,10 +23,12 @@ from agent_core.texts import Lang, say
 class Situation:
     """What the policies know: the screen that the proposal was made on, the screen now, and the state of the gate.
 
-    ``profile`` is the app of a reply task, None in any other. ``apps`` are the names and packages that another task may
-    use, () for all. ``frame`` was proposed on; ``now`` and ``window_now`` are of the moment before the act, None where
-    nobody looked. ``lapsed``: what a person allowed on the screen that was proposed on is not what it shows now.
-    ``nodes``: the tree of that screen, whatever it tells; None if there was none.
+    profile: the app of a reply task; None in any other task.
+    apps: names and packages of the apps that another task may use; () allows all.
+    frame: the picture that the action was proposed on.
+    now, window_now: the screen immediately before the action; None if it was not read again.
+    lapsed: the screen no longer shows what a person allowed on ``frame``.
+    nodes: the accessibility tree of ``frame``, however little it says; None if there was none.
     """
 
     profile: AppProfile | None
@@ -42,16 +44,17 @@ class Situation:
     now: Frame | None = None
     window_now: Window | None = None
     lapsed: bool = False
-    rows: Sequence[ChatRow] = ()  # of the list of chats, or of a search
-    row: ChatRow | None = None  # the contact's, if others have its name
-    strangers: Sequence[ChatRow] = ()  # rows of the contact's name that are surely another one's
-    open_rows: bool = False  # the reply flow tells by the ledger, too, whether anything is still to be answered
-    unread_below: int | None = None  # a page that may be a chat could not be read: where its input may begin (pixels)
+    rows: Sequence[ChatRow] = ()  # of the chat list or of search results
+    row: ChatRow | None = None  # the contact's row, if other rows have the same name
+    strangers: Sequence[ChatRow] = ()  # rows with the contact's name that certainly belong to others
+    open_rows: bool = False  # the reply flow decides by the ledger, too, whether anything is still to be answered
+    # If a possible chat page could not be read: the y (pixels) where its input may begin.
+    unread_below: int | None = None
     nodes: Sequence[Node] | None = None
 
     @property
     def in_app(self) -> bool:
-        """Is the app of this task in front, by its whole package name?"""
+        """Whether the task's app is in front, by its whole package name."""
         return self.profile is not None and self.window.package in self.profile.packages
 
     @property
@@ -59,7 +62,7 @@ class Situation:
         return self.profile.name if self.profile else ""
 
     def target(self, pair: tuple[int, int]) -> str:
-        """The text under a point (0–1000), of the smallest reading around it; "" where none is known."""
+        """Return the text of the smallest reading around a point (0–1000), or "" if there is none."""
         one = self._under(pair)
         return one.text if one else ""
 
@@ -76,8 +79,9 @@ class Situation:
         return min(around, key=lambda r: r.box.width * r.box.height, default=None)
 
     def targets(self, action: Action) -> tuple[Reading, ...]:
-        """What stands under what an action may click; () where it clicks nothing. A swipe along a row may click what
-        its label stands anywhere in.
+        """Return the readings under the point that ``action`` may click, or () if it clicks nothing.
+
+        A swipe along a row may click a control whose label stands anywhere along the way.
         """
         pair, touch = touched(action, self.size), as_touch(action, self.size)
         if pair is None:
@@ -96,8 +100,10 @@ class Situation:
         return tuple(r for r in self.readings if r.text and r.box.intersects(band))
 
     def labels(self, action: Action) -> tuple[Reading, ...]:
-        """What may name what an action clicks: what stands under it, and the label close below it. A picture names an
-        icon there and nowhere else, or by a letter of its drawing.
+        """Return the readings that may name what ``action`` clicks: those under it and the closest label below it.
+
+        The label is included because in a picture an icon has no other name, or only a letter that is part of its
+        drawing.
         """
         pair = touched(action, self.size)
         if pair is None:
@@ -115,22 +121,26 @@ class Situation:
 
 
 def bare(text: str) -> str:
-    """Return one form for the words of a control, however they are written: no blanks, no width, no case."""
+    """Return the words of a control in one form, however they are written: without blanks, in one width and case."""
     return normalise(text).casefold()
 
 
 class Decision(StrEnum):
+    """What a policy decides about a proposal."""
+
     ALLOW = "allow"
-    REWRITE = "rewrite"  # something else is done
+    REWRITE = "rewrite"  # another action is done instead
     BLOCK = "block"  # nothing is done
     ASK = "ask"  # a person is asked first
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one policy says of a proposal. ``action`` is what takes its place, None where it is blocked.
+    """What one policy says of a proposal.
 
-    ``message`` goes into the next prompt. ``pending_question`` None leaves the gate's remembered question as it is.
+    action: what is done in its place; None if it is blocked.
+    message: goes into the next prompt.
+    pending_question: the question that the gate remembers from now on; None keeps the one it has.
     """
 
     decision: Decision
@@ -141,33 +151,42 @@ class Verdict:
 
 
 def allow(action: Action) -> Verdict:
+    """Return a verdict that lets ``action`` be done."""
     return Verdict(Decision.ALLOW, action)
 
 
 def block(message: str) -> Verdict:
+    """Return a verdict that does nothing and tells the model ``message``."""
     return Verdict(Decision.BLOCK, None, message)
 
 
 def rewrite(action: Action, message: str, *, pending: str | None = None) -> Verdict:
+    """Return a verdict that does ``action`` instead and tells the model ``message``. ``pending``: see ``Verdict``."""
     return Verdict(Decision.REWRITE, action, message, pending)
 
 
 def ask(tap: Tap, message: str) -> Verdict:
-    """A person is shown ``message``, then the model's own words, and decides before the tap is done."""
+    """Return a verdict that shows a person ``message`` and the model's own words; they decide about the tap."""
     return Verdict(Decision.ASK, tap, message)
 
 
 class Policy(Protocol):
+    """One rule of the gate."""
+
     @property
     def name(self) -> str: ...
 
     def review(self, proposal: Action, situation: Situation) -> Verdict:
-        """Allow, rewrite or block the proposal, or have a person asked."""
+        """Return a verdict that allows, rewrites or blocks the proposal, or has a person asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What all policies together make of a proposal. ``action`` None: nothing is done. ``verdicts``: who changed it."""
+    """What all policies together make of a proposal.
+
+    action: what is done; None if nothing is.
+    verdicts: of the policies that changed the proposal.
+    """
 
     action: Action | None
     verdicts: tuple[Verdict, ...] = ()
@@ -178,17 +197,17 @@ class Judgement:
 
     @property
     def to_ask(self) -> str:
-        """What a person is asked about the action, in our own words; "" where no policy wants that."""
+        """What a person is asked about the action, in our own words; "" if no policy asks."""
         return next((verdict.message for verdict in self.verdicts if verdict.decision is Decision.ASK), "")
 
     @property
     def pending_question(self) -> str | None:
-        """The question that is to be remembered; None leaves it as it is."""
+        """The question that the gate remembers from now on; None keeps the one it has."""
         return next((v.pending_question for v in reversed(self.verdicts) if v.pending_question is not None), None)
 
 
 def review(proposal: Action, situation: Situation, policies: Sequence[Policy]) -> Judgement:
-    """All policies in order, each on what the one before made of the proposal; a block ends it."""
+    """Apply the policies in order, each to the result of the one before. A block ends the review."""
     judgement = Judgement(proposal)
     for policy in policies:
         if judgement.action is None:
@@ -200,15 +219,16 @@ def review(proposal: Action, situation: Situation, policies: Sequence[Policy]) -
     return judgement
 
 
-SAME_TARGET = 30  # of 1000: taps that are no further apart mean the same thing
-STILL = 0.03  # of the longer side: within it a finger that moves is still
-SAME_ROW = 0.08  # of the longer side: a swipe that goes no further up or down may stay on one button: a click for it
-LABEL_REACH = 0.04  # of the longer side: how far from such a swipe the label of that button may stand
-HELD_SECONDS = 0.4  # from when on a touch is a long press
+SAME_TARGET = 30  # of 1000: taps that are no further apart have the same target
+STILL = 0.03  # of the longer side: a finger that moves no further counts as still
+# Of the longer side: a swipe that moves no further up or down may stay on one button, which takes it as a click.
+SAME_ROW = 0.08
+LABEL_REACH = 0.04  # of the longer side: how far from such a swipe the button's label may stand
+HELD_SECONDS = 0.4  # a touch is a long press from this length on
 
 
 def as_touch(action: Action, size: tuple[int, int]) -> Action:
-    """A swipe that does not move is, to the phone, a tap or a long press where it stands; the rest is as it is."""
+    """Return the tap or long press that a swipe without movement is to the phone. Return other actions unchanged."""
     if not isinstance(action, Swipe) or _way(action, size) > STILL * max(size):
         return action
     if action.duration < HELD_SECONDS:
@@ -217,8 +237,10 @@ def as_touch(action: Action, size: tuple[int, int]) -> Action:
 
 
 def touched(action: Action, size: tuple[int, int]) -> tuple[int, int] | None:
-    """The point (0–1000) where an action may click something: where it taps, and where a swipe begins that stays in its
-    row. One that goes up or down is taken by the page, which scrolls.
+    """Return the point (0–1000) where ``action`` may click something, or None.
+
+    That is the point of a tap, and the start of a swipe that stays in its row. A swipe up or down clicks nothing,
+    because the page takes it and scrolls.
     """
     touch = as_touch(action, size)
     if isinstance(touch, Tap | DoubleTap | LongPress):
@@ -227,19 +249,19 @@ def touched(action: Action, size: tuple[int, int]) -> tuple[int, int] | None:
 
 
 def first_touch(action: Action) -> tuple[int, int] | None:
-    """The point (0–1000) where a finger would come down first."""
+    """Return the point (0–1000) where a finger comes down first, or None if the action is no touch."""
     if isinstance(action, Tap | DoubleTap | LongPress):
         return action.element
     return action.start if isinstance(action, Swipe) else None
 
 
 def near(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    """Whether two points (0–1000) mean the same target."""
+    """Tell whether two points (0–1000) have the same target."""
     return all(abs(a - b) <= SAME_TARGET for a, b in zip(one, other, strict=True))
 
 
 def _way(swipe: Swipe, size: tuple[int, int]) -> float:
-    """How far it moves, in pixels."""
+    """Return the length of ``swipe`` in pixels."""
     start, end = Point.from_relative(swipe.start, size), Point.from_relative(swipe.end, size)
     return math.hypot(end.x - start.x, end.y - start.y)
 
@@ -249,5 +271,5 @@ def _in_row(swipe: Swipe, size: tuple[int, int]) -> bool:
 
 
 def acts_on_screen(action: Action) -> bool:
-    """Whether what the action does depends on what is in front."""
+    """Tell whether the effect of ``action`` depends on what is in front."""
     return isinstance(action, Tap | DoubleTap | LongPress | Swipe | Type | TypeName)

@@ -1,7 +1,7 @@
 """The knowledge gate: no finish and no text before the knowledge base was asked (spec: the gate's table).
 
-With it stand its smaller rules: nothing is asked or done if nothing is new, nothing that the model writes leaves, and
-nothing is tapped on a page that may be a chat and could not be read.
+Its smaller rules are here, too: nothing is asked or done if nothing is new, no text of the model leaves the phone, and
+nothing is tapped on a page that may be a chat but could not be read.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from agent_core.policies.base import Situation, Verdict, allow, bare, block, fir
 from agent_core.policies.right_chat import is_contacts
 from agent_core.policies.risk import control_at, row_around, rows_of
 
-# Of a text that is about to be typed: narrower than ``wording.asks``, which also hears what is reported as broken. An
-# answer that the model makes up ("7天内可以退货") is no question.
+# For a text that is about to be typed. It is narrower than ``wording.asks``, which also recognises reports of faults:
+# an answer that the model makes up ("7天内可以退货") is no question.
 _QUESTION = re.compile(
     r"[?？]|怎么|怎样|如何|为什么|为啥|什么|啥|吗|么$|呢|哪|几时|几天|多久|多少|能不能|可不可以|可以不|是否|有没有|谁|"
     r"\b(how|what|why|when|where|which|who|can|could|does|do you|is there)\b",
@@ -29,12 +29,12 @@ PAUSE = Wait(duration=1.0)
 
 
 def looks_like_question(text: str) -> bool:
-    """Does the text look like something a customer asks?"""
+    """Tell whether ``text`` looks like a customer's question."""
     return bool(_QUESTION.search(text))
 
 
 class CustomerReply:
-    """The rows of the table, in its order, each applied to what the row before made of the proposal."""
+    """Applies the rows of the gate's table in order, each to the result of the row before."""
 
     name = "customer_reply"
 
@@ -54,7 +54,7 @@ class CustomerReply:
 
 
 class _Table:
-    """One proposal on its way through the rows."""
+    """One proposal on its way through the rows of the table."""
 
     def __init__(self, proposal: Action, situation: Situation) -> None:
         self._action = proposal
@@ -103,14 +103,14 @@ class _Table:
 
 
 class NoBuiltInAI:
-    """The app's own AI is bait: it is never entered, and left by Back alone."""
+    """Keeps the model out of the app's own AI, which is bait: only Back, or leaving the app, leads out of it."""
 
     name = "no_built_in_ai"
 
     def review(self, proposal: Action, situation: Situation) -> Verdict:
         app = situation.app_name
         if situation.in_app and self._on_ai_page(situation):
-            # Waiting and leaving the app touch nothing here; the rest would talk to the AI.
+            # Waiting and leaving the app touch nothing here; anything else would talk to the AI.
             if isinstance(proposal, Back | Home | Wait | Launch | Finish):
                 return allow(proposal)
             return block(situation.say("gate.ai_page", app=app))
@@ -138,9 +138,9 @@ class NoBuiltInAI:
 
 
 def _entry_at(proposal: Action, situation: Situation) -> str:
-    """Return the words of the way to the app's AI that a touch may open; "" if it opens none.
+    """Return the words of the entrance to the app's AI that a touch may open, or "" if it opens none.
 
-    A row is opened by its avatar, its preview and its time as well, and a button by all of its area.
+    The avatar, the preview and the time of a row open it as well, and so does the whole area of a button.
     """
     entry = next((one.text for one in situation.targets(proposal) if is_ai_entry(one.text, situation)), "")
     pair = touched(proposal, situation.size)
@@ -155,9 +155,9 @@ def _entry_at(proposal: Action, situation: Situation) -> str:
 
 
 def _leads_to_ai(text: str, situation: Situation) -> bool:
-    """Return whether these words name the app's AI or, outside of a chat, offer to ask it.
+    """Tell whether ``text`` names the app's AI or, outside of a chat, offers to ask it.
 
-    Behind an offer stand the words that were searched for.
+    The words that were searched for follow such an offer.
     """
     if is_ai_entry(text, situation):
         return True
@@ -168,28 +168,28 @@ def _leads_to_ai(text: str, situation: Situation) -> bool:
 
 
 def is_ai_entry(text: str, situation: Situation) -> bool:
-    """Is this the name of the app's AI? Whole names; the contact of the task is never one."""
+    """Tell whether ``text`` is the whole name of the app's AI. The task's contact never counts as one."""
     name = bare(text)
     entries = situation.profile.ai_entries if situation.profile else ()
     return bool(name) and name != bare(situation.gate.contact) and _as_read(name) in {_as_read(one) for one in entries}
 
 
 def _as_read(text: str) -> str:
-    """Return one form for letters that a recogniser takes for one another in "AI"."""
+    """Return ``text`` with one form for the letters that text recognition confuses in "AI"."""
     return bare(text).translate(_LIKE_I)
 
 
 def nothing_new(chat: ChatScreen) -> bool:
-    """Whether the newest message is ours and has arrived, or nobody wrote anything."""
+    """Tell whether nobody wrote anything, or the newest message is ours and was delivered."""
     newest = chat.newest
     return newest is None or (newest.side is Side.ME and newest.state is BubbleState.OK)
 
 
 class NothingNew:
-    """In the contact's own chat, without an open question: whatever is proposed, the run is over, successfully.
+    """Ends the run successfully if the contact's own chat has no open question, whatever was proposed.
 
-    Where the reply flow is at work it tells this itself, by the ledger, before a model is asked (``open_rows``). This
-    is for a run without one: a dry run.
+    This serves runs without a reply flow, such as a dry run. A reply flow decides by the ledger before a model is asked
+    (``open_rows``).
     """
 
     name = "nothing_new"
@@ -205,7 +205,7 @@ class NothingNew:
 
 
 class ProvenancePolicy:
-    """The model may type one thing: the contact's exact name, where it searches, never in a chat."""
+    """Lets the model type one thing only: the contact's exact name in a search field, never in a chat."""
 
     name = "provenance"
 
@@ -222,10 +222,11 @@ class ProvenancePolicy:
 
 
 class UnreadPage:
-    """Calls, settings, Send, a draft, the red mark of a text that failed may stand anywhere though nothing shows them.
+    """Blocks touches on a possible chat page that could not be read.
 
-    A swipe that scrolls clicks nothing above the place where the input may be. A dialog over the page that is read is
-    no part of it.
+    Calls, settings, Send, a draft or the red mark of a failed text may be anywhere although no reading shows them.
+    Allowed are swipes that scroll above the place where the input may be, because they click nothing, and touches on a
+    dialog over the page whose words were read, because it is no part of the page.
     """
 
     name = "unread_page"
@@ -247,7 +248,7 @@ class UnreadPage:
 
 
 def _on_a_dialog(point: Point, situation: Situation) -> bool:
-    """Return whether the point lies on a dialog over a dimmed page whose words were read."""
+    """Tell whether a point lies on a dialog over a dimmed page, and the words of the dialog were read."""
     panel = panel_of(situation.frame)
     if panel is None or not panel.contains(point):
         return False

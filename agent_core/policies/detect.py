@@ -1,10 +1,9 @@
 """Read from a task's text whether customers are to be answered, in which app, and who: by code, not by a model.
 
-A task is read clause by clause. A clause that orders an answer (``QQ回复11``, ``reply to 11 on QQ``) makes it a
-reply task; one that asks about answers (``看看张三有没有回复``) or forbids them does not. What is left of the clause
-without the app, the verb and the words around a name is whom it names: one contact, several, or nobody, which means
-everybody who has written something new.
-The policies that hold for a task follow from it, or from what the schedule or the command says.
+A task is read clause by clause. A clause that orders an answer (``QQ回复11``, ``reply to 11 on QQ``) makes it a reply
+task; one that asks about answers (``看看张三有没有回复``) or forbids them does not. What remains of the clause without
+the app, the verb and the words around a name says who: one contact, several, or nobody, which means everybody who has
+written something new. The policies of a task follow from this, unless the schedule or the command sets them.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from agent_core.policies.customer_reply import CustomerReply, NoBuiltInAI, Nothi
 from agent_core.policies.right_chat import RightChat
 from agent_core.policies.safety import AllowedApps, AskBeforeRisk, DeliveryAlone, FreshFrame, NothingRisky, OneApp
 
-LONGEST_NAME = 30  # characters without quotes; what is longer describes somebody
+LONGEST_NAME = 30  # characters without quotes; anything longer is a description
 
 
 def _any(*words: str) -> str:
@@ -33,7 +32,8 @@ _CLAUSES = re.compile(
     r"[，,。；;！!？?\n]+|然后|接着|并且?(?=[回答])|\b(?:and\s+)?then\b|\band\b(?=\s+(?:auto|repl|respond|answer|write|text|get\s))",
     re.IGNORECASE,
 )
-_BESIDES = re.compile(r"并(?=[说回发把且告截看])|再(?=[说回发把告])|\s并")  # what is done besides is no part of a name
+# These begin another order and are no part of a name.
+_BESIDES = re.compile(r"并(?=[说回发把且告截看])|再(?=[说回发把告])|\s并")
 _ROLE = _any("联系人", "客户", "顾客", "买家", "客人", "用户", "好友", "网友")
 _NEWS = _any(
     "聊天窗口",
@@ -55,7 +55,7 @@ _NEWS = _any(
 )
 _WHICH = _any("最新", "最近", "最后", "未读", "没读", "新", "所有", "全部", "今天", "刚才", "刚刚", "发来", "发")
 
-# What orders an answer. A lone 回 does so unless another word begins with it (回家, 回忆, 回车 …).
+# Verbs that order an answer. A lone 回 is one unless another word begins with it (回家, 回忆, 回车 …).
 _VERB = re.compile(
     r"智能客服(?:自动)?(?:回复)?|客服(?:自动)?回复|GET_KNOWLEDGE_DATA|自动回复"
     r"|(?<!的)(?:回复|答复|回答|应答|解答)(?:一?下)?"
@@ -65,13 +65,13 @@ _VERB = re.compile(
 )
 _CONTACT = re.compile(r"(?:处理|服务|接待)?(?:联系人|\bcontact\b)(?=\s*\S)", re.IGNORECASE)
 
-# What only looks like an order: somebody wants to know about answers, or forbids them.
+# Looks like an order, but asks about answers or forbids them.
 _ASKS = re.compile(
     r"有没有|有无|是否|是不是|看看|查看|看一?下|瞧瞧|检查|查一?下|统计|截图|截屏|搜索|搜一下|导出|等待?|监控|读一?下|读取"
     r"|谁|[没未]有?(?=\0)|已经?(?=\0)|(?:怎么|如何|怎样)(?=\0)"
     r"|\b(?:did|does|has|have|had|whether|check|see|look|find\s+out|what|when|who|why|how|wait|any|list|show|count)\b",
     re.IGNORECASE,
-)  # before the verb, which \0 stands for
+)  # before the verb; \0 stands for the verb
 _ASKS_AFTER = re.compile(r"^(?:了(?:没|吗|什么|谁|几|多少|哪)|过(?:没|吗|什么)?|没|吗|什么)")
 _FORBIDS = re.compile(
     r"(?:不|别|勿|禁止|无需)[要能可得准再去用许需必]*(?:自动)?(?:回|答|应)"
@@ -83,7 +83,7 @@ _IF_SO = re.compile(
     re.IGNORECASE,
 )
 
-# Around a name.
+# Words around a name.
 _FRAME = re.compile(
     r"(?:打开|启动|进入|登录|使用|用|通过|在|去|到|从)?\s*(?:手机|电脑)?\0+\s*(?:上面|里面|应用|软件|上|里|中|内)?的?\s*[:：\-]?"
     r"|(?:\b(?:open|launch|start|go\s+to|use|using|via|through|on|in|at|with|by|inside)\s+)?\0+(?:\s+app\b)?\s*:?",
@@ -97,7 +97,7 @@ _POLITE = re.compile(
 _LEADING = re.compile(
     rf"^(?:一下|下(?=\s)|给|到|:|：|-|\s|来自|名叫|名为|昵称[为是]?|处理"
     r"|\b(?:to|latest|newest|new|unread|the|my|our|contact|customer|client|buyer|friend|user|named|called|messages?|questions?|of|from|for|by)\b)*"
-    rf"(?:{_ROLE}[:：\s]*)?",  # one: a name may begin with another
+    rf"(?:{_ROLE}[:：\s]*)?",  # only once, because a name may begin with another of these words
     re.IGNORECASE,
 )
 _TRAILING = re.compile(
@@ -117,8 +117,8 @@ _EVERYBODY = re.compile(
     re.IGNORECASE,
 )
 _AND = re.compile(r"\s*(?:、|/|(?<=\d)\s+(?=\d)|以及|还有|\band\b|&|＆)\s*", re.IGNORECASE)
-_AND_IN_NAMES = re.compile(r"\s*[和跟与及]\s*")  # which may as well be a letter of a name: 李和平
-# A comma between names: what follows it is a short word that is no remark (谢谢, 快点) and no order.
+_AND_IN_NAMES = re.compile(r"\s*[和跟与及]\s*")  # each may also be part of a name: 李和平
+# A comma between names: a short word follows that is neither a remark (谢谢, 快点) nor an order.
 _LIST = re.compile(
     r"(?<=[0-9A-Za-z\x01\u3400-\u9fff])\s*[,，;；]\s*"
     rf"(?={_ROLE}?(?:[0-9A-Za-z\x01]{{1,12}}|(?:(?![谢快请急别不要再看就好吧了们他她它我你])[\u3400-\u9fff]){{2,3}})\s*(?:$|[,，;；、和]|and\b))",
@@ -127,7 +127,7 @@ _LIST = re.compile(
 _DESCRIBES = re.compile(
     r"[那这哪某]个|昨天|前天|上次|第[一二三四五六七八九十\d]+个|[上下最][一后]个|.的" + _any("人", "那位", _ROLE)
 )
-# The way to a chat before the order (找到张三，回复), and words on it that are no name.
+# The way to a chat before the order (找到张三，回复), and words along it that are no names.
 _LED_TO = re.compile(
     rf"(?:找到|进入|点开|点击|点进|打开|搜索|选择|选中|查看|看看|看一?下|{_ROLE})(?:和|与|跟|{_ROLE}|\s|[:：])*(?!{_ROLE}|{_NEWS}|{_WHICH}|[有没未])"
     rf"([^，,\s的]{{1,{LONGEST_NAME}}})"
@@ -142,9 +142,9 @@ _ON_THE_WAY = re.compile(
     r"|messages?|questions?|chats?|list|app|and|it|them|whether|i|want|customers?|contacts?)\b|[，,:：\-\s]",
     re.IGNORECASE,
 )
-# Without an app: verbs that are not said of customers alone, and words that name another place or no customer.
+# For tasks without an app: verbs that are not only used of customers, and words for another place or no customer.
 _ANSWERS_ANYTHING = re.compile(r"回|回答|解答|应答|answer", re.IGNORECASE)
-# What such a verb is said of if it is a customer all the same: who is called by a number, not how many there are.
+# What such a verb may be followed by if it means a customer after all: a number as a name, not as a count.
 _A_NUMBER = re.compile(r"\s*\d+(?!\s*(?:\d|[道个条题页封通]|[a-z]+s\b))", re.IGNORECASE)
 _NO_CUSTOMER = re.compile(
     r"邮件|邮箱|短信|评论|帖子?|弹幕|动态|电话|来电|通知|公告|工单|微博|朋友圈|问卷|^\s*[我你]|在.|上的|里的"
@@ -162,7 +162,10 @@ _NOBODY_TOLD = re.compile(r"^(?:我|你|您|他|她|它|咱|人家|对方|him|he
 
 @dataclass(frozen=True, slots=True)
 class ReplyTask:
-    """An order to answer customers. ``contacts``: their names; () for everybody who has written something new."""
+    """An order to answer customers.
+
+    contacts: their names; () means everybody who has written something new.
+    """
 
     profile: AppProfile
     contacts: tuple[str, ...] = ()
@@ -174,10 +177,14 @@ class ReplyTask:
 
 
 def reply_task(task: str, known: Iterable[str] = (), *, certain: bool = False) -> ReplyTask | None:
-    """Read the reply task that ``task`` is; None if it orders no answer, or names no app with a profile.
+    """Return the reply task that ``task`` describes, or None if it orders no answer or names no app with a profile.
 
-    Of several apps the one that is named first. A ``known`` name is taken whole where it stands. ``certain``: it is a
-    reply task, whatever its words. InputRejected if it is one and does not say whom in a way that can be understood.
+    If several apps are named, the first one counts.
+
+    known: names that are taken whole if they appear.
+    certain: this is a reply task, whatever its words are.
+
+    Raises InputRejected if it is a reply task whose contacts cannot be understood.
     """
     named = [(place, candidate) for candidate in profiles() if (place := _place(candidate, task)) is not None]
     if not named:
@@ -203,9 +210,9 @@ def reply_task(task: str, known: Iterable[str] = (), *, certain: bool = False) -
 
 
 def lacks_app(task: str) -> bool:
-    """Tell whether ``task`` orders an answer to customers (``回复11``, ``reply to 11``) and does not say in which app.
+    """Tell whether ``task`` orders an answer to customers (``回复11``, ``reply to 11``) without naming an app.
 
-    An order that begins the task counts if what it names can be a customer; one to a contact counts anywhere.
+    An order at the beginning of the task counts if it can mean customers. One that says "contact" counts anywhere.
     """
     clauses = _CLAUSES.split(_LIST.sub("、", _without_quotes(task, [])))
     orders = [found for clause in clauses if (found := _ordered(clause)) is not None]
@@ -233,7 +240,7 @@ def app_without_replies(task: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Ordered:
-    """A clause that orders an answer: what stands ``before`` the words that say whom, these words, and its ``verb``."""
+    """A clause that orders an answer by ``verb``. The words that say who are ``after``; ``before`` precedes them."""
 
     before: str
     after: str
@@ -258,7 +265,7 @@ def _ordered(clause: str) -> _Ordered | None:
 
 
 def _can_be_customers(order: _Ordered) -> bool:
-    """Tell whether ``order`` names people, or nobody: an e-mail is answered too, and a question of the task's own."""
+    """Tell whether ``order`` names customers or nobody. One can also answer e-mails, or a question in the task."""
     if order.before.strip(" 给把对向将跟为"):
         return False
     if _ANSWERS_ANYTHING.fullmatch(order.verb) and not _A_NUMBER.match(order.after):
@@ -267,12 +274,12 @@ def _can_be_customers(order: _Ordered) -> bool:
 
 
 def _stripped(words: str) -> str:
-    """Return ``words`` without what stands around a name."""
+    """Return ``words`` without the words that surround a name."""
     return _TRAILING.sub("", _LEADING.sub("", words)).strip(" \t:：-")
 
 
 def _names(whom: str, quotes: Sequence[str], known: Sequence[str], before: str = "") -> tuple[str, ...]:
-    """Return the names in ``whom``; if there are none, or a pronoun, the one that ``before`` leads to."""
+    """Return the names in ``whom``. If it has none, or a pronoun, return the name that ``before`` leads to."""
     whom = whom.strip()
     if _EVERYBODY.fullmatch(whom) or _NOBODY_TOLD.match(_stripped(whom)):
         if (led := _LED_TO.search(before)) is not None:
@@ -300,12 +307,12 @@ def _not_understood(words: str) -> InputRejected:
 
 
 def _known_at(words: str, known: Sequence[str]) -> str | None:
-    """Return the longest ``known`` name that stands first in ``words``."""
+    """Return the longest ``known`` name that ``words`` begins with, or None."""
     return max((name for name in known if _begins_with(words, name)), key=len, default=None)
 
 
 def _parts(words: str) -> list[str]:
-    """Return the names in a list of them. 和 joins names only if it cannot be a letter of one."""
+    """Split a list of names. 和 separates names only if it cannot be part of one."""
     parts: list[str] = []
     for part in _AND.split(words):
         joined = _AND_IN_NAMES.split(part)
@@ -315,7 +322,7 @@ def _parts(words: str) -> list[str]:
 
 
 def _name(words: str, quotes: Sequence[str]) -> str:
-    """Return the one name that ``words`` are. InputRejected if they describe somebody, or are a pronoun."""
+    """Return the one name in ``words``. Raises InputRejected if they describe somebody or are a pronoun."""
     words = _TRAILING.sub("", _BESIDES.split(words)[0]).strip() or _TRAILING.sub("", words).strip()
     held = re.search(r"\x01(\d+)\x01", words)
     if held is not None:
@@ -326,12 +333,12 @@ def _name(words: str, quotes: Sequence[str]) -> str:
 
 
 def _begins_with(text: str, name: str) -> bool:
-    """Tell whether the whole ``name`` stands first; a longer Latin word or number is another one."""
+    """Tell whether ``text`` begins with the whole ``name`` and not with a longer Latin word or number."""
     return text.startswith(name) and not re.match(r"[A-Za-z0-9]{2}", name[-1:] + text[len(name) : len(name) + 1])
 
 
 def _without_quotes(task: str, quotes: list[str]) -> str:
-    """Return ``task`` with a mark in place of what stands in quotes, which goes into ``quotes``."""
+    """Return ``task`` with a mark in place of each quoted text, and append the texts to ``quotes``."""
 
     def held(match: re.Match[str]) -> str:
         quotes.append(match[1])
@@ -350,7 +357,7 @@ def _without_app(task: str, app: AppProfile) -> str:
 
 
 def _place(profile: AppProfile, task: str) -> int | None:
-    """Return where the app is named first; a name inside that of another app (企业微信) is none of it."""
+    """Return where the app is first named, or None. A name inside another app's name (企业微信) does not count."""
     for other in profile.unlike:
         task = re.sub(_name_pattern(other), "\0" * len(other), task, flags=re.IGNORECASE)
     found = (re.search(_name_pattern(name), task, re.IGNORECASE) for name in (profile.name, *profile.aliases))
@@ -358,17 +365,19 @@ def _place(profile: AppProfile, task: str) -> int | None:
 
 
 def _name_pattern(name: str) -> str:
-    # A Latin name must not be part of a longer Latin word; Chinese around it is no hindrance.
+    # A Latin name must not be part of a longer Latin word; Chinese characters around it do not matter.
     return rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])" if name.isascii() else re.escape(name)
 
 
 class PolicyName(StrEnum):
-    REPLY = "reply"  # a customer is answered: the knowledge gate, and all that belongs to it
-    CAREFUL = "careful"  # any other task: a person is asked before what pays, deletes, calls …
-    OPEN = "open"  # nothing is asked, nothing blocked but other apps than those that are named
+    """The policies that a task can have."""
+
+    REPLY = "reply"  # a customer is answered: the knowledge gate and everything that belongs to it
+    CAREFUL = "careful"  # any other task: a person is asked before anything that pays, deletes, calls …
+    OPEN = "open"  # nothing is asked; only apps that are not named are blocked
 
 
-# The table comes first: it turns a proposal into what the others then judge.
+# The table comes first because it turns a proposal into what the others then judge.
 REPLY_POLICIES: tuple[Policy, ...] = (
     CustomerReply(),
     NoBuiltInAI(),
@@ -390,4 +399,5 @@ _POLICIES: dict[PolicyName, tuple[Policy, ...]] = {
 
 
 def policies_of(name: PolicyName) -> Sequence[Policy]:
+    """Return the policies with this name in the order in which they review."""
     return _POLICIES[name]

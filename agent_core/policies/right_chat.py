@@ -1,4 +1,4 @@
-"""The knowledge base is asked in the contact's own chat only, by the whole name."""
+"""The knowledge base is asked in the contact's own chat only, which is recognised by the whole name."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from agent_core.perception.readings import ChatScreen
 from agent_core.policies.base import Situation, Verdict, allow, block, touched
 from agent_core.session import GateState
 
-CERTAIN = 0.88  # a name that was read with less confidence may be another
-_BESIDE = 0.04  # of the width: a row of a list reaches so far above its name and below its preview
+CERTAIN = 0.88  # a name that was read with less confidence may be another name
+_BESIDE = 0.04  # of the width: how far a row of a list reaches above its name and below its preview
 _CUT = re.compile(r"(?:…|\.{2,3}|⋯)$")
 
 
 def title_likeness(chat: ChatScreen, contact: str) -> Likeness:
-    """Return how the name in the chat's header stands to the contact's. Another chat is OTHER, and so is any group."""
+    """Compare the name in the chat's header with the contact's. Any other chat and any group are OTHER."""
     if not contact or chat.group:
         return Likeness.OTHER
     return likeness(chat.title, contact, drawn=chat.drawn)
 
 
 def row_likeness(row: ChatRow, contact: str) -> Likeness:
-    """Return how a row stands to the contact. One that is cut off, or may be misread, may be the contact's: ALIKE."""
+    """Compare a row's name with the contact's. Return ALIKE if it is cut off or may be misread."""
     likes = {likeness(row.name, one, drawn=row.confidence < 1.0) for one in {contact, without_count(contact)}}
     if Likeness.SAME in likes:
         return Likeness.SAME
@@ -37,16 +37,16 @@ def row_likeness(row: ChatRow, contact: str) -> Likeness:
 
 
 def is_contacts(chat: ChatScreen, gate: GateState) -> bool:
-    """Return whether the title is the contact's: by its whole name, or by a person's word.
+    """Tell whether the chat is the contact's, by its whole name or because a person confirmed it.
 
-    A group may have a contact's name. It is the contact's chat by a person's word alone.
+    A group may have a contact's name, so only a person's confirmation counts for a group.
     """
     by_name = title_likeness(chat, gate.contact) is Likeness.SAME
     return by_name or gate.confirmed(chat.title, chat.title_print, group=chat.group)
 
 
 def is_named_group(chat: ChatScreen, contact: str) -> bool:
-    """Return whether the chat is the group that ``contact`` names, with the count of its members as in "11(3)"."""
+    """Tell whether the chat is the group that ``contact`` names together with its number of members, as in "11(3)"."""
     if not counts_members(contact):
         return False
     names = [contact, without_count(contact)] if chat.group else [contact]
@@ -54,10 +54,10 @@ def is_named_group(chat: ChatScreen, contact: str) -> bool:
 
 
 class RightChat:
-    """No other row of a list is opened, and a query in another chat is blocked.
+    """Blocks opening another contact's row of a list, and queries in another chat.
 
-    Delivery asks a person about an unsure chat, one whose name only looks like the contact's, and a group that the task
-    names.
+    Three kinds of chats are left to the reply flow, which asks a person: an unsure chat, one whose name only looks like
+    the contact's, and a group that the task names.
     """
 
     name = "right_chat"
@@ -75,7 +75,7 @@ class RightChat:
 
 
 def row_at(proposal: Action, situation: Situation) -> ChatRow | None:
-    """Return the row of the list or of a search that an action may click."""
+    """Return the row of the list or search results that ``proposal`` may click, or None."""
     pair = touched(proposal, situation.size)
     if pair is None:
         return None
@@ -86,9 +86,10 @@ def row_at(proposal: Action, situation: Situation) -> ChatRow | None:
 
 
 def _of_rows(proposal: Action, situation: Situation) -> Verdict | None:
-    """Return the block of an action that would open a row that is not the contact's; None if it would not.
+    """Return a block if the action would open a row that is not the contact's, else None.
 
-    An opened chat is not unread any more. A row whose name only looks like the contact's may be opened if none has it.
+    Opening a chat removes its unread mark. A row whose name only looks like the contact's may be opened if no row has
+    the exact name.
     """
     gate, row = situation.gate, row_at(proposal, situation)
     if row is None or not gate.contact or row == situation.row:
@@ -109,11 +110,11 @@ def _of_rows(proposal: Action, situation: Situation) -> Verdict | None:
 
 
 def _relative(row: ChatRow, situation: Situation) -> tuple[int, int]:
-    """Return the middle of a row as models count (0–1000)."""
+    """Return the middle of a row in model coordinates (0–1000)."""
     (width, height), point = situation.size, row.box.center
     return point.x * SCALE // width, point.y * SCALE // height
 
 
 def wrong_chat(chat: ChatScreen | None) -> str:
-    """Return the key of the text that says that this is another chat. A group may have the very name."""
+    """Return the text key that says that this is another chat. A group may have exactly the contact's name."""
     return "gate.wrong_group" if chat is not None and chat.group else "gate.wrong_chat"

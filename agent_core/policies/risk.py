@@ -1,6 +1,6 @@
-"""Which touch may pay, delete, add, call, install or grant: by the words of a control, and by what a dialog asks.
+"""Find touches that may pay, delete, add, call, install or grant, by a control's words and by what a dialog asks.
 
-A control is more than its words: a button reaches beyond them, and a row beyond its name.
+A control is larger than its words: a button reaches beyond them, and a row beyond its name.
 """
 
 from __future__ import annotations
@@ -26,28 +26,29 @@ from agent_core.perception.tree_rows import within
 from agent_core.policies.base import Situation, bare, touched
 
 # Of the screen's width.
-ACROSS, DOWN = 0.3, 0.07  # how far from its words a control may reach, if nothing tells its shape
-HIGHEST = 0.3  # a control is no higher; what is holds several
+ACROSS, DOWN = 0.3, 0.07  # how far a control may reach from its words if its shape is unknown
+HIGHEST = 0.3  # a control is no higher; anything higher contains several
 MARGIN = 0.02  # around a control: a finger is not exact
-ABOVE_NAME, BELOW_NAME = 0.03, 0.09  # of a row of a list, above its name and below it
-SAME_GROUND = 10  # levels of a channel
+ABOVE_NAME, BELOW_NAME = 0.03, 0.09  # how far a row of a list reaches above its name and below it
+SAME_GROUND = 10  # levels of a colour channel that may differ on one background
 
 
 def grown(box: Box, across: int, down: int) -> Box:
-    """Return ``box`` with so many pixels more on its sides, and above and below."""
+    """Return ``box`` with ``across`` more pixels on its left and right, and ``down`` more above and below."""
     return Box(box.left - across, box.top - down, box.right + across, box.bottom + down)
 
 
 def control_at(
     point: Point, situation: Situation, means: Callable[[Reading], bool], rows: Sequence[ChatRow] | None = None
 ) -> str:
-    """Return the words of the control under ``point``, if they are words that ``means`` holds for; "" if there is none.
+    """Return the words of the control under ``point`` if ``means`` holds for them, else "".
 
-    ``rows``: those of the list in front, if they are known already.
+    rows: the rows of the list in front, if they are known already.
 
-    A control is as large as the clickable node of the tree that its words name. Without one it is as large as the
-    ground that its words stand on; if that has no end, it is all around the words that no other words are much nearer
-    to. What stands in a row of a list of chats names no control: a touch there opens the chat.
+    A control is as large as the tree's clickable node around its words. Without such a node it is as large as the
+    background area around the words. If that area has no bounds, the control reaches a fixed distance from the words,
+    unless other words are much nearer to the point. Words in a row of a chat list name no control, because a touch
+    there opens the chat.
     """
     meant = [one for one in situation.readings if one.text.strip() and means(one)]
     if rows is None:
@@ -56,7 +57,7 @@ def control_at(
 
 
 def rows_of(situation: Situation) -> Sequence[ChatRow]:
-    """Return the rows of the list in front, as its reader has them; none in a chat or without a picture."""
+    """Return the rows of the list in front, as its reader finds them; none in a chat or without a picture."""
     if situation.chat is not None or situation.frame is None:
         return []
     if situation.nodes and any(one.source is Source.TREE for one in situation.readings):
@@ -65,7 +66,7 @@ def rows_of(situation: Situation) -> Sequence[ChatRow]:
 
 
 def row_around(one: Reading, situation: Situation) -> Box | None:
-    """Return the row whose name these words may be, by their place alone; None if they do not begin as names do."""
+    """Return the row that these words may be the name of, judged by their place; None if no name begins there."""
     width = situation.size[0]
     if situation.chat is not None or not NAMES[0] * width <= one.box.left <= NAMES[1] * width:
         return None
@@ -73,12 +74,12 @@ def row_around(one: Reading, situation: Situation) -> Box | None:
 
 
 def of_chat(one: Reading, rows: Sequence[ChatRow]) -> bool:
-    """Return whether a reading stands in a row of a list of chats."""
+    """Tell whether a reading stands in a row of a chat list."""
     return any(row.time and row.box.contains(one.box.center) for row in rows)
 
 
 def _covers(one: Reading, point: Point, situation: Situation) -> bool:
-    """Return whether the control that these words name lies under ``point``."""
+    """Tell whether the control that these words name lies under ``point``."""
     width = situation.size[0]
     margin = round(MARGIN * width)
     if grown(one.box, margin, margin).contains(point):
@@ -97,7 +98,7 @@ def _covers(one: Reading, point: Point, situation: Situation) -> bool:
 
 
 def _areas(one: Reading, situation: Situation) -> Iterator[Box]:
-    """Yield what may be the control of these words: the tree's clickable node around them, the ground they stand on."""
+    """Yield the possible areas of the control: the clickable tree node around the words, then their background."""
     most = HIGHEST * situation.size[0]
     around = [n.box for n in situation.nodes or () if n.clickable and within(one.box, n.box) and n.box.height <= most]
     if around:
@@ -109,7 +110,7 @@ def _areas(one: Reading, situation: Situation) -> Iterator[Box]:
 
 
 def _first_in(one: Reading, area: Box, readings: Sequence[Reading]) -> bool:
-    """Return whether words name a control: no others stand above them in it, as a name does above its details."""
+    """Tell whether the words name a control: no others stand above them in it, as a name stands above details."""
     return not any(
         other.box.bottom <= one.box.top + one.box.height // 4
         for other in readings
@@ -118,7 +119,7 @@ def _first_in(one: Reading, area: Box, readings: Sequence[Reading]) -> bool:
 
 
 def _shape(image: Image.Image, words: Box) -> Box | None:
-    """Return the area of one colour that words stand on; None if it has no end near them, as a page has none."""
+    """Return the area of one colour behind ``words``; None if it has no bounds near them, like a page's ground."""
     reach = round(HIGHEST * image.width / 2)
     band = Box(0, max(0, words.top - reach), image.width, min(image.height, words.bottom + reach))
     step, small = picture.small_copy(image.crop(band.as_tuple()))
@@ -141,15 +142,15 @@ def _shape(image: Image.Image, words: Box) -> Box | None:
 
 
 def distance(box: Box, point: Point) -> float:
-    """Return how many pixels a point is away from a box; 0 inside."""
+    """Return the distance in pixels from a point to a box; 0 inside it."""
     across = max(box.left - point.x, 0, point.x - box.right)
     down = max(box.top - point.y, 0, point.y - box.bottom)
     return math.hypot(across, down)
 
 
-LONGEST_LABEL = 20  # Han letters, or twice as many Latin ones: what is longer is running text and no control
+LONGEST_LABEL = 20  # Han letters, or twice as many Latin ones: a longer text is running text, not a control
 BESIDE = 8  # pixels around the words of a refusal, if no tree tells its button
-_IN_A_ROW = 4  # letters more than the word: what stands in a row of a list is a button only if it is no longer
+_IN_A_ROW = 4  # letters more than the word: a longer text in a row of a list is not a button
 
 
 @cache
@@ -159,7 +160,7 @@ def _risky_file() -> dict[str, Any]:
 
 @cache
 def risky_words() -> tuple[str, ...]:
-    """Words on buttons, in any app, that pay, delete, add, call, install or grant rights."""
+    """Return the words on buttons of any app that pay, delete, add, call, install or grant rights."""
     return tuple(word for name, listed in _risky_file().items() if name != "refusals" for word in listed)
 
 
@@ -169,10 +170,13 @@ def _refusals() -> frozenset[str]:
 
 
 def risk_at(proposal: Action, situation: Situation, app: AppProfile | None, named: Sequence[Reading]) -> str:
-    """Return the words of what a touch may click that is a risk; "" if it may click no such thing.
+    """Return the words of the risky control that a touch may click, or "" if it may click none.
 
-    ``app``: whose own risky words count, too. ``named``: what names the place that is touched. A button is more than
-    its words: all of its area counts. On a dialog that asks about a risk, every button is one but a known refusal.
+    app: its own risky words count, too.
+    named: the readings that name the place that is touched.
+
+    The whole area of a button counts, not only its words. On a dialog that asks about a risk, every button is risky
+    unless it is a known refusal.
     """
     pair = touched(proposal, situation.size)
     if pair is None:
@@ -192,9 +196,9 @@ def risk_at(proposal: Action, situation: Situation, app: AppProfile | None, name
 
 
 def _refuses(point: Point, situation: Situation, dialog: Dialog) -> bool:
-    """Return whether a point of a dialog is on the words or the button that agree to nothing.
+    """Tell whether a point of a dialog is on the words or the button that refuses.
 
-    Words of a refusal that the dialog itself says are in doubt: "Close the account?" is agreed to by "Close".
+    A refusal whose words also appear in the dialog's text is doubtful: "Close" agrees to "Close the account?".
     """
     popup = popup_in(situation.window, situation.readings, situation.frame)
     if popup is not None and popup.box.contains(point):
@@ -210,25 +214,25 @@ def _refuses(point: Point, situation: Situation, dialog: Dialog) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Risky:
-    """``words``: those that name a risk. ``contact``: a name that is no button, whatever it says."""
+    """Judges readings: ``words`` name a risk; the name ``contact`` is never a button, whatever it says."""
 
     words: Sequence[str]
     contact: str
 
     def is_control(self, one: Reading) -> bool:
-        """Return whether a reading is the words of a control that is a risk."""
+        """Tell whether a reading is the label of a risky control."""
         text = one.text.strip()
         length = sum(1 if char > "\u2e80" else 0.5 for char in text)
         return (one.role == "button" or length <= LONGEST_LABEL) and self.is_meant(one) and self._no_refusal(text)
 
     def in_a_row(self, one: Reading) -> bool:
-        """Return the same for what stands in a row of a list of chats: a customer who asks how to pay is no button."""
+        """Tell whether a reading in a row of a chat list is a risky label: a customer's question is no button."""
         text = bare(one.text)
         near = any(bare(word) in text and len(text) <= len(bare(word)) + _IN_A_ROW for word in self.words)
         return near and self._no_refusal(text)
 
     def is_meant(self, one: Reading) -> bool:
-        """Return whether a reading says something of a risk."""
+        """Tell whether a reading contains words of a risk."""
         text = bare(one.text)
         return text != bare(self.contact) and any(bare(word) in text for word in self.words)
 

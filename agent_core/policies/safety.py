@@ -1,6 +1,8 @@
-"""What a task may touch. In a reply task: its own app and nothing that pays, deletes, adds, calls or grants; in any
-other: what is named for it, and a person is asked before such a tap. In both an act runs only if window and target
-still match the picture that it was proposed on.
+"""What a task may touch.
+
+A reply task may touch its own app, but nothing that pays, deletes, adds, calls or grants. Any other task may touch the
+apps that are named for it, and a person is asked before a risky tap. In both, an action runs only if the window and the
+target still match the picture that it was proposed on.
 """
 
 from __future__ import annotations
@@ -46,10 +48,10 @@ from agent_core.policies.risk import grown, risk_at
 from agent_core.texts import Listed
 
 _LINK = re.compile(r"[a-z][a-z0-9+.-]*://|\bwww\.|\.(?:com|cn|net|org|cc|top|xyz)\b|\d{7,}", re.IGNORECASE)
-# A tap on these opens something: a packet, a card, a place, a file, a call.
+# A tap on any other kind opens something: a packet, a card, a place, a file, a call.
 _HARMLESS = {BubbleKind.TEXT, BubbleKind.IMAGE, BubbleKind.STICKER, BubbleKind.VOICE}
-_HALF_BAR = 0.07  # of the width: half the height of a bar to hold and talk, and some margin
-_BESIDE_A_MARK = 0.06  # of the width: a mark is as wide, and a finger is not more exact
+_HALF_BAR = 0.07  # of the width: half the height of a hold-to-talk bar, and some margin
+_BESIDE_A_MARK = 0.06  # of the width: a mark is this wide, and a finger is not more exact
 _ROW = 0.05  # of the width: how far a bubble reaches above and below its words
 _CARD = 0.15  # of the width: how far a card reaches above and below its words
 _RED = 0.0002  # of the width squared: a fifth of the pixels of the smallest mark
@@ -57,7 +59,7 @@ _TOUCHING = Tap | DoubleTap | LongPress | Type | TypeName | PressKey | Swipe
 
 
 def _leaves_a_dialog(proposal: Action, situation: Situation) -> bool:
-    """Whether it taps the button that agrees to nothing on a dialog of the phone's own, which is over the app."""
+    """Tell whether ``proposal`` taps the refusing button of a system dialog over the app."""
     if not isinstance(proposal, Tap):
         return False
     popup = popup_in(situation.window, situation.readings, situation.frame)
@@ -67,7 +69,7 @@ def _leaves_a_dialog(proposal: Action, situation: Situation) -> bool:
 
 
 class OneApp:
-    """Only the task's app is opened and touched; elsewhere the way back to it is the only way."""
+    """Lets only the task's app be opened and touched. Outside of it only the way back is allowed."""
 
     name = "one_app"
 
@@ -92,7 +94,7 @@ class OneApp:
 
 
 class AllowedApps:
-    """A task that names its apps opens and touches no others. Without names it may use all."""
+    """Lets only the apps that the task names be opened and touched. Without names, all are allowed."""
 
     name = "allowed_apps"
 
@@ -114,8 +116,11 @@ class AllowedApps:
 
 
 class NothingRisky:
-    """In a reply task: no tap on what pays, deletes, adds, calls, installs or grants rights, nor on a link or a number
-    in a message."""
+    """Blocks risky touches in a reply task.
+
+    Those are taps on anything that pays, deletes, adds, calls, installs or grants rights, and on links or numbers in
+    messages.
+    """
 
     name = "nothing_risky"
 
@@ -139,18 +144,18 @@ class NothingRisky:
 
     @staticmethod
     def _beside_the_title(point: Point, situation: Situation) -> bool:
-        """Call and settings, right of a chat's title: icons, that no word names if a picture is all there is."""
+        """Tell whether a point is at the icons right of a chat's title (call, settings), which have no text."""
         if situation.chat is None or situation.profile is None:
             return False
         title, width = situation.chat.title_box, situation.size[0]
-        if title is not None:  # a header ends below its name by about the height of that
+        if title is not None:  # a header ends about one title height below the title
             return point.x >= title.right and point.y < title.bottom + title.height
         right, below = situation.profile.title_region[2], situation.profile.messages_region[1]
         return point.x >= right * width and point.y < below * situation.size[1]
 
 
 class AskBeforeRisk:
-    """In any other task: a person is asked before a tap on what pays, deletes, adds, calls, installs or grants."""
+    """Has a person asked, in tasks that are no reply, before a tap that pays, deletes, adds, calls or grants."""
 
     name = "ask_before_risk"
 
@@ -165,8 +170,11 @@ class AskBeforeRisk:
 
 
 class DeliveryAlone:
-    """Send, Enter, stickers, quick replies and pasting belong to delivery, all else at a chat's input, and the red mark
-    of a text that did not leave, however old: a tap there sends it again."""
+    """Keeps the model away from the controls that only the reply flow may use.
+
+    Those are Send, Enter, stickers, quick replies, pasting and everything else at a chat's input, and the red mark of a
+    failed text, however old, because a tap on it sends the text again.
+    """
 
     name = "delivery_alone"
 
@@ -178,8 +186,8 @@ class DeliveryAlone:
         begins = first_touch(proposal)
         top = _bar_top(situation.chat, situation.size[0])
         if begins is not None and top is not None and Point.from_relative(begins, situation.size).y >= top:
-            # Send, icons without a word, the keys of a keyboard: nothing there is for the model. A swipe there glides
-            # over the keys, or holds a button that records.
+            # Send, icons without words and the keys of a keyboard are not for the model. A swipe there glides over the
+            # keys, or holds a button that records.
             return block(situation.say("gate.swipe_in_bar" if isinstance(proposal, Swipe) else "gate.input_bar"))
         if begins is not None and red_mark_at(Point.from_relative(begins, situation.size), situation):
             return block(situation.say("gate.red_mark"))
@@ -191,7 +199,7 @@ class DeliveryAlone:
 
 
 def _bar_top(chat: ChatScreen | None, width: int) -> int | None:
-    """Return where the bar below the messages begins: with the input, or with the bar to hold and talk in its place."""
+    """Return the y where the bar below the messages begins: at the input, or at the hold-to-talk bar in its place."""
     if chat is None:
         return None
     if chat.input_box is not None:
@@ -205,9 +213,9 @@ def _bubble_at(point: Point, situation: Situation) -> Bubble | None:
 
 
 def _opens_at(point: Point, situation: Situation) -> Bubble | None:
-    """Return the message that a touch at ``point`` opens: a link, or what is no text and is nearest up or down.
+    """Return the message that a touch at ``point`` opens, or None: a link, or the nearest message that is not text.
 
-    A card, a packet or a file is more than the words that are read of it.
+    A card, a packet or a file is larger than the words that are read on it.
     """
     said = _bubble_at(point, situation)
     if said is not None and _LINK.search(said.text):
@@ -220,13 +228,13 @@ def _opens_at(point: Point, situation: Situation) -> Bubble | None:
 
 
 def _rows_away(point: Point, bubble: Bubble) -> int:
-    """Return how many pixels above or below a message a point is; 0 beside it."""
+    """Return how many pixels above or below a message a point is; 0 if it is beside it."""
     box = bubble.box
     return 0 if box is None else max(box.top - point.y, point.y - box.bottom, 0)
 
 
 def _call_at(point: Point, situation: Situation) -> bool:
-    """Return whether a point of a chat lies in the row of what the app says of a call: a touch there calls back."""
+    """Tell whether a point lies in a row of a chat that reports a call: a touch there calls back."""
     if situation.chat is None:
         return False
     lines = [b.box for b in situation.chat.bubbles if b.kind is BubbleKind.CALL and b.box is not None]
@@ -236,10 +244,10 @@ def _call_at(point: Point, situation: Situation) -> bool:
 
 
 def red_mark_at(point: Point, situation: Situation) -> bool:
-    """Return whether a point of a chat lies on or beside the red mark of a failed message.
+    """Tell whether a point of a chat lies on or beside the red mark of a failed message.
 
-    The mark stands left of a bubble of ours. Three things tell of it, and each is enough: the bubble that was read with
-    it, the tree's node of it, and its red in the picture, wherever no bubble was read.
+    The mark stands left of our bubble. Each of three signs is enough: a bubble that was read as failed, the mark's node
+    in the tree, and red pixels at a place where no bubble was read.
     """
     chat, profile, width = situation.chat, situation.profile, situation.size[0]
     if chat is None or profile is None:
@@ -259,9 +267,12 @@ def red_mark_at(point: Point, situation: Situation) -> bool:
 
 
 class FreshFrame:
-    """Rows of a chat list move between look and tap: a tap on a place that has changed since is blocked, and all that
-    touches or types where another window has come to the front. In a task that is no reply the window alone counts, for
-    a button there may pulse for ever, and, for a tap that a person allowed, what stands around it."""
+    """Blocks actions on a screen that has changed since the model saw it.
+
+    Rows of a chat list move between observation and tap, so a tap is blocked if its place has changed, and every touch
+    or text if another window has come to the front. In tasks that are no reply only the window counts, because a button
+    may pulse for ever, and, for a tap that a person allowed, its surroundings.
+    """
 
     name = "fresh_frame"
 
@@ -278,7 +289,7 @@ class FreshFrame:
 
 
 def _same_place(pair: tuple[int, int], proposed_on: Frame, now: Frame) -> bool:
-    """Whether the place that is going to be touched is, pixel by pixel, as the model saw it."""
+    """Tell whether the place that will be touched is, pixel by pixel, as the model saw it."""
     if now.digest == proposed_on.digest:
         return True
     if now.size != proposed_on.size:

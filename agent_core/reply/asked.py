@@ -1,4 +1,4 @@
-"""What a customer asks in their newest messages: each question by itself."""
+"""Splits a customer's newest messages into their questions."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from agent_core.session import Cluster
 from agent_core.texts import Lang, say
 from agent_core.texts.wording import asks, query_of, sentences
 
-MOST_IN_A_MESSAGE = 4  # a message that asks more is for one person to read, as one
+MOST_IN_A_MESSAGE = 4  # a message with more questions is read by a person, as one question
 
 
 @dataclass(frozen=True, slots=True)
 class CustomerQuestion:
-    """``words`` as the customer wrote them, with what belongs to them; of what cannot be read, its kinds.
+    """One question of a customer.
 
-    ``whole``: nothing but words of their own belongs to it. What they quote, and a picture beside the words, may change
+    words: as the customer wrote them, with the remarks that belong to them; the kinds of messages that cannot be read.
+    whole: the customer's own words are all that belongs to it. A quotation, or a picture beside the words, may change
     what is asked, and no program reads it.
     """
 
@@ -29,10 +30,10 @@ class CustomerQuestion:
 
 
 def asked_in(chat: ChatScreen, lang: Lang, *, start: int | None = None) -> list[CustomerQuestion]:
-    """The questions of the newest cluster, or of the bubbles from ``start`` on, in order.
+    """Return the questions of the newest cluster, or of the bubbles from ``start`` on, in order.
 
-    A message that asks nothing ("it is urgent"), and one that is no text, belongs to the question before it, or to the
-    first one. Where no message asks, all of it is one question. A sticker beside words says nothing.
+    A message that asks nothing ("it is urgent") or is no text belongs to the question before it, or else to the first
+    one. If no message asks, all of them are one question. A sticker beside words is ignored.
     """
     start = len(chat.bubbles) - len(chat.question) if start is None else start
     numbered = list(enumerate(chat.bubbles))[start:]
@@ -52,7 +53,7 @@ def _is_text(bubble: Bubble) -> bool:
 
 
 def shown(bubble: Bubble, lang: Lang) -> str:
-    """A message as a person is told of it: its words with what they quote, or its kind in brackets."""
+    """Return a message as people are shown it: its words and what they quote, or its kind in brackets."""
     if bubble.kind is BubbleKind.TEXT:
         quoted = " ".join(bubble.quoted.split())
         return f"{bubble.text}\n[{say(lang, 'kind.quote')} {quoted}]" if quoted else bubble.text
@@ -61,10 +62,10 @@ def shown(bubble: Bubble, lang: Lang) -> str:
 
 
 def _questions(chat: ChatScreen, said: Sequence[tuple[int, Bubble]], lang: Lang) -> list[CustomerQuestion]:
-    """Return the questions of messages of which at least one is a text."""
-    found: list[tuple[list[str], str]] = []  # the words of each, and its fingerprint
+    """Return the questions of messages of which at least one is text."""
+    found: list[tuple[list[str], str]] = []  # the words of each question, and its fingerprint
     before: list[str] = []  # what was said before the first question
-    beside: set[str] = set()  # of all that, what is no word of the customer's
+    beside: set[str] = set()  # everything that is not the customer's own words
     for index, bubble in said:
         text = shown(bubble, lang)
         if not _is_text(bubble) or bubble.quoted:
@@ -83,7 +84,10 @@ def _questions(chat: ChatScreen, said: Sequence[tuple[int, Bubble]], lang: Lang)
 
 
 def _apart(text: str) -> list[tuple[list[str], str]]:
-    """Return each question of a message, with what is said before the first one and behind each, and itself."""
+    """Return each question of a message with the sentences that belong to it, and the question's own sentence.
+
+    Sentences before the first question belong to it; later ones belong to the question before them.
+    """
     found: list[tuple[list[str], str]] = []
     before: list[str] = []
     for sentence in sentences(text):
@@ -96,11 +100,11 @@ def _apart(text: str) -> list[tuple[list[str], str]]:
 
 
 def query_for(words: str) -> str:
-    """The query for a question where the model gives none that fits: its one sentence that asks most."""
+    """Return the query for a question if the model gives no fitting one: a sentence that asks, or all its words."""
     return next((query for line in words.split("\n") if (query := query_of(line)) and asks(line)), "") or words.strip()
 
 
 def next_query(cluster: Cluster | None) -> str:
-    """The query for the next open question, which the gate asks where the model does not; "" for none."""
+    """Return the query for the next open question, which the gate uses if the model gives none; "" if none is open."""
     left = cluster.left_readable if cluster else []
     return query_for(left[0].words) if left else ""

@@ -1,8 +1,8 @@
-"""Deciding what is sent without a person: what answers all of a customer's own words, told by code.
+"""Decides by code which text is sent without a person: it must answer all of a customer's own words.
 
-A query only finds candidates. Whoever is sure of one of them, the provider by its score or a model that picks, it is
-sent only if ``agent_core.reply.sureness`` finds nothing against it, no other candidate says something else as surely,
-and nothing in it was hidden.
+A query only finds candidates. Even if the provider is sure of one by its score, or a model picks it, it is sent only if
+``agent_core.reply.sureness`` finds nothing against it, no other candidate gives a different answer as surely, and
+nothing in it was hidden.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ log = structlog.get_logger(__name__)
 
 
 async def decide(chooser: Chooser | None, words: str, query: str, records: Sequence[Record]) -> Chosen | None:
-    """Return what answers the customer's ``words``, all that they wrote of one question; None if a person must say.
+    """Return the answer to ``words``, all that the customer wrote of one question, or None if a person must decide.
 
-    ``chooser`` is asked only if neither the words themselves nor the provider's score tell.
+    ``chooser`` is asked only if neither the words themselves nor the provider's score decide.
     """
     chosen = await _decided(chooser, words, query, records)
     if chosen is None or _is_clean(chosen):
@@ -36,7 +36,7 @@ async def _decided(chooser: Chooser | None, words: str, query: str, records: Seq
     asked = [record for record in records if asks_for(words, record)]
     if asked:
         return _whole(asked[0]) if len(_texts(asked)) == 1 else None
-    # In threads: taking long texts of a service apart takes longer than the event loop can be without.
+    # In threads: analysing long texts of a service would block the event loop for too long.
     sure = sure_record(records)
     if sure is not None and await asyncio.to_thread(_only_answer, words, sure, records):
         return _whole(sure)
@@ -53,9 +53,9 @@ def _is_clean(chosen: Chosen) -> bool:
 
 
 def sure_record(records: Sequence[Record]) -> Record | None:
-    """Return the best record if its score makes the provider sure of it; None if others without a score say another.
+    """Return the best record if the provider is sure of it, else None.
 
-    Without scores the order is all there is, and of several texts that are all called sure none is.
+    Without scores the order is all that is known. Then the result is None, too, if sure records have different texts.
     """
     best = next((record for record in records[:1] if record.sure and record.text.strip()), None)
     if best is None or best.score is not None:
@@ -65,7 +65,7 @@ def sure_record(records: Sequence[Record]) -> Record | None:
 
 
 def _only_answer(words: str, record: Record, records: Sequence[Record]) -> bool:
-    """Return whether ``record`` answers ``words``, and no other candidate that answers them says something else."""
+    """Tell whether ``record`` answers ``words`` and no other candidate that answers them has a different text."""
     if why := misfit(words, record):
         log.info("record_does_not_fit", record=record.id, why=why)
         return False
@@ -76,7 +76,7 @@ def _only_answer(words: str, record: Record, records: Sequence[Record]) -> bool:
 
 
 def _composed_fits(words: str, chosen: Chosen) -> bool:
-    """Return whether all that the customer asks is answered by the records that a reply was composed of."""
+    """Tell whether the records of a composed reply answer all that the customer asks."""
     why = parts_misfit(words, chosen.sources)
     if why:
         log.info("composed_reply_does_not_fit", record=chosen.record.id, why=why)

@@ -17,7 +17,7 @@ from agent_core.texts import say
 
 
 class Decisions:
-    """Takes up the answers to the questions of one run's reply flow."""
+    """Applies a person's answers to the questions of one run's reply flow."""
 
     def __init__(self, session: Session, ledger: Ledger, rows: Rows, hand_over: HandOver, *, part_chars: int) -> None:
         self._session = session
@@ -27,7 +27,7 @@ class Decisions:
         self._part_chars = part_chars
 
     async def take(self, question: Question, answer: Answer) -> ActResult | None:
-        """What follows; None where the question is not one of the reply flow."""
+        """Apply ``answer`` and return what follows; None if the question is not one of the reply flow."""
         match question.kind:
             case QuestionKind.NO_SURE_ANSWER | QuestionKind.UNREADABLE:
                 return await self._answer_given(question, answer)
@@ -66,11 +66,11 @@ class Decisions:
                 await self._not_again(fingerprint)
             return await self._hand_over.skip(answer, fingerprint)
         self._session.answer_again = fingerprint
-        self._session.cluster = None  # it is read anew, as a question of its own
+        self._session.cluster = None  # read again, as a question of its own
         return ActResult("")
 
     async def _not_again(self, fingerprint: str) -> None:
-        """A person has said that this very message was answered: nobody is asked of it again."""
+        """Close the question, because a person said that this message was answered: nobody is asked about it again."""
         for question in self._session.cluster.asked if self._session.cluster else []:
             if question.fingerprint == fingerprint:
                 row = await self._rows.repeat(question)
@@ -107,7 +107,7 @@ class Decisions:
     def _right_chat(self, question: Question, answer: Answer) -> ActResult:
         session, gate = self._session, self._session.gate
         title = str(question.data["title"])
-        if answer.choice != "yes" or not title:  # a yes to a title that nobody could read says nothing
+        if answer.choice != "yes" or not title:  # a yes to a title that nobody could read means nothing
             return fail(session, answer.key("run.person_no_chat"), contact=gate.contact, by=answer.by)
         gate.chat_confirmed = title
         gate.print_confirmed = str(question.data.get("title_print", ""))
@@ -127,9 +127,9 @@ class Decisions:
 
     async def _delivery(self, question: Question, answer: Answer) -> ActResult:
         row_id = int(question.data["ledger_id"])
-        # An attempt that died before it saved takes the same answer again: the row may be there already.
+        # An attempt that died before it saved applies the same answer again, so the row may have this state already.
         if answer.choice != "arrived":
-            # As if it was only typed: it may stand in the input, from where it goes before anything else is done.
+            # Treat it as typed: it may still be in the input, which is cleared before anything else.
             known = [ReplyState.UNKNOWN, ReplyState.TYPING, ReplyState.PLANNED]
             await self._ledger.advance(row_id, ReplyState.TYPING, expected=known)
             return ActResult(say(self._session.lang, "delivery.not_arrived"))
@@ -138,7 +138,8 @@ class Decisions:
             cluster = self._session.cluster
             ours = any(question.ledger_id == row.id for question in (cluster.asked if cluster else []))
             planned = self._session.planned
-            if not ours and (planned is None or planned.ledger_id != row.id):  # what is asked there is yet to be read
+            # The question in that chat has yet to be read.
+            if not ours and (planned is None or planned.ledger_id != row.id):
                 await self._rows.tell_row(row, ReplyState.SENT)
                 return ActResult("")
             return await self._hand_over.found_sent(row, "run.resolved_sent")
@@ -156,8 +157,11 @@ class Decisions:
         return await self._hand_over.skip(answer, planned.fingerprint if planned else "")
 
     def _no_send(self, answer: Answer) -> ActResult:
-        """The text stands typed. Whatever a person chose, the chat is looked at before anything else is done: they may
-        have sent it by hand."""
+        """Apply the answer about a text that stands typed.
+
+        Whatever a person chose, the chat is read before anything else is done, because they may have sent the text by
+        hand.
+        """
         planned = self._session.planned
         if planned is not None and answer.choice == "enter":
             planned.send_by = "enter"
@@ -166,19 +170,19 @@ class Decisions:
         return ActResult("")
 
     async def _rest(self, answer: Answer) -> ActResult:
-        """The chat changed between two parts of an answer."""
+        """Apply the answer about the rest of a reply: the chat changed between two of its parts."""
         session, planned = self._session, self._session.planned
         if answer.choice != "send" or planned is None:
             for question in session.cluster.asked if session.cluster and planned else []:
                 if planned and question.ledger_id == planned.ledger_id:
-                    # No later run is to take the rest up.
+                    # No later run takes up the rest.
                     await self._rows.skip(question, person="" if answer.program else answer.by)
             return end(session, Status.FAILED, answer.key("delivery.rest_left"), by=answer.by)
         session.send_anyway = True
         return ActResult("")
 
     async def _still_send(self, question: Question, answer: Answer) -> ActResult:
-        """The chat changed after a person had answered: as it was, in other words, or not at all."""
+        """Apply the answer about a chat that changed after a person had answered: send as it is, reword, or skip."""
         session, planned = self._session, self._session.planned
         if planned is None or (answer.choice == questions.SKIP and not answer.text):
             messages = planned.cluster if planned else []
@@ -189,7 +193,7 @@ class Decisions:
                 )
             if skipped.ending is None:
                 return skipped
-            session.cluster = None  # what changed the chat may be a question, and has yet to be read
+            session.cluster = None  # whatever changed the chat may be a question, and has yet to be read
             return ActResult("")
         if answer.text.strip():
             session.planned = planned_by_person(planned, answer.text, self._part_chars, person=answer.by)

@@ -1,7 +1,7 @@
 """The reply flow: from the customer's newest messages to a delivered answer, or to a person.
 
-The gate may end a run before a model's finish in two ways only: nothing new, and no sure answer (a person decides). A
-knowledge base that keeps failing puts the run off.
+The gate may end a run before the model's finish in only two cases: nothing is new, or no answer is sure (a person
+decides). If the knowledge base keeps failing, the run is put off.
 """
 
 from __future__ import annotations
@@ -55,16 +55,17 @@ from agent_core.texts.wording import comes_from
 
 log = structlog.get_logger(__name__)
 
-LEAVES = 2  # times in a row that another chat is left: the first Back may take a keyboard away
-LOOKS_ABOVE = 3  # tries to read the chat once more after an answer
+LEAVES = 2  # times in a row that another chat is left: the first Back may only close a keyboard
+LOOKS_ABOVE = 3  # tries to read the chat again after an answer
 
 
 @dataclass(frozen=True, slots=True)
 class Answering:
     """How answers are found.
 
-    ``chooser``: picks among records, if there is one. ``part_chars``: a longer text goes out in parts. ``checked``: see
-    ``AgentSettings``.
+    chooser: picks among records, if there is one.
+    part_chars: a longer text is sent in parts.
+    checked: see ``AgentSettings``.
     """
 
     knowledge: KnowledgeBase
@@ -74,7 +75,7 @@ class Answering:
 
 
 class ReplyFlow:
-    """One run's replies. All that must survive a restart stands in the session and the ledger."""
+    """One run's replies. Everything that must survive a restart is in the session and the ledger."""
 
     def __init__(
         self,
@@ -101,17 +102,19 @@ class ReplyFlow:
         self._rows = rows
         self._leftovers = leftovers
         self._hand_over = hand_over
-        self._told_sure: dict[
-            str, bool
-        ] = {}  # by their words, whether questions have a sure answer, found in this attempt
+        # For the words of a question: whether this attempt found a sure answer.
+        self._told_sure: dict[str, bool] = {}
         self._left = 0  # times in a row that another chat was left
-        self._look_known = False  # the look was compared in this attempt, and is one that was learnt
+        self._look_known = False  # in this attempt the page's look was compared with the learnt one, and matched
 
     # -- before the model is asked ------------------------------------------------------------------------------
 
     async def before_model(self, seen: Observation) -> ActResult | None:
-        """What the screen calls for without a model: a chat to open by its number, a reply that waits, an old one to
-        settle, what cannot be read, nothing new."""
+        """Do what the screen calls for without a model; return None if the model is to act.
+
+        That is to open a chat by its number, continue a waiting reply, settle an old one, report what cannot be read,
+        or end the run because nothing is new.
+        """
         session, chat = self._session, seen.chat
         if await self._rows.look_elsewhere():
             session.gate.knowledge_done = False
@@ -123,7 +126,7 @@ class ReplyFlow:
         self._left = self._left if refusal is not None and refusal.result is DeliveryResult.WRONG_CHAT else 0
         if chat is None or refusal is not None:
             if session.planned is not None and session.planned.given_up is not None:
-                # What stands typed leaves the input with whoever sees that chat next.
+                # The next run that sees that chat removes the typed text from its input.
                 return await self._hand_over.skip(session.planned.given_up, session.planned.fingerprint)
             return await self._on_the_way(seen, refusal)
         if await self._may_be_a_namesakes():
@@ -143,9 +146,9 @@ class ReplyFlow:
         return await self._take_questions(seen)
 
     async def _look_above(self, seen: Observation, *, last: bool = False) -> None:
-        """What the customer wrote in the very moment of sending is not above our answer for ever: it is asked, too.
+        """Take up what the customer wrote just as we sent: it is above our answer, where nothing else looks for it.
 
-        ``last``: the run may end then, so that it is worth scrolling for.
+        last: the run may end afterwards, so scrolling is worth it.
         """
         session, cluster = self._session, self._session.cluster
         if cluster is None:
@@ -167,13 +170,13 @@ class ReplyFlow:
         return check_chat(seen.chat, self._session.gate, bound=True) is None
 
     async def _keep_newer(self, planned: Planned, chat: ChatScreen) -> None:
-        """A person wants an answer, or its rest, sent though the chat has changed; what was asked since is kept."""
+        """Open rows for newer questions before a planned reply, or its rest, is sent although the chat has changed."""
         self._session.send_anyway = False
         if not planned.ours and same_cluster(planned.cluster, planned.read_by, chat):
             await self._rows.take(chat, await self._version())
 
     async def _take_questions(self, seen: Observation, *, lowest: bool = False) -> ActResult | None:
-        """``lowest``: the page surely shows the newest messages; somebody may have scrolled it up."""
+        """Open rows for the customer's newest messages. ``lowest``: the page is certainly at its lower end."""
         session = self._session
         if seen.chat is not None and self._rows.current(seen.chat) and session.cluster is not None:
             return self._unreadable(session.cluster)
@@ -183,14 +186,14 @@ class ReplyFlow:
             return None
         if not lowest and self._may_be_scrolled:
             return await self._take_questions(await self._looks.lowest(seen), lowest=True)
-        session.elsewhere = None  # it is found anew below
+        session.elsewhere = None  # found again below
         newest = chat.newest
         if newest is not None and newest.side is Side.ME and newest.state is BubbleState.FAILED:
             return end(session, Status.FAILED, "delivery.red_mark", app=self._profile.name)
         if nothing_new(chat):
             return await self._nothing_new(seen, chat, lowest=lowest)
         if newest is not None and newest.side is Side.ME:
-            return None  # ours is still on its way: the next look tells
+            return None  # our text is still on its way: the next observation tells
         if session.cluster is None:  # a dead run may have left something open above our newest texts
             await self._rows.adopt(replace(chat, bubbles=chat.bubbles[: len(chat.bubbles) - len(chat.question)]))
         cluster = await self._rows.take(chat, await self._version())
@@ -203,12 +206,12 @@ class ReplyFlow:
         return self._unreadable(cluster)
 
     async def _nothing_new(self, seen: Observation, chat: ChatScreen, *, lowest: bool) -> ActResult | None:
-        """Our own text is the newest: the end, unless something above it is still open."""
+        """End the run, because our own text is the newest, unless something above it is still open."""
         session = self._session
         undecided = await self._rows.undecided(chat)
         if undecided is not None:
             return ask(session, questions.delivery_unknown(session, undecided), "delivery.unknown")
-        if _all_ours(chat):  # what the customer wrote in the moment of Send may stand above the screen
+        if _all_ours(chat):  # a message written while we sent may stand above the screen
             chat = (await self._looks.above_ours(seen)).chat or chat
         adopted = await self._rows.adopt(chat)
         if adopted is None and lowest:
@@ -220,17 +223,17 @@ class ReplyFlow:
             return await self._take_questions(await self._looks.lowest(seen), lowest=True)
         if session.planned is not None and session.planned.text:
             return await self._go_on(session.planned)
-        session.gate.pending_question = next_query(adopted)  # the model sees our answer, and nothing to ask
+        session.gate.pending_question = next_query(adopted)  # the model sees our answer and nothing to ask
         return self._unreadable(adopted)
 
     @property
     def _may_be_scrolled(self) -> bool:
-        """A chat that was in front already may have been scrolled by a person; in one that we opened, by the model."""
+        """Whether the chat may be scrolled up: by a person if it was already open, or by the model's swipes."""
         steps = self._session.steps
         return not steps or any(step.action is not None and step.action["kind"] == "swipe" for step in steps)
 
     def _unreadable(self, cluster: Cluster) -> ActResult | None:
-        """A person is told of what cannot be read, once the rest is answered."""
+        """Ask a person about a message that cannot be read, once everything else is answered."""
         if cluster.left_readable or not cluster.left:
             return None
         question = cluster.left[0]
@@ -238,7 +241,7 @@ class ReplyFlow:
         return ask(self._session, questions.unreadable(self._session, question), "run.waiting")
 
     async def _on_the_way(self, seen: Observation, refusal: Outcome | None) -> ActResult | None:
-        """Do what leads to the contact's chat, which is not in front yet; None if the model is to find the way."""
+        """Lead the way to the contact's chat, which is not in front yet; None if the model is to find it."""
         if seen.chat is not None:
             await self._tidy_another_chat(seen.chat)
             if (left := await self._leave_another(seen.chat, refusal)) is not None:
@@ -246,9 +249,9 @@ class ReplyFlow:
         return await self._open_by_number(seen.chat) or await self.namesakes.ask(seen)
 
     async def _leave_another(self, chat: ChatScreen, refusal: Outcome | None) -> ActResult | None:
-        """Leave another customer's chat that was opened by mistake, and keep that they wait: it is not unread any more.
+        """Leave another customer's chat that was opened by mistake; None if it is none or Back does not lead out of it.
 
-        None if it is none, or Back does not lead out of it.
+        The ledger records that this customer waits, because the chat is no longer marked as unread.
         """
         session, title = self._session, without_status(chat.title)
         why = aside_of(ChatRow(title, chat.title_box or NOWHERE), title, (), self._profile)
@@ -265,7 +268,7 @@ class ReplyFlow:
         return await self._leave("run.left_another", title=title)
 
     async def _may_be_a_namesakes(self) -> bool:
-        """Return whether the chat in front, which stood open as the run began, may be another one of the same name."""
+        """Tell whether the chat in front, open since the run began, may be another contact's of the same name."""
         session = self._session
         opened = session.gate.row_entered or bool(session.gate.chat_confirmed)
         return not opened and session.cluster is None and await self.namesakes.chosen() is not None
@@ -277,7 +280,7 @@ class ReplyFlow:
         return ActResult(say(self._session.lang, key, contact=self._session.gate.contact, **values))
 
     async def _open_by_number(self, chat: ChatScreen | None) -> ActResult | None:
-        """Once a run: the app opens the chat of a contact whose number is known. Its title is still compared."""
+        """Let the app open the chat by the contact's number, if known, once in a run. Its title is still compared."""
         session, gate = self._session, self._session.gate
         url = self._profile.chat_url_of(gate.number)
         if session.number_tried or url is None:
@@ -295,8 +298,9 @@ class ReplyFlow:
         return ActResult(say(session.lang, "run.opened_by_number", contact=gate.contact))
 
     async def _settle_own_rows(self, chat: ChatScreen) -> tuple[ActResult | None, bool]:
-        """Replies to this contact that a dead attempt left in typing or sending. What follows from them, if anything,
-        and whether the chat is to be looked at anew.
+        """Settle replies to this contact that a dead attempt left in typing or sending.
+
+        Returns what follows from them, if anything, and whether the chat must be read again.
         """
         session, touched = self._session, False
         for row in await self._leftovers.rows(session.serial, session.gate.contact):
@@ -320,7 +324,7 @@ class ReplyFlow:
         return None, touched
 
     async def _tidy_another_chat(self, chat: ChatScreen) -> None:
-        """What a dead run left in the input of the chat where it stopped, though it is not the one of this run."""
+        """Remove what a dead run left in the input of the chat in front, which is another contact's."""
         if not chat.sure or chat.group or same_name(chat.title, self._session.gate.contact):
             return
         gate = self._session.gate.model_copy(update={"contact": chat.title, "chat_confirmed": ""})
@@ -330,12 +334,12 @@ class ReplyFlow:
                 await self._rows.tell_row(row, ReplyState.SENT)
             elif fate is Fate.RED_MARK:
                 await self._rows.tell_row(row, ReplyState.FAILED)
-            # What stays open is for the next run of that contact.
+            # Rows that stay open are for that contact's next run.
 
     # -- GET_KNOWLEDGE_DATA ------------------------------------------------------------------------------------
 
     async def get_knowledge(self, query: str) -> ActResult:
-        """Ask the knowledge base, choose, deliver. In front must be the contact's chat with a question in it."""
+        """Ask the knowledge base, choose and deliver. In front must be the contact's chat with a question in it."""
         session = self._session
         if not query.strip():
             return fail(session, "run.query_blank")
@@ -346,7 +350,7 @@ class ReplyFlow:
         refusal = check_chat(seen.chat, session.gate, bound=known)
         if refusal is not None:
             return self._hand_over.refused(refusal)
-        if session.cluster is None:  # what was answered was asked of a call before this one: the ledger knows of it
+        if session.cluster is None:  # what was answered belonged to an earlier call, which the ledger knows
             session.gate.knowledge_done = False
         early = await self.before_model(seen)
         if early is not None:
@@ -363,7 +367,7 @@ class ReplyFlow:
     async def _answer(self, question: AskedQuestion, cluster: Cluster, query: str, seen: Observation) -> ActResult:
         session = self._session
         if not comes_from(query, question.words):
-            log.info("query_replaced", run_id=session.run_id)  # it is not made of what the customer wrote
+            log.info("query_replaced", run_id=session.run_id)  # it is not made of the customer's words
             query = query_for(question.words)
         planned = self._plan_for(question, cluster, query)
         try:
@@ -390,8 +394,9 @@ class ReplyFlow:
         return await self._hand(session.planned)
 
     async def _look_up(self, query: str, question: AskedQuestion) -> tuple[Sequence[Record], Chosen | None]:
-        """Return what the base has for the customer's own words, and for the query if that is something else; and what
-        of it answers the words without a person: nothing if the words are not all that belongs to the question.
+        """Return the records for the customer's words, and for the query if it differs, and the sure answer among them.
+
+        The answer is None if a person must decide, or if the words are not all that belongs to the question.
         """
         words = question.words
         found = list(await self._answering.knowledge.retrieve(words))
@@ -404,9 +409,9 @@ class ReplyFlow:
         return found, chosen
 
     async def _others_are_sure(self, question: AskedQuestion, cluster: Cluster) -> bool:
-        """Return whether each other question has a sure answer of its own.
+        """Tell whether each other question has a sure answer of its own.
 
-        Everything that the customer wrote since our last answer belongs to this one: it may change what it means.
+        All that the customer wrote since our last answer counts, because it may change the meaning of this question.
         """
         for other in cluster.asked:
             if other.ledger_id == question.ledger_id or other.above or (other.whole and not other.readable):
@@ -417,8 +422,9 @@ class ReplyFlow:
         return True
 
     async def _is_sure(self, question: AskedQuestion) -> bool:
-        """Return whether a question has a sure answer, got one without a person, or was recalled. It is looked up once
-        in an attempt.
+        """Tell whether a question has a sure answer, was answered without a person, or was recalled.
+
+        Each question is looked up once in an attempt.
         """
         if not question.whole:
             return False
@@ -437,11 +443,11 @@ class ReplyFlow:
         return await self._first_delivery(planned) or await self._hand_over.deliver(planned)
 
     async def _go_on(self, planned: Planned) -> ActResult:
-        """Deliver what was chosen before: by a person, or by an earlier attempt."""
+        """Deliver what was chosen before, by a person or an earlier attempt."""
         return await self._first_delivery(planned) or await self._hand_over.go_on(planned)
 
     async def _first_delivery(self, planned: Planned) -> ActResult | None:
-        """In a version of the app that was never answered in, or one that looks otherwise now, a person looks first."""
+        """Ask a person to look first, in an app version that was never answered in or that looks different now."""
         session, version = self._session, await self._version()
         changed = await self._changed(version)
         if not changed and await self._version_known(version):
@@ -466,8 +472,9 @@ class ReplyFlow:
         return await self._ledger.learnt(self._session.serial, self._profile.key, version) if version else None
 
     async def _changed(self, version: str) -> list[str]:
-        """What does not look as it was learnt on this phone, once in an attempt; a look that a person allowed is
-        learnt.
+        """Return the parts that look different from what was learnt on this phone, until they match in this attempt.
+
+        A look that a person allowed is learnt.
         """
         learnt = None if self._look_known else await self._learnt(version)
         if learnt is None or not learnt.looks:
@@ -475,7 +482,7 @@ class ReplyFlow:
         seen = await self._looks.again()
         if seen.chat is None:
             return []
-        from agent_core.perception.app_look import look_of  # NumPy: it is loaded when a picture is read
+        from agent_core.perception.app_look import look_of  # NumPy: loaded when a picture is read
 
         look = await asyncio.to_thread(look_of, seen.frame.image, seen.chat, self._profile)
         changed = differs(learnt, look)
@@ -493,7 +500,7 @@ class ReplyFlow:
             cluster=list(cluster.messages),
             ours=list(cluster.ours),
             read_by=cluster.read_by,
-            query=query if question.whole else "",  # nothing is learnt from words that are not all of it
+            query=query if question.whole else "",  # nothing is learnt from words that are not the whole question
         )
 
     async def _doubt_about(self, question: AskedQuestion) -> ActResult | None:
@@ -506,7 +513,8 @@ class ReplyFlow:
                 return self._left_to_another(question)
             doubt = questions.answered_before(session, row.question, row.text, row.key.fingerprint)
             return ask(session, doubt, "run.waiting")
-        # Seen a little differently, a message has another key: the same words with an open fate are looked for, too.
+        # A message that is read slightly differently has another key, so equal words with an open fate are searched
+        # for, too.
         other = await self._rows.same_words(question, ReplyState.UNKNOWN)
         if other is not None and not await self._rows.claim(other):
             return self._left_to_another(question)
@@ -522,7 +530,7 @@ class ReplyFlow:
         return self._next_after(question, "run.elsewhere_one") or waits_elsewhere(self._session)
 
     def _next_after(self, question: AskedQuestion, told: str) -> ActResult | None:
-        """Nothing is due to this question now: on to the next, of which ``told`` tells. None: it was the last."""
+        """Finish this question for now and move to the next, which ``told`` announces; None if it was the last."""
         session = self._session
         question.done = True
         session.gate.pending_question = next_query(session.cluster)

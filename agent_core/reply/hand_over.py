@@ -1,7 +1,7 @@
-"""A chosen reply on its way: planned in the ledger, delivered part by part, and what each outcome means for the run.
+"""Delivers a chosen reply: plans it in the ledger, sends its parts, and turns each outcome into what the run does next.
 
-``planned → typing → sending → sent | unknown | failed``. The ledger is moved on before each act, so that a restart
-knows what may have happened; between Send and the look at its outcome nothing is cut.
+``planned → typing → sending → sent | unknown | failed``. The ledger is updated before each act, so that a restart knows
+what may have happened. Nothing is cancelled between Send and reading its outcome.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ log = structlog.get_logger(__name__)
 
 
 class ReplyDelivery:
-    """Delivers replies of one run into chats of one app."""
+    """Delivers the replies of one run into chats of one app."""
 
     def __init__(
         self,
@@ -49,11 +49,12 @@ class ReplyDelivery:
         self._tools = Tools(observer, profile, ledger, guard, lease, clock, touches)
 
     async def deliver(self, planned: Planned, gate: GateState, *, on_sent: OnSent, drop_draft: str = "") -> Outcome:
-        """Send the next part of ``planned`` into the contact's chat, which must be in front and hold the same newest
-        messages.
+        """Send the next part of ``planned`` into the contact's chat, which must be in front and unchanged.
 
-        ``drop_draft`` is a foreign draft that a person allowed to be cleared. ``on_sent`` is told directly after the
-        ledger, before a stop can take effect. The ledger row must be ``planned``.
+        on_sent: called right after the ledger is updated, before a stop can take effect.
+        drop_draft: a foreign draft that a person allowed to be cleared.
+
+        The chat is unchanged if its newest messages are still those of the plan. The ledger row must be ``planned``.
         """
         tools = self._tools
         seen = await tools.look()
@@ -77,7 +78,7 @@ class ReplyDelivery:
             return await ReplySender(tools, planned, gate, keyboard, seen, on_sent).run()
 
     async def text_input(self, chat: ChatScreen) -> Observation:
-        """Bring the text input back if a bar to hold and talk is in its place, by one tap; then look."""
+        """Bring the text input back with one tap if a hold-to-talk bar is in its place. Return a new observation."""
         if chat.input_box is None and chat.keyboard_icon is not None:
             await self._tools.lease.check()
             await self._tools.device.tap(chat.keyboard_icon)
@@ -85,25 +86,25 @@ class ReplyDelivery:
         return await self._tools.look()
 
     async def clear_leftover(self, chat: ChatScreen, text: str) -> bool:
-        """Empty the input of the chat in front if it holds ``text`` or its beginning: what a dead run left."""
+        """Clear ``text``, or its beginning, that a dead run left in the input in front. Return whether it was there."""
         ours = bool(chat.draft) and (is_draft(chat.draft or "", text, chat.source) or begins(text, chat.draft or ""))
         if not ours or chat.input_box is None:
             return False
         device = self._tools.device
         async with device.keyboard() as keyboard:
-            await self._tools.lease.check()  # taking the keyboard took its time
+            await self._tools.lease.check()  # taking the keyboard took time
             await device.tap(chat.input_box.center)
             await keyboard.clear()
         log.info("leftover_cleared", serial=device.serial)
         return True
 
     async def watch(self, text: str, cluster: Sequence[str], gate: GateState, others: Sequence[str] = ()) -> Outcome:
-        """Look until the fate of a text that is on its way is known."""
+        """Wait until the fate of a text that is on its way is known."""
         return await watch(self._tools, text, cluster, gate, others=others)
 
 
 def is_voice_bar(chat: ChatScreen) -> bool:
-    """Return whether a bar to hold and talk is in the input's place."""
+    """Tell whether a hold-to-talk bar is in the input's place."""
     return chat.input_box is None and chat.keyboard_icon is not None
 
 
@@ -115,7 +116,7 @@ Save = Callable[[], Awaitable[None]]
 
 
 class HandOver:
-    """One run's replies from the plan on. ``on_reply`` is told what was seen to arrive; ``save`` keeps the session."""
+    """One run's replies from the plan on. ``on_reply`` is told of each delivered reply; ``save`` stores the session."""
 
     def __init__(
         self,
@@ -139,7 +140,7 @@ class HandOver:
         self._save = save
 
     async def go_on(self, planned: Planned) -> ActResult:
-        """Deliver a reply that may come from an earlier attempt, unless the ledger says what became of it."""
+        """Deliver a reply that may come from an earlier attempt, unless the ledger knows its outcome."""
         session = self._session
         row = await self._ledger.find(self._rows.key(planned.fingerprint))
         if row is not None and row.state is ReplyState.SENT:
@@ -154,6 +155,7 @@ class HandOver:
         return await self.deliver(planned)
 
     async def deliver(self, planned: Planned) -> ActResult:
+        """Plan ``planned`` in the ledger, send its parts, and return what the outcome means for the run."""
         session = self._session
         try:
             if planned.part == 0:
@@ -168,7 +170,7 @@ class HandOver:
                     person=planned.person,
                     parts=planned.parts,
                 )
-            await self._save()  # an attempt that dies from here on is followed by one that knows what was on its way
+            await self._save()  # if an attempt dies after this, the next one knows what was on its way
             outcome = await self._deliver_part(planned)
             while outcome.result is DeliveryResult.SENT and session.planned is planned:
                 outcome = await self._deliver_part(planned)
@@ -184,7 +186,7 @@ class HandOver:
         )
 
     async def _part_arrived(self, planned: Planned, frame: Frame | None) -> None:
-        """Directly after the ledger was told."""
+        """Record a part that has arrived, right after the ledger was updated."""
         if planned.part + 1 < len(planned.parts):
             self._parts_sent(planned, planned.part + 1)
             await self._save()
@@ -192,7 +194,7 @@ class HandOver:
             await self._arrived(planned, frame)
 
     def _parts_sent(self, planned: Planned, count: int) -> None:
-        """The first ``count`` parts stand in the chat."""
+        """Record that the first ``count`` parts stand in the chat."""
         new = planned.parts[planned.part : count]
         planned.part = count
         planned.ours += new
@@ -232,7 +234,7 @@ class HandOver:
                 return self.refused(outcome)
 
     def _ask_person(self, planned: Planned, outcome: Outcome) -> ActResult:
-        """What keeps the text from being typed or sent is for a person to decide, or to put away."""
+        """Let a person decide about whatever keeps the text from being typed or sent."""
         session = self._session
         match outcome.result:
             case DeliveryResult.TOUCHED:
@@ -246,8 +248,7 @@ class HandOver:
         return ask(session, question, "run.waiting", outcome.frame)
 
     async def _still(self, planned: Planned) -> ActResult:
-        """The chat has changed: a person says whether this text is sent below what they are shown, and below nothing
-        else."""
+        """Ask a person whether to send this text below the changed chat that they are shown, and below nothing else."""
         session = self._session
         seen = await self._looks.whole(await self._looks.again())
         if seen.chat is not None and is_contacts(seen.chat, session.gate):
@@ -262,13 +263,12 @@ class HandOver:
         return ask(session, questions.still_send(session, planned, shown), "run.waiting", seen.frame)
 
     async def written_before(self, planned: Planned, chat: ChatScreen) -> ActResult:
-        """A person's words that an earlier run could not send, or was kept from sending: they say whether it still
-        holds."""
+        """Ask whether a person's text that an earlier run could not send, or was kept from sending, still holds."""
         bind(planned, chat)
         return ask(self._session, questions.written_before(self._session, planned), "run.waiting")
 
     def sent(self, reply: ReplyRecord, key: str) -> ActResult:
-        """What the model is told of a reply that has arrived, and what the customer asks besides."""
+        """Return what the model is told of a reply that has arrived, and what else the customer asks."""
         session = self._session
         told = say(session.lang, key, contact=reply.contact, text=reply.text)
         left = session.cluster.left_readable if session.cluster else []
@@ -285,6 +285,7 @@ class HandOver:
         return fail(session, "delivery.changed")
 
     def refused(self, outcome: Outcome) -> ActResult:
+        """Return what follows if the chat in front is not, or may not be, the contact's."""
         session = self._session
         if outcome.result is DeliveryResult.UNSURE_CHAT:
             return ask(
@@ -298,7 +299,7 @@ class HandOver:
         await self._rows.tell(planned.ledger_id, planned.question, state, planned=planned, frame=frame)
 
     async def _arrived(self, planned: Planned, frame: Frame | None = None) -> None:
-        """The reply has been seen to arrive, all of it."""
+        """Record that the whole reply was seen to arrive."""
         cluster = self._session.cluster
         if cluster is not None:
             cluster.arrived(planned.parts[planned.part :] or [planned.text])
@@ -317,7 +318,7 @@ class HandOver:
         )
 
     async def found_sent(self, row: LedgerRow, key: str) -> ActResult:
-        """An earlier attempt sent it, as the chat or the ledger tells."""
+        """Record a reply that an earlier attempt sent, according to the chat or the ledger."""
         planned = self._session.planned
         if planned is not None and planned.ledger_id == row.id:
             await self._arrived(planned)
@@ -338,7 +339,7 @@ class HandOver:
         return self.sent(self._session.replies[-1], key)
 
     async def covered(self, planned: Planned) -> ActResult:
-        """The chosen text stands below these very messages already, as the answer to another of them."""
+        """Record that the chosen text already stands below these messages, as the answer to another of them."""
         await self._ledger.plan(
             planned.ledger_id,
             run_id=self._session.run_id,
@@ -355,7 +356,7 @@ class HandOver:
         return self.sent(self._record_of(planned), "run.resolved_sent")  # an earlier run may have sent it
 
     async def skip(self, answer: Answer, fingerprint: str) -> ActResult:
-        """Leave this question without an answer; the run is over if it was the last one."""
+        """Leave this question without an answer. The run ends if it was the last one."""
         session, cluster = self._session, self._session.cluster
         session.planned = None
         late = answer.by == NOBODY

@@ -1,4 +1,4 @@
-"""Replies that a dead run left in typing or sending: their fate is read off the chat before anything else is done."""
+"""Settles replies that a dead run left in typing or sending: the chat tells their fate before anything else is done."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ log = structlog.get_logger(__name__)
 
 
 class Fate(StrEnum):
+    """What became of the text of an unfinished row."""
+
     SENT = "sent"
     RED_MARK = "red_mark"
     PART_SENT = "part_sent"  # the next part is planned
@@ -34,8 +36,8 @@ async def clear_in_front(
 ) -> LedgerRow | None:
     """Empty the input of the chat in front if a run that is over typed a reply into it, for whoever has the phone now.
 
-    Return a row of which something may stand there still, so that a touch could send it. Whether one that was being
-    sent has arrived, only the next run for this contact finds out.
+    Returns a row whose text may still be there, so that a touch could send it, or None. Whether a reply that was being
+    sent has arrived is left to the next run for this contact.
     """
     device = observer.device
     unfinished = await ledger.unfinished(device.serial)
@@ -61,7 +63,7 @@ async def clear_in_front(
 
 
 class Leftovers:
-    """Settles rows by the chat in front; the chat must be the row's."""
+    """Settles rows by the chat in front, which must be the row's chat."""
 
     def __init__(self, observer: Observer, profile: AppProfile, ledger: Ledger, delivery: ReplyDelivery) -> None:
         self._observer = observer
@@ -70,12 +72,12 @@ class Leftovers:
         self._delivery = delivery
 
     async def rows(self, serial: str, contact: str) -> list[LedgerRow]:
-        """The unfinished rows of this contact."""
+        """Return the contact's unfinished rows."""
         unfinished = await self._ledger.unfinished(serial)
         return [row for row in unfinished if row.key.app == self._profile.key and same_name(row.key.contact, contact)]
 
     async def settle(self, row: LedgerRow, chat: ChatScreen, gate: GateState) -> tuple[LedgerRow, Fate]:
-        """The row as it is now, and what became of its text. The lease is checked before the input is touched."""
+        """Return the row as it is now, and the fate of its text. The lease is checked before the input is touched."""
         row, fate = await self._settle(row, chat, gate)
         log.info("leftover_settled", ledger_id=row.id, fate=fate.value, run_id=row.run_id)
         return row, fate
@@ -87,11 +89,11 @@ class Leftovers:
                 return seen
         chat = await self._with_draft(chat)
         if chat.draft is None and row.state is ReplyState.TYPING:
-            return row, Fate.NOT_SENT  # it stays in typing: whoever sees the input next clears it
+            return row, Fate.NOT_SENT  # it stays in typing: the next run that sees the input clears it
         cleared = await self._delivery.clear_leftover(chat, row.part_text)
         if row.state is ReplyState.TYPING:  # typing never sends
             return await self._advance(row, ReplyState.PLANNED), Fate.NOT_SENT
-        # What stood in the input was not sent; unless it left in this very moment, or its bubble was late.
+        # A text in the input was not sent, unless it left just now or its bubble appeared late.
         again = await self._observer.chat(self._profile)
         seen = await self._seen(row, again, gate) if again is not None else None
         if seen is not None:
@@ -101,7 +103,7 @@ class Leftovers:
         return row, Fate.UNKNOWN
 
     async def _with_draft(self, chat: ChatScreen) -> ChatScreen:
-        """Look once more if it is not known what stands in the input, or if there is none."""
+        """Read the chat again if the content of the input is unknown, or if there is no input."""
         if is_voice_bar(chat):
             again = (await self._delivery.text_input(chat)).chat
         elif chat.draft is not None:
@@ -111,7 +113,7 @@ class Leftovers:
         return again if again is not None and same_name(again.title, chat.title) else chat
 
     async def _seen(self, row: LedgerRow, chat: ChatScreen, gate: GateState) -> tuple[LedgerRow, Fate] | None:
-        """What its bubble says; None where there is none, and where the text stands in the input yet."""
+        """Return what the text's bubble says; None if there is none, or the text is still in the input."""
         cluster, text = row.cluster, row.part_text
         if is_draft(chat.draft or "", text, chat.source):
             return None
@@ -132,9 +134,9 @@ class Leftovers:
         return await self._advance(row, ReplyState.FAILED), Fate.RED_MARK
 
     async def _others(self, row: LedgerRow) -> list[str]:
-        """What else is known to have been sent below the same messages."""
+        """Return the other texts that are known to have been sent below the same messages."""
         recent = await self._ledger.recent(row.key.serial, row.key.app, row.key.contact)
-        # The same words, asked before, were other messages: they stand above these.
+        # Equal words that were asked earlier were other messages, which stand above these.
         rest = [other for other in recent if fold(other.question) != fold(row.question)]
         same = [other for other in rest if set(other.cluster) & set(row.cluster)]
         return [*row.parts[: row.part], *(text for other in same for text in sent_texts(other))]

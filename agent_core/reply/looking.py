@@ -1,4 +1,4 @@
-"""Looking at the chat page for an answer: without a keyboard over it, and as far up as the question goes."""
+"""Reads the chat page for an answer: without a keyboard over it, and as far up as the question goes."""
 
 from __future__ import annotations
 
@@ -17,34 +17,40 @@ from agent_core.reply.match import same_text
 
 log = structlog.get_logger(__name__)
 
-PAGES_UP = 4  # how far a question is followed; a longer one is for a person
+PAGES_UP = 4  # how far a question is followed; a longer one is left to a person
 SWIPE_SECONDS = 0.6  # slow enough not to fling
-FLICK_SECONDS = 0.15  # to the very end of the page
+FLICK_SECONDS = 0.15  # flings to the very end of the page
 EDGE = 24  # letters that a line at the edge of a view may have
-ANCHOR = 32  # letters by which two views of a text are laid over each other
+ANCHOR = 32  # letters by which two views of a text are aligned
 
 
 class ChatLooks:
-    """Reads the chat in front for one run. It touches the phone only to take a keyboard away and to scroll."""
+    """Reads the chat in front for one run. It touches the phone only to close a keyboard and to scroll."""
 
     def __init__(self, observer: Observer, profile: AppProfile, lease: Lease) -> None:
         self._observer = observer
         self._profile = profile
         self._lease = lease
-        self._keyboard_stays = False  # Back did not take it away
+        self._keyboard_stays = False  # Back did not close it
 
     async def again(self) -> Observation:
+        """Return a new observation, without scrolling."""
         return await self._observer.observe(self._profile, model_may_read=True)
 
     async def surer(self, seen: Observation) -> Observation:
-        """Once more where a look is not sure: a tree that was older than the picture is fresh the next time, a
-        keyboard may hide what is asked, and a long question is scrolled through."""
+        """Read the chat again if it is not sure.
+
+        The tree may have been older than the picture, a keyboard may hide the question, or a long question needs
+        scrolling.
+        """
         whole = await self.whole(seen)
         return whole if whole.chat is not None and whole.chat.sure else await self.again()
 
     async def whole(self, seen: Observation) -> Observation:
-        """The page without a keyboard over its upper half (messages are known again by what stands above them), and
-        with the upper part of what is asked where that is out of sight."""
+        """Return the page without a keyboard, and with the upper part of the question if it is out of sight.
+
+        The keyboard must not hide the page's upper half, because messages are recognised by those above them.
+        """
         if seen.keyboard_up and not self._keyboard_stays:
             await self._lease.check()
             await self._observer.device.key(Key.BACK)
@@ -55,14 +61,14 @@ class ChatLooks:
         return seen
 
     async def above_ours(self, seen: Observation) -> Observation:
-        """The page with what stands above our newest texts, where they fill the screen."""
+        """Return the page with what stands above our newest texts, if they fill the screen."""
         seen = await self.whole(seen)
         if seen.chat is None or any(bubble.side is Side.THEM for bubble in seen.chat.bubbles):
             return seen
         return await self._scrolled(seen, seen.chat, Side.THEM)
 
     async def lowest(self, seen: Observation) -> Observation:
-        """The page at its lower end, where the model or a person has scrolled it up."""
+        """Return the page at its lower end, in case the model or a person has scrolled it up."""
         before = seen.chat
         for _ in range(PAGES_UP):
             await self._swipe(seen, up=False, seconds=FLICK_SECONDS)
@@ -75,15 +81,17 @@ class ChatLooks:
         return seen
 
     async def _scrolled(self, seen: Observation, bottom: ChatScreen, until: Side) -> Observation:
-        """Up until a bubble of the other side stands above, and back down. A look without it where that does not work
-        out."""
+        """Scroll up until a bubble of ``until`` appears, and back down.
+
+        Returns the page with all bubbles joined, or the current one if that fails.
+        """
         bubbles, swipes, begun = list(bottom.bubbles), 0, False
         while swipes < PAGES_UP and not begun:
             await self._swipe(seen, up=True)
             swipes += 1
             page = (await self.again()).chat
             if page is None or not same_name(page.title, bottom.title):
-                return await self.again()  # somebody has gone elsewhere: nothing is to be touched there
+                return await self.again()  # somebody has left the chat: do not touch anything there
             joined = joined_bubbles(page.bubbles, bubbles, bottom)
             if joined is None:
                 break
@@ -114,22 +122,22 @@ def _said(chat: ChatScreen) -> list[tuple[Side, str]]:
 
 
 def joined_bubbles(page: tuple[Bubble, ...], below: list[Bubble], chat: ChatScreen) -> list[Bubble] | None:
-    """The bubbles of a page further up with those below; the first one below may be cut, the last one above, too.
+    """Join the bubbles of a page further up with those below; None if they do not fit together.
 
-    None where they do not fit together.
+    The first bubble below may be cut off, and so may the last one above.
     """
 
     def alike(one: Bubble, other: Bubble) -> bool:
         same = one.side is other.side and one.kind is other.kind
         return same and same_text(one.text, other.text, chat.source)
 
-    known = below[1:]  # whole ones
+    known = below[1:]  # complete bubbles
     for start in range(len(page)):
         overlap = page[start:]
         count = min(len(overlap), len(known))
         if count and all(alike(a, b) for a, b in zip(overlap[:count], known, strict=False)):
             return [*page[:start], *known]
-    # None of the whole ones is on that page: then it ends within the one that is cut.
+    # No complete bubble is on that page, so it must end within the one that is cut off.
     last = page[-1] if page else None
     if last is None or not below or last.side is not below[0].side or last.kind is not below[0].kind:
         return None
@@ -138,7 +146,7 @@ def joined_bubbles(page: tuple[Bubble, ...], below: list[Bubble], chat: ChatScre
 
 
 def joined_text(upper: str, lower: str) -> str | None:
-    """Two views of one long text as one. The lines at their edges may be cut and read badly; None without overlap."""
+    """Join two views of one long text, or return None without overlap. Lines at their edges may be cut or misread."""
     for start in range(EDGE, max(EDGE, len(lower) - ANCHOR) + 1, ANCHOR // 2):
         anchor = lower[start : start + ANCHOR]
         if len(anchor) == ANCHOR and upper.count(anchor) == 1:

@@ -1,4 +1,4 @@
-"""Rows of the list or of a search that are called as the contact is: which of them is the contact's."""
+"""Decides which of several rows with the contact's name, in a list or search results, is the contact's."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from agent_core.ports import Ledger
 from agent_core.reply.outcome import ask
 from agent_core.session import RowMark, Session
 
-_SIDE = 6  # pixels of an avatar's print
-_SAME = 10  # levels between the pixels of two prints of one avatar, on average
+_SIDE = 6  # pixels of an avatar's print, across and down
+_SAME = 10  # average difference of levels between the pixels of two prints of one avatar
 
 
 class Namesakes:
     """Reads the rows in front for one run, and asks a person if two of them have the contact's name.
 
-    The choice is kept with what tells the rows apart: by its avatar the row is known again in the next run.
+    The choice is stored with what distinguishes the rows; the avatar identifies the row in the next run.
     """
 
     def __init__(self, session: Session, profile: AppProfile, observer: Observer, ledger: Ledger) -> None:
@@ -35,10 +35,10 @@ class Namesakes:
         self._observer = observer
         self._ledger = ledger
         self._read: tuple[str, list[ChatRow]] = ("", [])
-        self._previews: dict[str, str] = {}  # of rows where nothing was unread
+        self._previews: dict[str, str] = {}  # of rows with nothing unread
 
     async def rows(self, seen: Observation) -> list[ChatRow]:
-        """Return the rows on the page in front; none if it is a chat, or no page of the app."""
+        """Return the rows on the page in front; none if it is a chat or not a page of the app."""
         if seen.chat is not None or seen.window.package not in self._profile.packages:
             return []
         if self._read[0] != seen.frame.digest:
@@ -49,21 +49,21 @@ class Namesakes:
         return self._read[1]
 
     def was_read(self, chat: ChatScreen) -> bool:
-        """Return whether the list showed nothing unread in this chat, and its newest message since stands there."""
+        """Tell whether the list showed nothing unread in this chat and its newest message is still the same."""
         preview = self._previews.get(without_status(chat.title), "")
         return bool(preview) and chat.newest is not None and fold(chat.newest.text).startswith(preview)
 
     async def chosen(self) -> RowMark | None:
-        """Return what the contact's row is known by, if a person has ever told it from another of its name."""
+        """Return what identifies the contact's row, if a person ever distinguished it from others of its name."""
         gate = self._session.gate
         if gate.row is None and gate.contact:
             gate.row = await self._ledger.chosen_row(self._session.serial, self._profile.key, gate.contact)
         return gate.row
 
     async def row(self, seen: Observation) -> ChatRow | None:
-        """Return the contact's row if a person once told it from others of its name; None if it cannot be told.
+        """Return the contact's row if a person once told it from others of its name; None if it is not certain.
 
-        A row of which nothing can be compared is the contact's if a person has looked in this run, and it is the one.
+        A row with nothing to compare is the contact's if it is the only one and a person has chosen a row in this run.
         """
         same, mark = await self._told(seen)
         if mark is None:
@@ -73,14 +73,14 @@ class Namesakes:
         return same[0] if known is None and blank else known
 
     async def strangers(self, seen: Observation) -> list[ChatRow]:
-        """Return the rows in front that have the contact's name, and another avatar than the contact's."""
+        """Return the rows in front that have the contact's name but another avatar."""
         same, mark = await self._told(seen)
         return [] if mark is None else self._differ(same, mark, seen)
 
     async def ask(self, seen: Observation) -> ActResult | None:
-        """Ask a person if rows in front have the contact's name and nothing tells which is meant.
+        """Ask a person if rows in front have the contact's name and nothing decides which is meant; else return None.
 
-        Of a single one a person is asked if others are known to have its name and it shows nothing to compare.
+        A single row is asked about if other rows are known to have its name and it shows nothing to compare.
         """
         same, mark = await self._told(seen)
         if len(same) < (2 if mark is None else 1) or await self.row(seen) is not None:
@@ -91,13 +91,13 @@ class Namesakes:
         return ask(self._session, questions.which_row(self._session, marks), "run.waiting", seen.frame)
 
     async def _told(self, seen: Observation) -> tuple[list[ChatRow], RowMark | None]:
-        """Return the rows of the contact's name, and what its own is known by if a person ever said."""
+        """Return the rows with the contact's name, and what identifies the right one if a person ever chose it."""
         same = self._same(await self.rows(seen))
         return same, await self.chosen() if same else None
 
     @staticmethod
     def _differ(rows: Sequence[ChatRow], mark: RowMark, seen: Observation) -> list[ChatRow]:
-        """Return the rows whose avatar is seen and is not that of ``mark``."""
+        """Return the rows whose avatar is visible and differs from that of ``mark``."""
         prints = [(row, _print(seen.frame.image, row.avatar)) for row in rows if mark.avatar]
         return [row for row, avatar in prints if avatar and not _same_avatar(avatar, mark.avatar)]
 
@@ -111,7 +111,10 @@ def _mark(row: ChatRow, image: Image.Image) -> RowMark:
 
 
 def _known(rows: Sequence[ChatRow], mark: RowMark, image: Image.Image) -> ChatRow | None:
-    """Return the one row that has the avatar of ``mark``; of several, or without one, that which also says the same."""
+    """Return the one row with the avatar of ``mark``, or None.
+
+    If there are several, or no avatar, preview and time must match, too.
+    """
     alike = [row for row in rows if _same_avatar(_print(image, row.avatar), mark.avatar)]
     if len(alike) > 1 or not mark.avatar:
         alike = [row for row in alike if (row.preview, row.time) == (mark.preview, mark.time)]
@@ -119,7 +122,7 @@ def _known(rows: Sequence[ChatRow], mark: RowMark, image: Image.Image) -> ChatRo
 
 
 def _print(image: Image.Image, avatar: Box | None) -> str:
-    """Return what an avatar looks like, without its upper right, where the count of unread messages stands."""
+    """Return a print of an avatar without its upper right, where the number of unread messages stands."""
     if avatar is None:
         return ""
     inner = (

@@ -1,6 +1,6 @@
-"""How a delivery can end, and the checks of the chat in front that it rests on.
+"""How a delivery can end, and the checks of the chat in front that it relies on.
 
-What follows is told to the loop: the model goes on, a person is asked, the run ends, or it is put off until the
+The loop is told what follows: the model continues, a person is asked, the run ends, or it is put off until the
 knowledge base can be asked again.
 """
 
@@ -22,16 +22,18 @@ from agent_core.texts import Listed, say, told
 
 
 class DeliveryResult(StrEnum):
+    """How a delivery ended."""
+
     SENT = "sent"
-    CHANGED = "changed"  # something new stands in the chat; nothing was sent
+    CHANGED = "changed"  # the chat has new messages; nothing was sent
     NOT_IN_CHAT = "not_in_chat"
     WRONG_CHAT = "wrong_chat"
     UNSURE_CHAT = "unsure_chat"
     FOREIGN_DRAFT = "foreign_draft"
-    KEYBOARD = "keyboard"  # the text did not get into the input
+    KEYBOARD = "keyboard"  # the text did not reach the input
     NOT_SENT = "not_sent"  # neither the button nor Enter had an effect; the input is empty again
-    NO_SEND = "no_send"  # nothing is seen that sends, or it had no effect; the text stands typed
-    VOICE_BAR = "voice_bar"  # the input is a bar to hold and talk, and stays one
+    NO_SEND = "no_send"  # no control that sends was found, or it had no effect; the text stands typed
+    VOICE_BAR = "voice_bar"  # the input is a hold-to-talk bar, and stays one
     RED_MARK = "red_mark"
     UNKNOWN = "unknown"
     TOUCHED = "touched"  # a person touched the phone; nothing was sent
@@ -39,8 +41,12 @@ class DeliveryResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """``detail`` is data for the message: a draft, a doubt. ``title`` is that of the chat in front, ``chat`` what was
-    read of it where that is not sure."""
+    """How a delivery ended.
+
+    detail: data for the message, such as a draft or a doubt.
+    title: of the chat in front.
+    chat: what was read of it, if that is not sure.
+    """
 
     result: DeliveryResult
     detail: str = ""
@@ -50,33 +56,32 @@ class Outcome:
 
 
 def check_chat(chat: ChatScreen | None, gate: GateState, *, bound: bool = False) -> Outcome | None:
-    """None where the chat in front surely is the contact's, by its whole name; else why not.
+    """Return None if the chat in front is certainly the contact's, by its whole name; else the reason why not.
 
-    ``bound``: the messages are going to be compared with those that were read before, so that it does no harm when the
-    upper ones are out of sight now.
+    bound: the messages will be compared with those read before, so it does no harm if the upper ones are out of sight.
     """
     if chat is None:
         return Outcome(DeliveryResult.NOT_IN_CHAT)
     read = chat.sure or (bound and chat.partial)
     if gate.confirmed(chat.title, chat.title_print, group=chat.group):
-        # Their word holds for what they were shown; another doubt is asked about anew, and so are messages that nobody
-        # has read: they may be other ones by now.
+        # A person's yes holds for what they were shown. They are asked again about another doubt, and about messages
+        # that nobody has read, because these may be different by now.
         known = read or (not chat.torn and {doubt.key for doubt in chat.doubts} <= set(gate.doubts_confirmed))
         return None if known else _unsure(chat, chat.title)
-    # What is in doubt of the messages makes another customer's chat no less another one.
+    # Doubtful messages do not make another customer's chat the contact's.
     named = chat.title_sure and bool(chat.title.strip()) and bool(gate.contact)
     if named and not is_named_group(chat, gate.contact) and title_likeness(chat, gate.contact) is Likeness.OTHER:
         return Outcome(DeliveryResult.WRONG_CHAT, chat.title, chat.title, chat=chat)
     if not gate.contact or not read:
         return _unsure(chat, chat.title)
-    if is_named_group(chat, gate.contact):  # a person may have such a name; a group is not answered by itself
+    if is_named_group(chat, gate.contact):  # a person may have such a name; a group is not answered unasked
         return _unsure(chat, f"group? {gate.contact}")
     like = title_likeness(chat, gate.contact)
     if like is Likeness.ALIKE:
         return _unsure(chat, chat.title)
     if like is Likeness.OTHER:  # by a title that is not sure
         return Outcome(DeliveryResult.WRONG_CHAT, chat.title, chat.title, chat=chat)
-    # Once a person has said that what follows the name is a status, another status is none but that.
+    # If a person confirmed that the words after the name are a status, so is any other status.
     status_known = bool(gate.chat_confirmed) and tells_status(gate.chat_confirmed)
     if tells_status(chat.title) and name(chat.title) != name(gate.contact) and not status_known:
         return _unsure(chat, chat.title)
@@ -88,7 +93,10 @@ def _unsure(chat: ChatScreen, doubt: str) -> Outcome:
 
 
 def check_planned(chat: ChatScreen | None, gate: GateState, planned: Planned) -> Outcome | None:
-    """None where ``planned`` may go into the chat in front: the contact's, its newest messages those it answers."""
+    """Return None if ``planned`` may go into the chat in front, else the reason.
+
+    It must be the contact's chat, still with the messages that the reply answers.
+    """
     refusal = check_chat(chat, gate, bound=True)
     if refusal is None and chat is not None and not same_cluster(planned.cluster, planned.read_by, chat, planned.ours):
         return Outcome(DeliveryResult.CHANGED, title=chat.title)
@@ -96,22 +104,25 @@ def check_planned(chat: ChatScreen | None, gate: GateState, planned: Planned) ->
 
 
 def ask(session: Session, question: Question, key: str, frame: Frame | None = None) -> ActResult:
+    """Return a result that asks a person ``question``; ``key`` is the text that the model is told."""
     return ActResult(say(session.lang, key), ok=False, question=question, frame=frame)
 
 
 def fail(session: Session, key: str, **values: object) -> ActResult:
+    """Return a failed result that tells the model the text ``key``."""
     return ActResult(say(session.lang, key, **values), ok=False)
 
 
 def waits_elsewhere(session: Session) -> ActResult:
-    """The end of a run that leaves a question of the customer to another one, ``session.elsewhere``.
+    """End a run that leaves a question of the customer to another run, ``session.elsewhere``.
 
-    It is no failure where something was sent, or where the other run goes on by itself.
+    It is no failure if something was sent, or if the other run continues by itself. Raises ValueError if there is no
+    other run.
     """
     other = session.elsewhere
     if other is None:
         raise ValueError("No other run has the question.")
-    session.error_kind = WAITS_ELSEWHERE  # so that a sweep looks again, should the other one come to nothing
+    session.error_kind = WAITS_ELSEWHERE  # so that a sweep checks again in case the other run achieves nothing
     why = _why_elsewhere(session, other)
     sent = sum(reply.delivered for reply in session.replies)
     if sent:
@@ -134,9 +145,9 @@ def _since(session: Session, other: Elsewhere) -> str:
 
 
 def told_reply(session: Session, said: str, *, ok: bool) -> str:
-    """Say what came of a reply task that the model has ended: what was sent is known without it.
+    """Return what a reply task that the model ended has achieved, told from what was sent.
 
-    ``said``: its own words. They stand below, as its note, if it gave up or nothing was sent.
+    said: the model's own words. They are added as its note if it gave up or nothing was sent.
     """
     known = _replied(session) if session.replies else say(session.lang, "run.nothing_sent")
     if not said.strip() or (ok and session.replies):
@@ -145,7 +156,7 @@ def told_reply(session: Session, said: str, *, ok: bool) -> str:
 
 
 def nothing_left(session: Session, key: str, **values: object) -> ActResult:
-    """End a run that has nothing more to answer; ``key`` says why nothing was sent, if nothing was."""
+    """End a run that has nothing more to answer. ``key`` says why nothing was sent, if nothing was."""
     message = _replied(session) if session.replies else say(session.lang, key, **values)
     return ActResult(message, ending=Ending(Status.SUCCEEDED, message))
 
@@ -156,24 +167,25 @@ def _replied(session: Session) -> str:
 
 
 def end(session: Session, status: Status, key: str, **values: object) -> ActResult:
+    """Return a result that ends the run with ``status`` and the text ``key``."""
     message = say(session.lang, key, **values)
     return ActResult(message, ok=status is Status.SUCCEEDED, ending=Ending(status, message))
 
 
-KNOWLEDGE_TRIES = 2  # failed actions; each has the provider's own retries behind it
+KNOWLEDGE_TRIES = 2  # failed actions, each after the provider's own retries
 FIRST_PAUSE = 30.0  # seconds; twice as long after each further failure
 LONGEST_PAUSE = 300.0
 
 
 def put_off(session: Session, error: KnowledgeError, query: str) -> ActResult:
-    """Leave the question waiting: the run rests, with nobody asked, until ``query`` can be put to the base again."""
+    """Leave the question waiting: the run rests, and nobody is asked, until the base can be asked ``query`` again."""
     session.put_off = query
     session.error_kind = error.kind
     return end(session, Status.WAITING, "run.knowledge_away", error=told(error, session.lang))
 
 
 def pause(session: Session) -> float:
-    """Return the seconds for which a run that was put off rests."""
+    """Return how long a run that was put off rests, in seconds."""
     further = max(0, session.knowledge_failures - KNOWLEDGE_TRIES)
     return float(min(FIRST_PAUSE * 2 ** min(further, 10), LONGEST_PAUSE))
 
@@ -181,7 +193,7 @@ def pause(session: Session) -> float:
 async def still_away(session: Session, knowledge: KnowledgeBase) -> bool:
     """Ask the base for a run that was put off, before the phone or a model is used for it.
 
-    Return True if it still fails: the run is put off again, for longer.
+    Returns True if it still fails: the run is put off again, for longer.
     """
     try:
         await knowledge.retrieve(session.put_off)
@@ -190,5 +202,5 @@ async def still_away(session: Session, knowledge: KnowledgeBase) -> bool:
         session.end(Status.WAITING, put_off(session, error, session.put_off).message)
         return True
     session.put_off = session.error_kind = session.message = ""
-    session.cluster = None  # another run may have taken the question up: it is read anew
+    session.cluster = None  # another run may have taken the question up, so it is read again
     return False

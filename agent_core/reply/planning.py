@@ -1,6 +1,6 @@
-"""A reply as it is planned: its text, its parts and where it comes from.
+"""A reply as it is planned: its text, its parts and its source.
 
-A long answer is cut at the ends of sentences, so that each part is whole and together they are the text.
+A long answer is cut at the ends of sentences, so that each part is complete and together they are the text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from agent_core.session import Cluster, Planned
 from agent_core.texts.clean import clean_text
 
 _JOINER = "\u200d"
-_FLAG_LETTERS = frozenset(map(chr, range(0x1F1E6, 0x1F200)))  # two of them are a flag
+_FLAG_LETTERS = frozenset(map(chr, range(0x1F1E6, 0x1F200)))  # two of them make a flag
 _BELONGS_BEFORE = frozenset({"Mn", "Mc", "Me", "Cf", "Sk"})
 _LONGEST_EMOJI = 16  # code points: a family of four with its skin tones has eleven
 _SENTENCE = re.compile(r"[^。！？!?；;\n]*(?:[。！？!?；;\n]+[”’」』）)\"']*|$)")
@@ -25,10 +25,10 @@ _CLAUSE = re.compile(r"[^，,、：: ]*(?:[，,、：: ]+|$)")
 
 
 def in_parts(text: str, most: int) -> list[str]:
-    """``text`` in parts of at most ``most`` characters, without blanks at their ends; [] where it is one part.
+    """Return ``text`` in parts of at most ``most`` characters, stripped; [] if one part is enough.
 
-    Cut after sentences, else after clauses, else where it must be. A text whose parts would not all differ stays whole:
-    an answer is known again by its words.
+    It is cut after sentences, else after clauses, else anywhere. A text with two equal parts stays whole, because a
+    part that was sent is recognised by its words.
     """
     text = text.strip()
     if len(text) <= most:
@@ -55,7 +55,7 @@ def _small(sentence: str, most: int) -> list[str]:
 
 
 def _letters(clause: str, most: int) -> list[str]:
-    """``clause`` in pieces of at most ``most`` characters, none of which begins or ends inside a letter or an emoji."""
+    """Split ``clause`` into pieces of at most ``most`` characters, never inside a letter or an emoji."""
     found, start = [], 0
     while len(clause) - start > most:
         ends = range(start + most, max(start, start + most - _LONGEST_EMOJI), -1)
@@ -66,13 +66,13 @@ def _letters(clause: str, most: int) -> list[str]:
 
 
 def _is_between(text: str, at: int) -> bool:
-    """Whether what stands there begins a letter or an emoji: no accent, selector, joiner or skin tone, nor joined."""
+    """Tell whether a letter or an emoji begins at ``at``: no accent, selector, joiner or skin tone, and not joined."""
     flag = text[at - 1] in _FLAG_LETTERS and text[at] in _FLAG_LETTERS
     return unicodedata.category(text[at]) not in _BELONGS_BEFORE and text[at - 1] != _JOINER and not flag
 
 
 def planned_with(planned: Planned, chosen: Chosen, part_chars: int, *, person: str = "") -> Planned:
-    """``planned`` with what was chosen from records, by the chooser or by ``person``."""
+    """Return ``planned`` with what the chooser or ``person`` chose from records."""
     provenance = Provenance.COMPOSED if chosen.composed else Provenance.KNOWLEDGE
     return _with(planned, chosen.text, part_chars, provenance, person).model_copy(
         update={
@@ -85,12 +85,12 @@ def planned_with(planned: Planned, chosen: Chosen, part_chars: int, *, person: s
 
 
 def planned_by_person(planned: Planned, text: str, part_chars: int, *, person: str) -> Planned:
-    """``planned`` with what a person wrote."""
+    """Return ``planned`` with a text that a person wrote."""
     return _with(planned, text, part_chars, Provenance.PERSON, person)
 
 
 def _with(planned: Planned, text: str, part_chars: int, provenance: Provenance, person: str) -> Planned:
-    text = clean_text(text)  # every text that is typed into a chat comes this way
+    text = clean_text(text)  # every text that is typed into a chat passes here
     return planned.model_copy(
         update={
             "text": text,
@@ -106,7 +106,7 @@ def _with(planned: Planned, text: str, part_chars: int, provenance: Provenance, 
 
 
 def record_of(candidate: dict[str, object]) -> Record:
-    """A candidate of a question card as the record that it was."""
+    """Return the record that a candidate of a question card was made of."""
     score = candidate.get("score")
     return Record(
         id=str(candidate["id"]),
@@ -118,7 +118,7 @@ def record_of(candidate: dict[str, object]) -> Record:
 
 
 def bind(planned: Planned, chat: ChatScreen) -> None:
-    """Make ``planned`` one for the chat as it was read: what stands there now is what a person was shown."""
+    """Bind ``planned`` to the chat as it was just read, because a person was shown what stands there now."""
     ours = list(takewhile(lambda bubble: bubble.side is Side.ME, reversed(chat.bubbles)))
     above = reversed(chat.bubbles[: len(chat.bubbles) - len(ours)])
     theirs = list(takewhile(lambda bubble: bubble.side is Side.THEM, above))
@@ -128,7 +128,7 @@ def bind(planned: Planned, chat: ChatScreen) -> None:
 
 
 def planned_from(row: LedgerRow, cluster: Cluster) -> Planned:
-    """The reply that a row holds, where the session of the run that chose it is gone."""
+    """Return the reply that a row contains, if the session of the run that chose it is gone."""
     return Planned(
         ledger_id=row.id,
         fingerprint=row.key.fingerprint,
@@ -149,12 +149,12 @@ def planned_from(row: LedgerRow, cluster: Cluster) -> Planned:
 
 
 def lines_of(row: LedgerRow) -> list[list[str]]:
-    """Return for each line of a question the messages that it stands in; none for what the customer did not write."""
+    """Return for each line of a question the messages that contain it; none if the customer did not write the line."""
     return [[text for text in row.cluster if contains(text, line)] for line in row.question.split("\n")]
 
 
 def sent_texts(row: LedgerRow) -> Sequence[str]:
-    """What the ledger knows to have left for this row."""
+    """Return the texts of this row that the ledger knows were sent."""
     if row.state is ReplyState.SENT:
         return row.parts or (row.text,)
     return row.parts[: row.part]

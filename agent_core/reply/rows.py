@@ -1,4 +1,4 @@
-"""The customer's newest messages as rows of the ledger: opened, found again after a crash, done one by one."""
+"""The customer's newest messages as rows of the ledger: opened, found again after a crash, and completed one by one."""
 
 from __future__ import annotations
 
@@ -19,35 +19,37 @@ from agent_core.texts.wording import shared
 
 Tell = Callable[[AnswerEvent, Frame | None], Awaitable[None]]
 
-# Nothing of it is on its way; FAILED has a red mark, SKIPPED is of an attempt that died before it saved.
+# Nothing of these is on its way. FAILED has a red mark; SKIPPED is left by an attempt that died before it saved.
 NOT_SENT = (ReplyState.PLANNED, ReplyState.FAILED)
 MAY_BE_SKIPPED = (ReplyState.PLANNED, ReplyState.FAILED, ReplyState.SKIPPED)
 SHORT = 2  # letters
-LEAST_SHARED = 0.3  # of a query's letter pairs, to say which of several questions it is for
+LEAST_SHARED = 0.3  # of a query's letter pairs, to decide which of several questions it is for
 
 
 class Rows:
-    """One run's rows. ``session.cluster`` says which they are."""
+    """One run's rows; ``session.cluster`` lists them."""
 
     def __init__(self, session: Session, profile: AppProfile, ledger: Ledger, tell: Tell, contact: str = "") -> None:
         self._session = session
         self._profile = profile
         self._ledger = ledger
         self._tell = tell
-        self._of = contact  # "" is that of the session, which the screen may have told in the middle of the run
+        self._of = contact  # "" means the session's contact, which may be read from the screen only during the run
 
     def of(self, contact: str) -> Rows:
-        """The rows of another contact, whose chat was left open on the phone."""
+        """Return the rows of another contact, whose chat was left open on the phone."""
         return Rows(self._session, self._profile, self._ledger, self._tell, contact)
 
     def current(self, chat: ChatScreen) -> bool:
-        """Whether the chat is as it was when its questions were taken, with what was sent since."""
+        """Tell whether the chat is as it was when its questions were read, with what was sent since."""
         cluster = self._session.cluster
         return cluster is not None and same_cluster(cluster.messages, cluster.read_by, chat, cluster.ours)
 
     async def take(self, chat: ChatScreen, version: str) -> Cluster:
-        """Open a row for each question of the newest messages. Older ones that are not answered yet stay, unless the
-        customer took them back."""
+        """Open a row for each question of the newest messages.
+
+        Older questions without an answer stay, unless the customer took them back.
+        """
         session, before = self._session, self._session.cluster
         messages = [bubble.text for bubble in chat.question]
         asked, rows = [], []
@@ -82,13 +84,15 @@ class Rows:
     async def _row_of(self, one: CustomerQuestion, messages: Sequence[str], version: str) -> LedgerRow:
         row = await self._open(one, one.fingerprint, messages, version)
         if row.state is ReplyState.SKIPPED and fold(row.question) != fold(one.words):
-            # Skipped, and now there is more to it: a question of its own.
+            # More was added after it was skipped, so it is a question of its own.
             row = await self._open(one, f"{one.fingerprint}-{_digest(one.words)}", messages, version)
         return row
 
     def as_shown(self, chat: ChatScreen, planned: Planned) -> list[CustomerQuestion]:
-        """Return what the chat asks now that ``planned`` was to answer: the same message with what was written to it
-        since, and the same words once more."""
+        """Return what the chat now asks that ``planned`` was to answer.
+
+        That is the same message with what was added to it since, and the same words if they were repeated.
+        """
         return [
             one
             for one in asked_in(chat, self._session.lang)
@@ -96,7 +100,7 @@ class Rows:
         ]
 
     async def settle(self, one: CustomerQuestion, messages: Sequence[str], *, person: str = "") -> None:
-        """Close the row of what a person was shown and skipped: they are not asked of it again."""
+        """Close the row of a question that a person was shown and skipped, so that they are not asked again."""
         row = await self._row_of(one, messages, "")
         if row.state in NOT_SENT and await self._mine(row):
             await self._ledger.advance(row.id, ReplyState.SKIPPED, expected=NOT_SENT)
@@ -104,7 +108,7 @@ class Rows:
 
     @staticmethod
     def _by_person(rows: Sequence[LedgerRow], cluster: Cluster) -> Planned | None:
-        """What a person wrote for the first of these messages in an earlier run, which could not send it."""
+        """Return what a person wrote for the first of these messages in a run that could not send it, or None."""
         for row in rows:
             written = row.provenance is Provenance.PERSON and bool(row.text) and not row.part
             open_ = any(question.ledger_id == row.id for question in cluster.left)
@@ -113,25 +117,27 @@ class Rows:
         return None
 
     async def _mine(self, row: LedgerRow) -> bool:
-        """Whether this run may ask and answer; False where another run has the row, and waits."""
+        """Tell whether this run may ask and answer. False if another run has the row and waits."""
         if row.state not in (*NOT_SENT, ReplyState.UNKNOWN):
             return True
         return await self.claim(row)
 
     async def claim(self, row: LedgerRow) -> bool:
-        """As the ledger's; the session knows then what the other run waits for."""
+        """Claim the row in the ledger. If that fails, store in the session what the other run waits for."""
         if await self._ledger.claim(row.id, self._session.run_id):
             return True
         holder = await self._ledger.find(row.key) or row
         waits = await self._ledger.waits(holder.run_id)
-        if waits is None:  # it ended in this very moment
+        if waits is None:  # it ended just now
             return await self._ledger.claim(row.id, self._session.run_id)
         self._session.elsewhere = waits
         return False
 
     async def look_elsewhere(self) -> bool:
-        """What another run waited with may have been answered since. Whether that run is over, and has left to this one
-        what it did not answer."""
+        """Check whether the other run's question has been answered since.
+
+        Returns True if that run is over and this one took over what it did not answer.
+        """
         session, taken = self._session, False
         if session.elsewhere is None:
             return False
@@ -144,11 +150,11 @@ class Rows:
         return taken
 
     async def missed(self, chat: ChatScreen) -> None:
-        """What the customer wrote in the very moment of sending stands above our answer, where nobody looks again."""
+        """Open rows for messages above our answer, written just as we sent it: nothing else reads them again."""
         cluster = self._session.cluster
         chat = replace(
             chat, bubbles=chat.bubbles[: len(chat.bubbles) - len(chat.question)]
-        )  # the newest have their turn
+        )  # the newest are handled separately
         ours, theirs, _ = _tail(chat, cluster.ours) if cluster else ([], [], [])
         if cluster is None or not ours:
             return
@@ -173,11 +179,11 @@ class Rows:
         return await self._ledger.advance(row.id, ReplyState.PLANNED, expected=[ReplyState.WITHDRAWN])  # asked again
 
     async def adopt(self, chat: ChatScreen) -> Cluster | None:
-        """Rows that were left open though our newest text stands below the questions: by a run that died between two
-        answers or before it looked above its answer, or because another run answered what was asked later. None where
-        there are none.
+        """Take up rows that were left open although our newest text stands below their questions, if there are any.
 
-        Only where all that stands below them is what the ledger says was sent: a colleague's answer ends it.
+        They were left by a run that died between two answers or before it looked above its answer, or because another
+        run answered a later question. All texts of ours below them must be known to the ledger: a colleague's answer
+        settles them.
         """
         session, recent = self._session, await self._recent()
         ours, theirs, above = _tail(chat, [text for row in recent for text in sent_texts(row)])
@@ -188,8 +194,8 @@ class Rows:
         for row in reversed(recent):
             if row.state is not ReplyState.PLANNED or not row.cluster:
                 continue
-            # The same words, answered before, may be what is seen: then only its own messages, as they were, tell.
-            # Those that were answered later are the ones that are seen.
+            # Equal words that were answered before may be what is seen. Then only the row's own messages, unchanged,
+            # decide. If they were answered later, those are the ones that are seen.
             answered = sent.get(fold(row.question), 0)
             seen = not answered and _stands_in([*above, *theirs], row, chat)
             whole = answered < row.id and same_cluster(row.cluster, "", chat, ours)
@@ -197,11 +203,11 @@ class Rows:
                 left.append(row)
         new = _written_since([text for row in recent for text in row.cluster], theirs, chat)
         messages = theirs[: len(theirs) - len(new)]
-        if not left and not (new and messages):  # what is new stands below a message that is known
+        if not left and not (new and messages):  # what is new must stand below a known message
             return None
         messages = messages or list(left[-1].cluster)
         session.cluster = Cluster(messages=messages, ours=ours, asked=[_asked(row) for row in left])
-        if new:  # in the moment of Send
+        if new:  # written just as we sent
             await self.missed(chat)
             if not session.cluster.left:
                 session.cluster = None
@@ -212,7 +218,7 @@ class Rows:
         return session.cluster
 
     def question_for(self, query: str) -> AskedQuestion | None:
-        """The open question that ``query`` is for: the one whose words it is made of, else the first."""
+        """Return the open question that ``query`` is for: the one that shares most words with it, else the first."""
         left = self._session.cluster.left_readable if self._session.cluster else []
         if not left:
             return None
@@ -220,7 +226,10 @@ class Rows:
         return best if shared(query, best.words) >= LEAST_SHARED else left[0]
 
     async def same_words(self, question: AskedQuestion, state: ReplyState) -> LedgerRow | None:
-        """A row in ``state`` of the same message, seen a little differently: then it has another key."""
+        """Return a row in ``state`` of the same message, or None.
+
+        The message has another key if it is read slightly differently.
+        """
         for other in await self._recent():
             alike = same_message(other.key.fingerprint, question.fingerprint) is not Match.DIFFERENT
             if other.state is state and alike:
@@ -228,9 +237,9 @@ class Rows:
         return None
 
     async def undecided(self, chat: ChatScreen) -> LedgerRow | None:
-        """A row of another run, which nobody was asked about: whether its text has arrived only a person can tell."""
+        """Return another run's row that nobody was asked about: only a person can tell whether its text has arrived."""
         theirs = [bubble.text for bubble in chat.bubbles if bubble.side is Side.THEM]
-        later: set[str] = set()  # the same words, answered since
+        later: set[str] = set()  # equal words that were answered since
         for row in await self._recent():
             if row.state is ReplyState.SENT:
                 later.add(fold(row.question))
@@ -241,13 +250,15 @@ class Rows:
         return None
 
     async def find(self, question: AskedQuestion) -> LedgerRow | None:
+        """Return the row of ``question``, or None."""
         return await self._ledger.find(self.key(question.fingerprint))
 
     async def repeat(self, question: AskedQuestion) -> LedgerRow:
-        """Of a message that looks like one that was answered: what a person says of it, a row of its own.
+        """Open a row for a message that looks like an answered one, to store what a person says of it.
 
-        It holds for the customer's newest messages as they are, and for today: one more of the same words is another
-        question. Only where the chat shows no answer of ours is such a message seen: emptied, or on another phone.
+        It holds for the customer's newest messages as they are, and for today: another message with the same words is
+        another question. Such a message is seen only if the chat shows no answer of ours, because it was emptied or on
+        another phone.
         """
         session = self._session
         messages = session.cluster.messages if session.cluster else []
@@ -264,21 +275,21 @@ class Rows:
         await self.tell(row.id, question.words, ReplyState.SKIPPED, person=person)
 
     async def withdraw(self) -> None:
-        """What was asked is not to be answered any more: taken back, or answered by a colleague."""
+        """Withdraw all open questions, because they were taken back or a colleague answered them."""
         for question in self._session.cluster.left if self._session.cluster else []:
             await self._taken_back(question)
 
     async def _taken_back(self, question: AskedQuestion) -> None:
-        """Nothing is due any more, unless the same words are written again in the same place."""
+        """Withdraw a question, unless the same words are written again in the same place."""
         question.done = True
         row = await self.find(question)
-        withdrawable = (*NOT_SENT, ReplyState.WITHDRAWN)  # the last of an attempt that died before it told
+        withdrawable = (*NOT_SENT, ReplyState.WITHDRAWN)  # WITHDRAWN: left by an attempt that died before it told
         if row is not None and row.state in withdrawable:
             await self._ledger.advance(row.id, ReplyState.WITHDRAWN, expected=withdrawable)
             await self.tell(row.id, question.words, ReplyState.SKIPPED)
 
     def done(self, ledger_id: int) -> None:
-        """The question of this row is answered."""
+        """Mark the question of this row as answered."""
         for question in self._session.cluster.asked if self._session.cluster else []:
             question.done = question.done or question.ledger_id == ledger_id
 
@@ -315,10 +326,11 @@ class Rows:
         await self.of(row.key.contact).tell(row.id, row.question, state, planned=planned)
 
     async def tell_event(self, event: AnswerEvent, frame: Frame | None) -> None:
+        """Pass ``event`` to the answer log."""
         await self._tell(event, frame)
 
     def key(self, mark: str) -> MessageKey:
-        """The key of a message; one that a person declared to be a new question has a key of its own."""
+        """Return the key of a message. One that a person declared to be a new question has a key of its own."""
         session = self._session
         if session.answer_again and same_message(session.answer_again, mark) is not Match.DIFFERENT:
             mark = f"{mark}-again-{session.run_id}"
@@ -337,14 +349,14 @@ def _digest(words: str) -> str:
 
 
 def _tail(chat: ChatScreen, sent: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-    """(our newest texts, the messages directly above them, those further up), each the oldest first.
+    """Return our newest texts, the messages directly above them, and those further up, each with the oldest first.
 
-    Everything of ours must be among ``sent``; what stands above anything else is left out.
+    All our texts must be among ``sent``; messages above any other text are left out.
     """
     ours: list[str] = []
     theirs: list[str] = []
     above: list[str] = []
-    passed = False  # a text of ours stands between
+    passed = False  # a text of ours is in between
     for bubble in reversed(chat.bubbles):
         if bubble.side is Side.THEM:
             (above if passed else theirs).insert(0, bubble.text)
@@ -361,26 +373,26 @@ def _tail(chat: ChatScreen, sent: Sequence[str]) -> tuple[list[str], list[str], 
 
 
 def _written_since(known: Sequence[str], theirs: Sequence[str], chat: ChatScreen) -> Sequence[str]:
-    """Those of ``theirs`` that came after ``known``, of which the upper ones may be out of sight."""
+    """Return those of ``theirs`` that came after ``known``, of which the upper ones may be out of sight."""
 
     def same(seen: str, wanted: str) -> bool:
-        return seen == wanted or same_text(seen, wanted, chat.source)  # a picture has no words
+        return seen == wanted or same_text(seen, wanted, chat.source)  # pictures have no words
 
     if len(theirs) > len(known) and all(same(*pair) for pair in zip(theirs, known, strict=False)):
         return theirs[len(known) :]
-    # A text that may be one of the known ones, misread or cut, is none that came since.
+    # A text that may be a known one, misread or cut off, is not new.
     old = [
         n
         for n, text in enumerate(theirs, start=1)
         if any(text == one or max(shared(one, text), shared(text, one)) >= LEAST_MISREAD for one in known)
     ]
     if not old and len(theirs) <= len(known) and all(len(fold(text)) <= SHORT for text in theirs):
-        return []  # of so few letters none may be left in a misreading
+        return []  # of so few letters, a misreading may leave none
     return theirs[max(old, default=0) :]
 
 
 def _stands_in(seen: Sequence[str], row: LedgerRow, chat: ChatScreen) -> bool:
-    """Whether the messages that the row answers, or a part of, are still among those that are seen."""
+    """Tell whether the messages that the row answers, or parts of them, are still among those seen."""
     own = [texts for texts in lines_of(row) if texts]
     return bool(own) and all(any(same_text(text, one, chat.source) for one in seen for text in texts) for texts in own)
 

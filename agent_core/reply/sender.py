@@ -1,4 +1,4 @@
-"""One attempt to send one reply: type, read back, look for the last time, send, look what came of it."""
+"""One attempt to send one reply: type, read back, check a last time, send, and observe the outcome."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ log = structlog.get_logger(__name__)
 
 OUTCOME_SECONDS = 8.0  # how long a bubble may take to appear
 SPINNER_SECONDS = 45.0  # how long it may be on its way
-UNSENT_SECONDS = 1.2  # how long the text may still stand in the input after Send
+UNSENT_SECONDS = 1.2  # how long the text may remain in the input after Send
 UNSENT_LOOKS = 3
-CLEARED_SECONDS = 0.6  # how long a bubble is looked for after a text that was not sent was cleared
-UNLOCK_SECONDS = 20.0  # how long a phone that was locked in the midst of it is waited for, to take our text away
+CLEARED_SECONDS = 0.6  # how long to look for a bubble after an unsent text was cleared
+UNLOCK_SECONDS = 20.0  # how long to wait for a phone that was locked meanwhile, in order to remove our text
 UNLOCK_LOOKS = 0.5
-FRESH_SECONDS = 5.0  # how old the answer that the phone is ours may be at Send; a picture takes well under a second
+FRESH_SECONDS = 5.0  # how old the lease check may be at Send; a picture takes well under a second
 TYPE_TRIES = 2
 STEADY_TRIES = 3
 
-# What the ledger is told when the look after Send has ended. What surely was not sent may be sent by another run.
+# The ledger's state after the outcome is observed. What certainly was not sent may be sent by another run.
 STATES = {
     DeliveryResult.SENT: ReplyState.SENT,
     DeliveryResult.UNKNOWN: ReplyState.UNKNOWN,
@@ -49,7 +49,7 @@ OnSent = Callable[[Planned, Frame | None], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What a delivery works with."""
+    """The parts of the agent that a delivery uses."""
 
     observer: Observer
     profile: AppProfile
@@ -68,7 +68,7 @@ class Tools:
 
 
 class ReplySender:
-    """Holds the keyboard, for a row that is planned. ``seen`` is the look that allowed it."""
+    """Sends a planned row while it holds the keyboard. ``seen`` is the observation that allowed it."""
 
     def __init__(
         self, tools: Tools, planned: Planned, gate: GateState, keyboard: TextInput, seen: Observation, on_sent: OnSent
@@ -77,30 +77,31 @@ class ReplySender:
         self._planned = planned
         self._gate = gate
         self._keyboard = keyboard
-        self._seen = seen  # the newest look that was read
-        # No keyboard hides the upper half of this first look: what comes into sight later is new.
+        self._seen = seen  # the newest observation
+        # No keyboard hides the upper half of this first observation, so whatever appears later is new.
         self._no_older = not seen.keyboard_up and not _stands(planned.part_text, seen.chat)
         self._on_sent = on_sent
         self._state = ReplyState.PLANNED
 
     async def run(self) -> Outcome:
+        """Type and send the text, and return the outcome. A refusal or an error before Send removes the text again."""
         tools, sending = self._tools, False
         await self._advance(ReplyState.TYPING)
         try:
             refusal = await self._type()
             way = await self._way() if refusal is None else None
-            if refusal is None and way is None:  # Send may come late
+            if refusal is None and way is None:  # Send may appear late
                 refusal = await self._look() or (None if self._typed else self._mistyped())
                 way = await self._way()
             if refusal is not None:
                 await self._back_out()
                 return refusal
             if way is None:
-                # The text stays where it is: a person may send it by hand, and then a bubble tells.
+                # The text stays there, because a person may send it by hand; then a bubble shows it.
                 await self._advance(ReplyState.SENDING)
                 return self._no_send()
             async with tools.guard.shielded():
-                # First the ledger, which may have to wait for its file; nothing but the act follows the last picture.
+                # The ledger comes first because it may wait for its file: only the act itself follows the last picture.
                 await self._advance(ReplyState.SENDING)
                 refusal = await self._last_look(way)
                 if refusal is not None:
@@ -117,7 +118,7 @@ class ReplySender:
     # -- before Send ---------------------------------------------------------------------------------------------
 
     async def _type(self) -> Outcome | None:
-        """Type until the input holds the text, as it is read back; None then."""
+        """Type until the text is read back from the input; return None then, else the reason."""
         for _ in range(TYPE_TRIES):
             refusal = await self._focus_and_empty()
             if refusal is not None:
@@ -141,10 +142,10 @@ class ReplySender:
         return Outcome(DeliveryResult.KEYBOARD, (chat.draft or "") if chat else "")
 
     async def _focus_and_empty(self) -> Outcome | None:
-        """The input has the focus and is empty, in a chat that still is the contact's and says what it said.
+        """Focus and empty the input; return a refusal if the chat is no longer the contact's or has changed.
 
-        What is typed rests on a look that was taken after the last touch: a touch changes the screen, and a source that
-        lags behind shows then, however well it agreed before. Somebody may have gone elsewhere, too.
+        Typing relies on an observation after the last touch. A touch changes the screen, which reveals a source that
+        lags behind even if it agreed before. Somebody may also have left the chat.
         """
         chat = self._seen.chat
         if chat is None or chat.input_box is None:
@@ -160,14 +161,16 @@ class ReplySender:
         await self._keyboard.clear()
         if not any(drafts):
             return None  # there was nothing to clear
-        # By its picture an input shows its last lines only: what stands before them is seen now or never.
+        # In a picture the input shows only its last lines; any earlier ones become visible now or never.
         refusal = await self._look()
         left = self._seen.chat.draft if self._seen.chat else None
         return refusal or (Outcome(DeliveryResult.KEYBOARD, left or "") if left != "" else None)
 
     async def _way(self) -> SendsBy | None:
-        """Return what sends the typed text: the button that is seen, else what a person chose or the phone was learnt
-        to send by. None if nothing is known to."""
+        """Return what sends the typed text, or None if nothing is known to.
+
+        It is the button if one is visible, else what a person chose or what was learnt for this phone.
+        """
         if send_button(self._seen.chat) is not None:
             return "button"
         if self._planned.send_by:
@@ -182,7 +185,7 @@ class ReplySender:
         return await self._tools.ledger.learnt(self._tools.device.serial, self._tools.profile.key, version)
 
     async def _learn(self, way: SendsBy) -> None:
-        """Remember for this phone what a person chose, and what was then seen to send."""
+        """Remember for this phone what a person chose and what then was seen to send."""
         version = await version_of(self._tools.device, self._tools.profile)
         if not version:
             return
@@ -205,7 +208,7 @@ class ReplySender:
                 await self._keyboard.key(Key.ENTER)
 
     async def _last_look(self, way: SendsBy) -> Outcome | None:
-        """Return None if nothing has moved since the chat was read, and ``way`` still is what sends."""
+        """Return None if nothing has moved since the chat was read and ``way`` still sends; else the reason."""
         for looks in range(STEADY_TRIES):
             refusal = await self._look() if looks else None
             if refusal is not None:
@@ -217,7 +220,7 @@ class ReplySender:
                 continue
             asked_at = self._tools.clock()
             await self._tools.lease.check()
-            # A process that stood still has the picture of before, and an answer of before.
+            # If the process was suspended, the picture and the lease check are old.
             if await self._steady(chat) and self._tools.clock() - asked_at <= FRESH_SECONDS:
                 return Outcome(DeliveryResult.TOUCHED) if self._tools.touches.touched else None
         return Outcome(DeliveryResult.CHANGED)
@@ -227,8 +230,10 @@ class ReplySender:
         return check_planned(self._seen.chat, self._gate, self._planned)
 
     async def _steady(self, chat: ChatScreen) -> bool:
-        """Directly before Send: title, question, button and, but for a blinking cursor, the input are those that were
-        read, pixel by pixel."""
+        """Tell, directly before Send, whether the page is pixel by pixel as it was read.
+
+        Compared are the title, the question, the button and the input, except for a blinking cursor.
+        """
         now, then = await self._tools.device.screenshot(), self._seen.frame
         if chat.input_box is None or now.size != then.size:
             return False
@@ -244,10 +249,12 @@ class ReplySender:
         )
 
     async def _back_out(self, *, patient: bool = True) -> None:
-        """Our own text leaves the input, and the row is planned again: surely nothing was sent.
+        """Remove our text from the input and plan the row again, because certainly nothing was sent.
 
-        ``patient``: a phone that is locked is waited for, for a while. Where that cannot be (phone gone or taken,
-        another chat in front, the focus lost) the row stays as it is: whoever sees the chat next clears it.
+        patient: wait a while for a phone that is locked.
+
+        If that is impossible (phone gone or taken, another chat in front, the focus lost) the row stays as it is, and
+        the next run that sees the chat clears it.
         """
         with suppress(PhonedeskError, LedgerConflict):
             await self._tools.lease.check()
@@ -259,12 +266,15 @@ class ReplySender:
                 return
             await self._tools.lease.check()
             await self._keyboard.clear()
-            left = await self._tools.observer.chat(self._tools.profile)  # the focus may have gone elsewhere
+            left = await self._tools.observer.chat(self._tools.profile)  # the focus may have moved elsewhere
             if left is not None and left.draft == "" and is_contacts(left, self._gate):
                 await self._advance(ReplyState.PLANNED)
 
     async def _is_open(self) -> bool:
-        """Wait until the phone is unlocked, and look anew if it was not; the input has the focus again then."""
+        """Wait until the phone is unlocked; False if it stays locked.
+
+        If it was locked, the chat is read again and the input focused.
+        """
         tools, waited = self._tools, False
         until = tools.clock() + UNLOCK_SECONDS
         while True:
@@ -287,15 +297,15 @@ class ReplySender:
     # -- after Send ----------------------------------------------------------------------------------------------
 
     async def _settle(self, way: SendsBy) -> Outcome:
-        """Look until the bubble stands there, and write down what is seen."""
+        """Watch for the bubble, and record the outcome."""
         outcome, changed = await self._watch(), None
         if outcome.result is DeliveryResult.NOT_SENT and way != "button":
-            return self._no_send()  # sending: it stands typed, and a person says what follows
+            return self._no_send()  # sending: the text stands typed, and a person decides
         if outcome.result is DeliveryResult.NOT_SENT:
-            # The button took no effect: the text is still in the input. Enter is the one other way to send.
+            # The button had no effect: the text is still in the input. Enter is the only other way to send.
             refusal = await self._look()
             if refusal is not None and refusal.result is not DeliveryResult.CHANGED:
-                return refusal  # sending: whoever looks next sees whether it is gone, and clears it
+                return refusal  # sending: the next run that looks sees whether it is gone, and clears it
             if refusal is None:
                 await self._tools.lease.check()
                 await self._keyboard.key(Key.ENTER)
@@ -305,10 +315,10 @@ class ReplySender:
         if outcome.result is DeliveryResult.NOT_SENT:
             await self._tools.lease.check()
             await self._keyboard.clear()
-            late = await self._watch(CLEARED_SECONDS)  # it may have left in this very moment
+            late = await self._watch(CLEARED_SECONDS)  # it may have been sent just now
             outcome = outcome if late.result is DeliveryResult.UNKNOWN else late
             if outcome.result is DeliveryResult.NOT_SENT and not await self._is_empty():
-                return outcome  # sending: the text may stand there yet, and whoever sees the chat next clears it
+                return outcome  # sending: the text may still be there, and the next run that sees the chat clears it
             if outcome.result is DeliveryResult.NOT_SENT and changed is not None:
                 outcome = changed
         state = STATES[outcome.result]
@@ -323,7 +333,7 @@ class ReplySender:
         return outcome
 
     async def _is_empty(self) -> bool:
-        """Whether the contact's input is seen to be empty."""
+        """Tell whether the contact's input is seen to be empty."""
         chat, _ = await _glance(self._tools)
         return chat is not None and chat.draft == "" and is_contacts(chat, self._gate)
 
@@ -354,10 +364,13 @@ async def watch(
     no_older: bool = False,
     others: Sequence[str] = (),
 ) -> Outcome:
-    """Look until our bubble with ``text`` stands below ``cluster``: SENT, RED_MARK, NOT_SENT, or UNKNOWN at the end.
+    """Watch until our bubble with ``text`` stands below ``cluster``, and return how the delivery ended.
 
-    ``no_older``: no bubble of ours had this text before it was sent. ``others``: our other texts below ``cluster``. A
-    text that stands in the input yet was not sent, whatever bubble looks like it.
+    That is SENT, RED_MARK or NOT_SENT, or UNKNOWN after ``seconds``. A text that is still in the input was not sent,
+    whatever bubble looks like it.
+
+    no_older: no bubble of ours had this text before it was sent.
+    others: our other texts below ``cluster``.
     """
     begun = tools.clock()
     until, unsent = begun + seconds, 0
@@ -375,13 +388,13 @@ async def watch(
                 return Outcome(result, title=chat.title, frame=frame)
             elif bubble is not None:
                 until = begun + SPINNER_SECONDS
-        # A text that is seen in the input has no unknown fate, however long a few looks take on a slow machine.
+        # A text that is seen in the input has a known fate, however long a few observations take on a slow machine.
         if tools.clock() >= until and not waiting:
             return Outcome(DeliveryResult.UNKNOWN, frame=frame)
 
 
 async def _glance(tools: Tools) -> tuple[ChatScreen | None, Frame | None]:
-    """A look that may fail: what was sent is on its way, and the next picture may tell."""
+    """Observe the chat. Return None for both if that fails: the next picture may show what became of the text."""
     try:
         seen = await tools.look()
     except (DeviceOffline, ScreenOff, LeaseLost):
@@ -393,7 +406,7 @@ async def _glance(tools: Tools) -> tuple[ChatScreen | None, Frame | None]:
 
 
 def same_title(seen: Observation, now: Frame, profile: AppProfile) -> bool:
-    """Return whether the name in the header is, pixel by pixel, the one that was seen."""
+    """Tell whether the name in the header is, pixel by pixel, the one that was seen."""
     if now.size != seen.size:
         return False
     width, height = now.size
@@ -407,14 +420,14 @@ def same_title(seen: Observation, now: Frame, profile: AppProfile) -> bool:
 
 
 def send_button(chat: ChatScreen | None) -> Point | None:
-    """Return where Send stands on the page. A key of the keyboard that says so is none."""
+    """Return where Send stands on the page, or None. A Send key of the keyboard does not count."""
     if chat is None or chat.send_state not in (SendState.ON, SendState.DIMMED):
         return None
     return chat.send_point
 
 
 def _stands(text: str, chat: ChatScreen | None) -> bool:
-    """Whether a bubble of ours with ``text`` is in sight."""
+    """Tell whether a bubble of ours with ``text`` is in sight."""
     return chat is not None and any(is_bubble_of(bubble, text, chat) for bubble in chat.bubbles)
 
 

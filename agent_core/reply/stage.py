@@ -1,6 +1,6 @@
-"""How far a reply is, told from the session and the row of the ledger that it works on.
+"""The stage of a reply, derived from the session and the ledger row that it works on.
 
-Drawn in ``docs/development/architecture.md``; the tests hold every run against the drawing.
+Drawn in ``docs/development/architecture.md``; the tests check every run against the drawing.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from agent_core.session import Session
 
 
 class ReplyStage(StrEnum):
-    """Where a run stands with the customer's newest messages."""
+    """How far a run is with the customer's newest messages."""
 
-    UNREAD = "unread"  # they have not been read, in the contact's own chat
+    UNREAD = "unread"  # they have not been read in the contact's own chat
     READ = "read"  # each question has a row; nothing has been chosen for the next one
     WAITING = "waiting"  # a person is asked what to do about it
-    CHOSEN = "chosen"  # its text is written down, and nothing of it typed
+    CHOSEN = "chosen"  # its text is stored, and nothing of it typed
     TYPING = "typing"  # it is typed and read back
     SENDING = "sending"  # Send may have been touched
-    UNCLEAR = "unclear"  # it carries a red mark, or nothing tells whether it arrived
+    UNCLEAR = "unclear"  # it has a red mark, or nothing shows whether it arrived
     ANSWERED = "answered"  # nothing is left to be answered
 
 
@@ -35,7 +35,7 @@ _OF_ROW = {
 def stage_of(session: Session, row: LedgerRow | None) -> ReplyStage:
     """Return the stage of a reply task.
 
-    row: of what ``session.planned`` names, as the ledger has it now; None if nothing is planned.
+    row: the current ledger row of ``session.planned``; None if nothing is planned.
     """
     if row is not None and session.planned is not None:
         if row.state in _OF_ROW:

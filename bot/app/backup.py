@@ -1,8 +1,8 @@
-"""Back-up and restore: one file with whole copies of our databases, taken while a server works or not. A PostgreSQL
-is copied and put back by its own programs; what has to be put in order after that is done here, too.
+"""Back-up and restore: one file with whole copies of our databases, made with or without a server at work. PostgreSQL
+is copied and restored by its own programs; the clean-up that is needed after that is done here, too.
 
-The queue's file is not in it: an attempt is started because its run is due, and that stands in our tables. After a
-restore the queue begins empty, so no attempt of a later time is started, and none is taken for done.
+The queue's file is not in a back-up: an attempt is started because its run is due, which our tables tell. After a
+restore the queue begins empty, so it starts no attempt from after the back-up, and takes none for done.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ FORM = 1
 MANIFEST, DATABASE, KNOWLEDGE = "manifest.json", "phonedesk.sqlite3", "knowledge.sqlite3"
 PARTS = (DATABASE, KNOWLEDGE)
 OF_PART = {DATABASE: {"alembic_version", "runs"}, KNOWLEDGE: {"entries", "forms"}}  # tables that no other file has
-LEFT_OUT = ("trajectory_pictures",)  # the bulk of the database, and gone after a few days in any case
+LEFT_OUT = ("trajectory_pictures",)  # the bulk of the database, and deleted after a few days in any case
 
 
-PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # Python unpacks these a piece at a time, the others do not end
+PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # Python unpacks these piece by piece, others without a bound
 SQLITE = b"SQLite format 3\0"
 MOST_OF_MANIFEST = 65_536  # bytes
 ROOM_LEFT = 100_000_000  # bytes that stay free while a back-up is unpacked
 
 
 class Manifest(BaseModel):
-    """What a back-up says of itself, as JSON; a later release may say more. ``parts``: the databases that are in it."""
+    """The description in a back-up, as JSON. A later release may add to it. ``parts``: the databases in the back-up."""
 
     form: StrictInt
     made_at: AwareDatetime
@@ -57,7 +57,7 @@ class Manifest(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """``parts``: the databases that are in it."""
+    """A back-up that was written. ``parts``: the databases in it. ``bytes``: its size."""
 
     file: Path
     made_at: datetime
@@ -67,8 +67,10 @@ class Backup:
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """``made_at``: of the file that was put back; None where it was pg_restore's. ``held``: the runs that were not over
-    then. ``before``: what was there.
+    """A restore that was done.
+
+    made_at: when the back-up was made; None if pg_restore has put the database back.
+    held: the runs that had not ended then. before: the folder with what was there before; None if nothing was.
     """
 
     made_at: datetime | None
@@ -78,13 +80,13 @@ class Restore:
 
 
 def database_file(settings: Settings) -> Path | None:
-    """Where our database is; None for PostgreSQL."""
+    """Return the path of our database; None for PostgreSQL."""
     url = database_url(settings.url)
     return Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
 
 
 def _sources(settings: Settings) -> dict[str, Path]:
-    """The files by their name in the archive, whether they are there or not."""
+    """Return the files by their names in the archive, whether they exist or not."""
     database = database_file(settings)
     return {**({DATABASE: database} if database else {}), KNOWLEDGE: knowledge_file(settings)}
 
@@ -93,10 +95,10 @@ def _sources(settings: Settings) -> dict[str, Path]:
 
 
 async def back_up(settings: Settings, to: Path) -> Backup:
-    """Write a back-up to the file ``to``, or with a name of its own into the folder ``to``.
+    """Write a back-up to the file ``to``, or into the folder ``to`` with a name of its own, and return it.
 
-    ConfigInvalid where there is nothing to back up, the file is there already, or it cannot be written; and for
-    PostgreSQL.
+    Raises ConfigInvalid if there is nothing to back up, the file exists already or cannot be written, or the database
+    is PostgreSQL.
     """
     if database_file(settings) is None:
         raise ConfigInvalid(
@@ -134,7 +136,7 @@ def _back_up(settings: Settings, to: Path, now: datetime) -> Backup:
 
 def _archive(folder: Path, sources: dict[str, Path], told: Manifest) -> Path:
     made = folder / "made.zip"
-    # It holds what customers wrote: for this user alone.
+    # It contains customers' messages, so only this user may read it.
     os.close(os.open(made, os.O_CREAT | os.O_WRONLY, 0o600))
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(MANIFEST, told.model_dump_json())
@@ -151,10 +153,11 @@ def _archive(folder: Path, sources: dict[str, Path], told: Manifest) -> Path:
 
 
 async def restore(settings: Settings, file: Path | None) -> Restore:
-    """Put a back-up in the place of what is there, which is kept beside it; runs that were not over then are held.
+    """Replace our databases by those of a back-up. The old ones are kept aside; runs that had not ended are held.
 
-    ``file`` None: pg_restore has put the PostgreSQL of the settings back; runs are held in it, and this machine's queue
-    goes aside. ConfigInvalid where a server works, or the file is none that can be used; then nothing has changed.
+    file: the back-up. None if pg_restore has put back the PostgreSQL of the settings: then its runs are held, and this
+        machine's queue is put aside.
+    Raises ConfigInvalid if a server is at work or the file cannot be used; then nothing has changed.
     """
     if file is None and database_file(settings) is not None:
         said, advice = "There is no back-up to put back.", "Name the file of phonedesk backup."
@@ -182,7 +185,7 @@ async def restore(settings: Settings, file: Path | None) -> Restore:
 
 
 def _locked(settings: Settings) -> ExitStack:
-    """No server of this data folder runs, and none starts meanwhile."""
+    """Lock this data folder against servers. Raises ConfigInvalid if one is running."""
     stack = ExitStack()
     names = {f"{settings.queue.executor_id}.lock", *(path.name for path in settings.data_dir.glob("*.lock"))}
     try:
@@ -199,12 +202,15 @@ def _locked(settings: Settings) -> ExitStack:
 
 
 def _why(error: Exception) -> Exception | str:
-    """What SQLite says of a broken copy has no text; the rest is told in the person's language."""
+    """Return why it failed: SQLite's own words for a broken copy, else the error, told in the person's language."""
     return str(error) if isinstance(error, BrokenCopy) else error
 
 
 async def _from_file(file: Path, folder: Path) -> tuple[datetime, tuple[str, ...], Sequence[HeldRun]]:
-    """The databases of a back-up, in ``folder`` and of this release: when it was made, what is in it, what is held."""
+    """Unpack a back-up's databases into ``folder`` and migrate them to this release.
+
+    Returns when the back-up was made, the names of its databases, and the runs that are held.
+    """
     with _usable(file):
         told = await asyncio.to_thread(_unpack, file, folder)
         held = await _settled(Database(f"sqlite:///{folder / DATABASE}"), folder / DATABASE)
@@ -220,7 +226,7 @@ async def _from_file(file: Path, folder: Path) -> tuple[datetime, tuple[str, ...
 
 @contextmanager
 def _usable(file: Path) -> Iterator[None]:
-    """Tell of whatever a file raises that is no back-up, or a damaged one, as one error; nothing has changed yet."""
+    """Turn whatever a file raises that is damaged or no back-up into one ConfigInvalid; nothing has changed yet."""
     try:
         yield
     except OtherRelease as error:
@@ -245,7 +251,7 @@ def _other_release(file: Path, revision: str) -> ConfigInvalid:
 
 
 def _unpack(file: Path, folder: Path) -> Manifest:
-    """Unpack the databases into ``folder``. Raises whatever is wrong with the file."""
+    """Unpack the databases into ``folder``. Raises an error of any kind if something is wrong with the file."""
     if not file.is_file():
         raise OSError(EISDIR if file.is_dir() else ENOENT, "no file")
     with zipfile.ZipFile(file) as archive:
@@ -273,18 +279,18 @@ def _unpack(file: Path, folder: Path) -> Manifest:
 def _unpack_part(archive: zipfile.ZipFile, name: str, to: Path) -> None:
     with archive.open(name) as packed, to.open("wb") as out:
         start = packed.read(len(SQLITE))
-        if start != SQLITE:  # before the rest of what may be a bomb
+        if start != SQLITE:  # checked before the rest is unpacked, which may be a zip bomb
             raise ValueError(f"{name} is no database")
         out.write(start)
         shutil.copyfileobj(packed, out)
     check(to)
     found = schema(to)
     if not OF_PART[name] <= found.keys() or not set(found.values()) <= {"table", "index"}:
-        raise ValueError(f"{name} is of another program")  # nothing of ours does anything by itself
+        raise ValueError(f"{name} is of another program")  # ours has no triggers or views
 
 
 async def _settled(db: Database, file: Path | None = None) -> Sequence[HeldRun]:
-    """Hold the runs of a restored database; one that came as ``file`` is made one of this release, and read, before."""
+    """Hold the runs of a restored database, and return them. If it came as ``file``, migrate and check it first."""
     try:
         restored = Restored(db)
         if file:
@@ -304,7 +310,7 @@ def _queues(settings: Settings) -> list[Path]:
 
 
 def _only_user(files: Sequence[Path]) -> None:
-    """``serve --no-phones`` and commands have no lock, but they have the file open."""
+    """Raise ConfigInvalid if another process has a file open: ``serve --no-phones`` and commands take no lock."""
     for file in files:
         try:
             alone(file)
@@ -318,9 +324,10 @@ def _only_user(files: Sequence[Path]) -> None:
 
 
 def _exchange(settings: Settings, new: dict[Path, Path], now: datetime) -> Path | None:
-    """What is there goes aside, the new takes its place; where the old is. ConfigInvalid if it cannot: nothing is done.
+    """Move the old files aside and the new ones into their place. Return the folder of the old ones, None without any.
 
-    What SQLite has beside a file goes with it: a log that a broken database left would be played into the new one.
+    SQLite's files beside a database move with it, because a log left by a broken database would be replayed into the
+    new one. Raises ConfigInvalid if a file cannot be moved; then nothing has changed.
     """
     files = (*new, *_queues(settings))
     beside = [path.with_name(path.name + end) for path in files for end in ("", "-wal", "-shm", "-journal")]

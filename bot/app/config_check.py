@@ -1,4 +1,4 @@
-"""What only shows when a server builds its parts: each value is right, and with them together it would not start."""
+"""Checks of settings whose values are each valid, but with which a server could not build its parts."""
 
 from __future__ import annotations
 
@@ -27,13 +27,16 @@ class _Part(Protocol):
 
 
 def incomplete(settings: Settings) -> list[SettingProblem]:
-    """What ``serve`` would refuse at its start, without opening or asking anything. Not to be called in a loop."""
+    """Return what ``serve`` would refuse at its start, without opening or asking anything.
+
+    This runs an event loop, so it must not be called inside of one.
+    """
     with own.looking_at(own_folder(settings)):
         return [*asyncio.run(_unbuilt(settings)), *_failing_tools(settings), *_no_log(settings)]
 
 
 def _failing_tools(settings: Settings) -> list[SettingProblem]:
-    """What fails in the files of the owner's tools that the planner is to use, once they are run."""
+    """Return what fails when the files with the owner's tools for the planner are run."""
     try:
         own_tools(settings.planner.tools if settings.planner.base_url.strip() else ())
     except own.OwnWrong as error:
@@ -42,7 +45,7 @@ def _failing_tools(settings: Settings) -> list[SettingProblem]:
 
 
 async def _unbuilt(settings: Settings) -> list[SettingProblem]:
-    """The parts that cannot be built; the others are closed again."""
+    """Return the problems of parts that cannot be built. The others are closed again."""
     parts: tuple[tuple[Path, Callable[[], _Part | None]], ...] = (
         (("knowledge", "provider"), lambda: build(knowledge_config(settings))),
         (("model",), lambda: build_model(settings)),

@@ -1,4 +1,4 @@
-"""The composition root: the one place that builds and wires everything."""
+"""The composition root: the one place that builds and connects the parts."""
 
 from __future__ import annotations
 
@@ -55,34 +55,34 @@ from storage.trajectories import Trajectories
 
 log = structlog.get_logger(__name__)
 
-CONNECT_EVERY_SECONDS = 10.0  # how often a phone that is reached by network is looked for again
-CONNECT_WAIT_SECONDS = 1.0  # how long a list waits for one that is missing, where others are there
-FIRST_PHONE_SECONDS = 4.0  # and where none is; adb itself gives up on one that is off after 10 s
+CONNECT_EVERY_SECONDS = 10.0  # between two attempts to connect to a phone by network
+CONNECT_WAIT_SECONDS = 1.0  # how long a list waits for a missing phone if others are there
+FIRST_PHONE_SECONDS = 4.0  # and if none is; adb itself gives up on a phone that is off after 10 s
 
 
 @dataclass
 class Core:
-    """What every command that touches a phone needs. Made by ``open_core``, closed with it."""
+    """The parts that every command needs that touches a phone. Opened and closed by ``open_core``."""
 
     settings: Settings
     db: Database
-    meter: StoredMeter  # is told of every call of a model
+    meter: StoredMeter  # counts every call of a model
     model: Model
     knowledge: KnowledgeBase
     chooser: ModelChooser | None
-    store: EmbeddedKnowledge  # the shop's own entries, and those that wait for approval, whoever answers
+    store: EmbeddedKnowledge  # the shop's own entries, live and waiting, whichever knowledge base answers
     reader: ScreenReader
-    turnover: Turnover = field(default_factory=Turnover, repr=False)  # of those above, when the settings change
-    followers: list[Callable[[Settings], None]] = field(default_factory=list, repr=False)  # are told of new settings
-    counts: Counts = field(default_factory=Counts, repr=False)  # of what this process does
+    turnover: Turnover = field(default_factory=Turnover, repr=False)  # closes replaced clients
+    followers: list[Callable[[Settings], None]] = field(default_factory=list, repr=False)  # called with new settings
+    counts: Counts = field(default_factory=Counts, repr=False)  # what this process has counted
     _adb: AdbServer | None = field(default=None, repr=False)
     _connect_again_at: float = 0.0
-    _noted: dict[str, str] = field(default_factory=dict, repr=False)  # the phones that are written down, with models
+    _noted: dict[str, str] = field(default_factory=dict, repr=False)  # the phones that are stored, with models
     _connecting: dict[str, asyncio.Task[bool]] = field(default_factory=dict, repr=False)  # by address
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     async def adb(self) -> AdbServer:
-        """The adb server: a running one, or ours. One that was ended meanwhile is started again."""
+        """Return the adb server: a running one, or ours. One that has ended meanwhile is started again."""
         async with self._opening:
             if self._adb is not None and not await self._adb.answers():
                 log.warning("adb_server_gone", port=self._adb.port)
@@ -94,7 +94,7 @@ class Core:
             return self._adb
 
     async def phones(self, *, wanted: Sequence[str] = ()) -> list[DeviceEntry]:
-        """Return the phones that adb knows. Missing ones of the settings and of ``wanted`` are connected to.
+        """Connect to the missing phones of the settings and of ``wanted``, and return the phones that adb knows.
 
         wanted: more addresses, as host:port.
         """
@@ -115,9 +115,9 @@ class Core:
         return entries
 
     async def _wait_for_phones(self, *, one_is_there: bool) -> None:
-        """Wait a moment for the phones that are being connected to; a little longer for the first one.
+        """Wait a moment for the phones that are being connected, and a little longer for the first one.
 
-        A phone that is off takes adb 10 s. Neither a phone that is there nor the person at a command waits for it.
+        adb takes 10 s for a phone that is off. Neither phones that are there nor a person at a command wait that long.
         """
         waited = set(self._connecting.values())
         until = time.monotonic() + FIRST_PHONE_SECONDS
@@ -128,11 +128,11 @@ class Core:
             await asyncio.wait(waited, timeout=CONNECT_WAIT_SECONDS)
 
     async def glance(self) -> list[DeviceEntry]:
-        """The phones that adb knows, at once: nothing is connected to."""
+        """Return the phones that adb knows, at once and without connecting to any."""
         return await (await self.adb()).devices()
 
     async def _note(self, entries: Sequence[DeviceEntry]) -> None:
-        """Write down what phones there are, so that one that is away is known by its name."""
+        """Store which phones there are, so that a phone that is away has a name."""
         seen = {entry.serial: entry.model or self._noted.get(entry.serial, "") for entry in entries}
         new = {serial: model for serial, model in seen.items() if self._noted.get(serial) != model}
         if new:
@@ -152,24 +152,24 @@ class Core:
 
     def _addresses(self, wanted: Sequence[str] = ()) -> list[str]:
         device = self.settings.device
-        # Each once: of two connections to one phone that are made at the same time, one fails.
+        # Each only once, because of two simultaneous connections to one phone one fails.
         return list(dict.fromkeys([*device.connect, *([device.serial] if ":" in device.serial else []), *wanted]))
 
     async def device(self, serial: str = "") -> AdbDevice:
-        """The phone with this serial, else the one of the settings, else the only one that is attached."""
+        """Return the phone with this serial; without one the phone of the settings, else the only one attached."""
         wanted = serial or self.settings.device.serial
-        # One that is there does not wait until others are connected to.
+        # A phone that is there need not wait until others are connected.
         entries = await self.glance()
         if not any(entry.serial == wanted and entry.state == "device" for entry in entries):
             entries = await self.phones()
         if (connecting := self._connecting.get(wanted)) is not None:
-            # Of two connections to one phone that are made at the same time, one fails.
+            # Of two simultaneous connections to one phone one fails.
             await asyncio.wait([connecting])
         device = await find_device(await self.adb(), wanted or None)
         try:
-            if device.serial not in {entry.serial for entry in entries}:  # it was connected to just now
+            if device.serial not in {entry.serial for entry in entries}:  # it was connected just now
                 entries = await self.glance()
-            # A run that is left for later then waits for this phone, as for one that a host has seen.
+            # A run that is left for later can then wait for this phone, like for one that a host has seen.
             await self._note([entry for entry in entries if entry.serial == device.serial])
         except BaseException:
             await device.close()
@@ -177,6 +177,7 @@ class Core:
         return device
 
     def agent_settings(self, *, lang: str | None = None, max_steps: int | None = None) -> AgentSettings:
+        """Return the agent's settings. ``lang``, ``max_steps``: instead of those in the settings."""
         settings = self.settings
         return AgentSettings(
             lang=kept_language(lang or settings.lang),
@@ -193,14 +194,14 @@ class Core:
         )
 
     async def may_ask(self, lang: str | None) -> None:
-        """ModelLimit, in this language, where models may be asked no more today: then no run is begun."""
+        """Raise ModelLimit, in this language, if today's limit for models is reached. Called before a run begins."""
         try:
             await self.meter.check()
         except ModelLimit as error:
             raise in_words(error, self.agent_settings(lang=lang).lang) from None
 
     async def limited(self) -> bool:
-        """Whether models may be asked no more today: nothing is begun by itself then. The owner is told, once."""
+        """Tell whether today's limit for models is reached; then nothing begins by itself. The owner is told once."""
         try:
             await self.meter.check()
         except ModelLimit:
@@ -208,18 +209,18 @@ class Core:
         return False
 
     def sweep_eyes(self) -> SweepEyes:
-        """What a sweep looks with."""
+        """Return the parts that a sweep needs to look at a phone."""
         settings = self.settings
         return SweepEyes(self.reader, settings.observe.tree, settings.sweep.cool_down_seconds)
 
     async def picture(self, device: Device) -> Image.Image:
-        """What the phone shows now, for people: secrets are covered, as the settings say."""
+        """Return the phone's screen for people, with secrets covered as the settings say."""
         async with self.turnover.used():
             await self._clear_leftover(device)
             return await self.observer(device).picture()
 
     async def _clear_leftover(self, device: Device) -> None:
-        """Take away what a dead run left in the input in front, unless somebody has the phone."""
+        """Clear what a dead run left in the visible input, unless somebody has the phone."""
         ledger = StoredLedger(self.db)
         if not await ledger.unfinished(device.serial):
             return
@@ -229,16 +230,16 @@ class Core:
                 await clear_in_front(
                     self.observer(device), ledger, lease=lease, guard=lease.stop, touches=PersonTouches()
                 )
-        except PhonedeskError as error:  # somebody has the phone, and looks to it; or it cannot be reached
+        except PhonedeskError as error:  # somebody has the phone and takes care of it, or it cannot be reached
             log.info("leftover_not_cleared", serial=device.serial, error=str(error))
 
     async def page(self, device: Device) -> SeenPage:
-        """What is read of what the phone shows now, for people: secrets are covered, as the settings say."""
+        """Return what is read on the phone's screen for people, with secrets covered as the settings say."""
         async with self.turnover.used():
             return await self.observer(device).page()
 
     def observer(self, device: Device) -> Observer:
-        """What looks at a phone as the settings say."""
+        """Return an observer of a phone, as the settings say."""
         settings = self.settings
         return Observer(
             device,
@@ -258,7 +259,7 @@ class Core:
         rules: TaskRules,
         dry_run: bool = False,
     ) -> Session:
-        """A new run's session, with what is known of the contact that its task names."""
+        """Return a new run's session, with the saved contact that its task names."""
         policy = PolicyName(rules.policy) if rules.policy else None
         session = new_session(task, serial, settings, run_id=run_id, dry_run=dry_run, policy=policy, apps=rules.apps)
         if session.gate.contact:
@@ -302,10 +303,11 @@ class Core:
         return Trajectory(Trajectories(self.db, attempt=attempt), wanted.pictures) if wanted.record else None
 
     def runs(self, attempt: int | None = None) -> StoredRuns:
-        """Where runs leave what they do, ``attempt`` by attempt; what people answered becomes waiting entries."""
+        """Return the store for an attempt of a run. It turns people's answers into entries that wait for approval."""
         return StoredRuns(self.db, learn=Learning(self.store).from_answer, attempt=attempt)
 
     async def close(self) -> None:
+        """Close all parts."""
         connecting = list(self._connecting.values())
         for task in connecting:
             task.cancel()
@@ -322,9 +324,9 @@ class Core:
 
 
 def build_reader(settings: Settings, model: Model, ocr: OcrEngine | None = None) -> ScreenReader:
-    """The readings that are allowed: the tree, OCR where its extra is installed, and a model that sees.
+    """Return a reader with the readings that the settings allow: the tree, OCR if its extra is installed, and a model.
 
-    ``ocr`` keeps what it has read: several readers may share one.
+    ocr: remembers what it has read; several readers may share one.
     """
     observe = settings.observe
     allowed = {
@@ -336,14 +338,14 @@ def build_reader(settings: Settings, model: Model, ocr: OcrEngine | None = None)
 
 
 def question_times(settings: Settings) -> QuestionTimes:
-    """When what happens to a question that nobody answers."""
+    """Return when people are reminded of a question, when it is escalated and when its deadline is."""
     wanted = settings.questions
     return QuestionTimes(wanted.deadline_minutes, wanted.remind_minutes, wanted.escalate_minutes)
 
 
 @asynccontextmanager
 async def open_core(settings: Settings, names: ModelNames = MODEL_NAMES) -> AsyncIterator[Core]:
-    """Open all of it. ``names``: where the model's settings are written, if that is not the environment."""
+    """Open the parts, and close them in the end. ``names``: where the model is set, if not in the environment."""
     db = await open_database(settings)
     counts = Counts()
     meter = StoredMeter(db, settings, counts)

@@ -1,4 +1,4 @@
-"""The database of the settings. Commands that need nothing else load nothing else."""
+"""The database of the settings, in a module of its own, so that commands that need only it load nothing else."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from agent_core.errors import ConfigInvalid
 from bot.app.settings.layers import Settings
 from storage.engine import Database, database_url
 
-PATIENCE = 75.0  # seconds for which a database that was there and goes away is waited for
+PATIENCE = 75.0  # seconds to wait for a database that goes away while in use
 
 
 async def open_database(settings: Settings) -> Database:
     """Open the database of the settings, and bring its tables up to this release.
 
-    Raises ConfigInvalid if it cannot be opened, ExtraMissing for PostgreSQL without its driver.
+    Raises ConfigInvalid if it cannot be opened, and ExtraMissing for PostgreSQL without its driver.
     """
     if database_url(settings.url).get_backend_name() != "sqlite":
         extras.require("postgres")

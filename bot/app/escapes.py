@@ -27,9 +27,9 @@ def escaped_line(text: str) -> str:
 
 
 def to_json(data: object, *, indent: int | None = None) -> str:
-    """Return ``data`` as JSON, Chinese as it is and control characters as JSON's own escapes, so nothing is lost.
+    """Return ``data`` as JSON, with Chinese as it is and control characters as JSON escapes, so nothing is lost.
 
-    What is no plain data becomes its text.
+    An object that JSON does not know becomes its text.
     """
     written = json.dumps(data, ensure_ascii=False, indent=indent, default=str)
     return _IN_TEXT.sub(lambda found: f"\\u{ord(found[0]):04x}", written)

@@ -1,4 +1,4 @@
-"""Whether phones, model and knowledge base work, and the disk has room, for alerts: asked at little cost."""
+"""Cheap checks for alerts: whether phones, models and knowledge bases work and the disk has room."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from storage.hosts import USABLE
 
 MODEL_SECONDS = 10.0
 KNOWLEDGE_SECONDS = 5.0
-DISK_MB = 500  # with less room than this on the disk of the data folder people are told
-QUERY = "几天能发货"  # harmless: what any customer might ask
+DISK_MB = 500  # people are told if the data folder's disk has less room
+QUERY = "几天能发货"  # harmless: any customer might ask it
 ASKING = [{"role": "user", "content": "Answer with OK."}]
 
 
 class Health:
-    """``close`` when it is no longer asked. The clients are its own: impatient, and none waits for a run's."""
+    """The checks. They use clients of their own with short timeouts, and never wait for a run's. ``close`` them."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -39,6 +39,7 @@ class Health:
 
     @property
     def probes(self) -> dict[str, Probe]:
+        """The checks by the alert's subject, apart from the phones'."""
         return {
             "model": Probe(self.model, "model.", proves=True),
             "knowledge": Probe(self.knowledge, "knowledge."),
@@ -46,6 +47,7 @@ class Health:
         }
 
     async def phones(self) -> PhonesSeen:
+        """Return the states of the phones of all hosts; under "" why this process cannot list its own."""
         device = self._core.settings.device
         named = frozenset({*device.connect, *([device.serial] if device.serial else [])})
         own = self._core.settings.queue.executor_id if device.here else ""
@@ -56,14 +58,14 @@ class Health:
             entries, why[""] = [], self._told(error)
         states = {entry.serial: entry.state for entry in entries}
         for phone in (await fleet_of(self._core).phones()).values():
-            if phone.host not in {"", own} and states.get(phone.serial) != USABLE:  # of ours adb has just told
+            if phone.host not in {"", own} and states.get(phone.serial) != USABLE:  # adb has just told of ours
                 away = f"The host {phone.host} is not heard."
                 states[phone.serial] = phone.state if phone.alive else away
         usable = frozenset(serial for serial, state in states.items() if state == USABLE)
         return PhonesSeen(usable, named, {**states, **why})
 
     async def model(self, doubted: bool) -> str:
-        """Down is where none of them answers, the fallbacks among them; then why the first does not."""
+        """Return "" if the model or one of its fallbacks answers, else why the first one does not."""
         await self._follow()
         first = ""
         for model in self._models:
@@ -73,7 +75,10 @@ class Health:
         return first
 
     async def knowledge(self, doubted: bool) -> str:
-        """One question to each service: one that answers must not hide another that fails."""
+        """Return why a knowledge base does not answer a question; "" if all do.
+
+        Each is asked by itself, because one that answers must not hide another that fails.
+        """
         await self._follow()
         for base in self._remote or (self._core.knowledge,):
             try:
@@ -85,7 +90,10 @@ class Health:
         return ""
 
     async def disk(self, doubted: bool) -> str:
-        """Before it is full: then it could not even be told. Nothing else finds out, so ``doubted`` changes nothing."""
+        """Return the free room if it is too little, else "".
+
+        The limit is well before the disk is full, when even an alert could not be stored. ``doubted`` changes nothing.
+        """
         try:
             free = (await asyncio.to_thread(shutil.disk_usage, self._core.settings.data_dir)).free // 1_000_000
         except OSError as error:
@@ -96,13 +104,14 @@ class Health:
         return fault(error, self._core.settings.lang)
 
     async def _follow(self) -> None:
-        """Ask what runs ask now: the settings may have been changed."""
+        """Make new clients if the settings have changed, to ask the same services as runs."""
         settings = self._core.settings
         if settings is not self._settings:
             await self.close()
             self._settings, self._models, self._remote = settings, _models(self._core), _remote(settings)
 
     async def close(self) -> None:
+        """Close the clients."""
         for model in self._models:
             await model.close()
         for base in self._remote:
@@ -115,7 +124,10 @@ def _models(core: Core) -> list[ChatModel]:
 
 
 async def _why_not(model: ChatModel, doubted: bool) -> ModelError | None:
-    """The list of models, which is free. Only where that is not enough a reply of a few tokens is asked for."""
+    """Return why a model fails, or None. Asks for the list of models, which is free; if ``doubted`` also for a reply.
+
+    The reply has a few tokens.
+    """
     why = await model.unreachable()
     if why or not doubted:
         return why
@@ -127,7 +139,7 @@ async def _why_not(model: ChatModel, doubted: bool) -> ModelError | None:
 
 
 def _remote(settings: Settings) -> tuple[KnowledgeBase, ...]:
-    """Each service that is asked over the net, by itself."""
+    """Return a knowledge base for each service that is asked over the network."""
     config = knowledge_config(settings)
     bases: list[KnowledgeBase] = []
     for name in settings.knowledge.providers:

@@ -15,8 +15,9 @@ from storage.engine import Database
 
 
 async def build_knowledge(settings: Settings, own: EmbeddedKnowledge | None = None) -> KnowledgeBase:
-    """The knowledge base of the settings; an empty embedded one may get the sample entries. ``own``: the shop's own
-    entries, where they are not in this machine's file.
+    """Return the knowledge base of the settings. An empty embedded one gets the sample entries if the settings say so.
+
+    own: the shop's own entries, if they are not in this machine's file.
     """
     base = build(knowledge_config(settings), embedded=own)
     embedded = embedded_in(base)
@@ -26,9 +27,9 @@ async def build_knowledge(settings: Settings, own: EmbeddedKnowledge | None = No
 
 
 def own_entries(settings: Settings, db: Database) -> EmbeddedKnowledge:
-    """The shop's own entries: in a file of this machine or, with PostgreSQL, in the database that all machines share.
+    """Return the shop's own entries: in a file here or, with PostgreSQL, in the database that all machines share.
 
-    Nothing is opened or asked yet.
+    This opens nothing yet.
     """
     file = knowledge_file(settings)
     if db.is_sqlite:
@@ -37,11 +38,12 @@ def own_entries(settings: Settings, db: Database) -> EmbeddedKnowledge:
 
 
 def knowledge_file(settings: Settings) -> Path:
-    """Where the shop's own entries are; with PostgreSQL, where they were before."""
+    """Return the path of the shop's own entries; with PostgreSQL the path where they were before."""
     return settings.data_dir / "knowledge.sqlite3"
 
 
 def knowledge_config(settings: Settings) -> KnowledgeConfig:
+    """Return the settings in the form that the knowledge package takes."""
     knowledge = settings.knowledge
     return KnowledgeConfig(
         provider=knowledge.provider,

@@ -1,6 +1,6 @@
-"""Getting to know an app on a phone of this process: read a chat, have a person confirm it, try the input, keep it.
+"""Learning an app on a phone of this process: read a chat, have a person confirm it, try the input, store it.
 
-The phone is taken for the reading and for the trying; nobody has it while a person looks.
+The phone is leased for reading and for trying, but not while the person looks.
 """
 
 from __future__ import annotations
@@ -22,15 +22,17 @@ from bot.desk.learning_views import ShownChat
 from scheduler.runs.lease import HeldLease, lease_of
 from storage.ledger import StoredLedger
 
-WHY = "learn"  # stands in the lease's row, where a run's id would
+WHY = "learn"  # in the lease's row, instead of a run's id
 
 
 async def show_chat(
     core: Core, app: AppProfile, contact: str, *, serial: str = "", here: bool = False, interruptible: bool = False
 ) -> ShownChat:
-    """Open the chat with ``contact`` (``here``: take the one in front) and read it.
+    """Open the chat with ``contact`` (``here``: take the one in front), read it and return what was read.
 
-    Raises LeaseLost if somebody has the phone, LearningFailed if there is nothing to confirm.
+    interruptible: Ctrl-C stops it.
+    Raises LeaseLost if somebody else has the phone, AppNotFound if the app is not installed, and LearningFailed if
+    there is nothing to confirm.
     """
     async with _phone(core, serial, interruptible=interruptible) as (device, lease):
         if not set(app.packages) & set(await device.packages()):
@@ -53,7 +55,9 @@ async def show_chat(
 async def try_input(
     core: Core, shown: ShownChat, text: str, *, send: bool = False, interruptible: bool = False
 ) -> TriedInput:
-    """Type ``text`` into the chat that a person has confirmed and delete it; ``send``: send it first.
+    """Type ``text`` into the chat that a person has confirmed and delete it, and return what sends a text.
+
+    send: send the text before.
 
     Raises LearningFailed if the chat does not look as it was confirmed.
     """
@@ -71,7 +75,7 @@ async def try_input(
 
 
 async def keep(core: Core, shown: ShownChat, sends_by: SendsBy, *, person: str) -> LearntApp:
-    """Remember what a person has confirmed, beside the looks that were confirmed before for this version."""
+    """Store what a person has confirmed, beside the looks that were confirmed before for this version."""
     ledger = StoredLedger(core.db)
     before = await ledger.learnt(shown.serial, shown.app.key, shown.version)
     learnt = _learnt(shown, sends_by)
@@ -83,7 +87,7 @@ async def keep(core: Core, shown: ShownChat, sends_by: SendsBy, *, person: str) 
 
 
 async def correct(core: Core, shown: ShownChat, part: Part, *, person: str) -> LearntApp:
-    """Remember that a part of the page was read wrongly, whatever was confirmed of this version before."""
+    """Store that a part of the page was read wrongly, whatever was confirmed for this version before."""
     ledger = StoredLedger(core.db)
     before = await ledger.learnt(shown.serial, shown.app.key, shown.version)
     learnt = (before or LearntApp(shown.app.key, shown.version, tree=shown.tree)).corrected(part)
@@ -93,24 +97,28 @@ async def correct(core: Core, shown: ShownChat, part: Part, *, person: str) -> L
 
 
 class CoreLearning:
-    """Learns apps on the phones of this process. Each call takes the phone and gives it back.
+    """Learns apps on the phones of this process. Each call that needs the phone leases it and gives it back.
 
-    Raises LeaseLost if somebody has the phone, LearningFailed if the app cannot be learnt, and errors of the phone.
+    Raises LeaseLost if somebody else has the phone, LearningFailed if the app cannot be learnt, and device errors.
     """
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     async def show(self, app: AppProfile, contact: str, *, serial: str, here: bool) -> ShownChat:
+        """Read a chat, see ``show_chat``."""
         return await show_chat(self._core, app, contact, serial=serial, here=here)
 
     async def try_reply(self, shown: ShownChat, text: str, *, send: bool) -> TriedInput:
+        """Try the input of a chat, see ``try_input``."""
         return await try_input(self._core, shown, text, send=send)
 
     async def keep(self, shown: ShownChat, sends_by: SendsBy, *, person: str) -> LearntApp:
+        """Store what a person has confirmed, see ``keep``."""
         return await keep(self._core, shown, sends_by, person=person)
 
     async def correct(self, shown: ShownChat, part: Part, *, person: str) -> LearntApp:
+        """Store a correction, see ``correct``."""
         return await correct(self._core, shown, part, person=person)
 
 
@@ -120,7 +128,7 @@ def _learnt(shown: ShownChat, sends_by: SendsBy) -> LearntApp:
 
 @asynccontextmanager
 async def _phone(core: Core, serial: str, *, interruptible: bool) -> AsyncIterator[tuple[AdbDevice, HeldLease]]:
-    """The phone with its lease in hand, awake, and what a run left switched put back."""
+    """Lease a phone, restore the settings that a run left changed, and keep it awake inside the block."""
     device = await core.device(serial)
     try:
         async with lease_of(core.db, device.serial, owner=f"learn-{os.getpid()}", why=WHY) as lease:

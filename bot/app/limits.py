@@ -1,4 +1,4 @@
-"""What models may be asked a minute and a day: counted in the database, over all processes."""
+"""Limits of model calls by minute and day, counted in the database over all processes."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ from storage.engine import Database
 from storage.model_usage import Spending, Used
 from storage.outages import Outages
 
-MOST_MINUTES = 10  # of waiting for a minute in which a call is left
+MOST_MINUTES = 10  # how long a call waits for a minute below the limit
 SUBJECT = "limit"  # of the alert
 
 log = structlog.get_logger(__name__)
 
 
 def limits_a_day(limits: LimitSettings) -> bool:
+    """Tell whether there is any limit by day."""
     return bool(limits.day_calls or limits.day_tokens or limits.day_cost)
 
 
 def reached(limits: LimitSettings, used: Used, currency: str) -> ModelLimit | None:
-    """What is raised where one of the day's limits is reached."""
+    """Return the error to raise if one of the day's limits is reached, else None."""
     every: tuple[tuple[str, float, float, Callable[[float], str]], ...] = (
         ("day_calls", used.calls, limits.day_calls, _count),
         ("day_tokens", used.tokens, limits.day_tokens, _count),
@@ -48,11 +49,12 @@ def reached(limits: LimitSettings, used: Used, currency: str) -> ModelLimit | No
 
 
 class StoredMeter(Meter):
-    """Counts to the run and to the day, and holds the limits of the settings. The day is the owner's.
+    """Counts calls for the run and the day, and enforces the limits of the settings. The day is the owner's.
 
-    A call is refused, or waits, before it is made; those under way are not cut, so a limit can be passed by as many
-    calls as are made at once. Reading a picture is counted, never refused: it may be the look at whether an answer has
-    arrived. So is a run that owes a customer the rest of an answer. What fails is counted in ``counts``.
+    A call is refused, or waits, before it is made. Calls under way are not cut off, so a limit can be exceeded by as
+    many calls as are made at once. Reading a picture is counted but never refused, because it may be the check whether
+    an answer has arrived; so are calls of a run that owes a customer the rest of an answer. Failed calls are counted in
+    ``counts``.
     """
 
     def __init__(
@@ -67,7 +69,7 @@ class StoredMeter(Meter):
         self.follow(settings)
 
     def follow(self, settings: Settings) -> None:
-        """Hold the limits and the prices of these settings from now on."""
+        """Use the limits and prices of these settings from now on."""
         self.prices = prices_of(settings.price)
         self._limits = settings.limits
         self._zone = ZoneInfo(settings.timezone)
@@ -76,10 +78,11 @@ class StoredMeter(Meter):
 
     @property
     def today(self) -> date:
+        """The day in the owner's zone."""
         return self._db.now().astimezone(self._zone).date()
 
     async def check(self) -> None:
-        """ModelLimit where today's limit is reached; the owner is told, once a day."""
+        """Raise ModelLimit if today's limit is reached. The owner is told once a day."""
         if not limits_a_day(self._limits):
             return
         day = self.today
@@ -90,6 +93,7 @@ class StoredMeter(Meter):
             raise error
 
     async def admit(self, model: str) -> None:
+        """Wait until a call may be made. Raises ModelLimit if today's limit is reached or no minute is free in time."""
         run = account()
         if run is not None and run.owes():
             return
@@ -112,6 +116,7 @@ class StoredMeter(Meter):
         )
 
     async def count(self, model: str, usage: Usage) -> None:
+        """Count a call for the run, the day and, if its cost is limited, the minute."""
         cost = self.prices.of(model, usage)
         self._charge(usage, cost)
         used = Used(1, usage.tokens_in, usage.tokens_out, usage.tokens_cached, cost or 0.0)
@@ -119,9 +124,11 @@ class StoredMeter(Meter):
         await self._spending.add(self.today, model, used, minute=minute)
 
     def failed(self, model: str, error: ModelError) -> None:
+        """Count a try of a call that failed."""
         self._counts.failed(model, error)
 
     def stood_in(self, model: str, instead_of: str) -> None:
+        """Count a reply of a fallback."""
         self._counts.stood_in(model, instead_of)
 
     def _minute(self) -> datetime:
@@ -133,14 +140,16 @@ def _count(number: float) -> str:
 
 
 class Counted(Meter):
-    """Counts with another meter, and is never refused: for what looks whether a model works at all."""
+    """Counts with another meter, and refuses nothing: for checks whether a model works at all."""
 
     def __init__(self, meter: Meter) -> None:
         super().__init__(meter.prices)
         self._meter = meter
 
     async def count(self, model: str, usage: Usage) -> None:
+        """Count a call with the other meter."""
         await self._meter.count(model, usage)
 
     def failed(self, model: str, error: ModelError) -> None:
+        """Count a failed try with the other meter."""
         self._meter.failed(model, error)

@@ -1,5 +1,5 @@
-"""Logs: structured, to standard error, without secrets and control characters, whoever speaks: our loggers, or a
-library's. A person at a terminal may be told in other words instead; then the log is in its file alone.
+"""Structured logs on standard error, without secrets and control characters, of our loggers and the libraries'. A
+command may show a person other words in their place; then the log is only in its file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from agent_core.errors import ConfigInvalid
 from bot.app.escapes import escaped, escaped_line, to_json
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
-SHORTEST_SECRET = 8  # what is shorter is no secret, and would be found in every other word
+SHORTEST_SECRET = 8  # a shorter text is no secret, and would be found in many words
 _SECRETS = re.compile(
     r"(?P<bot>(?<!\d)\d{6,12}:[A-Za-z0-9_-]{30,})"  # a bot token; in a URL it follows "bot" without a gap
     r"|(?P<bearer>(?i:bearer)\s+[A-Za-z0-9._~+/=-]{8,})"
@@ -41,7 +41,7 @@ _known: set[str] = set()  # this process's own secrets, word for word
 
 
 def mask(text: str) -> str:
-    """``text`` without tokens, keys, passwords in URLs (also in their queries) and full phone numbers."""
+    """Return ``text`` without tokens, keys, passwords in URLs (also in their queries) and full phone numbers."""
     for secret in sorted(_known, key=len, reverse=True):  # one may begin with another
         text = text.replace(secret, "<secret>")
     text = _SECRETS.sub(lambda found: f"<{found.lastgroup}>", text)
@@ -49,7 +49,7 @@ def mask(text: str) -> str:
 
 
 def _masked(value: Any) -> Any:
-    """``value`` masked at any depth; what is neither plain data nor a number becomes its text."""
+    """Return ``value`` masked at any depth. An object that is no plain data becomes its text."""
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, str):
@@ -66,8 +66,10 @@ def _mask_event(_logger: object, _method: str, event: MutableMapping[str, Any]) 
 
 
 def _escape_event(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """For a person who reads it, after the masking. An event is one line, and the traceback below it is indented, so
-    that nothing from outside looks like the next event. The text of anything but a string has no control characters.
+    """Escape control characters for a person who reads the log; runs after the masking.
+
+    An event is one line, and the traceback below it is indented, so that nothing from outside looks like the next
+    event. Only strings are escaped: the text of other values has no control characters.
     """
 
     def shown(key: str, value: Any) -> Any:
@@ -82,21 +84,21 @@ def _below(trace: str) -> str:
     return indent(escaped(trace), "    ")
 
 
-Notice = Callable[[Mapping[str, Any]], None]  # tells a person of an event; its values may be of outside
+Notice = Callable[[Mapping[str, Any]], None]  # tells a person of an event; its values may come from outside
 
 
 def _tell(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str:
-    """The last processor if a person is told instead: nothing is left to print."""
+    """Tell the person, and drop the event so that nothing is printed. The last processor if there is a notice."""
     if _set.notice is not None:
         _set.notice(event)
     raise structlog.DropEvent
 
 
 class _LineFormatter(logging.Formatter):
-    """For the loggers of libraries: the message on one line, and the traceback below it."""
+    """A formatter for the libraries' loggers: the message on one line, and the traceback below it."""
 
     def format(self, record: logging.LogRecord) -> str:
-        record.exc_text = None  # what another handler made of it
+        record.exc_text = None  # another handler's formatting
         return super().format(record)
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library's name
@@ -111,7 +113,7 @@ class _LineFormatter(logging.Formatter):
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A file of JSON lines. Over ``megabytes`` it is put aside under its name and ``.1``; ``kept`` of those stay."""
+    """A file of JSON lines. Over ``megabytes`` it is rotated to its name with ``.1``; ``kept`` old files stay."""
 
     path: Path
     megabytes: float = 10.0
@@ -119,9 +121,10 @@ class LogFile:
 
 
 class _Lines(RotatingFileHandler):
-    """JSON lines, for its user alone; one process a file. OSError if it cannot be written, or another process has it.
+    """A handler that writes JSON lines, readable for this user only. One process writes a file.
 
-    The lock is a file of its own beside it: what is locked cannot be put aside on Windows.
+    Raises OSError if the file cannot be written, or if another process writes it. The lock is a separate file, because
+    Windows cannot rename a locked file.
     """
 
     def __init__(self, file: LogFile) -> None:
@@ -130,7 +133,7 @@ class _Lines(RotatingFileHandler):
         self._told = False
         most = max(1, int(file.megabytes * 1_000_000))
         super().__init__(file.path, maxBytes=most, backupCount=file.kept, encoding="utf-8")
-        # What would be written twice, or put aside under another process's hands.
+        # Two processes would rotate the file while the other one writes it.
         self._lock = FileLock(f"{file.path}.lock", timeout=0, mode=0o600, thread_local=False)
         try:
             self._lock.acquire()
@@ -153,7 +156,7 @@ class _Lines(RotatingFileHandler):
         return to_json(event if isinstance(event, Mapping) else _library_event(record))
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the library's name
-        """A disk that is full must not fill the terminal, too."""
+        """Tell once that the file cannot be written: a full disk must not fill the terminal, too."""
         if not self._told:
             self._told = True
             why = escaped_line(f"The log file {self.baseFilename} cannot be written: {sys.exc_info()[1]}.")
@@ -174,7 +177,7 @@ def _library_event(record: logging.LogRecord) -> Mapping[str, Any]:
 
 
 def _to_file(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """The last but one processor: what it is given is masked, and plain data."""
+    """Write an event to the file. This is the last processor but one, so the event is masked and plain data."""
     if _set.file is not None:
         level = LEVELS.get(str(event.get("level")), logging.INFO)
         record = logging.LogRecord("phonedesk", level, "", 0, "", None, None)
@@ -185,7 +188,7 @@ def _to_file(logger: object, method: str, event: MutableMapping[str, Any]) -> Mu
 
 @dataclass
 class _Set:
-    """How this process logs."""
+    """The settings of this process's log."""
 
     json: bool = False
     file: _Lines | None = None
@@ -196,7 +199,7 @@ _set = _Set()
 
 
 def know(secrets: Iterable[str]) -> None:
-    """Mask these from now on, word for word."""
+    """Mask these texts from now on, word for word."""
     _known.update(secret for secret in secrets if len(secret) >= SHORTEST_SECRET)
 
 
@@ -208,10 +211,11 @@ def configure(
     file: LogFile | None = None,
     notice: Notice | None = None,
 ) -> None:
-    """Set up logging for this process; libraries speak from warning on. ``secrets`` are masked word for word.
+    """Set up logging for this process. Libraries log from warning on.
 
-    file: gets what standard error gets. ConfigInvalid if it cannot be written.
-    notice: gets our loggers' events in place of standard error, which gets nothing then.
+    secrets: texts to mask, word for word.
+    file: gets the same as standard error. Raises ConfigInvalid if it cannot be written.
+    notice: gets our loggers' events instead of standard error, which then gets nothing.
     """
     know(secrets)
     close_file()
@@ -220,8 +224,9 @@ def configure(
 
 
 def set_level(level: str) -> None:
-    """From now on; everything else stays as ``configure`` made it."""
-    # Tracebacks become text before the masking: what an error says may hold a secret too. They show no local variables.
+    """Set the level from now on; everything else stays as ``configure`` set it."""
+    # Tracebacks become text before the masking, because an error's text may contain a secret, too. They show no local
+    # variables.
     last: list[structlog.typing.Processor] = [_escape_event, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
     if _set.json:
         last = [lambda _logger, _method, event: to_json(event)]
@@ -252,7 +257,7 @@ def set_level(level: str) -> None:
 
 
 def close_file() -> None:
-    """Nothing more is written to the file."""
+    """Close the log file, and write nothing more to it."""
     if _set.file is not None:
         logging.getLogger().removeHandler(_set.file)
         _set.file.close()
@@ -281,7 +286,7 @@ def _opened(file: LogFile) -> _Lines:
 
 
 def uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """A ``sys.excepthook``: what ends the process is logged as anything else, without secrets."""
+    """Log the error that ends the process like any other event, without secrets. This is a ``sys.excepthook``."""
     if issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error, trace)
         return

@@ -1,9 +1,9 @@
-"""Memory of pictures goes back to the system.
+"""Return the memory of pictures to the system.
 
-A screen is 8 MB. The C library of most Linux systems keeps what was freed for later, in each thread by itself: measured
-with 50 phones, a server stayed at 2.1 GB after its work. So it is told to hand back what it has, now and then while
-something is done. (To take large pieces from the system one by one keeps as little, but each run cost a quarter more of
-the processor.) ``phonedesk bench scale`` measures it.
+A screen is 8 MB. The C library of most Linux systems keeps freed memory for later, for each thread separately: measured
+with 50 phones, a server stayed at 2.1 GB after its work. So it is told to give memory back now and then, while there is
+work. (Taking large pieces from the system one by one keeps as little, but each run took a quarter more processor time.)
+``phonedesk bench scale`` measures it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 EVERY_SECONDS = 5.0
-BUSY_SECONDS = 0.5  # of a core since the last time: less than that leaves nothing worth the trouble
+BUSY_SECONDS = 0.5  # of processor time since the last time; less work leaves too little memory to bother
 
 
 @asynccontextmanager
 async def pictures_given_back(every: float = EVERY_SECONDS) -> AsyncIterator[None]:
-    """While inside. Where the C library cannot do it, nothing happens."""
+    """Return freed memory to the system every few seconds inside the block. Does nothing if the C library cannot."""
     trim = _trim()
     if trim is None:
         yield
@@ -47,7 +47,7 @@ def _trim() -> Callable[[int], int] | None:
 
 async def _forever(trim: Callable[[int], int], every: float) -> None:
     used = 0.0
-    # A thread of its own: the loop's are replaced, and closed, by the queue.
+    # It has its own thread, because the queue replaces and closes the loop's.
     with ThreadPoolExecutor(1, thread_name_prefix="memory") as own:
         while True:
             await asyncio.sleep(every)

@@ -1,6 +1,6 @@
-"""The models of the settings: the one that drives the phone with those that stand in for it, and what they cost.
+"""The models of the settings: the one that operates the phone, its fallbacks, and their prices.
 
-A client that is replaced while it is used is closed when the last one who may have it is done.
+A client that is replaced while in use is closed when its last user is done.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ FALLBACK_NAMES = ModelNames(base_url=FALLBACKS, name=FALLBACKS, api_key=FALLBACK
 
 
 def build_model(settings: Settings, meter: Meter | None = None, names: ModelNames = MODEL_NAMES) -> Model:
-    """What a run asks. ``meter`` is told of each call; ``names``: where the first model's settings are written."""
+    """Return the model for runs, with its fallbacks.
+
+    meter: counts each call. names: where the first model's settings are written, for errors.
+    """
     wanted = settings.model
     first, *others = endpoints(settings)
     if not others:
@@ -40,7 +43,7 @@ def build_model(settings: Settings, meter: Meter | None = None, names: ModelName
 
 
 def endpoints(settings: Settings) -> tuple[EndpointSettings, ...]:
-    """In the order in which they are asked."""
+    """Return the model's endpoint and its fallbacks', in the order in which they are asked."""
     return (settings.model, *settings.model.fallbacks)
 
 
@@ -53,7 +56,10 @@ def chat_model(
     alone: bool = True,
     names: ModelNames = MODEL_NAMES,
 ) -> ChatModel:
-    """The client of one endpoint. ``timeout``: instead of its own, where that is longer. Others as ``ChatModel``."""
+    """Return a client for an endpoint.
+
+    timeout: in seconds; an upper bound for the endpoint's own. alone, meter, names: as in ``ChatModel``.
+    """
     profile = endpoint_profile(endpoint)
     return ChatModel(
         endpoint.base_url,
@@ -76,24 +82,24 @@ def chat_model(
 
 
 def endpoint_profile(endpoint: EndpointSettings) -> ModelProfile:
-    """How a model is asked: by its name, or as the settings say."""
+    """Return how a model is asked: as the settings say, else by its name."""
     profile = profile_of_model(endpoint.name, endpoint.profile)
     own = {"dialect": endpoint.dialect or profile.dialect, "vision": endpoint.vision and profile.vision}
     return profile.model_copy(update=own)
 
 
 def model_profile_of(settings: Settings) -> ModelProfile:
-    """Of the model that is asked first."""
+    """Return the profile of the model that is asked first."""
     return endpoint_profile(settings.model)
 
 
 def any_sees(settings: Settings) -> bool:
-    """Whether one of the models can be given a picture to read."""
+    """Tell whether one of the models can read pictures."""
     return any(endpoint_profile(endpoint).vision for endpoint in endpoints(settings))
 
 
 def build_chooser(settings: Settings, meter: Meter | None = None) -> ModelChooser | None:
-    """The text model that chooses among records; None where there is none, and only a sure record is sent."""
+    """Return the text model that chooses among records; None if there is none, and only sure records are sent."""
     chooser = settings.chooser
     if not chooser.base_url.strip():
         return None
@@ -111,9 +117,9 @@ def build_chooser(settings: Settings, meter: Meter | None = None) -> ModelChoose
 
 
 def unpriced(settings: Settings) -> tuple[str, ...]:
-    """The models whose calls count nothing towards a limit by cost, since the settings name no price for them.
+    """Return the models that do not count towards a limit by cost, because the settings have no price for them.
 
-    Empty where there is no such limit.
+    Empty if there is no such limit.
     """
     if not (settings.limits.day_cost or settings.limits.minute_cost or settings.run.max_cost):
         return ()
@@ -124,7 +130,7 @@ def unpriced(settings: Settings) -> tuple[str, ...]:
 
 
 def prices_of(price: PriceSettings) -> Prices:
-    """By model, as the settings say; empty where they name none."""
+    """Return the prices by model; empty if the settings have none."""
     usual = price.tokens_in is not None or price.tokens_out is not None
     default = Price(price.tokens_in or 0.0, price.tokens_out or 0.0, price.tokens_cached) if usual else None
     own = {name: Price(one.tokens_in, one.tokens_out, one.tokens_cached) for name, one in price.models.items()}
@@ -137,7 +143,10 @@ Close = Callable[[], Awaitable[None]]
 
 
 class Turnover:
-    """Each replacement begins a new generation; who came in an earlier one may still have what was there before."""
+    """Closes replaced clients once nobody uses them.
+
+    Each replacement begins a new generation. Users from an earlier one may still have the clients of that time.
+    """
 
     def __init__(self) -> None:
         self._generation = 0
@@ -146,7 +155,7 @@ class Turnover:
 
     @asynccontextmanager
     async def used(self) -> AsyncIterator[None]:
-        """What is there at the beginning of the block stays open until its end."""
+        """Keep the clients of this moment open until the end of the block."""
         generation = self._generation
         self._users[generation] += 1
         try:
@@ -156,13 +165,13 @@ class Turnover:
             await self._close_unused()
 
     async def replaced(self, old: Sequence[Close]) -> None:
-        """Nobody is given ``old`` any more."""
+        """Begin a new generation, and close ``old`` when no user of an earlier one is left."""
         self._old[self._generation] = old
         self._generation += 1
         await self._close_unused()
 
     async def close(self) -> None:
-        """Whoever uses it."""
+        """Close all replaced clients, even if somebody uses them."""
         self._users.clear()
         await self._close_unused()
 
@@ -172,5 +181,5 @@ class Turnover:
             for close in self._old.pop(generation):
                 try:
                     await close()
-                except Exception as error:  # noqa: BLE001 - it is not used any more, the others are to be closed
+                except Exception as error:  # noqa: BLE001 - it is no longer used, and the others must be closed
                     log.warning("client_not_closed", error=repr(error))

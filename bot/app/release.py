@@ -1,4 +1,4 @@
-"""Which release this is, and how it is called."""
+"""The program's release, and the command that calls it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAME = "phonedesk"
 
 
 def release() -> str:
-    """As it is told to others and written into what is kept; "" where the distribution is not installed."""
+    """Return the release, as it is stored and told to others; "" if the distribution is not installed."""
     try:
         return metadata.version("phonedesk")
     except metadata.PackageNotFoundError:
@@ -21,7 +21,7 @@ def release() -> str:
 
 
 def program() -> str:
-    """Return what is typed to call this program from here: its name, or its path if a shell would not find it."""
+    """Return what to type to call this program from here: its name, or its path if a shell would not find it."""
     called = Path(sys.argv[0])
     found = shutil.which(NAME)
     if called.name != NAME or (found is not None and Path(found).resolve() == called.resolve()):

@@ -1,6 +1,7 @@
-"""Taking over settings that are changed while a process runs. What an attempt at work has, it keeps.
+"""Taking over settings that change while a process runs. An attempt that is active keeps what it has.
 
-The files are looked at now and then; SIGHUP asks for it at once. What is wrong is told once, and the old settings hold.
+The files are checked every second, and at once on SIGHUP. If the new settings are wrong, that is logged once, and the
+old ones stay.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from scheduler.jobs.periodic import Periodic
 from storage.engine import Signal
 from storage.people import Audit
 
-LOOK_SECONDS = 1.0  # what is being written is taken a look later
+LOOK_SECONDS = 1.0  # between looks; a file that is being written is read one look later
 
 log = structlog.get_logger(__name__)
 
@@ -39,9 +40,10 @@ Mark = tuple[tuple[int, int, int], ...]
 
 
 class Reloader:
-    """``start`` until ``stop``. ``read`` gives the settings as they are written now, with the command line's on top.
+    """Takes over changed settings from ``start`` until ``stop``.
 
-    ``problem``: why the newest ones are not taken, "" where they are.
+    read: returns the settings as they are written now, with those of the command line on top.
+    problem: why the newest settings were refused; "" if they were not.
     """
 
     def __init__(self, core: Core, read: Read, *, look_seconds: float = LOOK_SECONDS) -> None:
@@ -52,22 +54,24 @@ class Reloader:
         self._loop = Periodic("settings-watch", self._turn, look_seconds, waiter=self._hurry.waiter)
         self._mark = self._seen = _mark()
         self._content = _content()
-        self._refused = b""  # what was told already
+        self._refused = b""  # the content whose problem is logged already
         self._file = config_file().is_file()
         self._waiting: tuple[str, ...] = ()
         self._hears = False
         self.problem = ""
 
     async def start(self) -> None:
-        self._asked = True  # they may have been changed since they were read
+        """Begin to look at the files, the first time at once."""
+        self._asked = True  # the settings may have changed since they were read
         await self._loop.start()
-        if not sys.stderr.isatty():  # noqa: TID251 - looked at; in a terminal the signal means that it was closed
+        if not sys.stderr.isatty():  # noqa: TID251 - only asked; in a terminal SIGHUP means that it was closed
             # Windows has no SIGHUP.
             with suppress(AttributeError, NotImplementedError, RuntimeError, ValueError):
                 asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._ask)
                 self._hears = True
 
     async def stop(self) -> None:
+        """Stop looking at the files and listening to SIGHUP."""
         if self._hears:
             asyncio.get_running_loop().remove_signal_handler(signal.SIGHUP)
             self._hears = False
@@ -75,7 +79,7 @@ class Reloader:
 
     @property
     def probe(self) -> Probe:
-        """For the alerts: what is wrong for a while is told."""
+        """The check for alerts, which tell of a problem that lasts."""
 
         async def ask(_: bool) -> str:
             return self.problem
@@ -83,7 +87,7 @@ class Reloader:
         return Probe(ask, "settings.")
 
     async def look(self, *, asked: bool = False) -> None:
-        """Take over what has changed since the last look but one; ``asked``: read the files in any case."""
+        """Take over changes, once the files have stayed the same for one look. ``asked``: read them in any case."""
         seen, self._seen = self._seen, _mark()
         if not asked and (self._seen == self._mark or self._seen != seen):
             return  # nothing is new, or it is still being written
@@ -125,7 +129,7 @@ class Reloader:
         self._waiting = found.waiting
 
     def _still_there(self) -> None:
-        """ConfigInvalid where the file was there and is not: it is being put in place anew, or was lost."""
+        """Raise ConfigInvalid if the file has disappeared: somebody is replacing it, or it was lost."""
         file = config_file()
         self._file = self._file or file.is_file()
         if self._file and not file.is_file():
@@ -138,14 +142,15 @@ class Reloader:
 
 
 async def renew(core: Core, settings: Settings) -> None:
-    """Have attempts that begin from now on work with ``settings``. ConfigError where something cannot be built by them;
-    then nothing has changed.
+    """Use ``settings`` for all attempts that begin from now on.
+
+    Raises ConfigError if a part cannot be built with them; then nothing has changed.
     """
     old = core.settings
     model, knowledge, chooser = core.model, core.knowledge, core.chooser
     reader = core.reader
     replaced: list[Close] = []
-    async with AsyncExitStack() as built:  # is closed where something after it cannot be built
+    async with AsyncExitStack() as built:  # closed again if a later part cannot be built
         if settings.knowledge != old.knowledge:
             knowledge = await build_knowledge(settings, core.store)
             for close in _closes(core, knowledge):
@@ -173,7 +178,7 @@ async def renew(core: Core, settings: Settings) -> None:
 
 
 def _closes(core: Core, base: KnowledgeBase) -> Sequence[Close]:
-    """Of the knowledge base; the store of the shop's own entries stays, others have it too."""
+    """Return what closes the knowledge base. The store of the shop's own entries stays open, because others use it."""
     parts = base.providers if isinstance(base, ChainKnowledge) else (base,)
     return [part.close for part in parts if part is not core.store]
 

@@ -1,4 +1,4 @@
-"""The body of a request to us: bounded in bytes and in time."""
+"""Reading the body of a request with bounds of size and time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ SECONDS = 10.0  # for the whole body
 
 
 async def body_of(request: web.Request, most: int, seconds: float = SECONDS) -> bytes:
-    """Read it. Raises HTTPRequestEntityTooLarge (413) over ``most`` bytes, HTTPRequestTimeout (408) if it is slow."""
+    """Return the whole body.
+
+    Raises HTTPRequestEntityTooLarge (413) if it has more than ``most`` bytes, and HTTPRequestTimeout (408) if it takes
+    longer than ``seconds``.
+    """
     if (request.content_length or 0) > most:
         raise web.HTTPRequestEntityTooLarge(most, request.content_length or 0)
     body = bytearray()

@@ -1,4 +1,4 @@
-"""A run in this process, with the phone's lease in hand: ``phonedesk run`` and the plain demo."""
+"""Runs in this process, without the queue: ``phonedesk run`` and the plain demo."""
 
 from __future__ import annotations
 
@@ -40,9 +40,12 @@ async def run_here(
     dry_run: bool = False,
     run_id: str | None = None,
 ) -> Session:
-    """Do a task now, as a run like any other: a row, a lease, events.
+    """Do a task now and return the session. Like any run it has a row, a lease and events.
 
-    Ctrl-C stops it, and so does a stop in its row; never in the midst of Send. ``run_id``: its row is there, begun.
+    Ctrl-C stops it, and so does a stop request in its row, but never in the middle of Send.
+    run_id: the run's row, which exists and has begun; None to make one.
+    Raises InputRejected if the text is no task, is a sweep, or needs an app that is not installed, ModelLimit if
+    today's limit for models is reached, and errors of the phone.
     """
     task = check_task(task)
     check_rules(task, rules)
@@ -72,7 +75,7 @@ async def run_here(
 async def _work(
     core: Core, device: AdbDevice, session: Session, settings: AgentSettings, human: Human, store: RunStore
 ) -> None:
-    """Do the run, and store how it ended."""
+    """Do the run, and store its outcome."""
     runs, run_id = Runs(core.db), session.run_id
     try:
         async with lease_of(core.db, device.serial, owner=f"terminal-{os.getpid()}", why=run_id) as lease:
@@ -82,7 +85,7 @@ async def _work(
                         device, settings, human=human, lease=lease, store=store, attempt=1, run_id=run_id
                     )
                     await carry_out(agent, session, lease.stop)
-            # While the phone is still ours: a server beside us must not take the run for a dead one.
+            # Stored while we still have the phone, so that a server beside us does not take the run for a dead one.
             await store_outcome(runs, run_id, 1, outcome_of(session))
     except BaseException as error:
         session.end(Status.FAILED, said(error, session.lang))
@@ -91,7 +94,7 @@ async def _work(
 
 
 async def _check_installed(device: AdbDevice, rules: TaskRules) -> None:
-    """InputRejected for a task that may use an app alone which the phone has not."""
+    """Raise InputRejected if the phone lacks one of the apps that the task is limited to."""
     for app in rules.apps:
         if await installed(device, app):
             continue
@@ -101,6 +104,6 @@ async def _check_installed(device: AdbDevice, rules: TaskRules) -> None:
 
 @contextmanager
 def stopped_by_interrupt(stop: StopSignal) -> Iterator[None]:
-    """Ctrl-C and SIGTERM ask for a stop, which waits while something must not be cut in two."""
+    """Turn Ctrl-C and SIGTERM into a stop request inside the block. A stop waits for what must not be cut off."""
     with on_signals(lambda: stop.request(Reason.STOP)):
         yield

@@ -1,4 +1,4 @@
-"""``phonedesk serve``: the durable queue, the clock, the bot and the web server in one process."""
+"""The server of ``phonedesk serve``: the durable queue, the clock, the bot and the web server in one process."""
 
 from __future__ import annotations
 
@@ -53,21 +53,21 @@ log = structlog.get_logger(__name__)
 
 @dataclass
 class Server:
-    """What runs. ``url`` is the web server's."""
+    """A server that is running. ``url`` is the web server's."""
 
     settings: Settings
     desk: Desk
     url: str
     telegram: TelegramAdapter | None
-    work: Working | None  # None where other machines have the phones
-    mcp_url: str = ""  # where MCP clients are served; "" for nowhere
+    work: Working | None  # None if only other machines have phones
+    mcp_url: str = ""  # for MCP clients; "" if they are not served
 
 
 @asynccontextmanager
 async def server(settings: Settings, read: Callable[[], Settings] | None = None) -> AsyncIterator[Server]:
-    """Everything up, in order; and down again: intake first (bot, web, clock), then the attempts, then the queue.
+    """Start all parts in order, and stop them: first the intake (bot, web, clock), then the attempts, then the queue.
 
-    ``read``: reads the settings again; they are followed while it runs. None: they stay as they are.
+    read: reads the settings again, so that changes are taken over while the server runs. None: they stay as they are.
     """
     async with AsyncExitStack() as stack:
         core = await stack.enter_async_context(open_core(settings))
@@ -168,9 +168,9 @@ async def _no_phone(serial: str) -> AdbDevice:
 
 
 async def _start_dispatcher(stack: AsyncExitStack, core: Core) -> None:
-    """Where other machines have the phones: what time makes due, and what is told of phones in the line.
+    """Start the dispatcher of a server without phones: for what becomes due, and what queued runs tell of their phones.
 
-    ConfigInvalid where this machine's clock is wrong: those who work would be taken for dead by it.
+    Raises ConfigInvalid if this machine's clock is wrong, because it would take working hosts for dead.
     """
 
     async def here() -> list[str]:
@@ -187,7 +187,7 @@ async def _start_dispatcher(stack: AsyncExitStack, core: Core) -> None:
 
 
 def _follow(desk: Desk, quiet: Quiet, housekeeping: Housekeeping, settings: Settings) -> None:
-    """Hand on what was taken over of changed settings."""
+    """Give changed settings to the parts that use them."""
     quiet.hours = parse_quiet(settings.quiet.hours)
     housekeeping.keep = timedelta(days=settings.keep_days)
     housekeeping.keep_shown = timedelta(days=settings.trajectory.picture_days)
@@ -204,7 +204,7 @@ def _follow(desk: Desk, quiet: Quiet, housekeeping: Housekeeping, settings: Sett
 async def _start_news(
     stack: AsyncExitStack, settings: Settings, core: Core, desk: Desk, quiet: Quiet, reloader: Reloader | None
 ) -> None:
-    """Digests and alerts: only with a bot, or one that comes later would tell of everything since."""
+    """Start digests and alerts. Only with a bot: otherwise a bot that is added later would send all of them at once."""
     digests = DigestWatch(
         core.db,
         digest_times(settings.digest.daily, settings.digest.weekly),
@@ -255,8 +255,9 @@ async def serve_until(
     say: Callable[[Server], Coroutine[Any, Any, None]],
     read: Callable[[], Settings] | None = None,
 ) -> None:
-    """Serve until ``ended`` is set; ``say`` is told when everything is up, and may wait for what is not yet. ``read``:
-    see ``server``.
+    """Serve until ``ended`` is set.
+
+    say: called when everything is up; it may wait for what is not ready yet. read: see ``server``.
     """
     async with server(settings, read) as running:
         saying = asyncio.create_task(say(running), name="say-up")

@@ -1,7 +1,7 @@
-"""Which names a server of ours answers to, over whatever protocol.
+"""The names that our servers answer to, in any protocol.
 
 A page in a browser can make its own name lead to this machine (DNS rebinding) and then read what is served here. It
-cannot change the Host header, which holds that name: so a request that names a host nobody told us of is refused.
+cannot change the Host header, which holds that name. So requests for a host that is not configured are refused.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from bot.app.settings.sections import McpSettings, TelegramSettings, WebSettings
 
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]{1,5})?")
 _ORIGIN = re.compile(r"https?://(.*)")
-_MOST_TOLD = 20  # hosts that are named in the log; whoever tries has any number of them
+_MOST_TOLD = 20  # hosts that the log names; an attacker can use any number of them
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
 class ServerNames:
-    """This machine's own names and addresses (loopback), and ``names`` and ``networks`` besides.
+    """The names of a server: this machine's own (loopback), ``names`` and ``networks``.
 
-    setting: the environment variable that lets in another name.
+    setting: the environment variable that adds a name.
     """
 
     setting: str
@@ -36,7 +36,7 @@ class ServerNames:
     _told: set[str] = field(default_factory=set, compare=False, repr=False)
 
     def answers_to(self, host: str) -> bool:
-        """Whether this is one of our names, as in a Host header: ``desk.example.com``, ``10.0.0.5:8737``, ``[::1]``."""
+        """Tell whether a Host header has one of our names: ``desk.example.com``, ``10.0.0.5:8737``, ``[::1]``."""
         parts = _HOST.fullmatch(host)
         if parts is None:
             return False
@@ -48,12 +48,12 @@ class ServerNames:
         return address.is_loopback or any(address in network for network in self.networks)
 
     def trusts_page_of(self, origin: str) -> bool:
-        """Whether a page with this Origin header is one of ours."""
+        """Tell whether a page with this Origin header is one of ours."""
         parts = _ORIGIN.fullmatch(origin)
         return parts is not None and self.answers_to(parts[1])
 
     def refusal(self, host: str) -> dict[str, str]:
-        """What a request for ``host`` is told, as JSON; the first few hosts are logged."""
+        """Return the JSON answer to a request for an unknown host. The first few hosts are logged."""
         if host not in self._told and len(self._told) < _MOST_TOLD:
             self._told.add(host)
             log.warning("unknown_host_refused", host=host[:200], advice=f"If it is yours, add it to {self.setting}.")
@@ -65,17 +65,18 @@ LOOPBACK = ServerNames("PHONEDESK_WEB__HOSTS")
 
 
 def web_names(settings: WebSettings, telegram: TelegramSettings | None = None) -> ServerNames:
-    """The names of the web server. Telegram's webhook comes by the public one of its URL."""
+    """Return the names of the web server. Telegram's webhook uses the public name in its URL."""
     webhook = urlsplit(telegram.webhook_url).hostname if telegram and telegram.mode == "webhook" else None
     return _names("PHONEDESK_WEB__HOSTS", [settings.host, *settings.hosts, *([webhook] if webhook else [])])
 
 
 def mcp_names(settings: McpSettings) -> ServerNames:
+    """Return the names of the MCP server."""
     return _names("PHONEDESK_MCP__HOSTS", [settings.host, *settings.hosts])
 
 
 def _names(setting: str, hosts: Iterable[str]) -> ServerNames:
-    """Names apart from addresses. 0.0.0.0 and :: are no address of anybody: browsers reach this machine by them."""
+    """Return the names in ``hosts``, apart from 0.0.0.0 and ::, by which every browser reaches its own machine."""
     names, networks = set(), []
     for host in hosts:
         try:

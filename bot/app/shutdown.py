@@ -1,6 +1,6 @@
-"""How a process that serves ends: in order when it is told to; at once when it is told again, or that takes too long.
+"""The end of a serving process: in order when it is asked to end, at once when asked again or if it takes too long.
 
-At once is as if it crashed: nothing is lost by it, the next start, or another host, goes on where this one was.
+Ending at once is like a crash. Nothing is lost: the next start, or another host, continues the work.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ import structlog
 
 from storage.engine import Database
 
-LAST_SECONDS = 30.0  # for the end of a process, besides what its runs at work may take
-DATABASE_SECONDS = 10.0  # of these: how long a database that is away is waited for
-AGAIN_SECONDS = 1.0
+LAST_SECONDS = 30.0  # for the end of a process, after the time that active runs may take
+DATABASE_SECONDS = 10.0  # of these, for waiting for a database that is away
+AGAIN_SECONDS = 1.0  # a later request is a second one
 EXIT = 1
 
 log = structlog.get_logger(__name__)
 
 
 class Shutdown:
-    """``asked`` is set by the first ``ask``. A second one calls ``at_once``, and so do ``seconds`` after the first.
+    """Ends a process in order, or at once.
 
-    What comes within ``again_seconds`` is the first one still: a terminal and a supervisor both send their signal.
+    The first ``ask`` sets ``asked``. A second one calls ``at_once``, which is also called ``seconds`` after the first.
+    A request within ``again_seconds`` belongs to the first, because a terminal and a supervisor may both send a signal.
+    say: called at the first request.
     """
 
     def __init__(
@@ -45,11 +47,12 @@ class Shutdown:
         self._again_seconds = again_seconds
         self._say = say
         self._at_once = at_once
-        # A thread of its own: the loop may be what does not end.
+        # The timer has its own thread, because the loop itself may hang.
         self._timer = threading.Timer(seconds, self._too_long)
         self._timer.daemon = True
 
     def ask(self) -> None:
+        """Ask for the end, or a second time for the end at once."""
         if self.asked.is_set():
             if time.monotonic() - self._asked_at >= self._again_seconds:
                 self._at_once()
@@ -60,7 +63,7 @@ class Shutdown:
         self._say()
 
     def over(self) -> None:
-        """It has ended in order."""
+        """Stop the timer: the process has ended in order."""
         self._timer.cancel()
 
     def _too_long(self) -> None:
@@ -70,7 +73,7 @@ class Shutdown:
 
 @contextmanager
 def ending(say: Callable[[], None], drain_seconds: float) -> Iterator[asyncio.Event]:
-    """Set by Ctrl-C and SIGTERM, while the block lasts. ``say`` tells the person who waits for the end."""
+    """Yield an event that Ctrl-C and SIGTERM set inside the block. ``say`` tells the person who waits for the end."""
     made = Shutdown(say, seconds=drain_seconds + LAST_SECONDS, at_once=lambda: os._exit(EXIT))
     with on_signals(made.ask):
         try:
@@ -81,10 +84,10 @@ def ending(say: Callable[[], None], drain_seconds: float) -> Iterator[asyncio.Ev
 
 @contextmanager
 def on_signals(ask: Callable[[], None]) -> Iterator[None]:
-    """Call ``ask`` in the running loop on Ctrl-C and SIGTERM, while the block lasts.
+    """Call ``ask`` in the running loop on Ctrl-C and SIGTERM inside the block.
 
-    Windows' loops know no signals: there Python's own handler passes them on. Outside the main thread, which is told
-    of no signal, nothing is changed.
+    Loops on Windows do not handle signals; there Python's own handler passes them on. Outside the main thread, where
+    no signals arrive, this changes nothing.
     """
     loop = asyncio.get_running_loop()
     undo: list[Callable[[], object]] = []
@@ -106,5 +109,5 @@ def on_signals(ask: Callable[[], None]) -> Iterator[None]:
 
 
 def wait_no_longer(db: Database, drain_seconds: float) -> None:
-    """At the beginning of the end: a database that is away does not hold it up."""
+    """Limit how long the end of the process waits for a database that is away. Called when the end begins."""
     db.end_within(drain_seconds + DATABASE_SECONDS)

@@ -1,4 +1,4 @@
-"""A sweep in this process: the look, then one contact after the other. ``phonedesk sweep``."""
+"""Sweeps in this process, for ``phonedesk sweep``: the look, then one contact after the other."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from storage.sweeps import NewSweep, NewSwept, Sweeps
 
 @dataclass
 class Done:
-    """``status`` as of a run: ``waiting`` where a contact waits for a person."""
+    """A sweep that was done. ``status``: as of a run; ``waiting`` if a contact waits for a person."""
 
     run_id: str
     look: NewSweep
@@ -39,9 +39,10 @@ async def sweep_here(
     store: RunStore,
     begins: Callable[[str], None] = lambda _: None,
 ) -> Done:
-    """Look, and answer who has something new, as runs like any others. ``begins`` is told each contact.
+    """Look for new messages, answer each contact with a run like any other, and return what was done.
 
-    Ctrl-C stops the contact at work, and nobody else is begun. Errors of the look are raised.
+    begins: called with each contact before the run.
+    Ctrl-C stops the active run, and no other one begins. Errors of the look are raised.
     """
     device = await core.device(serial)
     runs = Runs(core.db)
@@ -77,8 +78,8 @@ async def _look(core: Core, row: RunRow, serial: str) -> Prepared:
             with stopped_by_interrupt(lease.stop):
                 async with StopRequests(core.db).heard(row.id, lease.stop):
                     prepared = await prepare(core.db, row, device, core.sweep_eyes(), lease)
-            # While the phone is still ours: a server beside us must not take the sweep for a dead one. Its runs follow,
-            # each when it is its turn.
+            # Stored while we still have the phone, so that a server beside us does not take the sweep for a dead one.
+            # Its runs are stored later, one at a time.
             await Sweeps(core.db).looked(row.id, row.attempt, prepared.sweep, ())
             return prepared
     finally:
@@ -96,7 +97,7 @@ async def _answer(core: Core, prepared: Prepared, one: NewSwept, human: Human, s
 
 
 def _status(done: Done) -> str:
-    """The worst of all: stopped, failed, waiting."""
+    """Return the worst status of all: stopped, failed, waiting, succeeded."""
     ended = {session.comes_to for _, session in done.sessions}
     if done.status == STOPPED or Status.STOPPED in ended:
         return STOPPED
@@ -106,7 +107,7 @@ def _status(done: Done) -> str:
 
 
 async def _close(runs: Runs, row: RunRow, done: Done, message: str) -> None:
-    """The row waits for runs of its own alone, not for another's that a contact is left to."""
+    """Store the outcome. The sweep waits only for its own runs, not for an older run that a contact is left to."""
     if done.status != WAITING:
         await runs.end_attempt(row.id, row.attempt, status=done.status, message=message)
     elif any(session.status is Status.WAITING for _, session in done.sessions):

@@ -1,4 +1,4 @@
-"""What ``phonedesk serve`` and ``phonedesk worker`` share: the host, the durable queue, and the attempts of runs."""
+"""The part that ``phonedesk serve`` and ``phonedesk worker`` share: the host, the durable queue, the runs' attempts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Working:
-    """A process that works phones, under the host's name."""
+    """The parts of a process that works phones, under the host's name."""
 
     host: Host
     worker: Worker
@@ -55,10 +55,11 @@ class Working:
 
 @asynccontextmanager
 async def working(core: Core, *, tells: bool) -> AsyncIterator[Working]:
-    """Work the phones of this machine. ConfigInvalid where another process has the host's name.
+    """Work the phones of this machine inside the block. Raises ConfigInvalid if another process has the host's name.
 
-    In the end nothing new is begun, attempts at work may end by themselves for a while, then they are put back into the
-    line; other hosts see that this one is gone. ``tells``: see ``Dispatcher``.
+    At the end nothing new begins. Active attempts get some time to end by themselves, and are then put back into the
+    queue. Other hosts see that this one is gone.
+    tells: see ``Dispatcher``.
     """
     settings, name = core.settings, core.settings.queue.executor_id
     seconds = settings.queue.lost_after_seconds
@@ -93,7 +94,7 @@ async def working(core: Core, *, tells: bool) -> AsyncIterator[Working]:
         worker = Worker(
             core.db, attempts.work, owner=name, may_begin=may_begin, lease_seconds=seconds, lang=settings.lang
         )
-        # No other process is this host: the phones of its former life are ours.
+        # No other process is this host, so the phones that it had before a restart are ours.
         freed = await worker.take_back()
         if freed:
             log.warning("leases_taken_back", serials=freed)
@@ -124,19 +125,19 @@ async def working(core: Core, *, tells: bool) -> AsyncIterator[Working]:
 
 
 async def listing(core: Core, wanted: Sequence[str] = ()) -> dict[str, str]:
-    """Return the states of the phones that adb knows. Those of the settings and of ``wanted`` are connected to."""
+    """Connect to the phones of the settings and of ``wanted``, and return adb's states of all phones, by serial."""
     return {entry.serial: entry.state for entry in await core.phones(wanted=wanted)}
 
 
 def fleet_of(core: Core) -> Fleet:
-    """The phones of all hosts."""
+    """Return the phones of all hosts, with the times of the settings."""
     settings = core.settings
     wait = settings.run.phone_wait_seconds
     return Fleet(core.db, settings.queue.lost_after_seconds, timedelta(seconds=wait) if wait else None)
 
 
 def metrics_of(core: Core, *, fresh: bool = True) -> Metrics:
-    """The figures of this process, under the host's name, and of the database. ``fresh``: see ``Metrics``."""
+    """Return the metrics of this process, under the host's name, and of the database. ``fresh``: see ``Metrics``."""
     from bot.channels.web.metrics import Metrics
 
     queue = core.settings.queue
@@ -145,7 +146,7 @@ def metrics_of(core: Core, *, fresh: bool = True) -> Metrics:
 
 
 def watch_times(settings: Settings) -> WatchTimes:
-    """How closely a watch follows."""
+    """Return the times of watches, as the settings say."""
     wanted = settings.watch
     return WatchTimes(
         wanted.every_seconds,
@@ -157,7 +158,7 @@ def watch_times(settings: Settings) -> WatchTimes:
 
 
 async def until_ended(ended: asyncio.Event, work: Working | None) -> None:
-    """Until ``ended`` is set. ConfigInvalid where this process cannot be its host any more (``Host.why``)."""
+    """Wait until ``ended`` is set. Raises ConfigInvalid if this process can no longer be its host (``Host.why``)."""
     waits = [asyncio.create_task(ended.wait())]
     if work is not None:
         waits.append(asyncio.create_task(work.host.lost.wait()))
@@ -171,7 +172,7 @@ async def until_ended(ended: asyncio.Event, work: Working | None) -> None:
 
 
 class AttemptExecutor:
-    """Does an attempt of a run: session in, agent on the phone, session out."""
+    """Does an attempt of a run: loads the session, runs the agent on the phone, and stores the session."""
 
     def __init__(self, core: Core, host: Host) -> None:
         self._core = core
@@ -180,21 +181,25 @@ class AttemptExecutor:
         self._left = left_alone(core.settings.lang)
 
     async def work(self, run_id: str, attempt: int, lease: HeldLease) -> AttemptOutcome:
+        """Do an attempt with the leased phone, and return its outcome.
+
+        Raises LeaseLost if the attempt is over or the phone is lost, and the error if the run cannot begin.
+        """
         row = await self._runs.get(run_id)
         if row is None:
             return AttemptOutcome("stopped")
         if row.attempt != attempt or row.final:  # a part of a plan may have ended between two looks
             raise LeaseLost(f"Attempt {attempt} of the run {run_id} is over.", key="attempt_over")
         try:
-            # Every line that is logged meanwhile tells whose it is; what it thinks with stays open until it is done.
+            # Every log line names its run, and the models and knowledge bases in use stay open until the attempt ends.
             with structlog.contextvars.bound_contextvars(run_id=run_id, attempt=attempt, serial=lease.serial):
                 async with self._core.turnover.used():
                     return await self._work(row, lease)
         except LeaseLost:
-            raise  # the attempt is put back: the run is not over
+            raise  # the attempt is put back, so the run has not ended
         except PhonedeskError as error:
-            # Before the agent had the phone; what happens later is the outcome that it tells itself.
-            if lease.stop.reason is None:  # else the attempt is put back, or stopped
+            # This is an error from before the agent had the phone. Of later errors the agent stores the outcome itself.
+            if lease.stop.reason is None:  # otherwise the attempt is put back or stopped
                 outcome = {
                     "status": "failed",
                     "message": told(error, kept_language(row.options.get("lang"))),
@@ -206,7 +211,7 @@ class AttemptExecutor:
     async def _work(self, row: RunRow, lease: HeldLease) -> AttemptOutcome:
         core = self._core
         of_plan = row.options.get("kind") == PLAN_PART
-        if of_plan and row.session is None:  # it died at once; only its plan knew under which gate it is done
+        if of_plan and row.session is None:  # it died at once, and only its plan knew its gate
             return AttemptOutcome("failed", self._left(row.options))
         one_of_many = bool(row.options.get(BY_WATCH) or (row.parent_id and not of_plan))
         if row.session is None and (later := await self._not_now(row, one_of_many=one_of_many)) is not None:
@@ -218,7 +223,7 @@ class AttemptExecutor:
             if row.options.get("kind") == SWEEP:
                 return await self._sweep(row, device, lease)
             settings = core.agent_settings(lang=row.options.get("lang"), max_steps=row.options.get("max_steps"))
-            # While somebody is asked about one contact, the others are answered.
+            # While a person is asked about one contact, the phone is free to answer the others.
             hold = 0.0 if one_of_many else core.settings.run.hold_seconds
             store = core.runs(row.attempt)
             times = question_times(core.settings)
@@ -234,7 +239,7 @@ class AttemptExecutor:
                 device, settings, human=human, lease=lease, store=store, attempt=row.attempt, run_id=row.id
             )
             await carry_out(agent, session, lease.stop)
-            if not (session.is_put_off and len(session.steps) == steps):  # then nothing was touched
+            if not (session.is_put_off and len(session.steps) == steps):  # otherwise nothing was touched
                 await self._rest(row, device, lease, session)
         finally:
             await device.close()
@@ -243,7 +248,7 @@ class AttemptExecutor:
         return AttemptOutcome("stopped", self._left(row.options)) if await self._cut_off(row.id, outcome) else outcome
 
     async def _cut_off(self, run_id: str, outcome: AttemptOutcome) -> bool:
-        """Whether this was the part of a plan that was stopped by nobody, but ended because its process does."""
+        """Tell whether this was a part of a plan that nobody stopped, but that ended with its process."""
         row = await self._runs.get(run_id) if outcome.status == "stopped" else None
         if row is None or row.options.get("kind") != PLAN_PART or row.stopped_by:
             return False
@@ -251,32 +256,35 @@ class AttemptExecutor:
         return plan is None or not plan.stop_requested
 
     async def _not_now(self, row: RunRow, *, one_of_many: bool) -> AttemptOutcome | None:
-        """Why a new run is not begun now: quiet hours, or a limit. ModelLimit where a person waits for it."""
+        """Return the outcome of a new run that cannot begin now (quiet hours, or a limit); None if it can.
+
+        Raises ModelLimit if a person waits for the run.
+        """
         core = self._core
         sweep = row.options.get("kind") == SWEEP
         if one_of_many and await in_quiet_hours(core.db, row, core.db.now()):
             return AttemptOutcome("stopped", QUIET_HOURS)
         if sweep and await Sweeps(core.db).get(row.id) is not None:
-            return None  # it has looked, and waits for its runs
+            return None  # it has looked already, and waits for its runs
         try:
             await core.may_ask(row.options.get("lang"))
         except ModelLimit as error:
             if sweep and row.planned_at is not None:
                 return AttemptOutcome("succeeded", error.message)
             if one_of_many:
-                return AttemptOutcome("stopped", error.message)  # was not begun, so it is taken up again
+                return AttemptOutcome("stopped", error.message)  # it has not begun, so the contact is taken up again
             raise
         return None
 
     async def _rest(self, row: RunRow, device: AdbDevice, lease: HeldLease, session: Session) -> None:
-        """The run is over, or waits: the phone is parked."""
+        """Park the phone if the run waits, and save the session."""
         if session.status not in FINAL:
-            async with lease.stop.shielded():  # the run rests in any case: nothing is left here that Hold could cut
+            async with lease.stop.shielded():  # the run rests in any case, so Hold need not cut this off
                 if await park(device, lease, session):
                     await self._core.runs(row.attempt).save(session)
 
     async def _sweep(self, row: RunRow, device: AdbDevice, lease: HeldLease) -> AttemptOutcome:
-        """A look at the list. On a phone that is watched the app is left, for in front it shows no notifications."""
+        """Look at the chat list. On a watched phone, leave the app afterwards: in front it shows no notifications."""
         try:
             return await sweep_attempt(self._core.db, row, device, self._core.sweep_eyes(), lease)
         finally:
@@ -285,7 +293,7 @@ class AttemptExecutor:
                     await go_home(device, lease, row.id)
 
     async def _device(self, serial: str) -> AdbDevice | None:
-        """The phone; None where it was here at the last look and has just gone: the run waits for it."""
+        """Return the phone; None if it was here at the last look and has just gone, so that the run waits for it."""
         was_here = serial in self._host.usable
         try:
             return await self._core.device(serial)
@@ -295,7 +303,7 @@ class AttemptExecutor:
             raise
 
     async def _taken_up(self, saved: str) -> Session:
-        """The session as it was saved, with the answer that has come meanwhile."""
+        """Return the saved session, with an answer that has come meanwhile."""
         session = Session.model_validate_json(saved)
         if session.question is not None and session.answered is None:
             session.answered = given_answer(await Questions(self._core.db).get(session.question.id))

@@ -1,4 +1,4 @@
-"""Who asks the desk, from where, and how they are told that they may not."""
+"""The people and programs that ask the desk, the chats that they use, and the desk's errors."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class AccessDenied(SecurityError):
 
 
 class StillLimited(RateLimited):
-    """This person has been told already that they ask too much: a chat says nothing until it is over."""
+    """The person has been told already that they ask too often. A chat says nothing until the limit is over."""
 
 
 class NotFound(PhonedeskError):
-    """No run, schedule, phone or question of this name."""
+    """There is no run, schedule, phone or question of this name."""
 
     kind = "desk.not_found"
 
 
 class BadRequest(PhonedeskError):
-    """What was asked for cannot be read: a schedule's expression, an empty task."""
+    """The request cannot be understood, for example a schedule's expression or an empty task."""
 
     kind = "desk.bad_request"
 
@@ -41,24 +41,28 @@ class DoubleEntry(BadRequest):
 
 
 class Role(StrEnum):
+    """What a person may do, from the least to the most."""
+
     VIEWER = "viewer"
     OPERATOR = "operator"
     OWNER = "owner"
 
     def covers(self, least: Role) -> bool:
-        """Whether this role may do what ``least`` may."""
+        """Tell whether this role may do everything that ``least`` may do."""
         ranks = list(Role)
         return ranks.index(self) >= ranks.index(least)
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """A paired person as one channel knows them. ``id`` is ours, ``user_id`` the channel's.
+    """A paired person, or an API key, as one channel knows them.
 
-    ``phones`` (serials) and ``chats`` (their keys) are all that the person may use, empty for every one.
-    ``chat`` is where they ask from. ``request`` names what they asked: desk calls for one request count once.
-    ``said_at``: when they did, where it had to wait for its turn; None for now.
-    ``streams``: they want to see what the model thinks while it thinks, where the channel can show it.
+    id: our id. user_id: the channel's id.
+    phones, chats: the serials and chat keys that they may use; empty for all.
+    chat: the chat that they ask from.
+    request: names what they asked. Several desk calls for one request count once.
+    said_at: when they asked, if the request had to wait for its turn; None for now.
+    streams: they want to see what the model thinks while it thinks, if the channel can show it.
     """
 
     id: str
@@ -76,20 +80,23 @@ class Actor:
 
 
 def not_one_of(message: str, said: str, known: Iterable[str]) -> BadRequest:
-    """``said`` is none of ``known``; ``message`` tells that in English, the texts by the error's key."""
+    """Return the error for a word that is none of the known ones.
+
+    message: the English text. Other languages have theirs in the text files, under the error's key.
+    """
     listed = Listed(known)
     return BadRequest(message, advice=f"One of {listed}.", key="not_one_of", said=said, known=listed)
 
 
 def role_denied(actor: Actor, least: Role) -> AccessDenied:
-    """What somebody is told whose role does not reach ``least``."""
+    """Return the error for somebody whose role is below ``least``."""
     said, advice = f"This is for the role {least}; yours is {actor.role}.", "Ask an owner for it."
     return AccessDenied(said, advice=advice, key="role_denied", role=actor.role, least=least)
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRef:
-    """Where something was asked, and where its card is shown. ``thread_id`` is a forum's topic, empty for none."""
+    """A chat in which something was asked or a card is shown. ``thread_id`` is a forum's topic, "" for none."""
 
     channel: str
     chat_id: str
@@ -98,13 +105,13 @@ class ChatRef:
 
     @property
     def key(self) -> str:
-        """How the chat stands in a person's limits; its topics belong to it."""
+        """The chat's name in a person's limits. All topics of a chat share it."""
         return f"{self.channel}:{self.chat_id}"
 
 
 @dataclass(frozen=True, slots=True)
 class MessageRef:
-    """A message of ours in a chat, by the channel's own ids. ``picture``: it carries one (edited as a caption)."""
+    """A message of ours in a chat, by the channel's ids. ``picture``: it has one; its text is edited as a caption."""
 
     chat: ChatRef
     message_id: str

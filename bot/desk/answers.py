@@ -1,4 +1,4 @@
-"""The answer log: looking, rating, and what the knowledge base had no answer to."""
+"""The answer log: find and rate answers, and list the questions that the knowledge base could not answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from storage.people import People
 from storage.questions import OPEN, Questions
 from storage.runs import QUEUED, WAITING, RunRow, Runs
 
-GROUPED = 5000  # the newest questions that are looked at
+GROUPED = 5000  # how many of the newest questions are grouped
 UNANSWERED_SINCE = "30d"
 PROVENANCES = ("knowledge", "composed", "person")
 UNSENT = (PLANNED, TYPING)
@@ -33,7 +33,8 @@ _WORDS = {"today": 0, "yesterday": 1, "week": 7, "month": 30}
 def moment(text: str, now: datetime, zone: ZoneInfo, *, end: bool = False) -> datetime:
     """Return the time that ``7d`` (m, h, d, w ago), ``today``, ``week``, a day, or a day and a time mean in ``zone``.
 
-    ``end``: a day means its end. ``week`` and ``month`` are the last 7 and 30 days. Raises BadRequest for others.
+    end: a day means its end, not its beginning.
+    ``week`` and ``month`` are the last 7 and 30 days. Raises BadRequest if the text is none of these.
     """
     words = text.strip().lower()
     local = now.astimezone(zone)
@@ -59,12 +60,14 @@ def _written(text: str) -> datetime:
 
 
 class DeskAnswers(DeskService):
+    """The service for the answer log. A viewer may read it, and an operator may rate answers."""
+
     async def find(
         self, actor: Actor, asked: AnswersAsked, *, before: str = "", after: str = "", limit: int = 10
     ) -> AnswersPage:
         """Return a page of the answer log, the newest first.
 
-        before, after: an answer's id, for the page of older and of newer ones.
+        before, after: the id of an answer, to get the page of older or newer ones.
         Raises BadRequest if a time or a state cannot be read.
         """
         await self._allow(actor, Role.VIEWER, "answers")
@@ -92,7 +95,10 @@ class DeskAnswers(DeskService):
         return view
 
     async def pictures(self, actor: Actor, answer_id: str) -> tuple[bytes | None, bytes | None]:
-        """Return the screen before and after, as JPEG; None for one that is not kept."""
+        """Return the screens before and after the answer, as JPEG; None for one that is not kept.
+
+        Raises NotFound if there is no such answer.
+        """
         found = await self._answer_or_none(answer_id)
         phone = found.serial if found else None
         await self._allow(actor, Role.VIEWER, "answers pictures", phone=phone, answer=answer_id)
@@ -102,11 +108,13 @@ class DeskAnswers(DeskService):
     async def rate(
         self, actor: Actor, answer_id: str, rating: int, *, toggle: bool = True, key: str = ""
     ) -> AnswerView:
-        """Rate an answer. Only an owner changes another person's rating.
+        """Rate an answer, and return it.
 
         rating: 1, -1, or 0 for none.
-        toggle: the same rating again takes it away.
+        toggle: giving the same rating again removes it.
         key: the request's name, see ``Desk``.
+        Raises NotFound if there is no such answer, BadRequest for another rating, and AccessDenied if somebody else
+        has rated the answer and the actor is no owner.
         """
         found = await self._answer_or_none(answer_id)
         phone = found.serial if found else None
@@ -124,20 +132,20 @@ class DeskAnswers(DeskService):
         return view
 
     async def unanswered(self, actor: Actor, since: str = "") -> Sequence[UnansweredView]:
-        """Return what the knowledge base had no answer to, the most frequent first.
+        """Return the questions that the knowledge base had no answer to, the most frequent first.
 
-        ``since``: as in ``AnswersAsked``; 30 days if it is empty.
+        since: as in ``AnswersAsked``; 30 days if it is empty.
         """
         await self._allow(actor, Role.VIEWER, "answers unanswered")
         wanted = AnswerFilter(missed=True, since=self._moment(since or UNANSWERED_SINCE), serials=actor.phones)
         groups: dict[str, list[AnswerRow]] = {}
         for row in await Answers(self._db).find(wanted, limit=GROUPED):
             groups.setdefault(stripped(row.question) or row.question.strip(), []).append(row)
-        # The sort is stable: of those that were asked as often, the one that was asked last is first.
+        # The sort is stable: among questions that were asked equally often, the one asked last comes first.
         return [await self._group(rows) for rows in sorted(groups.values(), key=len, reverse=True)]
 
     async def sent_in(self, run_id: str) -> tuple[AnswerView, ...]:
-        """Return what a run has sent, the oldest first. Asks for no rights."""
+        """Return the answers that a run has sent, the oldest first. Checks no rights."""
         rows = await Answers(self._db).find(AnswerFilter(run_id=run_id, state=SENT))
         return tuple(reversed(await self._views(rows)))
 
@@ -199,7 +207,7 @@ class DeskAnswers(DeskService):
         return views
 
     async def _with_standing(self, view: AnswerView, run: RunRow | None) -> AnswerView:
-        """Return an answer of which nothing was sent with how it stands with its run; None: the run was deleted."""
+        """Return an answer that was not sent, with its standing. ``run`` is None if the run was deleted."""
         if run is None or run.final:
             return replace(view, standing="closed")
         for question in await Questions(self._db).find(run_id=run.id, state=OPEN):
@@ -244,7 +252,7 @@ def _there(row: AnswerRow | None, answer_id: str) -> AnswerRow:
 
 
 def _record(data: Mapping[str, Any]) -> Record:
-    """Return a record as it was stored; an older release may have stored less."""
+    """Return a record from its stored form. An older release may have stored fewer fields."""
     return Record(
         id=str(data.get("id") or ""),
         text=str(data.get("text") or ""),

@@ -1,4 +1,4 @@
-"""What the desk returns of the answer log, and the filter that it takes."""
+"""The views of the answer log, and its filter."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from agent_core.ports import Record
 
 @dataclass(frozen=True, slots=True)
 class AnswerView:
-    """One customer's question and what became of it. ``records``: what the knowledge base gave, best first.
+    """A customer's question and what became of it. Times are in the owner's zone.
 
-    ``sent`` is what was chosen to be sent, ``state`` (as in the ledger) tells whether it was. ``person``: who wrote or
-    chose it; ``rated_by``: who gave the thumb (1 up, -1 down, 0 none). Times are in the owner's zone. ``before`` and
-    ``after``: whether there was a picture.
-
-    ``standing``: what people read as its state. It is ``state``, except if nothing was sent and no run is at it now:
-    ``asked`` (a person is to answer ``question_id``), ``queued`` (its run waits for its turn) or ``closed`` (its run
-    has ended).
+    records: what the knowledge base found, best first.
+    sent: the text that was chosen to be sent. state: whether it was sent, as in the ledger.
+    person: who wrote or chose the text. rated_by: who gave the rating (1 up, -1 down, 0 none).
+    before, after: whether there is a picture of the screen.
+    standing: the state that people are shown. It is ``state``, except if nothing was sent and no run works on it now:
+        then ``asked`` (a person is to answer ``question_id``), ``queued`` (its run waits for its turn) or ``closed``
+        (its run has ended).
     """
 
     id: str
@@ -48,18 +48,20 @@ class AnswerView:
 
     @property
     def record_questions(self) -> list[str]:
-        """The questions of the records that were sent, by which a person knows them."""
+        """The questions of the records that were sent; people know the records by them."""
         ids = self.record_id.split(",")
         return [record.question for record in self.records if record.id in ids and record.question]
 
 
 @dataclass(frozen=True, slots=True)
 class AnswersAsked:
-    """Which answers are asked for; what is not given matters not.
+    """A filter of the answer log. A field that is not given filters nothing.
 
-    ``words``: a contact by the whole name, else words of question or answer. ``since`` and ``until`` in the owner's
-    zone: ``7d``, ``12h``, ``today``, ``week``, ``month``, ``2026-11-01`` or ``2026-11-01 18:30``; until a day is with
-    that day. ``rating`` 1, -1 or 0. ``unanswered``: skipped, failed, unknown, or under way for over an hour.
+    words: a contact by the whole name, else words of question or answer.
+    since, until: ``7d``, ``12h``, ``today``, ``week``, ``month``, ``2026-11-01`` or ``2026-11-01 18:30``, in the
+        owner's zone. ``until`` a day includes that day.
+    rating: 1, -1 or 0.
+    unanswered: skipped, failed, unknown, or under way for over an hour.
     """
 
     words: str = ""
@@ -78,7 +80,7 @@ class AnswersAsked:
 
 @dataclass(frozen=True, slots=True)
 class AnswersPage:
-    """The newest first. ``total``: how many there are in all; ``older`` and ``newer``: whether there are some."""
+    """A page of answers, the newest first. ``total``: all that match. ``older``, ``newer``: whether there are more."""
 
     answers: tuple[AnswerView, ...] = ()
     total: int = 0
@@ -88,11 +90,12 @@ class AnswersPage:
 
 @dataclass(frozen=True, slots=True)
 class UnansweredView:
-    """Questions that are one question, to which the knowledge base had no answer.
+    """A group of equal questions to which the knowledge base had no answer.
 
-    ``answer_id`` and ``example`` are of the newest one. ``answer``: the newest words that a person sent for it, empty
-    where nobody did. ``contacts``: who asked. ``entry``: the id of the shop's own entry that has this question by now,
-    ``entry_question``: how that one asks it, ``entry_live``: not only waiting for approval.
+    answer_id, example: the id and text of the newest one.
+    answer: the newest text that was sent for it, "" if none was. contacts: who asked.
+    entry: the id of the shop's own entry that has this question by now. entry_question: the question of that entry.
+    entry_live: whether the entry is live; otherwise it waits for approval.
     """
 
     answer_id: str

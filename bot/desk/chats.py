@@ -1,4 +1,4 @@
-"""Chats: those that go on under another id, and topics that are gone."""
+"""Chats that got a new id, and topics that were deleted."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from storage.chats import Chats
 
 
 class DeskChats(DeskService):
-    """Both calls return what was shown there, to be shown anew: ``run`` or ``question``, and its id on the card."""
+    """The service for changes of chats.
+
+    Both calls return the cards that must be shown anew: ``run`` or ``question``, and the id on the card.
+    """
 
     async def moved(self, channel: str, old_id: str, new_id: str) -> list[tuple[str, str]]:
-        """Have everything that names a chat follow it to its new id."""
+        """Replace a chat's id by its new one everywhere."""
         return await Chats(self._db).move(channel, old_id, new_id)
 
     async def topic_gone(self, channel: str, chat_id: str, thread_id: str) -> list[tuple[str, str]]:

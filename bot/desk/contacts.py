@@ -17,14 +17,16 @@ _NUMBER = re.compile(r"[0-9]{1,20}")
 
 
 class DeskContacts(DeskService):
+    """The service for saved contacts. Operators may read them, and owners may change them."""
+
     async def find(self, actor: Actor, *, app: str = "", text: str = "", tag: str = "") -> Sequence[ContactView]:
-        """Return contacts by app and name. ``text``: words in the name, number or note."""
+        """Return the contacts in the order of app and name. ``text``: words in the name, number or note."""
         await self._allow(actor, Role.OPERATOR, "contacts list")
         rows = await Contacts(self._db).all(app=_app(app) if app else "", text=text.strip(), tag=tag.strip())
         return [_contact_view(row) for row in rows if not row.serial or sees(actor, row.serial)]
 
     async def add(self, actor: Actor, contact: ContactView) -> ContactView:
-        """Save a contact. Raises BadRequest if it is there already, or something in it cannot be right."""
+        """Save a contact, and return it. Raises BadRequest if it exists already or a field is not valid."""
         await self._allow(actor, Role.OWNER, "contacts add", app=contact.app, name=contact.name, serial=contact.serial)
         new = NewContact(
             app=_app(contact.app),
@@ -51,7 +53,10 @@ class DeskContacts(DeskService):
         tags: Sequence[str] | None = None,
         note: str | None = None,
     ) -> ContactView:
-        """Change what is given of the contact with this name, app and phone. Raises NotFound if there is none."""
+        """Change the fields that are not None of the contact with this name, app and phone, and return it.
+
+        Raises NotFound if there is none, and BadRequest if a field is not valid or the new name is taken.
+        """
         row = await self._contact(actor, "edit", name, app, serial)
         try:
             changed = await Contacts(self._db).edit(
@@ -93,7 +98,7 @@ def _there(name: str) -> BadRequest:
 
 
 def _app(words: str) -> str:
-    """Return the key of the app that is meant by its key, its name or an alias."""
+    """Return the key of the app with this key, name or alias."""
     wanted = words.strip().lower()
     for profile in profiles():
         if wanted in {profile.key, profile.name.lower(), *(alias.lower() for alias in profile.aliases)}:
@@ -102,7 +107,7 @@ def _app(words: str) -> str:
 
 
 def _name(words: str) -> str:
-    """Return a name as it stands in the app: one line."""
+    """Return the name without blanks around it. Raises BadRequest if it is empty, too long or not one line."""
     name = words.strip()
     if not name or len(name) > MAX_NAME or any(unicodedata.category(char) == "Cc" for char in name):
         advice = f"One line of 1 to {MAX_NAME} characters."

@@ -1,4 +1,4 @@
-"""What every service of the desk works with, and the rights that hold in every channel."""
+"""The base of the desk's services: what they share, and the check of rights, which is the same in every channel."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from storage.people import Audit, People
 from storage.questions import Questions
 from storage.runs import RunRow
 
-if TYPE_CHECKING:  # they are given to the desk, and know its views
+if TYPE_CHECKING:  # they import the desk's views
     from bot.app.learning import CoreLearning
     from bot.app.plans.service import PlanService
 
@@ -42,10 +42,10 @@ RANK = {Role.VIEWER: 0, Role.OPERATOR: 1, Role.OWNER: 2}
 
 @dataclass
 class DeskContext:
-    """What the desk's services share. A server changes some of it while it runs, when its settings change.
+    """What the desk's services share. If the settings of a running server change, the server changes some of it.
 
-    entries: lists the phones that adb knows.
-    device: gives one of them by its serial ("" for the only one).
+    entries: returns the phones that adb knows.
+    device: returns one of them by its serial ("" for the only one).
     """
 
     db: Database
@@ -53,36 +53,36 @@ class DeskContext:
     entries: Callable[[], Awaitable[Sequence[DeviceEntry]]]
     device: Callable[[str], Awaitable[AdbDevice]]
     timezone: str
-    serial: str = ""  # the phone that is meant where none is named
-    store: EmbeddedKnowledge | None = None  # the shop's own entries; None where a command has no use for them
-    provider: str = "embedded"  # what answers customers, as the settings write it
-    escalate_chat: str = ""  # the Telegram chat that sees what nobody answers; "" for every other owner's own
-    pace: RequestLimit = field(default_factory=RequestLimit)  # how much a person may ask
-    # When digests go out by themselves, daily and weekly, as the settings write it.
+    serial: str = ""  # the phone that is meant if none is named
+    store: EmbeddedKnowledge | None = None  # the shop's own entries; None if a command does not use them
+    provider: str = "embedded"  # the knowledge bases that answer customers, as the settings write them
+    escalate_chat: str = ""  # the Telegram chat for questions that nobody answers; "" for every other owner's own
+    pace: RequestLimit = field(default_factory=RequestLimit)  # how often a person may ask
+    # When the daily and the weekly digest are sent, as the settings write it.
     digest_at: tuple[str, str] = ("", "")
-    alert_chat: str = ""  # the Telegram chat that is told what is down; "" for every owner's own
-    lang: Literal["zh", "en"] = "zh"  # of chats that are nobody's own
-    keep: timedelta | None = None  # how long events are kept; None: for ever
+    alert_chat: str = ""  # the Telegram chat for alerts; "" for every owner's own
+    lang: Literal["zh", "en"] = "zh"  # the language of chats that belong to nobody
+    keep: timedelta | None = None  # how long events are kept; None for ever
     prices: Prices = field(default_factory=Prices)
-    picture: Callable[[Device], Awaitable[Image.Image]] = look_for_people  # what a phone shows, secrets covered
-    page: Callable[[Device], Awaitable[SeenPage]] = read_for_people  # and what is read of it
-    names: Mapping[str, str] = field(default_factory=dict)  # what the settings call phones, by serial
-    # As ``entries``, at once: nothing is connected to. None: this process does not know what is attached.
+    picture: Callable[[Device], Awaitable[Image.Image]] = look_for_people  # returns a phone's screen, secrets covered
+    page: Callable[[Device], Awaitable[SeenPage]] = read_for_people  # returns what is read on it
+    names: Mapping[str, str] = field(default_factory=dict)  # the phones' names in the settings, by serial
+    # Like ``entries``, but returns at once and connects to nothing. None if this process does not know the phones.
     glance: Callable[[], Awaitable[Sequence[DeviceEntry]]] | None = None
-    fleet: Fleet | None = None  # the phones of all hosts; None: of this database, with the usual times
-    host: str = ""  # the name under which this process works its phones; "": it works none
-    planning: PlanService | None = None  # who makes plans; None if this process has no phones
-    learning: CoreLearning | None = None  # who learns apps on phones; None if this process has no phones
-    shown: ShownChats = field(default_factory=ShownChats)  # what owners are asked to confirm
+    fleet: Fleet | None = None  # the phones of all hosts; None for those of this database, with the default times
+    host: str = ""  # this process's name as a host of phones; "" if it has no phones
+    planning: PlanService | None = None  # makes plans; None if this process has no phones
+    learning: CoreLearning | None = None  # learns apps on phones; None if this process has no phones
+    shown: ShownChats = field(default_factory=ShownChats)  # the chats that owners are asked to confirm
 
     @property
     def uses_entries(self) -> bool:
-        """Whether the shop's own entries are a part of what answers customers."""
+        """Whether the shop's own entries are among the knowledge bases that answer customers."""
         return "embedded" in {name.strip() for name in self.provider.split(",")}
 
 
 class DeskService:
-    """Base of the desk's services: what can be asked about one subject, with the rights that it needs."""
+    """Base class of the desk's services. Each serves the requests about one subject, and checks their rights."""
 
     def __init__(self, context: DeskContext) -> None:
         self.context = context
@@ -100,13 +100,13 @@ class DeskService:
         paced: bool = True,
         **detail: Any,
     ) -> None:
-        """Check the actor's rights, and write the audit log. No other place checks them.
+        """Check the actor's rights, and write the audit log. Rights are checked nowhere else.
 
         least: the role that the call needs.
         phone: the serial that the call is about; None if it is about none.
-        chat: the chat that the call names; the one that the actor asks from counts in any case.
-        paced: False if the call does not count for how often somebody may ask.
-        Raises AccessDenied, RateLimited or StillLimited.
+        chat: the chat that the call names. The chat that the actor asks from is checked in any case.
+        paced: False if the call does not count towards the limit of requests.
+        Raises AccessDenied if a right is missing, and RateLimited or StillLimited if the actor asks too often.
         """
         if paced:
             await self._count(actor, command)
@@ -120,7 +120,7 @@ class DeskService:
         await self._audit.write(actor.id, actor.channel, command, detail)
 
     async def _count(self, actor: Actor, command: str) -> None:
-        """Count a request. Raises RateLimited if it is too much, with a row in the audit log, and then StillLimited."""
+        """Count a request. Raises RateLimited at the first one too many and writes the audit log, then StillLimited."""
         try:
             self.context.pace.count(actor, self._db.now())
         except StillLimited:
@@ -130,9 +130,9 @@ class DeskService:
             raise
 
     def _phone_for(self, actor: Actor, serial: str | None) -> str:
-        """Return the phone that is meant: the named one, else the shop's, else the only one that the person may use.
+        """Return the serial of the named phone, else of the default one, else of the only one that the person may use.
 
-        "" is any phone, which ``_allow`` refuses to people who are limited to some.
+        "" means any phone, which ``_allow`` refuses to people who are limited to certain phones.
         """
         wanted = serial or self.context.serial
         if serial or not actor.phones or wanted in actor.phones:
@@ -140,14 +140,14 @@ class DeskService:
         return actor.phones[0] if len(actor.phones) == 1 else ""
 
     async def _book(self, attached: Sequence[DeviceEntry] = ()) -> PhoneBook:
-        """Return what phones are called. ``attached``: what is known of them now, besides what was seen before."""
+        """Return the names of the phones. ``attached``: the phones known now, besides those that were seen before."""
         seen = await Phones(self._db).models()
         now = {entry.serial: entry.model or seen.get(entry.serial, "") for entry in attached}
         usual = {self.context.serial: seen.get(self.context.serial, "")} if self.context.serial else {}
         return PhoneBook(self.context.names, {**usual, **seen, **now})
 
     async def _elsewhere(self) -> list[HostPhone]:
-        """Return the phones of the other hosts, also of hosts that are not heard any more."""
+        """Return the phones of the other hosts, including hosts that are no longer heard."""
         return [phone for phone in (await self._fleet.phones()).values() if phone.host not in {"", self.context.host}]
 
     @property
@@ -159,10 +159,10 @@ class DeskService:
         return parse_zone(self.context.timezone)
 
     async def chat_of(self, run: RunRow) -> ChatRef | None:
-        """Return where a run is shown: where it was asked for, or the owner's chat once it has asked something itself.
+        """Return the chat that shows a run: where it was asked for, or the first owner's once it has asked a question.
 
-        If whoever asked for it is gone, or may not see its phone any more, it goes to those who see what nobody
-        answers: the chat of the settings, else the first owner.
+        If whoever asked for the run is gone, or may no longer see its phone, it is shown in the chat that the settings
+        name for unanswered questions, else in the first owner's. Returns None if no chat shows it.
         """
         chat = chat_ref(run.chat)
         if chat is not None:
@@ -175,27 +175,30 @@ class DeskService:
         return chat_ref(await self._owners_chat()) if asked else None
 
     async def _is_seen_in(self, chat: ChatRef, serial: str) -> bool:
-        """Tell whether this phone ("": none yet) may be seen there. A private chat has the limits of its person."""
+        """Tell whether a chat may show this phone ("" for none yet). A private chat has the limits of its person."""
         if chat.channel != TELEGRAM or chat.kind != "private" or not chat.chat_id.isdecimal():
             return True
         person = await People(self._db).by_telegram(int(chat.chat_id))
         return person is not None and (not serial or not person.serials or serial in person.serials)
 
     async def _owners_chat(self) -> dict[str, str] | None:
-        """Return the first owner's own chat, for what was asked for outside any chat; None if nobody is paired."""
+        """Return the first owner's own chat, for what was asked for outside any chat; None if there is no owner."""
         owners = [person for person in await People(self._db).all() if person.role == Role.OWNER.value]
         return chat_data(ChatRef(TELEGRAM, str(owners[0].telegram_id))) if owners else None
 
 
 def sees(actor: Actor, serial: str) -> bool:
-    """Tell whether what is on this phone ("": on none yet) is shown to the person."""
+    """Tell whether the person may see what is on this phone; "" stands for no phone yet."""
     return not actor.phones or serial in actor.phones
 
 
 def _refusal(
     actor: Actor, least: Role, phone: str | None, chat: ChatRef | None
 ) -> tuple[Literal["role", "chat", "phone"], AccessDenied | None] | None:
-    """Return why a call is refused, and the error; None for the error of a phone, which names the person's own."""
+    """Return why a call is refused, and the error; None if it is allowed.
+
+    The error for a phone is None here: it names the person's own phones, which only the caller knows.
+    """
     if RANK[actor.role] < RANK[least]:
         return "role", role_denied(actor, least)
     places = {place.key for place in (actor.chat, chat) if place is not None}
@@ -215,21 +218,23 @@ def _other_phone(phone: str, book: PhoneBook, actor: Actor) -> AccessDenied:
 
 
 def no_phone(serial: str) -> NotFound:
+    """Return the error for a phone that is not known."""
     said, advice = f"There is no phone {serial}.", "See /devices for the phones that are attached."
     return NotFound(said, advice=advice, key="no_phone", name=serial)
 
 
 def telegram_chat(chat_id: str) -> ChatRef:
-    """Return a chat that the settings name by its id; groups have negative ones."""
+    """Return the Telegram chat with this id. Groups have negative ids."""
     return ChatRef(TELEGRAM, chat_id, kind="group" if chat_id.startswith("-") else "private")
 
 
 def chat_data(chat: ChatRef) -> dict[str, str]:
+    """Return a chat in the form in which it is stored."""
     return {"channel": chat.channel, "chat_id": chat.chat_id, "thread_id": chat.thread_id, "kind": chat.kind}
 
 
 def chat_ref(data: Mapping[str, Any] | None) -> ChatRef | None:
-    """Return a chat as it was stored; None if there was none."""
+    """Return a chat from its stored form; None if there is none."""
     if not data:
         return None
     return ChatRef(
@@ -241,11 +246,11 @@ def chat_ref(data: Mapping[str, Any] | None) -> ChatRef | None:
 
 
 def card_message(row: CardRow | None) -> MessageRef | None:
-    """Return the message that is a card; None if it was not sent, or its chat is not known any more."""
+    """Return the message of a card; None if it was not sent or its chat is no longer known."""
     chat = chat_ref(row.chat) if row else None
     return MessageRef(chat, row.message_id, row.picture) if row and chat else None
 
 
 async def put_card(db: Database, subject: str, subject_id: str, ref: MessageRef) -> None:
-    """Remember the message that is the card of a run or a question."""
+    """Store which message is the card of a run or a question."""
     await Cards(db).put(subject, subject_id, chat=chat_data(ref.chat), message_id=ref.message_id, picture=ref.picture)

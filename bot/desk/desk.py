@@ -1,4 +1,4 @@
-"""The desk: what can be asked of the product, in any channel, and the event log that channels follow."""
+"""The desk: every request that a channel can make, and the event log that channels follow."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from storage.runs import ACTIVE, Runs
 class Desk(DeskService):
     """The services of the desk over one database, each a plain object.
 
-    A call that does something, or tells of something, names its actor. The desk checks the actor's rights, and raises
-    AccessDenied, RateLimited or StillLimited. ``key`` names a request: if a channel cannot know whether the first time
-    took effect, it asks again with the same key, and is given what the first time made.
+    Calls on behalf of a person take the actor. The desk checks the actor's rights, and raises AccessDenied, RateLimited
+    or StillLimited. ``key`` names a request: if a channel cannot know whether its request took effect, it repeats the
+    request with the same key and gets what the first one made.
     """
 
     def __init__(self, context: DeskContext) -> None:
@@ -57,7 +57,7 @@ class Desk(DeskService):
     async def status(self, actor: Actor) -> StatusView:
         """Return the phones, active runs and open questions that the person may see.
 
-        Phones that are expected, by the settings or by a run, and are not attached count as offline.
+        A phone that the settings or a run expect, but that is not attached, counts as offline.
         """
         await self._allow(actor, Role.VIEWER, "status")
         going = await Runs(self._db).find(statuses=ACTIVE, limit=500 if actor.phones else 50)
@@ -76,7 +76,7 @@ class Desk(DeskService):
         )
 
     async def events(self, consumer: str) -> AsyncIterator[EventView]:
-        """Yield the event log from the consumer's own position on, and then what comes, without an end."""
+        """Yield the events after the consumer's position, then new ones as they come. Never ends."""
         log = Events(self._db)
         position = await log.position(consumer)
         while True:
@@ -86,5 +86,5 @@ class Desk(DeskService):
                 yield EventView(row.id, row.run_id, row.kind, row.data, picture, row.created_at)
 
     async def confirm(self, consumer: str, event_id: int) -> None:
-        """Move the consumer's position: it has dealt with everything up to ``event_id``."""
+        """Store that the consumer has dealt with all events up to ``event_id``."""
         await Events(self._db).advance(consumer, event_id)

@@ -1,4 +1,4 @@
-"""What a time came to, which chats are told of it by themselves, and who is told of what is down."""
+"""Digests (the figures of a period), the chats that get them by themselves, and the chats that get alerts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from storage.statistics import AskedRow, ModelUsage, Statistics, TimeRange, Usag
 
 MOST_OFTEN = 4
 LEFT = (SKIPPED, FAILED, UNKNOWN)
-_DAYS: Mapping[Period, tuple[int, int]] = {  # days back to the first, and to the last of the period
+_DAYS: Mapping[Period, tuple[int, int]] = {  # days back to the first and to the last day of the period
     "today": (0, 0),
     "yesterday": (1, 1),
     "week": (6, 0),
@@ -31,12 +31,12 @@ _DAYS: Mapping[Period, tuple[int, int]] = {  # days back to the first, and to th
 
 
 class DeskDigest(DeskService):
-    """A viewer may look, at the phones that are theirs. Operators choose what a chat gets by itself."""
+    """The service for digests and alerts. Viewers see the figures of their phones; operators choose what chats get."""
 
     # Figures ----------------------------------------------------------------------------------------------------------
 
     async def look(self, actor: Actor, period: Period) -> DigestView:
-        """Return the figures of a period."""
+        """Return the figures of a period. Raises BadRequest if there is no such period."""
         await self._allow(actor, Role.VIEWER, "digest", period=period)
         if period not in _DAYS:
             raise not_one_of(f"This is no time: {period}.", period, _DAYS)
@@ -88,7 +88,7 @@ class DeskDigest(DeskService):
     def _bars(
         self, rows: Sequence[AskedRow], since: datetime, until: datetime, unit: Literal["hour", "day"], now: datetime
     ) -> tuple[Bar, ...]:
-        """One for each hour, or day."""
+        """Return one bar for each hour or day."""
         begins = [since]
         while (following := self._after(begins[-1], unit)) < until:
             begins.append(following)
@@ -104,21 +104,25 @@ class DeskDigest(DeskService):
         return tuple(Bar(begin, *count) for begin, count in zip(begins, counts, strict=True))
 
     def _after(self, moment: datetime, unit: Literal["hour", "day"]) -> datetime:
-        if unit == "hour":  # by the real hours, also in the night when the clock is changed
+        if unit == "hour":  # real hours, also in the night when the clocks change
             return (moment.astimezone(UTC) + timedelta(hours=1)).astimezone(self._zone)
         return datetime.combine(moment.date() + timedelta(days=1), moment.time(), tzinfo=self._zone)
 
     # What chats get by themselves -------------------------------------------------------------------------------------
 
     async def setting(self, actor: Actor, chat: ChatRef) -> DigestSetting:
-        """Return which digests a chat gets by itself."""
+        """Return which digests a chat gets."""
         await self._allow(actor, Role.VIEWER, "digest", chat=chat)
         return await self._setting(actor, chat)
 
     async def switch(
         self, actor: Actor, chat: ChatRef, *, daily: bool | None = None, weekly: bool | None = None
     ) -> DigestSetting:
-        """Change what is given. From then on the chat is shown what ``actor`` may see."""
+        """Turn a chat's digests on or off; None leaves one as it is.
+
+        The chat is shown what ``actor`` may see, unless a digest stays on that another person has turned on.
+        Raises BadRequest if the actor is not a paired person.
+        """
         await self._allow(actor, Role.OPERATOR, "digest switch", chat=chat, daily=daily, weekly=weekly)
         if not actor.id.isdecimal():
             advice = "Ask in the chat that is to get the digest."
@@ -126,10 +130,10 @@ class DeskDigest(DeskService):
         now = await self._setting(actor, chat)
         row, kinds = await self._on(chat)
         turned = {"daily": now.daily if daily is None else daily, "weekly": now.weekly if weekly is None else weekly}
-        # What is on stays what its first person may see, whoever turns on another kind.
+        # While one digest stays on, the chat sees what the first person may see, whoever turns on the other.
         stays = row is not None and any(turned[kind] for kind in kinds)
         person_id = row.person_id if row is not None and stays else int(actor.id)
-        # What goes on loses nothing that is due by now; what is turned on begins with what comes.
+        # A digest that stays on loses nothing that is due by now; one that is turned on begins with the next.
         was = {"daily": now.daily, "weekly": now.weekly}
         on_since = row.changed_at if row is not None else await self._paired_at(actor)
         await Digests(self._db).set_chat(
@@ -155,13 +159,13 @@ class DeskDigest(DeskService):
         return DigestSetting(own, own, **at)
 
     async def _on(self, chat: ChatRef) -> tuple[DigestChatRow | None, frozenset[str]]:
-        """Return the chat's row, and which kinds it gets: none if its person is gone, or may not see them any more."""
+        """Return the chat's row, and the digests it gets: none if its person is gone, or may no longer see them."""
         row = await Digests(self._db).chat(chat.key)
         person = await People(self._db).get(row.person_id) if row is not None else None
         return row, _chat(row, person).kinds if row is not None and person is not None else frozenset()
 
     async def chats(self) -> list[DigestChat]:
-        """Return who gets digests, for the clock: owners in their own chats unless they said no, and who said yes."""
+        """Return the chats that get digests: those that turned them on, and owners' own unless they turned them off."""
         people = {row.id: row for row in await People(self._db).all()}
         rows = {row.chat_key: row for row in await Digests(self._db).chats()}
         found = [_chat(row, people[row.person_id]) for row in rows.values() if row.person_id in people]
@@ -173,7 +177,7 @@ class DeskDigest(DeskService):
         return [chat for chat in found if chat.kinds]
 
     async def is_empty(self, since: datetime, until: datetime, serials: Sequence[str]) -> bool:
-        """Tell whether there is nothing to tell of this time."""
+        """Tell whether nothing happened on these phones in this time."""
         figures, span = Statistics(self._db), TimeRange(since, until, serials)
         usage = await figures.usage(span)
         if usage.calls or await figures.asked(span) or await figures.put_to_people(span):
@@ -181,7 +185,7 @@ class DeskDigest(DeskService):
         return not (await figures.swept(span)).unknown
 
     async def due(self, data: Mapping[str, Any]) -> tuple[Addressee, DigestView] | None:
-        """Return what an event ``digest`` stands for; None if nobody is there any more who may see it."""
+        """Return the chat and figures of a ``digest`` event; None if its person is gone or may no longer see them."""
         chat = chat_ref(data.get("chat"))
         person = await People(self._db).get(int(data.get("person_id") or 0))
         if chat is None or person is None or not _may_see(actor_of(person), chat):
@@ -194,7 +198,7 @@ class DeskDigest(DeskService):
     # Alerts -----------------------------------------------------------------------------------------------------------
 
     async def alert(self, data: Mapping[str, Any]) -> AlertView:
-        """Return what an event ``alert`` tells."""
+        """Return the alert that an ``alert`` event stands for."""
         subject, _, name = str(data["subject"]).partition(":")
         seconds = data.get("seconds")
         return AlertView(
@@ -207,7 +211,7 @@ class DeskDigest(DeskService):
         )
 
     async def alerted(self) -> list[Addressee]:
-        """Return who is told of alerts: the chat of the settings, else every owner's own."""
+        """Return the chats that get alerts: the one in the settings, else every owner's own."""
         if wanted := self.context.alert_chat:
             person = await People(self._db).by_telegram(int(wanted))
             lang: Lang = actor_of(person).lang if person is not None else self.context.lang
@@ -217,12 +221,12 @@ class DeskDigest(DeskService):
 
 
 def _may_see(actor: Actor, chat: ChatRef) -> bool:
-    """Tell whether the person may (still) have something shown in this chat."""
+    """Tell whether the person's limits (still) allow this chat."""
     return not actor.chats or chat.key in actor.chats
 
 
 def _chat(row: DigestChatRow, person: PersonRow) -> DigestChat:
-    """Of somebody who may only look now, or not in this chat any more, the chat gets nothing."""
+    """Return what a chat gets: nothing if its person is only a viewer now, or may no longer use this chat."""
     actor, chat = actor_of(person), chat_ref(row.chat)
     allowed = actor.role.covers(Role.OPERATOR) and chat is not None and _may_see(actor, chat)
     wanted = {"daily": row.daily, "weekly": row.weekly}
@@ -231,12 +235,12 @@ def _chat(row: DigestChatRow, person: PersonRow) -> DigestChat:
 
 
 def _is_left(row: AskedRow, now: datetime) -> bool:
-    """Tell whether it is without an answer, as in ``storage.answers.AnswerFilter.unanswered``."""
+    """Tell whether a question is left without an answer, as in ``storage.answers.AnswerFilter.unanswered``."""
     return row.state in LEFT or (row.state != SENT and row.changed_at < now - FORGOTTEN)
 
 
 def _cost(usage: UsageFigures, prices: Prices) -> float | None:
-    """Return the cost; None if the price of no model is known."""
+    """Return the cost of all models; None if no price is known."""
     known = _known(_priced(one, prices) for one in usage.models)
     return sum(known) if known or prices else None
 
@@ -257,7 +261,7 @@ def _known(costs: Iterable[float | None]) -> list[float]:
 
 
 def _priced(one: ModelUsage, prices: Prices) -> float | None:
-    """Return the cost as it was written down with the steps, else by today's prices; None if neither is known."""
+    """Return the cost that was stored with the steps, else by today's prices; None if neither is known."""
     if one.cost is not None:
         return one.cost
     used = Usage(tokens_in=one.tokens_in, tokens_out=one.tokens_out, tokens_cached=one.tokens_cached)
@@ -270,7 +274,7 @@ def _median(answered: Sequence[AskedRow]) -> float | None:
 
 
 def _often(rows: Iterable[AskedRow]) -> tuple[Often, ...]:
-    """Group the same question in the same words, as ``/answers unanswered`` does; the most frequent first."""
+    """Group questions in the same words, as ``/answers unanswered`` does; the most frequent first."""
     groups: dict[str, list[AskedRow]] = {}
     for row in rows:
         groups.setdefault(stripped(row.question) or row.question.strip(), []).append(row)

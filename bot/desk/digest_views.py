@@ -1,4 +1,4 @@
-"""What the desk returns of a period's figures, of a chat's subscriptions, and of alerts."""
+"""The views of a period's figures, of a chat's subscriptions, and of alerts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Lang = Literal["zh", "en"]
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """The questions of an hour or a day. ``at`` is its beginning, in the owner's zone."""
+    """How many questions an hour or a day had. ``at`` is its beginning, in the owner's zone."""
 
     at: datetime
     alone: int = 0
@@ -24,12 +24,13 @@ class Bar:
 
     @property
     def total(self) -> int:
+        """The number of all questions."""
         return self.alone + self.by_person + self.left
 
 
 @dataclass(frozen=True, slots=True)
 class Often:
-    """A question that was asked ``count`` times, in the words of the newest."""
+    """A question that was asked ``count`` times. ``example`` is the newest wording."""
 
     example: str
     count: int
@@ -37,7 +38,7 @@ class Often:
 
 @dataclass(frozen=True, slots=True)
 class ModelShare:
-    """What one model did. ``cost`` is None where its price is not known."""
+    """What one model did. ``cost`` is None if its price is not known."""
 
     name: str
     calls: int
@@ -46,12 +47,15 @@ class ModelShare:
 
 @dataclass(frozen=True, slots=True)
 class DigestView:
-    """What a time came to. Times are in the owner's zone; ``until`` is not inside.
+    """The figures of a period. Times are in the owner's zone; ``until`` is exclusive.
 
-    ``alone`` and ``by_person``: customers' questions that were answered; ``put_to_person``: what runs asked people, of
-    every kind. ``median_seconds``: from reading a question to its answer, None where there is none. ``cost`` is None
-    without prices. ``kept_since``: what the model used before is not known any more, None where all is.
-    ``left``: how many are without an answer, ``unanswered`` the most frequent of them. ``unit``: what a bar stands for.
+    alone, by_person: how many customers' questions were answered without and by a person.
+    put_to_person: how many questions of every kind runs asked people.
+    median_seconds: from reading a question to its answer; None if none was answered.
+    cost: None if no price is known.
+    kept_since: the model usage before this time is no longer known; None if all of it is.
+    left: how many questions have no answer. unanswered: the most frequent of them.
+    unit: what a bar stands for.
     """
 
     period: Period
@@ -84,21 +88,23 @@ class DigestView:
 
     @property
     def asked(self) -> int:
-        """All questions of customers."""
+        """The number of customers' questions."""
         return self.answered + self.skipped + self.failed + self.unknown + self.under_way
 
     @property
     def answered(self) -> int:
+        """The number of questions that were answered."""
         return self.alone + self.by_person
 
     @property
     def empty(self) -> bool:
+        """Whether there is nothing to tell: no questions, no calls of a model, and nobody who was not found."""
         return not (self.asked or self.put_to_person or self.calls or self.not_found)
 
 
 @dataclass(frozen=True, slots=True)
 class DigestSetting:
-    """What a chat gets by itself. ``daily_at``, ``weekly_at``: as the settings write them, "" where off."""
+    """Which digests a chat gets. ``daily_at``, ``weekly_at``: as the settings write them, "" if they are off."""
 
     daily: bool
     weekly: bool
@@ -108,11 +114,12 @@ class DigestSetting:
 
 @dataclass(frozen=True, slots=True)
 class AlertView:
-    """``subject``: phone, model, knowledge, disk (nearly full), settings (not usable) or limit (of models, reached for
-    today: ``why`` is which, ``figures`` its spent, limit and currency); ``name`` of the phone. ``since`` in the owner's
-    zone.
+    """An alert: something is down, or works again.
 
-    ``seconds``: how long it was down; None while it is.
+    subject: phone, model, knowledge, disk (nearly full), settings (not usable) or limit (of models, reached for today:
+        ``why`` is which one, ``figures`` has spent, limit and currency).
+    name: of the phone. since: in the owner's zone.
+    seconds: how long it was down; None while it is.
     """
 
     subject: Literal["phone", "model", "knowledge", "disk", "settings", "limit"]
@@ -125,5 +132,7 @@ class AlertView:
 
 @dataclass(frozen=True, slots=True)
 class Addressee:
+    """A chat that gets a message, and its language."""
+
     chat: ChatRef
     lang: Lang

@@ -1,4 +1,4 @@
-"""Runs that were: pages of them, one of them, its pictures."""
+"""Past runs: pages of them, a single one, and its pictures."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PLANNED = "planned"  # an answer's first event: its picture is that of the step 
 
 
 class DeskHistory(DeskService):
-    """A run is named by its number or its id; raises NotFound for one that is not there."""
+    """The service for past runs. A run is named by its number or its id; raises NotFound if there is none."""
 
     def __init__(self, context: DeskContext, runs: DeskRuns) -> None:
         super().__init__(context)
@@ -44,8 +44,9 @@ class DeskHistory(DeskService):
     async def runs(
         self, actor: Actor, asked: HistoryAsked, *, before: int | None = None, after: int | None = None, limit: int = 10
     ) -> HistoryPage:
-        """Return a page of runs, the newest first. ``before``, ``after``: a run's number, for older and newer ones.
+        """Return a page of runs, the newest first.
 
+        before, after: the number of a run, to get the page of older or newer ones.
         Raises BadRequest if a time or a status cannot be read.
         """
         await self._allow(actor, Role.VIEWER, "history")
@@ -67,7 +68,7 @@ class DeskHistory(DeskService):
         return await self._view(await self._asked(actor, "history open", name))
 
     async def replay(self, actor: Actor, name: str = "") -> ReplayView:
-        """Return a run to be looked at again, without a name the newest one."""
+        """Return a run to look at again; without a name the newest one."""
         row = await self._asked(actor, "replay", name)
         steps = Session.model_validate_json(row.session).steps if row.session else []
         pictured = [event for event in await self._pictured(row.id) if event.picture_id is not None]
@@ -98,13 +99,13 @@ class DeskHistory(DeskService):
         return RecordingView(await History(self._db).number_of(row.id), await self._view(row), session, steps)
 
     async def film(self, run_id: str, *, most: int) -> MediaView:
-        """Return at most ``most`` pictures of a run, spread over it. ``replay`` asked for the rights."""
+        """Return at most ``most`` pictures of a run, spread over it. Checks no rights: ``replay`` has checked them."""
         row = await Runs(self._db).get(run_id)
         if row is None:
             raise NotFound(f"There is no run {run_id}.", advice="See /history.", key="no_run", name=run_id)
         pictured = await self._pictured(run_id)
         shown = [event for event in pictured if event.picture_id is not None]
-        if len(shown) > most:  # the steps tell the story; of the rest the end, which shows what came of it
+        if len(shown) > most:  # the steps tell the story, and the last picture shows the result
             shown = [event for event in shown[:-1] if event.kind == "step"] + shown[-1:]
         shown = [shown[place] for place in spread(len(shown), most)]
         frames = [frame for event in shown if (frame := await self._frame(event)) is not None]
@@ -152,7 +153,7 @@ class DeskHistory(DeskService):
         return view
 
     async def _pictured(self, run_id: str) -> list[EventRow]:
-        """Return the run's events that may have a picture, without the doubles, in their order."""
+        """Return the run's events that may have a picture, in their order, without duplicates."""
         found: list[EventRow] = []
         position = 0
         while rows := await Events(self._db).after(position, run_id=run_id):
@@ -169,7 +170,7 @@ class DeskHistory(DeskService):
                 return FrameView(picture, step=StepRecord.model_validate(event.data))
             if event.kind == "question":
                 return FrameView(picture, question=Question.model_validate(event.data))
-        except ValidationError:  # of another release: the picture alone is worth showing
+        except ValidationError:  # written by another release: the picture alone is worth showing
             return FrameView(picture)
         data = event.data
         said = str(data.get("sent") or "")

@@ -1,4 +1,4 @@
-"""What the desk returns of past runs: pages of them, one of them, and its pictures."""
+"""The views of past runs: pages of them, a single one, and its pictures."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from bot.desk.views import RunStatus, RunView
 
 @dataclass(frozen=True, slots=True)
 class HistoryAsked:
-    """Which runs are asked for; what is not given matters not.
+    """A filter of past runs. A field that is not given filters nothing.
 
-    ``words`` stand in the task, the outcome, a question or an answer, or are a contact's or a phone's whole name.
-    ``since`` and ``until`` as in ``AnswersAsked``. ``status``: a ``RunStatus``, or "" for any.
+    words: words of the task, the outcome, a question or an answer, or the whole name of a contact or a phone.
+    since, until: as in ``AnswersAsked``. status: a ``RunStatus``, or "" for any.
     """
 
     words: str = ""
@@ -28,10 +28,13 @@ class HistoryAsked:
 
 @dataclass(frozen=True, slots=True)
 class PastRun:
-    """A run in a list. ``number`` stays the run's own. ``at`` is in the person's zone; ``seconds`` it took, or None.
+    """A run in a list.
 
-    ``sent``: contact and text of what was sent, the oldest first. ``schedule_id``: of the schedule that started it.
-    ``phone`` is its name. ``held``: by a person, until Resume.
+    number: never changes. phone: its name. at: when it was made, in the owner's zone.
+    seconds: how long it took; None if it has not started or not ended.
+    schedule_id: of the schedule that started it.
+    sent: contact and text of each answer that was sent, the oldest first.
+    held: a person holds it, until Resume.
     """
 
     number: int
@@ -47,13 +50,13 @@ class PastRun:
     sent: tuple[tuple[str, str], ...] = ()
     held: bool = False
     plan: int = 0  # the number of the plan that it is a part of
-    left_to: LeftTo = ""  # as of its session
-    cut_off: bool = False  # a plan that ended with its process: it could leave no word
+    left_to: LeftTo = ""  # as in its session
+    cut_off: bool = False  # a plan that ended with its process, and so has no message
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryPage:
-    """The newest first. ``total``: how many there are in all; ``older`` and ``newer``: whether there are some."""
+    """A page of runs, the newest first. ``total``: all that match. ``older``, ``newer``: whether there are more."""
 
     runs: tuple[PastRun, ...] = ()
     total: int = 0
@@ -63,9 +66,10 @@ class HistoryPage:
 
 @dataclass(frozen=True, slots=True)
 class ReplayView:
-    """A run to be looked at again. ``pictures``: how many there are; ``gone``: they were kept, but not for so long.
+    """A run to look at again.
 
-    ``parts``: the runs that belong to it, the oldest first, where it is a plan or a sweep: the steps are theirs.
+    pictures: how many there are. gone: there were some, but they are no longer kept.
+    parts: the runs of a plan or a sweep, the oldest first. They have the steps.
     """
 
     number: int
@@ -78,9 +82,9 @@ class ReplayView:
 
 @dataclass(frozen=True, slots=True)
 class FrameView:
-    """A picture (JPEG) of a run with what happened at it: a step, a question to a person, or how an answer ended.
+    """A picture (JPEG) of a run with what happened then: a step, a question to a person, or the end of an answer.
 
-    ``state`` as in the answer log, empty where it is no answer; ``contact`` and ``text`` of that answer.
+    state: as in the answer log, "" if it is no answer. contact, text: those of the answer.
     """
 
     picture: bytes
@@ -93,9 +97,9 @@ class FrameView:
 
 @dataclass(frozen=True, slots=True)
 class MediaView:
-    """The pictures of a run in their order. ``left_out``: steps whose picture there was no room for.
+    """The pictures of a run in their order.
 
-    ``gone``: steps whose picture is not kept any more.
+    left_out: the steps whose pictures there was no room for. gone: the steps whose pictures are no longer kept.
     """
 
     number: int
@@ -107,10 +111,11 @@ class MediaView:
 
 @dataclass(frozen=True, slots=True)
 class RecordedStep:
-    """A step with what the model was asked; ``asked`` None: it was not, or nothing is kept of it.
+    """A step with the request to the model.
 
-    ``picture``: the JPEG that the model was shown, ``shown`` the one for people, with the action drawn in, where there
-    is no other. ``messages`` name the picture by its digest. ``stored``: bytes of what was asked, on the disk.
+    asked: None if the model was not asked, or the request is not kept. stored: its size on disk in bytes.
+    messages: name the picture by its digest.
+    picture: the JPEG that the model was shown. shown: if that is not kept, the one for people, with the action in it.
     """
 
     record: StepRecord
@@ -124,7 +129,7 @@ class RecordedStep:
 
 @dataclass(frozen=True, slots=True)
 class RecordingView:
-    """All that is kept of a run. ``session``: as it was saved last. ``parts`` as of a ``ReplayView``."""
+    """All that is kept of a run. ``session``: as it was saved last. ``parts``: as in ``ReplayView``."""
 
     number: int
     run: RunView
@@ -134,7 +139,7 @@ class RecordingView:
 
     @property
     def recorded(self) -> tuple[RecordedStep, ...]:
-        """The steps of which it is known what the model was asked."""
+        """The steps whose request to the model is kept."""
         return tuple(step for step in self.steps if step.asked is not None)
 
 

@@ -1,5 +1,5 @@
-"""Who a program is: the actor of an API key, whose rights hold as a person's do in every channel; and what programs do
-on phones themselves, with a line in the audit log for each thing.
+"""API keys: the actor of a key, whose rights are checked like a person's in every channel, and the rights of programs
+that act on phones themselves. Each request writes the audit log.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from storage.runs import ACTIVE, Runs
 API = "api"
 SCHEME = "bearer"
 MOST_GOING = 1000  # runs that are not over
-MAX_HEADER = 512  # characters; no key is as long, and nobody has us hash a megabyte
+MAX_HEADER = 512  # characters; no key is as long, and nobody can make us hash a megabyte
 
 
 async def actor_of_key(db: Database, header: str) -> Actor | None:
-    """Who asks, by the whole value of an ``Authorization`` header (``Bearer …``); None for anything but a known key."""
+    """Return the actor of an ``Authorization`` header's whole value (``Bearer …``); None if it holds no known key."""
     if len(header) > MAX_HEADER or not header.isascii():
         return None
     scheme, _, key = header.strip().partition(" ")
@@ -34,7 +34,7 @@ async def actor_of_key(db: Database, header: str) -> Actor | None:
 
 
 def actor_of_row(row: KeyRow) -> Actor:
-    """``id`` is like no person's: in the audit log a key and a person with the same number are two."""
+    """Return the actor of a key. Its id has a prefix, so the audit log tells it from a person with the same number."""
     return Actor(
         id=f"key:{row.id}",
         channel=API,
@@ -47,17 +47,19 @@ def actor_of_row(row: KeyRow) -> Actor:
 
 
 async def key_names(db: Database) -> dict[str, str]:
-    """What keys are called, by the actor's id that stands in runs."""
+    """Return the names of all keys, by the actor's id that runs store."""
     return {actor_of_row(row).id: row.name for row in await ApiKeys(db).all()}
 
 
 class DeskKeys(DeskService):
-    """For owners: they make keys, see them without what is secret, and take them back."""
+    """The service for API keys. Owners make keys, list them without the secrets, and remove them."""
 
     async def add(self, actor: Actor, name: str, role: Role, *, phones: Sequence[str] = ()) -> tuple[str, KeyRow]:
-        """Make a key, and return it and its row: it is shown this once.
+        """Make a key, and return it with its row. The key cannot be shown again later.
 
-        Raises BadRequest for a name that is taken, or is none.
+        phones: the serials or names of the phones that it may use; empty for all.
+        Raises BadRequest if the name is taken or not valid, or if an owner's key is limited to phones, and NotFound if
+        a phone is not known.
         """
         book = await self._book()
         serials = [book.serial(phone) for phone in phones if phone]
@@ -79,7 +81,7 @@ class DeskKeys(DeskService):
             raise BadRequest(said, advice=advice, key="key_there", name=name) from None
 
     async def all(self, actor: Actor) -> list[KeyRow]:
-        """Return the keys, without what is secret."""
+        """Return all keys, without the secrets."""
         await self._allow(actor, Role.OWNER, "keys list")
         return await ApiKeys(self._db).all()
 
@@ -94,21 +96,21 @@ class DeskKeys(DeskService):
             said, advice = f"There is no key named {name}.", "See `phonedesk keys list`."
             raise NotFound(said, advice=advice, key="no_key", name=name)
         began = await Runs(self._db).find(statuses=ACTIVE, requested_by=actor_of_row(row).id, limit=MOST_GOING)
-        going = [run for run in began if not run.parent_id]  # with a sweep, or a plan, its own runs end
+        going = [run for run in began if not run.parent_id]  # a sweep or a plan ends its own runs
         for run in going:
             await self.context.runs.request_stop(run.id, by=actor.name)
         return row, len(going)
 
 
 class DeskPrograms(DeskService):
-    """For channels in which a program acts on a phone in this process, and does not queue a run."""
+    """The service for channels in which a program acts on a phone in this process instead of queueing a run."""
 
     async def may_act(
         self, actor: Actor, command: str, device_id: str = "", *, paced: bool = True, **detail: Any
     ) -> str:
-        """Return the serial of the phone that ``device_id`` names, or the one that is meant if it is "".
+        """Return the serial of the phone that ``device_id`` names, or of the default one if it is "".
 
-        ``paced``: it counts for how much one may ask within a minute.
+        paced: whether the call counts towards the limit of requests within a minute.
         Raises AccessDenied for a viewer or for a phone that is not theirs, NotFound for one that nobody has seen.
         """
         wanted, book = await self._meant(actor, device_id)
@@ -118,7 +120,7 @@ class DeskPrograms(DeskService):
         return wanted
 
     async def serial_of(self, actor: Actor, device_id: str = "") -> str:
-        """Return the serial that ``device_id`` stands for, as ``may_act``, without asking for the right to use it."""
+        """Return the same serial as ``may_act``, without checking the right to use the phone."""
         wanted, _ = await self._meant(actor, device_id)
         return wanted
 
@@ -127,5 +129,5 @@ class DeskPrograms(DeskService):
         return self._phone_for(actor, book.serial(device_id) if device_id else ""), book
 
     async def may_list(self, actor: Actor) -> None:
-        """Raise AccessDenied if they may not see what phones there are; which of them are theirs is ``sees``."""
+        """Raise AccessDenied if the actor may not list phones. ``sees`` tells which of them are theirs."""
         await self._allow(actor, Role.VIEWER, "mcp devices", paced=False)

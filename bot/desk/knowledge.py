@@ -1,4 +1,4 @@
-"""The shop's own knowledge entries: looked up, kept, learnt, imported and exported, each with the actor's rights.
+"""The shop's own knowledge entries: search, edit, approve, import and export, each with the actor's rights.
 
 The old state of an entry is kept in the audit log beside the command that changed it. That is where ``undo`` takes it
 from, so it works after a restart and from another channel, for as long as the log is kept.
@@ -32,9 +32,9 @@ EDIT, DELETE, APPROVE, REJECT, UNDO = "kb edit", "kb delete", "kb approve", "kb 
 
 
 class DeskKnowledge(DeskService):
-    """The entries of the shop's own store. An id may be written with a number sign, and its beginning is enough.
+    """The service for the shop's own entries. An id may have a number sign, and its beginning is enough.
 
-    Raises NotFound if there is no such entry, BadRequest if several ids begin so.
+    Raises NotFound if there is no such entry, and BadRequest if several ids begin like this.
 
     A viewer searches; an operator adds (waiting for approval), edits and rejects what waits; an owner also approves,
     edits what is live, deletes, imports and exports.
@@ -49,13 +49,13 @@ class DeskKnowledge(DeskService):
     # Looking ----------------------------------------------------------------------------------------------------------
 
     async def search(self, actor: Actor, words: str) -> Sequence[Found]:
-        """Return the entries that fit, best first; for a viewer the live ones alone."""
+        """Return the entries that fit, best first; for a viewer only the live ones."""
         await self._allow(actor, Role.VIEWER, "kb search", words=words)
         live = True if actor.role is Role.VIEWER else None
         return await self._store.search(words, limit=MOST_FOUND, live=live)
 
     async def entry(self, actor: Actor, entry_id: str) -> Entry:
-        """Return one entry; a waiting one is for operators."""
+        """Return one entry. Only operators may see one that waits for approval."""
         entry_id = await self._meant(actor, entry_id)
         entry = await self._store.get(_id(entry_id))
         waits = entry is not None and not entry.live
@@ -63,13 +63,13 @@ class DeskKnowledge(DeskService):
         return _there(entry, entry_id)
 
     async def means(self, actor: Actor, question: str) -> Entry | None:
-        """Return the entry that these very words ask for: a live one, else one that waits, for those who may see it."""
+        """Return the entry for exactly these words: a live one, else a waiting one for operators, else None."""
         await self._allow(actor, Role.VIEWER, "kb search", words=question)
         entry = await self.context.store.means(question) if self.context.store is not None else None
         return entry if entry is not None and (entry.live or RANK[actor.role] >= RANK[Role.OPERATOR]) else None
 
     async def pending(self, actor: Actor) -> Sequence[Entry]:
-        """Return what waits for approval, the oldest first."""
+        """Return the entries that wait for approval, the oldest first."""
         await self._allow(actor, Role.OPERATOR, "kb pending")
         return await self._store.pending()
 
@@ -83,9 +83,10 @@ class DeskKnowledge(DeskService):
     # Keeping ----------------------------------------------------------------------------------------------------------
 
     async def add(self, actor: Actor, text: EntryText, *, key: str = "") -> Entry:
-        """Add an entry: an owner's is live, an operator's waits. Raises DoubleEntry if it is there.
+        """Add an entry, and return it: an owner's is live, an operator's waits for approval.
 
-        ``key``: the request's name, see ``Desk``.
+        key: the request's name, see ``Desk``.
+        Raises DoubleEntry if there is an entry for this question.
         """
         await self._allow(actor, Role.OPERATOR, "kb add", question=text.question or "")
         fields: dict[str, Any] = {"id": hashlib.blake2b(key.encode(), digest_size=6).hexdigest()} if key else {}
@@ -103,7 +104,7 @@ class DeskKnowledge(DeskService):
         return await self._store.add(entry, refuse=_refuse)
 
     async def _meant(self, actor: Actor, written: str) -> str:
-        """Return the id that is meant by it or by its beginning; as it was written if there is none."""
+        """Return the whole id of the entry whose id begins like this, or what was written if there is none."""
         found = await self._store.begins(_id(written))
         if len(found) > 1:
             await self._allow(actor, Role.VIEWER, "kb show", entry=_id(written))
@@ -112,7 +113,10 @@ class DeskKnowledge(DeskService):
         return found[0].id if found else _id(written)
 
     async def edit(self, actor: Actor, entry_id: str, text: EntryText) -> Entry:
-        """Change what is not None. Raises BadRequest if an alias is to be removed that the entry has not."""
+        """Change the fields that are not None, and return the entry.
+
+        Raises BadRequest if an alias to remove does not exist, and DoubleEntry if another entry has the new question.
+        """
         entry_id = await self._meant(actor, entry_id)
         old = await self._store.get(_id(entry_id))
         fields = {name: getattr(text, name) for name in ("question", "answer", "tags")}
@@ -122,7 +126,8 @@ class DeskKnowledge(DeskService):
         least = Role.OPERATOR if old is not None and not old.live else Role.OWNER
         new = _changed(old, changes) if old is not None else None
         if new is not None and RANK[actor.role] >= RANK[least]:
-            # Before the old state is kept: it would be offered to undo nothing. The write looks again.
+            # Checked before the old state is stored, because a refused edit must not be offered to undo. The write
+            # checks again.
             known = {other.id for other in await self._store.doubles(_there(old, entry_id))}
             _refuse([other for other in await self._store.doubles(new) if other.id not in known])
         await self._change(actor, least, EDIT, entry_id, old, new)
@@ -137,9 +142,12 @@ class DeskKnowledge(DeskService):
         return _there(entry, entry_id)
 
     async def approve(self, actor: Actor, entry_id: str) -> Entry:
-        """Make a waiting entry live, and return it; another wording of a live entry joins that one."""
+        """Make a waiting entry live, and return it. Another wording of a live entry is added to that one.
+
+        Raises BadRequest if somebody has decided on it before, and DoubleEntry if another entry answers this.
+        """
         entry_id = await self._meant(actor, entry_id)
-        # Whoever proposes an entry, or edits one that waits, is not the one who makes it an answer to customers.
+        # Owners only: an operator may propose a waiting entry or edit it, but not make it an answer to customers.
         entry = await self._store.get(_id(entry_id))
         decides = entry is not None and not entry.live
         await self._allow(actor, Role.OWNER, APPROVE, entry=_id(entry_id), decides=decides)
@@ -148,7 +156,7 @@ class DeskKnowledge(DeskService):
         return await self._store.approve(_there(entry, entry_id).id, refuse=_refuse)
 
     async def reject(self, actor: Actor, entry_id: str) -> Entry:
-        """Throw a waiting entry away, and return it."""
+        """Delete a waiting entry, and return it. Raises BadRequest if it is live or was decided on before."""
         entry_id = await self._meant(actor, entry_id)
         entry = await self._store.get(_id(entry_id))
         waits = entry if entry is not None and not entry.live else None
@@ -162,7 +170,7 @@ class DeskKnowledge(DeskService):
         return _there(waits, entry_id)
 
     async def _tell_decided(self, entry_id: str) -> None:
-        """Raise BadRequest if the entry does not wait any more, as somebody has approved or rejected it."""
+        """Raise BadRequest if somebody has approved or rejected the entry already."""
         rows = await self._audit.of_entry(_id(entry_id), [APPROVE, REJECT, DELETE])
         row = next((row for row in rows if row.detail.get("before") or row.detail.get("decides")), None)
         if row is None or row.command == DELETE:
@@ -174,7 +182,10 @@ class DeskKnowledge(DeskService):
         raise BadRequest(said, key=f"entry_{done}", id=_id(entry_id), by=name)
 
     async def undo(self, actor: Actor, entry_id: str) -> Entry:
-        """Take back this person's newest edit, deletion or rejection. Raises BadRequest if it was of another entry."""
+        """Undo this person's newest edit, deletion or rejection, and return the entry.
+
+        Raises BadRequest if that was of another entry, or if the entry was changed since.
+        """
         wanted = _id(entry_id)
         rows = await self._audit.done_by(actor.id, [EDIT, DELETE, REJECT, UNDO])
         row = next((row for row in rows if row.command == UNDO or row.detail.get("before")), None)
@@ -187,17 +198,17 @@ class DeskKnowledge(DeskService):
         if _content(now) != row.detail.get("after"):
             advice = "Look at it before you change it again."
             raise BadRequest(f"The entry {wanted} was changed since.", advice=advice, key="entry_changed", id=wanted)
-        if before.live:  # before it is in the log as taken back; the write looks again
+        if before.live:  # checked before the log has the undo; the write checks again
             known = {other.id for other in await self._store.doubles(now)} if now is not None else set()
             _refuse([other for other in await self._store.doubles(before) if other.id not in known])
         await self._allow(actor, Role.OPERATOR if not before.live else Role.OWNER, UNDO, entry=wanted)
-        # What waits may double: that is looked at when it is approved.
+        # A waiting entry may double another one: that is checked when it is approved.
         return await self._store.add(before, refuse=_refuse if before.live else None)
 
     async def _change(
         self, actor: Actor, least: Role, command: str, entry_id: str, old: Entry | None, new: Entry | None
     ) -> None:
-        """Check the right, and keep the old state of what changes in the audit log."""
+        """Check the right, and store the entry's old state in the audit log if it changes."""
         detail: dict[str, Any] = {"entry": _id(entry_id)}
         if old is not None and old != new and RANK[actor.role] >= RANK[least]:
             detail |= {"before": old.model_dump(mode="json"), "after": _content(new)}
@@ -206,7 +217,7 @@ class DeskKnowledge(DeskService):
     # Files ------------------------------------------------------------------------------------------------------------
 
     async def allow_import(self, actor: Actor) -> None:
-        """Raise AccessDenied for people who may not import. Asked before a file is fetched."""
+        """Raise AccessDenied for people who may not import. Called before a file is fetched."""
         await self._allow(actor, Role.OWNER, "kb import")
 
     async def plan_import(
@@ -217,9 +228,10 @@ class DeskKnowledge(DeskService):
         drop_aliases: bool = False,
         tell: Tell | None = None,
     ) -> ImportView:
-        """Return what would be added and changed, what doubles and what is refused. Nothing is written.
+        """Return what an import would add, change, find double and refuse. Writes nothing.
 
         drop_aliases: entries lose the aliases that their rows do not have.
+        tell: called with the progress.
         """
         await self._allow(actor, Role.OWNER, "kb import", files=[file.name for file in files], planned=True)
         plan, mark = await self._planned(files, tell or _silent, drop_aliases=drop_aliases)
@@ -235,7 +247,11 @@ class DeskKnowledge(DeskService):
         mark: str = "",
         tell: Tell | None = None,
     ) -> ImportView:
-        """Import. If the plan is not the one of ``mark`` any more, nothing is done and the new plan is returned."""
+        """Import the files, and return what was done.
+
+        mark: of the plan that was shown. If the plan is another one by now, nothing is done and that one is returned.
+        replace_doubles: a row that doubles an entry replaces it, instead of being skipped.
+        """
         names = [file.name for file in files]
         asked: dict[str, Any] = {"files": names, "replace_doubles": replace_doubles, "drop_aliases": drop_aliases}
         await self._allow(actor, Role.OWNER, "kb import", **asked)
@@ -252,7 +268,7 @@ class DeskKnowledge(DeskService):
     async def _planned(
         self, files: Sequence[KnowledgeFile], tell: Tell, *, drop_aliases: bool
     ) -> tuple[ImportPlan, str]:
-        """Plan all files as one import, and return the plan with its mark. What doubles between them is seen."""
+        """Plan all files as one import, so that doubles between them are seen. Return the plan and its mark."""
         drafts: list[Draft] = []
         for number, file in enumerate(files):
             tell(ImportStep("read", number, len(files)))
@@ -263,7 +279,7 @@ class DeskKnowledge(DeskService):
         return plan, await asyncio.to_thread(_mark, plan)
 
     async def export(self, actor: Actor, form: str) -> KnowledgeFile:
-        """Return every entry as a file. Raises BadRequest for a form that is none."""
+        """Return all entries as a file. Raises BadRequest if there is no such form."""
         form = form.strip().lower().lstrip(".")
         await self._allow(actor, Role.OWNER, "kb export", form=form)
         if form not in FORMS:
@@ -274,11 +290,11 @@ class DeskKnowledge(DeskService):
 
 
 def _silent(_: ImportStep) -> None:
-    """Nobody wants to know how far it is."""
+    """Ignore the progress of an import."""
 
 
 def _refuse(doubles: Sequence[Entry]) -> None:
-    """What two entries answer is answered by none: no record is sure any more."""
+    """Raise DoubleEntry if there are doubles: if two entries answer a question, no record is sure for it."""
     for other in doubles:
         raise DoubleEntry(
             f"The entry #{other.id} answers this already: {other.question}",
@@ -305,7 +321,7 @@ def _aliases(old: Entry, text: EntryText) -> tuple[str, ...]:
     aliases = old.aliases if text.aliases is None else text.aliases
     gone: set[str] = set()
     for written in text.removed:
-        # An imported alias may hold what parts them elsewhere: as a whole it can be named all the same.
+        # An imported alias may contain a separator: it can still be named as a whole.
         gone |= {written.strip()} if written.strip() in aliases else set(split(written, commas=False))
     for alias in sorted(gone):
         if alias not in aliases:
@@ -321,18 +337,18 @@ def _aliases(old: Entry, text: EntryText) -> tuple[str, ...]:
 
 
 def _changed(old: Entry, changes: Mapping[str, Any]) -> Entry:
-    """What the store makes of it: a waiting wording that gets an answer of its own is an entry of its own."""
+    """Return the entry as the store will have it: a waiting wording that gets its own answer becomes its own entry."""
     new = make_entry(**{**{name: getattr(old, name) for name in Entry.model_fields}, **changes})
     return new.model_copy(update={"alias_of": ""}) if new.answer != old.answer else new
 
 
 def _content(entry: Entry | None) -> Mapping[str, Any] | None:
-    """Everything but the times, as it comes back from the log."""
+    """Return all fields but the times, in the form in which the audit log stores them."""
     return None if entry is None else entry.model_dump(mode="json", exclude={"created_at", "updated_at"})
 
 
 def _mark(plan: ImportPlan) -> str:
-    """Equal for plans that do the same; the ids that new entries would get are made up anew each time."""
+    """Return a hash that is equal for plans that do the same. New entries' ids differ each time and are left out."""
     told = {
         "added": [(added.place, _new(added.entry)) for added in plan.added],
         "changed": [(change.place, _content(change.old), _content(change.new)) for change in plan.changed],

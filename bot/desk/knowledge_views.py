@@ -1,4 +1,4 @@
-"""What the desk takes and returns of the shop's own knowledge entries."""
+"""What the desk's knowledge service takes and returns."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from knowledge.importing.plan import ImportPlan
 
 @dataclass(frozen=True, slots=True)
 class EntryText:
-    """What a person writes of a knowledge entry; None is what they left alone.
+    """What a person writes for a knowledge entry; None leaves a field as it is.
 
-    ``aliases`` and ``tags`` take the place of all that there were; ``added`` are single aliases. Each of ``removed``
-    is an alias of the entry, or else several, parted as in a cell of an imported table.
+    aliases, tags: replace all that there were.
+    added: aliases to add. removed: aliases to remove, each one alias or several, separated as in a cell of an imported
+        table.
     """
 
     question: str | None = None
@@ -28,7 +29,7 @@ class EntryText:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeFile:
-    """A file to import, or an export. ``name`` is a plain name; its ending says the form."""
+    """A file to import, or an export. ``name`` is a file name without a folder; its ending tells the form."""
 
     name: str
     data: bytes = field(repr=False)
@@ -36,7 +37,7 @@ class KnowledgeFile:
 
 @dataclass(frozen=True, slots=True)
 class ImportView:
-    """What an import would do, or did (``done``). ``mark`` names the plan: another one, another mark."""
+    """What an import would do, or did (``done``). ``mark``: a hash of the plan."""
 
     plan: ImportPlan
     mark: str
@@ -52,12 +53,15 @@ class ImportStep:
     total: int
 
 
-Tell = Callable[[ImportStep], None]  # called from the event loop; it may not block
+Tell = Callable[[ImportStep], None]  # called from the event loop; it must not block
 
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeStats:
-    """``provider``: the knowledge base that answers customers; ``used``: the store's own entries are a part of it."""
+    """The figures of the shop's own entries.
+
+    provider: the knowledge bases that answer customers. used: the shop's own entries are among them.
+    """
 
     entries: Stats
     provider: str

@@ -1,4 +1,4 @@
-"""Getting to know an app on a phone, step by step with an owner: shown, confirmed, tried, kept."""
+"""Learning an app on a phone, step by step with an owner: show, confirm, try, keep."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ if TYPE_CHECKING:
 
 
 class DeskLearning(DeskService):
-    """For owners. A chat that was shown is remembered under a ``key`` until later ones take its place.
+    """The service for learning apps, for owners. A chat that was shown is kept under a ``key`` until newer ones replace
+    it.
 
-    Raises NotFound if the key is forgotten, LeaseLost if somebody has the phone, and LearningFailed if the app cannot
-    be learnt.
+    Raises NotFound if the key is no longer kept, LeaseLost if somebody else has the phone, and LearningFailed if the
+    app cannot be learnt.
     """
 
     async def show(
         self, actor: Actor, app: AppProfile, contact: str, *, serial: str = "", here: bool = False
     ) -> tuple[str, ShownChat]:
-        """Read a chat that is to be confirmed, and return it with its key. ``here``: take the chat in front."""
+        """Read a chat, and return its key and what was read, to be confirmed. ``here``: take the chat in front."""
         entries = await self.context.entries()
         serial = (await self._book(entries)).serial(serial) if serial else ""
         wanted = self._phone_for(actor, serial) if actor.phones else serial or self.context.serial
@@ -41,7 +42,7 @@ class DeskLearning(DeskService):
         return key, shown
 
     async def try_reply(self, actor: Actor, key: str, text: str, *, send: bool) -> TriedChat:
-        """Try the input of a chat that was read rightly, and keep what sends a text if that is certain."""
+        """Try the input of a chat that was read correctly, and store what sends a text if that is certain."""
         shown, _ = await self._of(actor, key, "learn.confirm")
         tried = await self._phones().try_reply(shown, text, send=send)
         self.context.shown.put(key, shown, tried)
@@ -50,7 +51,7 @@ class DeskLearning(DeskService):
         return TriedChat(shown, tried, await self._phones().keep(shown, tried.sends_by, person=actor.name))
 
     async def choose(self, actor: Actor, key: str, sends_by: SendsBy) -> TriedChat:
-        """Keep what the person says that sends a text."""
+        """Store what sends a text, as the person says."""
         shown, tried = await self._of(actor, key, "learn.choose")
         if tried is None:
             raise _forgotten()
@@ -58,7 +59,7 @@ class DeskLearning(DeskService):
         return TriedChat(shown, replace(tried, sends_by=sends_by), learnt)
 
     async def correct(self, actor: Actor, key: str, part: Part) -> ShownChat:
-        """Remember that this part was read wrongly."""
+        """Store that this part was read wrongly, and return the chat."""
         shown, _ = await self._of(actor, key, "learn.correct")
         await self._phones().correct(shown, part, person=actor.name)
         return shown

@@ -1,4 +1,4 @@
-"""What the desk returns while an owner teaches it an app on a phone."""
+"""The views for an owner who teaches the desk an app on a phone."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ MOST_SHOWN = 8
 
 @dataclass(frozen=True)
 class ShownChat:
-    """A chat as a person is shown it. ``version`` is the app's, ``tree`` how much the accessibility tree tells.
+    """A chat as it is shown to a person.
 
-    ``here``: it was in front already, and is not looked for in the list. ``listed``: the list where it was found.
+    version: the app's. tree: how much the accessibility tree tells.
+    here: the chat was in front already, and is not looked for in the list. listed: the list in which it was found.
     """
 
     serial: str
@@ -37,7 +38,7 @@ class ShownChat:
 
 @dataclass(frozen=True)
 class TriedChat:
-    """``learnt`` is None as long as a person has to say what sends a text."""
+    """A chat whose input was tried. ``learnt`` is None as long as a person must still say what sends a text."""
 
     shown: ShownChat
     tried: TriedInput
@@ -46,9 +47,10 @@ class TriedChat:
 
 @dataclass
 class ShownChats:
-    """What was shown lately, by key. It holds pictures, and is forgotten when the process ends."""
+    """The chats that were shown last, by key. They hold pictures, and are lost when the process ends."""
 
     chats: OrderedDict[str, tuple[ShownChat, TriedInput | None]] = field(default_factory=OrderedDict)
 
     def put(self, key: str, shown: ShownChat, tried: TriedInput | None = None) -> None:
+        """Store what was shown; the oldest is dropped if there are more than MOST_SHOWN."""
         keep_newest(self.chats, key, (shown, tried), MOST_SHOWN)

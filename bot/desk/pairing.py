@@ -1,4 +1,4 @@
-"""How often somebody may guess a pairing code, how much a person may ask, how much of strangers is written down."""
+"""Limits: wrong pairing codes, requests of a person, and audit rows about strangers."""
 
 from __future__ import annotations
 
@@ -9,46 +9,46 @@ from datetime import datetime, timedelta
 from agent_core.errors import RateLimited
 from bot.desk.actors import Actor, Role, StillLimited
 
-WRONG_OF_ONE = 5  # within WINDOW; after them no code of this person is looked at for PAUSE
+WRONG_OF_ONE = 5  # within WINDOW; after that no code from this person is checked for PAUSE
 WINDOW = timedelta(minutes=15)
 PAUSE = timedelta(minutes=15)
-WRONG_OF_ALL = 50  # within AN_HOUR, whoever it was
+WRONG_OF_ALL = 50  # within AN_HOUR, from everybody together
 AN_HOUR = timedelta(hours=1)
 A_MINUTE = timedelta(minutes=1)
-OWNER_TIMES = 4  # an owner may ask so many times as much
-NOTED_OF_ONE = 5  # of what a stranger tries within an hour so much is written down
-NOTED_OF_ALL = 200
+OWNER_TIMES = 4  # an owner may ask this many times as often
+NOTED_OF_ONE = 5  # audit rows about one stranger within an hour
+NOTED_OF_ALL = 200  # and about all strangers together
 
 
 class PairingLimit:
-    """Wrong codes, counted in this process: a restart begins anew. Times are aware datetimes that only go on."""
+    """A limit for wrong pairing codes, kept in this process; a restart resets it. Times are aware and never go back."""
 
     def __init__(self) -> None:
         self._wrong: deque[tuple[datetime, str]] = deque()
         self._until: dict[str, datetime] = {}
-        self._told: dict[str, datetime] = {}  # who has been told, and until when that holds
+        self._told: dict[str, datetime] = {}  # who has been told of the limit, and until when it holds
 
     def check(self, person: str, now: datetime) -> None:
-        """RateLimited where no code of ``person`` is looked at now, StillLimited once that was said."""
+        """Raise RateLimited if no code from ``person`` is checked now, and StillLimited once they have been told."""
         self._forget(now)
         until = self._until.get(person)
         if until is None and len(self._wrong) >= WRONG_OF_ALL:
             until = self._wrong[-WRONG_OF_ALL][0] + AN_HOUR
         if until is not None:
-            minutes = -((now - until) // timedelta(minutes=1))  # begun ones count
+            minutes = -((now - until) // timedelta(minutes=1))  # rounded up
             said = "There were too many wrong pairing codes."
             error = StillLimited if person in self._told else RateLimited
             self._told[person] = until
             raise error(said, advice=f"Try again in {minutes} min.", key="pairing_limited", minutes=minutes)
 
     def wrong(self, person: str, now: datetime) -> None:
-        """``person`` gave a wrong code."""
+        """Count a wrong code from ``person``."""
         self._wrong.append((now, person))
         if sum(1 for at, who in self._wrong if who == person and now - at < WINDOW) >= WRONG_OF_ONE:
             self._until[person] = now + PAUSE
 
     def right(self, person: str) -> None:
-        """``person`` is in: what they mistyped before is forgotten."""
+        """Forget the wrong codes of ``person``, who has now given a right one."""
         self._wrong = deque(entry for entry in self._wrong if entry[1] != person)
 
     def _forget(self, now: datetime) -> None:
@@ -59,15 +59,15 @@ class PairingLimit:
 
 
 class RequestLimit:
-    """How much each person may ask within a minute, counted in this process. 0 is as much as they like."""
+    """A limit for each person's requests within a minute, counted in this process. 0 means no limit."""
 
     def __init__(self, per_minute: int = 0) -> None:
         self.per_minute = per_minute
         self._asked: dict[str, deque[tuple[datetime, str]]] = {}
-        self._told: dict[str, str] = {}  # the request that was answered with the limit, until the person is let in
+        self._told: dict[str, str] = {}  # the request that was refused first, until one is allowed again
 
     def count(self, actor: Actor, now: datetime) -> None:
-        """RateLimited at the first request that is too much, StillLimited at those after it; they are not counted."""
+        """Count a request. Raises RateLimited at the first one too many, then StillLimited; these are not counted."""
         most = self.per_minute * (OWNER_TIMES if actor.role is Role.OWNER else 1)
         if not most:
             return
@@ -81,10 +81,10 @@ class RequestLimit:
             self._told.pop(person, None)
             asked.append((now, actor.request))
             return
-        seconds = -((now - asked[0][0] - A_MINUTE) // timedelta(seconds=1))  # begun ones count
+        seconds = -((now - asked[0][0] - A_MINUTE) // timedelta(seconds=1))  # rounded up
         told = self._told.get(person)
         said, advice = f"More than {most} commands within a minute.", f"Go on in {seconds} s."
-        # The same request handed in again was not known to be answered.
+        # If the same request comes again, its channel does not know that it was answered.
         if told is None or (actor.request and told == actor.request):
             self._told[person] = actor.request
             raise RateLimited(said, advice=advice, key="too_often", most=most, seconds=seconds)
@@ -92,12 +92,13 @@ class RequestLimit:
 
 
 class Notebook:
-    """Keeps what strangers try from filling the audit log: whether one more line is to be written."""
+    """A limit for audit rows about strangers, so that they cannot fill the log."""
 
     def __init__(self) -> None:
         self._noted: deque[tuple[datetime, str]] = deque()
 
     def takes(self, person: str, now: datetime) -> bool:
+        """Tell whether one more row about ``person`` may be written, and count it."""
         while self._noted and now - self._noted[0][0] >= AN_HOUR:
             self._noted.popleft()
         of_one: Sequence[str] = [who for _, who in self._noted if who == person]

@@ -1,4 +1,4 @@
-"""Who may come in: pairing by a code, who somebody is, and what is asked too often or by strangers."""
+"""Paired people: pairing by a code, finding a person, and refusing strangers and too many requests."""
 
 from __future__ import annotations
 
@@ -19,26 +19,28 @@ from storage.engine import Database
 from storage.events import Events
 from storage.people import CodeRow, People, PersonRow
 
-CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # no letter that is taken for a digit
+CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # no characters that are easily confused
 CODE_LENGTH = 8
 CODE_LIFETIME = timedelta(hours=24)
 MAX_NAME = 64
-SECRET = "secret"  # noqa: S105 - a word: what a webhook's caller was turned away for, whoever it was
-FIRST = "first"  # who makes the codes for the first person
+SECRET = "secret"  # noqa: S105 - no secret, but the reason why a webhook's caller was turned away
+FIRST = "first"  # the maker of the codes for the first person
 
 
 class DeskPeople(DeskService):
+    """The service for pairing and for who somebody is."""
+
     def __init__(self, context: DeskContext) -> None:
         super().__init__(context)
         self._limit = PairingLimit()
         self._notebook = Notebook()
-        self._one_by_one = asyncio.Lock()  # guesses that come all at once are counted too
+        self._one_by_one = asyncio.Lock()  # so that simultaneous guesses are counted too
 
     async def pair(self, channel: str, user_id: str, name: str, lang: str, code: str) -> Actor:
-        """Take a stranger in by a pairing code, which is used up; the first person becomes an owner.
+        """Pair a stranger by a pairing code, which is used up, and return them. The first person becomes an owner.
 
-        Raises AccessDenied for a wrong code, RateLimited after too many of them (the code is not looked at then), and
-        StillLimited once that was said.
+        Raises AccessDenied for a wrong code, RateLimited after too many of them (the code is not checked then), and
+        StillLimited once the person has been told that.
         """
         person = f"{channel}:{user_id}"
         name = plain_name(name) or user_id
@@ -63,14 +65,14 @@ class DeskPeople(DeskService):
             advice = "The code stands in the terminal of phonedesk serve, which shows a new one when it starts."
             raise AccessDenied(said, advice=advice, key="wrong_first_code")
         await self._audit.write(person, channel, "pair", {"name": name})
-        # Each start without an owner has printed a code: with the owner there, the others open nothing any more.
+        # Each start without an owner has printed a code. Now that there is an owner, the other codes are void.
         if row.role == Role.OWNER.value:
             await People(self._db).drop_codes(FIRST)
         await Events(self._db).append("", "paired", {"name": name, "role": row.role})
         return actor_of(row)
 
     async def _refused(self, person: str, channel: str, detail: dict[str, Any]) -> None:
-        """Write a refused pairing down, unless there are many already: what strangers send must not fill the log."""
+        """Write a refused pairing to the audit log, unless it has many already: strangers must not fill it."""
         noted = f"{person} limited" if "limited" in detail else person
         if self._notebook.takes(noted, self._db.now()):
             await self._audit.write(person, channel, "pair", detail, allowed=False)
@@ -86,7 +88,7 @@ class DeskPeople(DeskService):
         return await People(self._db).get(row.id)
 
     async def actor(self, channel: str, user_id: str) -> Actor | None:
-        """Return the paired person; None for a stranger. A channel adds the chat they ask from, and the request."""
+        """Return the paired person, or None for a stranger. The channel adds the chat and the request."""
         if channel != TELEGRAM or not user_id.isdecimal():
             return None
         row = await People(self._db).by_telegram(int(user_id))
@@ -97,11 +99,11 @@ class DeskPeople(DeskService):
         return [actor_of(row) for row in await People(self._db).all()] if channel == TELEGRAM else []
 
     async def admit(self, actor: Actor) -> None:
-        """Count what somebody asks. Raises RateLimited if it is too much, and StillLimited once that has been said."""
+        """Count a request. Raises RateLimited if it is one too many, and StillLimited once the person has been told."""
         await self._count(actor, "asked")
 
     async def turned_away(self, channel: str, user_id: str, name: str, what: str) -> None:
-        """Write down what somebody tried that no call of the desk stands for. ``what``: a word of a few letters."""
+        """Write a refusal to the audit log that no call of the desk writes. ``what``: one word for what was tried."""
         known = await self.actor(channel, user_id)
         who = known.id if known else f"{channel}:{user_id}"
         if self._notebook.takes(who, self._db.now()):
@@ -121,7 +123,7 @@ class DeskPeople(DeskService):
 
 
 async def new_code(db: Database, role: Role, *, created_by: str) -> str:
-    """Return a pairing code that can be used once within a day; only its hash is kept."""
+    """Return a new pairing code that can be used once within a day. Only its hash is stored."""
     code, _ = await add_code(db, role, created_by=created_by)
     return code
 
@@ -135,7 +137,10 @@ async def add_code(
     phones: Sequence[str] = (),
     chats: Sequence[str] = (),
 ) -> tuple[str, CodeRow]:
-    """Return a pairing code, which is kept nowhere, and its row."""
+    """Return a new pairing code and its row. Only the code's hash is stored.
+
+    phones, chats: the limits of whoever uses the code; empty for none.
+    """
     code = "".join(secrets.choice(CODE_ALPHABET) for _ in range(CODE_LENGTH))
     row = await People(db).add_code(
         code, role=role.value, lifetime=lifetime, created_by=created_by, chats=chats, serials=phones
@@ -144,7 +149,7 @@ async def add_code(
 
 
 def plain_name(name: str) -> str:
-    """Return a name that a person chose as one line, without signs that turn round or hide what stands beside it."""
+    """Return a name that a person chose as one line, without characters that reverse or hide the text beside it."""
     shown = "".join(
         " " if char.isspace() else char for char in name if char.isspace() or unicodedata.category(char)[0] != "C"
     )
@@ -152,6 +157,7 @@ def plain_name(name: str) -> str:
 
 
 def actor_of(row: PersonRow) -> Actor:
+    """Return the actor of a paired person. An owner is never limited to phones or chats."""
     return Actor(
         id=str(row.id),
         channel=TELEGRAM,

@@ -1,4 +1,4 @@
-"""What phones are called for people: one name everywhere, and found again by it."""
+"""Phones' names for people: the same one everywhere, and the way back from a name to the phone."""
 
 from __future__ import annotations
 
@@ -11,21 +11,23 @@ SHORT = 4  # letters of a serial
 
 
 def short_serial(serial: str) -> str:
-    """As much of a serial as tells phones of one model apart: its end, of an address the last number and the port."""
+    """Return the end of a serial, which tells phones of one model apart; of an address the last number and the port."""
     host, colon, port = serial.rpartition(":")
     return f"{host.rpartition('.')[2]}:{port}" if colon else serial[-SHORT:]
 
 
 @dataclass(frozen=True, slots=True)
 class PhoneBook:
-    """``names``: what the settings call them, by serial; ``models``: those that were seen, with their models."""
+    """The names of phones. ``names``: those in the settings, by serial. ``models``: of all phones that were seen."""
 
     names: Mapping[str, str]
     models: Mapping[str, str]
 
     def name(self, serial: str) -> str:
-        """Return the configured name, else the model, with the end of the serial if several phones that were seen are
-        of this model, else the serial. "" for none."""
+        """Return the configured name, else the model, else the serial; "" for the serial "".
+
+        If several phones of the model were seen, the end of the serial is added to it.
+        """
         if name := self.names.get(serial):
             return name
         model = self._model(serial)
@@ -36,11 +38,12 @@ class PhoneBook:
         return self.models.get(serial, "").replace("_", " ").strip()
 
     def _long(self, serial: str) -> str:
-        """The model and the end of the serial: what the phone is called if another one of its model is there."""
+        """Return the model with the end of the serial, which is the name if there are several phones of the model."""
         model = self._model(serial)
         return f"{model} · {short_serial(serial)}" if model else serial
 
     def list(self, serials: Iterable[str]) -> tuple[str, ...]:
+        """Return the names of these phones."""
         return tuple(self.name(serial) for serial in serials)
 
     @property
@@ -49,10 +52,9 @@ class PhoneBook:
         return tuple(dict.fromkeys((*self.names, *self.models)))
 
     def serial(self, written: str) -> str:
-        """The phone that is meant: by its serial, its name with or without the end of its serial, or its model if only
-        one is of it.
+        """Return the serial of the phone with this serial, name (with or without the end of its serial) or model.
 
-        What names none, or several, comes back as it was written.
+        Returns ``written`` if it fits no phone or several.
         """
         if written in self.names or written in self.models:
             return written

@@ -1,4 +1,4 @@
-"""Phones: what is attached, at this machine or at another host, and what it shows."""
+"""Phones: which are attached to this machine or another host, and what they show."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ from scheduler.runs.host import ANSWER_SECONDS
 from storage.hosts import FAILED, GONE, USABLE, HostPhone, Hosts
 from storage.leases import Leases
 
-POLL_SECONDS = 0.2  # how often an answer of another host is looked for
+POLL_SECONDS = 0.2  # between two looks for another host's answer
 
 State = Literal["free", "busy", "offline", "unauthorized", "away"]
 
 
 class DeskPhones(DeskService):
+    """The service for phones and their screens. Viewers may use it."""
+
     async def all(self) -> list[PhoneView]:
-        """Return the phones that are attached, and those of hosts that are not heard any more. Asks for no rights."""
+        """Return the phones that are attached, and those of hosts that are no longer heard. Checks no rights."""
         held = {lease.serial: lease.run_id for lease in await Leases(self._db, seconds=self._fleet.seconds).held()}
         entries = await self.context.entries()
         book = await self._book(entries)
@@ -58,16 +60,19 @@ class DeskPhones(DeskService):
         return PhoneView(phone.serial, name, "away", run_id, phone.host, since)
 
     async def away(self, serials: Iterable[str]) -> list[PhoneView]:
-        """Return these phones as ones that are not there."""
+        """Return these phones as offline."""
         book = await self._book()
         return [PhoneView(serial, book.name(serial), "offline") for serial in dict.fromkeys(serials)]
 
     async def names(self, serials: Sequence[str]) -> tuple[str, ...]:
-        """Return what people call these phones."""
+        """Return the names of these phones."""
         return (await self._book()).list(serials)
 
     async def screenshot(self, actor: Actor, serial: str | None = None, *, full: bool = False) -> bytes:
-        """Return what the phone shows now, as JPEG; ``full``: with every pixel. It is only read: no lease is taken."""
+        """Return the phone's screen as JPEG; ``full``: in full resolution. Takes no lease, because it only reads.
+
+        Raises NotFound for a phone that is not there, DeviceOffline if its host does not answer in time.
+        """
         wanted, host = await self._seen_phone(actor, serial)
         if host is not None:
             shown = await self._shown_by(host)
@@ -82,7 +87,7 @@ class DeskPhones(DeskService):
         return await asyncio.to_thread(to_jpeg, shown)
 
     async def page(self, actor: Actor, serial: str | None = None) -> SeenPage:
-        """Return what is read of what the phone shows now. Raises BadRequest for a phone of another host."""
+        """Return what is read on the phone's screen. Raises BadRequest for a phone of another host."""
         wanted, host = await self._seen_phone(actor, serial)
         if host is not None:
             said = f"The phone {host.serial} is at the host {host.host}; its screen can be shown here, but not read."
@@ -95,7 +100,10 @@ class DeskPhones(DeskService):
             await device.close()
 
     async def _seen_phone(self, actor: Actor, serial: str | None) -> tuple[str, HostPhone | None]:
-        """Return the phone whose screen somebody may see: its serial ("": the usual one), and what another host has."""
+        """Return the serial of a phone that the actor may see ("" for the default one), and its row at another host.
+
+        The row is None if the phone is attached here. Raises NotFound if it is nowhere.
+        """
         entries = await self.context.entries()
         serial = (await self._book(entries)).serial(serial) if serial else ""
         wanted = self._phone_for(actor, serial) if actor.phones else serial
@@ -108,12 +116,12 @@ class DeskPhones(DeskService):
         meant = wanted or self.context.serial
         if meant in elsewhere:
             return meant, elsewhere[meant]
-        if wanted and wanted not in here:  # an address that somebody made up is not connected to
+        if wanted and wanted not in here:  # never connect to an address that somebody made up
             raise no_phone(wanted)
         return wanted, None
 
     async def _shown_by(self, phone: HostPhone) -> Image.Image:
-        """Return what a phone of another host shows. Raises DeviceOffline if that host does not answer in time."""
+        """Return the screen of another host's phone. Raises DeviceOffline if that host does not answer in time."""
         if not phone.usable:
             since = phone.since.astimezone(self._zone).strftime("%m-%d %H:%M")
             why = "does not reach it" if phone.alive else f"was last heard at {since}"
@@ -158,20 +166,20 @@ def _opened(jpeg: bytes) -> Image.Image:
 
 
 def _local(entries: Sequence[DeviceEntry], elsewhere: Sequence[HostPhone]) -> list[DeviceEntry]:
-    """Return this machine's own phones: adb goes on listing one by network that only another host still reaches."""
+    """Return this machine's own phones. adb still lists a network phone that only another host reaches by now."""
     theirs = {phone.serial for phone in elsewhere if phone.usable}
     return [entry for entry in entries if entry.state == USABLE or entry.serial not in theirs]
 
 
 def _state(state: str, held: bool) -> State:
-    """``state`` as adb writes it."""
+    """Return a phone's state for people. ``state``: as adb writes it."""
     if state == "device":
         return "busy" if held else "free"
     return "unauthorized" if state == "unauthorized" else "offline"
 
 
 def away_from(wanted: str, entries: Sequence[DeviceEntry], elsewhere: Mapping[str, HostPhone]) -> State | Literal[""]:
-    """Return why nobody reaches this phone ("": any phone), as a phone's state; "" if somebody does."""
+    """Return the state of a phone that no host reaches, or "" if one does. ``wanted`` is "" for any phone."""
     if any(entry.state == "device" and wanted in {"", entry.serial} for entry in entries):
         return ""
     if any(phone.usable and wanted in {"", phone.serial} for phone in elsewhere.values()):

@@ -1,4 +1,4 @@
-"""Plans: tasks that a planner has done in several parts, each of them a run."""
+"""Plans: tasks that a planner splits into several parts, each of them a run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class DeskPlans(DeskService):
-    """The planner of this process. An operator may plan, on the phones that are theirs to use."""
+    """The service for plans. An operator may plan, on the phones that they may use."""
 
     def __init__(self, context: DeskContext, runs: DeskRuns) -> None:
         super().__init__(context)
@@ -30,7 +30,7 @@ class DeskPlans(DeskService):
 
     @property
     def ready(self) -> bool:
-        """Whether plans can be made here: there is a planner, and this process has phones."""
+        """Whether this process can make plans: it has a planner and phones."""
         return self.context.planning is not None and self.context.planning.ready
 
     async def start(
@@ -44,14 +44,16 @@ class DeskPlans(DeskService):
         after: str = "",
         key: str = "",
     ) -> RunView:
-        """Have a task planned and done, and return its run.
+        """Start a plan for a task, and return its run.
 
-        session: the conversation that it goes on with, by the person's own name for it; "" for a new one.
-        after: a plan whose conversation it goes on with, if that is their own.
+        session: the conversation to continue, by the person's own name for it; "" for a new one.
+        after: the run of a plan whose conversation to continue, if it is the person's own.
         key: the request's name, see ``Desk``.
+        Raises InputRejected for a text that is no task, NotFound for no such phone, and ConfigMissing if this process
+        makes no plans.
         """
         task = check_task(task)
-        if key and (begun := await ids.find(self._db, key)) is not None:  # asked again: it is that plan
+        if key and (begun := await ids.find(self._db, key)) is not None:  # asked again: return that plan
             return await self._view(begun)
         session = session or (await self._session_after(actor, after) if after else "")
         name = session or uuid4().hex
@@ -90,26 +92,26 @@ class DeskPlans(DeskService):
         return key.removeprefix(own) if key.startswith(own) else ""
 
     def follow(self, run_id: str) -> AsyncIterator[PlanEvent]:
-        """Return the events of a plan of this process. ``start`` asked for the rights."""
+        """Return the events of a plan of this process. Checks no rights: ``start`` has checked them."""
         return self._planning().follow(run_id)
 
     async def leave(self, run_id: str) -> None:
-        """Stop a plan if it is under way, as whoever followed it has gone. ``start`` asked for the rights."""
+        """Stop a plan if it is under way, because its follower has gone. Checks no rights: ``start`` checked them."""
         await self._planning().leave(run_id)
 
     async def stop(self, actor: Actor, session: str) -> bool:
-        """Stop the plan of one's own conversation. False if none is under way. Raises NotFound for no conversation."""
+        """Stop the plan of one's own conversation; False if none is under way. Raises NotFound if there is none."""
         await self._allow(actor, Role.OPERATOR, "plan stop", paced=False, session=session)
         key = await self._known(actor, session)
         return await self._planning().stop(key, by=actor.name)
 
     async def forget(self, actor: Actor, session: str) -> None:
-        """Forget one's own conversation, and stop its plan. Raises NotFound for no conversation."""
+        """Forget one's own conversation, and stop its plan. Raises NotFound if there is none."""
         await self._allow(actor, Role.OPERATOR, "plan forget", session=session)
         await self._planning().forget(await self._known(actor, session))
 
     async def _known(self, actor: Actor, session: str) -> str:
-        """Return the key of this person's conversation. Raises NotFound also for another person's: nobody is told."""
+        """Return the key of this person's conversation. Raises NotFound if there is none, or it is another person's."""
         key = _key(actor, session)
         if not await self._planning().known(key):
             raise NotFound(f"There is no session {session}.", key="no_session", name=session)

@@ -1,4 +1,4 @@
-"""What the desk takes and returns of plans: tasks that a planner has done in several parts."""
+"""What the desk's service for plans takes and returns."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True)
 class PlanCallView:
-    """A tool that the planner has called. ``args`` by name; ``result``: what came of it in words, "" where none did."""
+    """A tool call of the planner. ``args``: the arguments by name. ``result``: its text, "" if there is none yet."""
 
     tool: str
     args: Mapping[str, str] = field(default_factory=dict)
     state: Literal["going", "done", "failed"] = "going"
     result: str = ""
-    phone: str = ""  # the name of the one that it is about
+    phone: str = ""  # the name of the phone that it is about
 
 
 @dataclass(frozen=True, slots=True)
 class PlanView:
-    """What a plan came to so far. ``said``: what the planner said last; "" once that is the plan's outcome."""
+    """The progress of a plan. ``said``: what the planner said last; "" once that is the plan's outcome."""
 
     calls: tuple[PlanCallView, ...] = ()
     said: str = ""
@@ -28,9 +28,11 @@ class PlanView:
 
 @dataclass(frozen=True, slots=True)
 class NewPlan:
-    """A plan that is asked for. ``session`` names the conversation that it belongs to, as whoever keeps it knows it.
+    """A request for a plan.
 
-    ``serials``: the phones that it may use, () for all; ``only``: the one that it is about, "" for any of these.
+    session: the key of its conversation.
+    serials: the phones that it may use, () for all. only: the one that it is about, "" for any of these.
+    key: the request's name, see ``Desk``.
     """
 
     task: str

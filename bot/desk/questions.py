@@ -1,4 +1,4 @@
-"""Questions to people: the first answer wins, from whatever channel."""
+"""Questions to people: the first answer wins, from any channel."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ from storage.people import People
 from storage.questions import ANSWERED, OPEN, QuestionRow, Questions
 from storage.runs import Runs
 
-MOST_OPEN = 100_000  # all of them: what is cut off nobody would answer
+MOST_OPEN = 100_000  # meant as all: a question that is cut off would never be answered
 
 
 class DeskQuestions(DeskService):
+    """The service for questions to people. Viewers may see them, and operators may answer."""
+
     async def answer(self, actor: Actor, question_id: str, *, choice: str = "", text: str = "") -> AnswerOutcome:
-        """Answer a question. The first answer wins.
+        """Answer a question, and return what became of the answer. The first answer wins.
 
         The same answer by the same person again is ``accepted``, not ``late``.
-        Raises BadRequest if it is none of the choices and own words are not allowed.
+        Raises BadRequest if the answer is none of the choices and the question takes no free text.
         """
         row = await Questions(self._db).get(question_id)
         phone = await self._phone_of(row) if row else None
@@ -47,7 +49,7 @@ class DeskQuestions(DeskService):
         return AnswerOutcome("accepted" if result.won or same else "late", result.question.answered_by, said)
 
     async def to_answer(self, actor: Actor, question_id: str) -> QuestionView | None:
-        """Return a question to somebody who is about to answer it, with the rights of ``answer``; None for none."""
+        """Return a question to somebody who is about to answer it; None if there is none. Checks the same rights."""
         row = await Questions(self._db).get(question_id)
         phone = await self._phone_of(row) if row else None
         await self._allow(actor, Role.OPERATOR, "answer look", phone=phone, question=question_id)
@@ -59,7 +61,10 @@ class DeskQuestions(DeskService):
         return await self._question_view(row) if row else None
 
     async def seen_by(self, actor: Actor | None) -> list[QuestionView]:
-        """Return the open questions that this person may see, or all, the oldest first. Asks for no rights."""
+        """Return the open questions that this person may see, or all if ``actor`` is None, the oldest first.
+
+        Checks no rights.
+        """
         rows = await Questions(self._db).find(state=OPEN, limit=MOST_OPEN)
         return [
             await self._question_view(row) for row in rows if actor is None or sees(actor, await self._phone_of(row))
@@ -85,7 +90,7 @@ class DeskQuestions(DeskService):
     ) -> list[QuestionView]:
         """Return other contacts' open questions that ask nearly the same as this one, the oldest first.
 
-        It need not be open itself. Only those that ``actor`` may see, and that may be seen in ``chat``.
+        Returns only questions that ``actor`` may see and ``chat`` may show. This one need not be open itself.
         """
         row = await Questions(self._db).get(question_id)
         if row is None or row.kind != QuestionKind.NO_SURE_ANSWER:
@@ -96,7 +101,7 @@ class DeskQuestions(DeskService):
                 continue
             view = await self._question_view(other)
             if "" in (asked.data.get("query"), view.question.data.get("query")):
-                continue  # a picture or a quotation belongs to one of them: it may be another question
+                continue  # one has a picture or a quotation, so it may be another question
             same_contact = (view.serial, view.question.data.get("contact")) == (serial, asked.data.get("contact"))
             seen = actor is None or sees(actor, view.serial)
             if not same_contact and seen and (chat is None or await self._is_seen_in(chat, view.serial)):
@@ -104,11 +109,14 @@ class DeskQuestions(DeskService):
         return found
 
     async def of_run(self, run_id: str) -> list[QuestionView]:
-        """Return all that a run asked, for a channel."""
+        """Return all questions of a run. Checks no rights."""
         return [await self._question_view(row) for row in await Questions(self._db).find(run_id=run_id)]
 
     async def show(self, actor: Actor, question_id: str, *, chat: ChatRef, name: str) -> QuestionView:
-        """Have a further card of a question in ``chat``, called ``name``. Raises NotFound for no such question."""
+        """Show a question on a further card in ``chat``, and return it. ``name`` identifies the card among the copies.
+
+        Raises NotFound if there is no such question.
+        """
         row = await Questions(self._db).get(question_id)
         phone = await self._phone_of(row) if row else None
         await self._allow(actor, Role.VIEWER, "ask", phone=phone, chat=chat, question=question_id)
@@ -119,7 +127,7 @@ class DeskQuestions(DeskService):
         return await self._question_view(row)
 
     async def picture(self, question_id: str) -> bytes | None:
-        """Return the screen when it was asked, as JPEG; None if it is not kept."""
+        """Return the screen at the time of the question, as JPEG; None if it is not kept."""
         row = await Questions(self._db).get(question_id)
         picture_id = await Events(self._db).picture_of(row.run_id, "question", question_id) if row else None
         return await Events(self._db).picture(picture_id) if picture_id is not None else None
@@ -127,7 +135,7 @@ class DeskQuestions(DeskService):
     async def escalate(self, question_id: str) -> list[ChatRef]:
         """Show a question in further chats from now on, and return them.
 
-        They are the chat of the settings, else the private chat of every owner, but never the run's own chat.
+        They are the chat in the settings, else every owner's private chat, but never the run's own chat.
         """
         row = await Questions(self._db).get(question_id)
         if row is None:
@@ -145,9 +153,9 @@ class DeskQuestions(DeskService):
         return others
 
     async def copies(self, question_id: str) -> list[tuple[str, ChatRef]]:
-        """Return the further cards of a question: a name that is unique among them, and the chat.
+        """Return the further cards of a question: for each its name, which is unique among them, and its chat.
 
-        ``card`` knows them as ``<question>@<name>``. Cards in chats that may not see the phone any more are left out.
+        Their id for ``card`` is ``<question>@<name>``. Chats that may no longer see the phone are left out.
         """
         copies = [(copy.name, chat_ref(copy.chat)) for copy in await Questions(self._db).copies(question_id)]
         row = await Questions(self._db).get(question_id) if copies else None
@@ -159,23 +167,23 @@ class DeskQuestions(DeskService):
         return run.serial if run else ""
 
     async def card(self, question_id: str) -> MessageRef | None:
-        """Return the message that is a card of the question, also after a restart."""
+        """Return the message of the question's card, also after a restart; None if there is none."""
         return card_message(await Cards(self._db).get(QUESTION, question_id))
 
     async def set_card(self, question_id: str, ref: MessageRef) -> None:
-        """Remember the message that is a card of the question."""
+        """Store which message is a card of the question."""
         await put_card(self._db, QUESTION, question_id, ref)
 
     async def at(self, ref: MessageRef) -> str | None:
-        """Return the id of the question that this message shows; ``ref.picture`` is not compared."""
+        """Return the id of the question that this message shows, or None. ``ref.picture`` is not compared."""
         return (await self._card_at(ref)).partition("@")[0] or None
 
     async def asks_for_words(self, ref: MessageRef) -> bool:
-        """Tell whether this message asked for own words as an answer: its card's name is ``own:…``."""
+        """Tell whether this message asked for an answer in the person's own words: its card's name is ``own:…``."""
         return (await self._card_at(ref)).partition("@")[2].startswith("own:")
 
     async def _card_at(self, ref: MessageRef) -> str:
-        """Return the id and, behind an @, the name of the question's card that this message is; "" if it is none."""
+        """Return the id of the question's card that this message is, with an @ and its name for a copy; "" for none."""
         row = await Cards(self._db).at(
             QUESTION, channel=ref.chat.channel, chat_id=ref.chat.chat_id, message_id=ref.message_id
         )
@@ -202,11 +210,14 @@ class DeskQuestions(DeskService):
         )
 
     async def _learnt(self, row: QuestionRow) -> Entry | None:
-        """Return the entry that waits for approval since this was answered, if the shop's own entries are in use."""
+        """Return the entry that was made from the answer, as long as it waits for approval, else None.
+
+        Returns None, too, if the shop's own entries do not answer customers.
+        """
         store, entry = self.context.store, None
         if store is None or not self.context.uses_entries:
             return None
         if entry_id := await Events(self._db).entry_of(row.run_id, row.id):
-            with suppress(KnowledgeError):  # a card is shown without what it could offer
+            with suppress(KnowledgeError):  # the card is shown all the same, without the entry
                 entry = await store.get(entry_id)
         return entry if entry is not None and not entry.live else None

@@ -1,4 +1,4 @@
-"""What is kept of a run, step by step: its saved session, what the model was asked, and the pictures of both kinds."""
+"""What is kept of a run's steps: the saved session, the requests to the model, and both kinds of pictures."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from storage.trajectories import Trajectories, TrajectoryRow
 
 
 async def recorded_steps(db: Database, session: Session, events: Mapping[int, int]) -> tuple[RecordedStep, ...]:
-    """The steps in their order. ``events``: by step, the picture that people were shown of it."""
+    """Return the steps in their order. ``events``: by step, the id of the picture that people were shown of it."""
     rows = Trajectories(db)
     asked = _requests(await rows.of(session.run_id))
     found = []
     for step in session.steps:
         row, request, messages = asked.get(step.index, (None, None, []))
-        # A step that was decided without the model, in the place of one that a dead attempt had asked about.
+        # This step was decided without the model; the request is of the same step in an attempt that died.
         if not step.reply and not step.model:
             row, request, messages = None, None, []
         picture = await rows.picture(session.run_id, request.picture) if request and request.picture else None
@@ -43,14 +43,14 @@ async def recorded_steps(db: Database, session: Session, events: Mapping[int, in
 
 
 def _requests(rows: list[TrajectoryRow]) -> dict[int, tuple[TrajectoryRow, ModelRequest, list[Message]]]:
-    """By step. What another release wrote in a form that this one cannot read is left out, and what follows on it."""
+    """Return the requests by step. Leaves out a request that this release cannot read, and all that follow it."""
     read: list[tuple[TrajectoryRow, ModelRequest]] = []
     for row in rows:
         try:
             request = ModelRequest.model_validate_json(row.data)
         except ValidationError:
             break
-        if read or not request.kept:  # it builds on a row that is gone
+        if read or not request.kept:  # otherwise it builds on a row that is gone
             read.append((row, request))
     whole = whole_messages([request for _, request in read])
     return {row.step: (row, request, messages) for (row, request), messages in zip(read, whole, strict=True)}

@@ -1,4 +1,4 @@
-"""How the runs of plans and sweeps are seen: the planner's calls, the sweep's contacts, and who waits for whom."""
+"""The views of plans and sweeps: the planner's calls, the sweep's contacts, and the status that follows from them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from storage.sweeps import SweepRow, Sweeps, Swept
 TOLD = ("tool_call", "tool_result", "message")
 MOST_SHOWN = 300  # characters of an argument, and of a result
 _OVER: Mapping[str, SweptState] = {FAILED: "failed", STOPPED: "stopped"}
-NEWS = {"cut_off", "group", "look_alike"}  # who is set aside for this is told once: a person may want to see to them
+NEWS = {"cut_off", "group", "look_alike"}  # reasons to set a contact aside that are told once: a person may want to act
 
 
 async def plan_run(db: Database, view: RunView, book: PhoneBook) -> RunView:
-    """Return the run of a plan with what it is at. It waits if one of its parts asks somebody."""
+    """Return the run of a plan with its progress. It is waiting if one of its parts has asked a question."""
     status = view.status
     if not status.final:
         parts = [run.id for run in await Runs(db).parts_of(view.id) if not run.final]
@@ -35,7 +35,7 @@ async def plan_run(db: Database, view: RunView, book: PhoneBook) -> RunView:
 
 
 async def _plan_view(db: Database, run_id: str, book: PhoneBook) -> PlanView:
-    """Return what the event log tells of a plan, as long as it is kept there."""
+    """Return a plan's progress from the event log, as far as the log still has it."""
     log, position = Events(db), 0
     rows: list[EventRow] = []
     while found := await log.after(position, run_id=run_id):
@@ -46,7 +46,7 @@ async def _plan_view(db: Database, run_id: str, book: PhoneBook) -> PlanView:
 
 
 def _calls(rows: Sequence[EventRow], book: PhoneBook) -> tuple[PlanCallView, ...]:
-    """The calls in the order in which they were made, each with its result."""
+    """Return the calls in their order, each with its result."""
     calls: dict[str, PlanCallView] = {}
     for row in rows:
         data = row.data
@@ -66,13 +66,13 @@ def _short(value: object) -> str:
 
 
 def one_line(text: str, most: int) -> str:
-    """Return a text in one line of at most ``most`` characters."""
+    """Return a text as one line of at most ``most`` characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= most else flat[: most - 1].rstrip() + "…"
 
 
 async def sweep_run(db: Database, view: RunView, row: RunRow) -> RunView:
-    """Return the run of a sweep with its contacts. It is under way as long as they do not all wait for people."""
+    """Return the run of a sweep with its contacts. It is running until all that are left wait for people."""
     sweep = await _sweep_view(db, row)
     at_work = any(one.state in ("waiting", "answering") for one in sweep.contacts)
     status = RunStatus.RUNNING if view.status is RunStatus.WAITING and at_work else view.status
@@ -112,8 +112,8 @@ async def _state(db: Database, one: Swept) -> SweptState:
 
 
 async def _silent(db: Database, row: RunRow, looked: SweepRow | None) -> bool:
-    """Whether nobody is told: a sweep that began by itself has nothing to tell, or the same failure as before."""
-    if row.planned_at is None:  # a person wants to know
+    """Tell whether to tell nobody: the sweep began by itself, and has nothing to tell or the same failure as before."""
+    if row.planned_at is None:  # a person started it and wants to know
         return False
     if row.status == FAILED:
         before = await Runs(db).find(schedule_id=row.schedule_id, before=row.id, limit=1)
@@ -128,6 +128,6 @@ async def _silent(db: Database, row: RunRow, looked: SweepRow | None) -> bool:
 
 
 async def _given_up_before(db: Database, row: RunRow) -> set[str]:
-    """Return whom the sweep before this one told to be given up."""
+    """Return the contacts that the sweep before this one gave up."""
     looked = next(iter(await looks_before(db, row)), None)
     return {name for name, why in looked.details.get("left") or () if why == "given_up"} if looked else set()

@@ -1,4 +1,4 @@
-"""Runs and sweeps: start, stop, hold and resume them, and see how they are."""
+"""Runs and sweeps: start, stop, hold and resume them, and see their state."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from storage.runs import ACTIVE, PLAN, PLAN_PART, RUNNING, WAITING, RunRow, Runs
 
 MAX_NUMBER = 9  # digits; an id has 13 characters
 MOST_GOING = 500
-GLANCE_SECONDS = 2.0  # so long a view waits for adb to say what is attached
+GLANCE_SECONDS = 2.0  # how long a view waits for adb to say what is attached
 
 
 @dataclass(frozen=True, slots=True)
 class _Away:
-    """As the fields of ``RunView`` that begin with ``away``."""
+    """The fields of ``RunView`` that begin with ``away``."""
 
     why: Literal["", "offline", "unauthorized", "none", "host", "nobody"] = ""
     until: datetime | None = None
@@ -46,6 +46,8 @@ class _Away:
 
 
 class DeskRuns(DeskService):
+    """The service for runs. Operators may start and control them; viewers may see them."""
+
     def __init__(self, context: DeskContext, answers: DeskAnswers) -> None:
         super().__init__(context)
         self._answers = answers
@@ -60,10 +62,11 @@ class DeskRuns(DeskService):
         rules: TaskRules = NO_RULES,
         key: str = "",
     ) -> RunView:
-        """Queue a run, or a sweep if several contacts or everybody are to be answered.
+        """Queue a run, or a sweep if the task is to answer several contacts or everybody, and return it.
 
+        serial: the serial or name of the phone; None for the default one.
         key: the request's name, see ``Desk``.
-        Raises InputRejected for a task that is none, or if the rules do not fit it, and NotFound for no such phone.
+        Raises InputRejected if the text is no task or the rules do not fit it, and NotFound if there is no such phone.
         """
         task = check_task(task)
         check_rules(task, rules)
@@ -83,12 +86,12 @@ class DeskRuns(DeskService):
         options: Mapping[str, object],
         key: str,
     ) -> RunView:
-        """Queue what was made of a task, for ``start`` of runs and sweeps. ``command`` stands in the audit log."""
+        """Queue a run with these options, for ``start`` of runs and sweeps. ``command``: its name in the audit log."""
         entries = await self.context.entries() if serial else []
         book = await self._book(entries)
         wanted = self._phone_for(actor, book.serial(serial) if serial else "")
         await self._allow(actor, Role.OPERATOR, command, phone=wanted, chat=chat, task=task, serial=wanted)
-        if serial and wanted not in book.known:  # one that was seen before may come back
+        if serial and wanted not in book.known:  # a phone that was seen before may come back
             raise no_phone(serial)
         run_id = await self.context.runs.submit(
             task,
@@ -106,15 +109,15 @@ class DeskRuns(DeskService):
     async def stop(self, actor: Actor, run_id: str | None = None) -> RunView | None:
         """Stop a run, and return it; None if there is nothing to stop. Raises NotFound if the id names no run.
 
-        Without an id it is the one at work of this person, else their newest in line, else a schedule's, else the only
-        one at work. Stop and hold do not count for how often somebody may ask.
+        Without an id, stop the person's running run, else their newest queued one, else a schedule's, else the only
+        running one. Stop and hold do not count towards the limit of requests.
         """
         row = await self._named(run_id) if run_id is not None else None
         phone = row.serial if row else None
         await self._allow(actor, Role.OPERATOR, "stop", phone=phone, paced=False, run_id=run_id or "")
         if run_id is None:
             row = await self._going_of(actor)
-            if row is not None and row.parent_id:  # a contact of a sweep: the sweep is what they began
+            if row is not None and row.parent_id:  # a contact of a sweep: the person started the sweep
                 row = await Runs(self._db).get(row.parent_id) or row
         elif row is None:
             raise _no_run(run_id)
@@ -124,21 +127,22 @@ class DeskRuns(DeskService):
         return await self.get(row.id)
 
     async def hold(self, actor: Actor, run_id: str | None = None) -> RunView | None:
-        """Park a run until ``resume``; its phone is free meanwhile. Without an id it is as with ``stop``.
+        """Hold a run until ``resume``, and return it; None if there is nothing to hold. Its phone is free meanwhile.
 
-        Returns None if there is nothing to hold. A run that is held already stays so.
+        Without an id, the run is chosen as in ``stop``. A run that is held already stays held.
+        Raises NotFound if the id names no run.
         """
         row = await self._named(run_id) if run_id is not None else None
         phone = row.serial if row else None
         await self._allow(actor, Role.OPERATOR, "hold", phone=phone, paced=False, run_id=run_id or "")
         if run_id is None:
             row = await self._going_of(actor)
-            if row is not None and row.parent_id:  # of a sweep's contacts the one at work
+            if row is not None and row.parent_id:  # of a sweep's contacts the running one
                 its = [run for run in await Runs(self._db).find(statuses=(RUNNING,)) if run.parent_id == row.parent_id]
                 row = its[0] if its else row
         elif row is None:
             raise _no_run(run_id)
-        if row is not None and row.options.get("kind") == PLAN:  # of its parts the one at work
+        if row is not None and row.options.get("kind") == PLAN:  # of its parts the running one
             row = next((run for run in await Runs(self._db).parts_of(row.id) if run.status == RUNNING), None)
         if row is None or row.final or row.stop_requested:
             return None
@@ -147,7 +151,10 @@ class DeskRuns(DeskService):
         return view if view is not None and view.held else None
 
     async def resume(self, actor: Actor, run_id: str | None = None) -> RunView | None:
-        """Let a held run go on; without an id the newest held one of this person, else of anybody. None if none is."""
+        """Let a held run go on, and return it; None if none is held. Raises NotFound if the id names no run.
+
+        Without an id, resume the newest held run of this person, else of anybody.
+        """
         row = await self._named(run_id) if run_id is not None else None
         await self._allow(actor, Role.OPERATOR, "resume", phone=row.serial if row else None, run_id=run_id or "")
         if run_id is None:
@@ -159,7 +166,7 @@ class DeskRuns(DeskService):
         return await self.get(row.id)
 
     async def _named(self, name: str) -> RunRow | None:
-        """Return the run by its id, or by the number that ``/history`` shows."""
+        """Return the run with this id, or with this number, which ``/history`` shows; None if there is none."""
         name = name.strip().lstrip("#＃").strip()
         row = await Runs(self._db).get(name.lower())
         if row is None and name.isdecimal() and len(name) <= MAX_NUMBER:
@@ -168,16 +175,16 @@ class DeskRuns(DeskService):
         return row
 
     async def _held_of(self, actor: Actor) -> RunRow | None:
-        """Return the newest held run of this person, else of anybody."""
+        """Return the newest held run of this person, else of anybody; None if none is held."""
         held = [run for run in await Runs(self._db).find(statuses=ACTIVE, limit=500) if run.hold]
         held = [run for run in held if sees(actor, run.serial)]
         return next((run for run in held if run.requested_by == actor.id), held[0] if held else None)
 
     async def _going_of(self, actor: Actor) -> RunRow | None:
-        """Return the run that is meant if none is named: one's own, else a schedule's.
+        """Return the run that is meant if none is named: one's own, else a schedule's; None if there is none.
 
-        The one at work comes before those that have begun, and these before those in line. Somebody else's run is meant
-        only if it alone is at work.
+        A running one comes before those that have started, and these before queued ones. Somebody else's run is meant
+        only if no other one is running.
         """
         going = await Runs(self._db).find(statuses=ACTIVE, limit=MOST_GOING)
         going = [run for run in going if sees(actor, run.serial) and not run.stop_requested]
@@ -189,9 +196,9 @@ class DeskRuns(DeskService):
         return next(iter([*own, *by_clock, *(at_work if len(at_work) == 1 else ())]), None)
 
     async def going(self, actor: Actor) -> list[RunView]:
-        """Return the runs that are not over, the oldest first, without looking for a phone.
+        """Return the runs that have not ended, the oldest first, without asking adb for their phones.
 
-        It does not count for how often somebody may ask.
+        This does not count towards the limit of requests.
         """
         await self._allow(actor, Role.VIEWER, "status", paced=False)
         rows = await Runs(self._db).find(statuses=ACTIVE, limit=MOST_GOING)
@@ -200,7 +207,7 @@ class DeskRuns(DeskService):
         return [await self._run_view(row, look=False) for row in full if row is not None]
 
     async def at(self, ref: MessageRef) -> str | None:
-        """Return the id of the run whose card, or question, this message shows."""
+        """Return the id of the run whose card or question this message shows; None if it shows neither."""
         place = {"channel": ref.chat.channel, "chat_id": ref.chat.chat_id, "message_id": ref.message_id}
         card = await Cards(self._db).at(RUN, **place)
         if card is not None:
@@ -210,15 +217,15 @@ class DeskRuns(DeskService):
         return question.run_id if question else None
 
     async def card(self, run_id: str) -> MessageRef | None:
-        """Return the message that is the run's card, also after a restart."""
+        """Return the message of the run's card, also after a restart; None if there is none."""
         return card_message(await Cards(self._db).get(RUN, run_id))
 
     async def set_card(self, run_id: str, ref: MessageRef) -> None:
-        """Remember the message that is the run's card."""
+        """Store which message is the run's card."""
         await put_card(self._db, RUN, run_id, ref)
 
     async def get(self, run_id: str) -> RunView | None:
-        """Return the run with what its plan or sweep is at; None if there is none."""
+        """Return the run, with the progress of its plan or sweep; None if there is none. Checks no rights."""
         row = await Runs(self._db).get(run_id)
         if row is None:
             return None
@@ -230,7 +237,7 @@ class DeskRuns(DeskService):
         return view
 
     async def _run_view(self, row: RunRow, *, look: bool = True) -> RunView:
-        """Return how a run is seen. ``look`` False: do not ask adb whether the phone is there."""
+        """Return the view of a run. ``look``: ask adb whether the phone of a queued run is there."""
         session = Session.model_validate_json(row.session) if row.session else None
         person = await People(self._db).get(int(row.requested_by)) if row.requested_by.isdecimal() else None
         programs = {} if person else await key_names(self._db)
@@ -274,12 +281,12 @@ class DeskRuns(DeskService):
         )
 
     async def _position(self, row: RunRow) -> int:
-        """Return the place in line, from 1."""
+        """Return the run's place in the queue, from 1."""
         usable = [phone.serial for phone in (await self._fleet.phones()).values() if phone.usable]
         return await self.context.runs.place(row.id, usable)
 
     async def _away(self, row: RunRow) -> _Away:
-        """Return why the phone that a queued run is to have cannot be used now, and until when it is waited for."""
+        """Return why a queued run cannot have its phone now, and until when it waits for it."""
         elsewhere = {phone.serial: phone for phone in await self._elsewhere()}
         entries: Sequence[DeviceEntry] = []
         if self.context.glance is not None:
@@ -287,7 +294,7 @@ class DeskRuns(DeskService):
                 async with asyncio.timeout(GLANCE_SECONDS):
                     entries = await self.context.glance()
             except TimeoutError:
-                return _Away()  # adb takes its time: nothing is known
+                return _Away()  # adb did not answer in time: nothing is known
             except PhonedeskError:
                 pass  # no adb: no phone
         elif not elsewhere:
@@ -312,10 +319,10 @@ def _no_run(name: str) -> NotFound:
 
 
 def status_of(row: RunRow, *, asks: bool) -> RunStatus:
-    """Return what a run is at, for people. ``asks``: it has put a question to somebody that is not answered.
+    """Return a run's status for people. ``asks``: it has an open question.
 
-    While the phone is held for the answer the attempt goes on, but the run waits. A run that goes on as soon as it has
-    its phone (it was answered, or resumed) waits for nobody.
+    A run with an open question is waiting, even while its attempt goes on and keeps the phone for the answer. A run
+    that was answered or resumed and only needs its phone is queued.
     """
     if row.status == RUNNING and asks:
         return RunStatus.WAITING
@@ -328,6 +335,8 @@ _WORD = {"zh": WORDS[0], "en": WORDS[-1]}
 
 
 class DeskSweeps(DeskService):
+    """The service that starts sweeps."""
+
     def __init__(self, context: DeskContext, runs: DeskRuns) -> None:
         super().__init__(context)
         self._runs = runs
@@ -335,7 +344,7 @@ class DeskSweeps(DeskService):
     async def start(
         self, actor: Actor, words: str, *, chat: ChatRef, serial: str | None = None, key: str = ""
     ) -> RunView:
-        """Queue a sweep of the contacts, ``#tags`` or ``未读`` in ``words``.
+        """Queue a sweep of the contacts, ``#tags`` or ``未读`` in ``words``, and return it.
 
         Raises InputRejected if the words cannot be read, BadRequest if no contact has a tag.
         """
@@ -346,7 +355,7 @@ class DeskSweeps(DeskService):
 
 
 async def check_tags(db: Database, order: SweepOrder) -> None:
-    """Raise BadRequest if a tag was written that no contact has: such a sweep would find nobody for ever."""
+    """Raise BadRequest if no contact has one of the tags: such a sweep would never find anybody."""
     if unknown := await unknown_tags(db, order):
         error = no_tag(unknown)
         raise BadRequest(error.message, advice=error.advice, key=error.key, **error.values)

@@ -1,4 +1,4 @@
-"""Schedules: add, edit, list, pause, resume, run, remove."""
+"""Schedules and watches: add, edit, list, pause, resume, run and remove them."""
 
 from __future__ import annotations
 
@@ -30,14 +30,18 @@ from storage.schedules import NewSchedule, ScheduleRow, Schedules, ScheduleThere
 from storage.sweeps import Sweeps
 
 SHOWN_TIMES = 3
-LOOKED_AT_TIMES = 20  # between which the jitter must lie
-MOST_JITTER = 6 * 3600
+LOOKED_AT_TIMES = 20  # the jitter must be shorter than the time between any two of so many ticks
+MOST_JITTER = 6 * 3600  # seconds
 CHOICES = {"missed": ("skip", "catch_up"), "overlap": ("skip", "queue")}
 MAX_NUMBER = 9  # digits
 
 
 class DeskSchedules(DeskService):
-    """A schedule is named by its number, with or without a number sign; raises NotFound for one that is not there."""
+    """The service for schedules. A schedule is named by its number, with or without a number sign.
+
+    Raises NotFound if there is no such schedule. Viewers may see schedules, operators may run them, and owners may
+    change them.
+    """
 
     def __init__(self, context: DeskContext, runs: DeskRuns) -> None:
         super().__init__(context)
@@ -56,7 +60,11 @@ class DeskSchedules(DeskService):
     ) -> ScheduleView:
         """Add a schedule, and return it with its next three times.
 
-        Raises BadRequest if the expression cannot be read. ``key``: the request's name, see ``Desk``.
+        expression: the times as a person writes them; "" for a watch.
+        chat: where its cards are shown; None for the first owner's chat.
+        key: the request's name, see ``Desk``.
+        Raises InputRejected if the text is no task or the rules do not fit it, BadRequest if the expression or the wish
+        cannot be read or the schedule exists already, and NotFound if there is no such phone.
         """
         task = check_task(task)
         kind = _kind(task, rules)
@@ -122,7 +130,7 @@ class DeskSchedules(DeskService):
         kept = row.expression
         if row.kind != WATCH and (expression is not None or timezone != row.timezone):
             said = " ".join((expression if expression is not None else row.said or row.expression).split())
-            # Tomorrow was meant of another day: only what is written anew is counted from now.
+            # "Tomorrow" was written on another day: only a new expression is counted from now.
             kept = self._understood(said if expression is not None else row.expression, timezone)
             values |= {"expression": kept, "said": "" if said == kept else said}
         _check_jitter(kept, timezone, int(values.get("jitter_seconds", row.jitter_seconds)), self._db.now())
@@ -132,7 +140,7 @@ class DeskSchedules(DeskService):
         return await self._again(row)
 
     async def all(self, actor: Actor) -> Sequence[ScheduleView]:
-        """Return the schedules, those of phones that the person may not see left out."""
+        """Return the schedules of the phones that the person may see."""
         await self._allow(actor, Role.VIEWER, "schedule list")
         rows = await Schedules(self._db).all()
         return [await self._view(row) for row in rows if sees(actor, row.serial)]
@@ -144,21 +152,21 @@ class DeskSchedules(DeskService):
         return await self._view(row or _none(schedule_id))
 
     async def pause(self, actor: Actor, schedule_id: str) -> ScheduleView:
-        """Let a schedule start nothing until ``resume``."""
+        """Pause a schedule until ``resume``, and return it."""
         row = await self._known(actor, schedule_id, "pause")
         await Schedules(self._db).pause(row.id, paused=True)
         return await self._again(row)
 
     async def resume(self, actor: Actor, schedule_id: str) -> ScheduleView:
-        """Let a paused schedule start its task again."""
+        """Resume a paused schedule, and return it."""
         row = await self._known(actor, schedule_id, "resume")
         await Schedules(self._db).pause(row.id, paused=False)
         return await self._again(row)
 
     async def run(self, actor: Actor, schedule_id: str, *, chat: ChatRef | None = None, key: str = "") -> RunView:
-        """Start the schedule's task now.
+        """Start the schedule's task now, and return the run.
 
-        chat: where the card is shown; None for where the schedule's are.
+        chat: where the card is shown; None for the schedule's own chat.
         key: the request's name, see ``Desk``.
         """
         row = await self._named(schedule_id)
@@ -189,7 +197,7 @@ class DeskSchedules(DeskService):
         return replace(await self._view(row), next_times=())
 
     async def put_back(self, actor: Actor, schedule_id: str) -> ScheduleView:
-        """Undo ``remove``, for a week. Raises BadRequest if there is nothing to undo."""
+        """Undo ``remove``, and return the schedule. Raises BadRequest if none was removed within the last week."""
         await self._allow(actor, Role.OWNER, "schedule put back", schedule=schedule_id)
         number = _number(schedule_id)
         if number is None or not await Schedules(self._db).put_back(number):
@@ -198,7 +206,7 @@ class DeskSchedules(DeskService):
         return await self._view(await self._named(schedule_id) or _none(schedule_id))
 
     async def news(self, data: Mapping[str, Any]) -> ScheduleNews | None:
-        """Return what an event of the kind ``schedule`` tells people; None for nothing."""
+        """Return what a ``schedule`` event tells people; None if it tells nothing."""
         since, row = data.get("since"), await Schedules(self._db).get(int(data.get("schedule_id") or 0))
         if row is None or not since or data.get("what") != "missed":
             return None
@@ -218,10 +226,13 @@ class DeskSchedules(DeskService):
             caught_up=bool(data.get("caught_up")),
         )
 
-    # What is asked for ------------------------------------------------------------------------------------------------
+    # Input ------------------------------------------------------------------------------------------------------------
 
     def _understood(self, expression: str, timezone: str) -> str:
-        """Return the form that is kept. BadRequest says what was understood and what was not."""
+        """Return the form of an expression that is stored.
+
+        Raises BadRequest if it cannot be read, with what was understood and what was not, or if its time is over.
+        """
         now = self._db.now()
         try:
             kept = understand(expression, timezone, now)
@@ -233,7 +244,7 @@ class DeskSchedules(DeskService):
         return kept
 
     async def _values(self, wish: ScheduleWish) -> dict[str, Any]:
-        """Return the columns that are wished for. Raises BadRequest, and NotFound for a phone."""
+        """Return the columns that a wish sets. Raises BadRequest for a bad value, and NotFound for an unknown phone."""
         values: dict[str, Any] = {}
         for name, known in CHOICES.items():
             chosen = getattr(wish, name)
@@ -256,7 +267,7 @@ class DeskSchedules(DeskService):
     async def _phone_named(self, written: str) -> str:
         book = await self._book(await self.context.entries())
         serial = book.serial(written)
-        if serial not in book.known:  # one that was seen before may come back
+        if serial not in book.known:  # a phone that was seen before may come back
             raise no_phone(written)
         return serial
 
@@ -275,7 +286,7 @@ class DeskSchedules(DeskService):
 
     async def _view(self, row: ScheduleRow) -> ScheduleView:
         zone = parse_zone(row.timezone)
-        watch = row.kind == WATCH  # which has no times
+        watch = row.kind == WATCH  # a watch has no times
         coming = [] if watch else parse_schedule(row.expression, row.timezone).next(self._db.now(), SHOWN_TIMES)
         book = await self._book()
         return ScheduleView(
@@ -309,7 +320,7 @@ class DeskSchedules(DeskService):
             return None
         run: RunRow | None = await Runs(self._db).get(row.last_run_id) if row.last_run_id else None
         last = LastTick(cast("What", row.last_what), row.last_at.astimezone(zone), row.last_run_id)
-        if run is None:  # none yet, or one that is not kept any more
+        if run is None:  # there is none yet, or it is no longer kept
             return last
         ended = run.ended_at.astimezone(zone) if run.ended_at else None
         session = Session.model_validate_json(run.session) if run.final and run.session else None
@@ -333,13 +344,13 @@ def _none(schedule_id: str) -> ScheduleRow:
 
 
 def _refused(error: InputRejected, **values: object) -> BadRequest:
-    """Return what the reader of times said, as the desk's own error."""
+    """Return an error of the reader of times as the desk's own error."""
     told = {**values, **error.values}
     return BadRequest(error.message, advice=error.advice, key=error.key or "bad_schedule", **told)
 
 
 def _kind(task: str, rules: TaskRules) -> str:
-    """Return what a schedule with this task is. BadRequest if a watch names nobody."""
+    """Return the kind of a schedule with this task. Raises BadRequest if a watch names nobody."""
     if rules.policy not in ("", PolicyName.REPLY):
         return "run" if read_watch(task) is None else WATCH
     try:
@@ -351,7 +362,7 @@ def _kind(task: str, rules: TaskRules) -> str:
 
 
 def _check_watch(is_watch: bool, expression: str, rules: TaskRules | None, wish: ScheduleWish) -> None:
-    """Raise BadRequest if a watch is given times, or rules: it has none, and its runs are replies."""
+    """Raise BadRequest if a watch is given times or rules: it has no times, and its runs always reply."""
     timely = expression or wish.missed or wish.overlap or wish.jitter_seconds
     if is_watch and (timely or (rules is not None and rules != NO_RULES)):
         said = "A watch has no times: it answers when somebody writes."
@@ -359,7 +370,7 @@ def _check_watch(is_watch: bool, expression: str, rules: TaskRules | None, wish:
 
 
 def _check_jitter(expression: str, timezone: str, seconds: int, now: datetime) -> None:
-    """Raise BadRequest if the jitter is longer than the time between two ticks, and so would change their order."""
+    """Raise BadRequest if the jitter is not shorter than the time between two ticks: it could change their order."""
     if not expression:
         return
     times = parse_schedule(expression, timezone).next(now, LOOKED_AT_TIMES)

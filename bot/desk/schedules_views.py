@@ -1,4 +1,4 @@
-"""What the desk takes and returns of schedules and watches."""
+"""What the desk's service for schedules and watches takes and returns."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ What = Literal["started", "busy", "queued", "quiet", "limit", "missed", "by_hand
 
 @dataclass(frozen=True, slots=True)
 class ScheduleWish:
-    """What may be said of a schedule besides its time and its task; None is as it is, or as usual.
+    """The options of a schedule besides its times and its task. None leaves one as it is, or takes the default.
 
-    ``serial``: a phone by its serial or name, "" for any. ``missed``: ``skip`` or ``catch_up``. ``overlap``: ``skip``
-    or ``queue``. ``quiet``: ``22:00-07:00``, "" for none.
+    serial: a phone by its serial or name, "" for any.
+    missed: ``skip`` or ``catch_up``. overlap: ``skip`` or ``queue``.
+    quiet: ``22:00-07:00``, "" for none.
     """
 
     serial: str | None = None
@@ -35,9 +36,10 @@ NO_WISH = ScheduleWish()
 
 @dataclass(frozen=True, slots=True)
 class LastTick:
-    """The newest tick, planned for ``at``: what became of it, and of the newest run (``status`` None: there is none).
+    """The newest tick and its run. Times are in the schedule's time zone.
 
-    Times are in the schedule's time zone.
+    what: what became of the tick. at: when it was planned.
+    status: of the run; None if there is none.
     """
 
     what: What
@@ -46,15 +48,17 @@ class LastTick:
     status: RunStatus | None = None
     ended_at: datetime | None = None
     message: str = ""
-    left_to: LeftTo = ""  # as of the run's session
+    left_to: LeftTo = ""  # as in the run's session
     not_found: tuple[str, ...] = ()  # contacts that the sweep was to answer and that nobody knows
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleView:
-    """``expression`` is as the person wrote it, ``means`` the form that is kept of it; "" for a watch: it has no times.
+    """A schedule or a watch.
 
-    ``windows``: from and until of each, and the last time in it. The last four count the ticks.
+    expression: as the person wrote it. means: the form that is stored. Both are "" for a watch, which has no times.
+    windows: for each, its beginning and the last time in it.
+    started, skipped_busy, skipped_missed, skipped_quiet: how many ticks had this outcome.
     """
 
     id: str
@@ -84,7 +88,7 @@ class ScheduleView:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleNews:
-    """Ticks that nobody was there for: how many, from and until when, and whether the newest was made up for."""
+    """Missed ticks: how many, from when until when, and whether the newest was caught up."""
 
     schedule: ScheduleView
     lang: Literal["zh", "en"]

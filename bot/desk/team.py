@@ -1,6 +1,6 @@
-"""Who may do what: roles, limits, invitations, removals, and what was refused.
+"""People's roles, limits, invitations and removals, and the list of refusals.
 
-A removal keeps the person as they were in the audit log: that is where ``undo_remove`` takes them from.
+A removal stores the person's row in the audit log, from which ``undo_remove`` restores it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ _CHAT_OR_OWN = re.compile(rf"{_CHAT.pattern}|{OWN_CHAT}")
 
 
 class DeskTeam(DeskService):
-    """All but ``speak`` and ``stream`` is for owners. ``who``: a person by ``#id``, or by a name that only one has."""
+    """The service for people and their rights. All but ``speak`` and ``stream`` is for owners.
+
+    ``who`` names a person by ``#id``, or by a name that only one person has.
+    """
 
     async def people(self, actor: Actor) -> Sequence[PersonView]:
         """Return everybody who is paired."""
@@ -44,7 +47,7 @@ class DeskTeam(DeskService):
         return await self._views(await People(self._db).all())
 
     async def find(self, actor: Actor, who: str) -> PersonView:
-        """Return one person. Raises NotFound for nobody, BadRequest for a name that several have."""
+        """Return one person. Raises NotFound if there is none, and BadRequest if several have this name."""
         await self._allow(actor, Role.OWNER, "people show", person=who)
         return await self._view(await self._person(who))
 
@@ -53,12 +56,12 @@ class DeskTeam(DeskService):
     async def invite(
         self, actor: Actor, role: Role, hours: float = 24, *, phones: Sequence[str] = (), chats: Sequence[str] = ()
     ) -> InviteView:
-        """Return a code for one person, which can be used once.
+        """Make an invitation, and return it with its code, which can be used once.
 
-        hours: how long it can be used, at most 30 days.
+        hours: how long the code can be used, at most 30 days.
         phones, chats: the person's limits from the first moment. Phones are serials, or names of phones.
-        Raises BadRequest for hours that are none and for limits of an owner, NotFound for a phone or chat that was
-        never seen.
+        Raises BadRequest if the hours are out of range or an owner is given limits, and NotFound for a phone or chat
+        that was never seen.
         """
         limits: dict[str, Any] = {name: list(value) for name, value in (("phones", phones), ("chats", chats)) if value}
         await self._allow(actor, Role.OWNER, "people invite", role=role.value, hours=f"{hours:g}", **limits)
@@ -82,7 +85,7 @@ class DeskTeam(DeskService):
         return [self._invite_view(row, names, book) for row in await People(self._db).codes()]
 
     async def revoke(self, actor: Actor, invite_id: str) -> InviteView:
-        """Take an open invitation back. Raises NotFound if it is not open."""
+        """Revoke an open invitation, and return it. Raises NotFound if it is not open."""
         wanted = invite_id.strip().lstrip("#").lower()
         await self._allow(actor, Role.OWNER, "people revoke", invite=wanted)
         row = next((row for row in await People(self._db).codes() if row.id == wanted), None)
@@ -94,7 +97,7 @@ class DeskTeam(DeskService):
     # Roles and limits -------------------------------------------------------------------------------------------------
 
     async def set_role(self, actor: Actor, who: str, role: Role) -> PersonView:
-        """Give a person another role. The invitations of an owner are void once they are none any more.
+        """Give a person another role, and return them. Somebody who stops being an owner loses their open invitations.
 
         Raises BadRequest for the last owner.
         """
@@ -111,8 +114,9 @@ class DeskTeam(DeskService):
     async def limit(
         self, actor: Actor, who: str, *, phones: Sequence[str] | None = None, chats: Sequence[str] | None = None
     ) -> PersonView:
-        """Limit a person to these phones and chats, as with ``invite``; empty for every one, None as it is.
+        """Limit a person to these phones and chats, and return them.
 
+        phones, chats: as in ``invite``; empty lifts a limit, None leaves it as it is.
         Raises BadRequest for an owner, who is never limited.
         """
         await self._allow(actor, Role.OWNER, "people limit", person=who, phones=_plain(phones), chats=_plain(chats))
@@ -126,10 +130,10 @@ class DeskTeam(DeskService):
         return await self._view(await self._person(f"#{row.id}"))
 
     async def remove(self, actor: Actor, who: str) -> PersonView:
-        """Remove a person, and return them. Their runs and schedules go on. Raises BadRequest for the last owner."""
+        """Remove a person, and return them. Their runs and schedules continue. Raises BadRequest for the last owner."""
         row = await self._person_or_none(who)
         await self._allow(actor, Role.OWNER, REMOVE, person=who, before=_stored(row) if row else None)
-        row = row or await self._person(who)  # says what is wrong with the name
+        row = row or await self._person(who)  # raises what is wrong with the name
         view = await self._view(row)
         try:
             gone = await People(self._db).remove(row.id)
@@ -142,7 +146,7 @@ class DeskTeam(DeskService):
         return view
 
     async def _hand_on(self, person: PersonRow) -> None:
-        """Have the open questions that this person may not see any more brought to who sees them now."""
+        """Have open questions that this person may no longer see shown to those who may see them now."""
         for question in await Questions(self._db).find(state=OPEN, limit=MOST_OPEN):
             run = await Runs(self._db).get(question.run_id)
             asked_in = chat_ref(run.chat) if run is not None else None
@@ -152,7 +156,7 @@ class DeskTeam(DeskService):
                 await Events(self._db).append(run.id, "reminder", {"question": question.id, "number": 0})
 
     async def undo_remove(self, actor: Actor, person_id: str) -> PersonView:
-        """Take back this owner's newest removal. Raises BadRequest if that was of another person."""
+        """Undo this owner's newest removal, and return the person. Raises BadRequest if that was of another person."""
         wanted = person_id.strip().lstrip("#")
         await self._allow(actor, Role.OWNER, UNDO, person=wanted)
         rows = await self._audit.done_by(actor.id, [REMOVE])
@@ -165,16 +169,16 @@ class DeskTeam(DeskService):
             raise BadRequest(f"{before.name} is in again.", advice="See /people.", key="in_again", name=before.name)
         return await self._view(before)
 
-    # The rest ---------------------------------------------------------------------------------------------------------
+    # Refusals and people's own settings -------------------------------------------------------------------------------
 
     async def refused(self, actor: Actor, limit: int = 20) -> Sequence[RefusedView]:
-        """Return what was refused, the newest first."""
+        """Return the refused requests, the newest first."""
         await self._allow(actor, Role.OWNER, "people audit")
         names = await self._names()
         return [_refused_view(row, names, self._zone) for row in await self._audit.refused(limit)]
 
     async def speak(self, actor: Actor, lang: str) -> Actor:
-        """Set a person's own language."""
+        """Set a person's language, and return the changed actor. Raises BadRequest for any but zh and en."""
         await self._allow(actor, Role.VIEWER, "settings", lang=lang)
         if lang not in ("zh", "en"):
             raise not_one_of(f"This language is not spoken here: {lang}.", lang, ("zh", "en"))
@@ -183,14 +187,14 @@ class DeskTeam(DeskService):
         return replace(actor, lang=actor_of(replace(row, lang=lang)).lang)
 
     async def stream(self, actor: Actor, wanted: bool) -> Actor:
-        """Set whether a person wants to see what the model thinks while it thinks."""
+        """Set whether a person wants to see what the model thinks while it thinks, and return the changed actor."""
         await self._allow(actor, Role.VIEWER, "settings", streams=wanted)
         row = await self._row_of(actor)
         await People(self._db).update(row.id, streams=wanted)
         return replace(actor, streams=wanted)
 
     async def _row_of(self, actor: Actor) -> PersonRow:
-        """Return the person's row. Raises BadRequest for an actor who has none: the terminal."""
+        """Return the person's row. Raises BadRequest for an actor without one, such as the terminal."""
         row = await People(self._db).get(int(actor.id)) if actor.id.isdecimal() else None
         if row is None:
             advice = "The terminal's language is PHONEDESK_LANG."
@@ -247,13 +251,13 @@ class DeskTeam(DeskService):
         return views
 
     async def _phones(self, written: Sequence[str] | None) -> list[str] | None:
-        """Return the serials of the phones that are meant. NotFound names those that are known."""
+        """Return the serials of these phones. Raises NotFound for an unknown one, and names those that are known."""
         if written is None:
             return None
         written = [name for name in written if name.strip()]  # an empty one lifts the limit
         book = await self._book()
         known = book.known
-        if any(book.serial(name) not in known for name in written):  # one that was never asked for may be attached
+        if any(book.serial(name) not in known for name in written):  # a phone that was never used may be attached
             book = await self._book(await self.context.entries())
             known = book.known
         for name in written:
@@ -264,7 +268,7 @@ class DeskTeam(DeskService):
         return _listed([book.serial(name) for name in written], "phone")
 
     async def _chats(self, actor: Actor, written: Sequence[str] | None, form: re.Pattern[str]) -> list[str] | None:
-        """Return the chats that are meant. Raises NotFound for one in which the bot never said anything."""
+        """Return the keys of these chats. Raises NotFound for a chat in which the bot has never said anything."""
         places = _listed(written, "chat", form)
         own = {f"{TELEGRAM}:{person.telegram_id}" for person in await People(self._db).all()}
         known = {*own, OWN_CHAT, *(f"{TELEGRAM}:{chat_id}" for chat_id in await Chats(self._db).known(TELEGRAM))}

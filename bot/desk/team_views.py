@@ -1,4 +1,4 @@
-"""What the desk returns of people, invitations and refusals."""
+"""The views of people, invitations and refusals."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from bot.desk.actors import Role
 
 @dataclass(frozen=True, slots=True)
 class PersonView:
-    """Who is in. ``phones`` and ``chats`` as in ``Actor``; ``seen``: when the desk was last asked by them, if ever.
+    """A paired person.
 
-    ``phone_names``: what people call the phones.
+    since: when they were paired. seen: when they last asked the desk; None if they never did.
+    phones, chats: as in ``Actor``. phone_names: the phones' names for people.
     """
 
     id: str
@@ -30,10 +31,11 @@ class PersonView:
 
 @dataclass(frozen=True, slots=True)
 class InviteView:
-    """A code that nobody has used yet. ``code`` is there once, when it is made: only its hash is kept.
+    """An invitation that nobody has used yet.
 
-    ``phones`` and ``chats`` as in ``Actor``, for whoever uses it; OWN_CHAT is their own private one. ``phone_names``:
-    what people call the phones.
+    by: who made it. code: only set when it is made, because only its hash is stored.
+    phones, chats: the limits of whoever uses it, as in ``Actor``; OWN_CHAT is their own private chat.
+    phone_names: the phones' names for people.
     """
 
     id: str
@@ -49,9 +51,11 @@ class InviteView:
 
 @dataclass(frozen=True, slots=True)
 class RefusedView:
-    """Something that was refused, at a time in the owner's zone. ``who``: a person's name, or the channel's id of a
-    stranger and what they call themselves. ``why``: stranger, code, role, phone, chat, rate, or what kind of message it
-    was."""
+    """A refused request. ``at`` is in the owner's zone.
+
+    who: a person's name, or a stranger's id in the channel and the name that they gave.
+    why: stranger, code, role, phone, chat, rate, or the kind of the message.
+    """
 
     at: datetime
     who: str

@@ -1,6 +1,6 @@
-"""What the desk returns: runs, sweeps, questions, phones and contacts as a person sees them.
+"""The views that the desk returns: runs, sweeps, questions, phones and contacts as a person sees them.
 
-Times are aware datetimes. Pictures are encoded JPEG. Cards and the command line load this module at their start, so it
+Times are aware datetimes. Pictures are encoded JPEG. Cards and the command line load this module when they start, so it
 imports neither the database nor anything that reaches a phone or a model.
 """
 
@@ -20,15 +20,18 @@ from knowledge.entries import Entry
 
 
 class RunStatus(StrEnum):
+    """A run's status for people."""
+
     QUEUED = "queued"
     RUNNING = "running"
-    WAITING = "waiting"  # for a person; what waits for its phone is queued
+    WAITING = "waiting"  # for a person; a run that waits for its phone is queued
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     STOPPED = "stopped"
 
     @property
     def final(self) -> bool:
+        """Whether the run has ended."""
         return self in {RunStatus.SUCCEEDED, RunStatus.FAILED, RunStatus.STOPPED}
 
 
@@ -37,9 +40,10 @@ SweptState = Literal["waiting", "answering", "answered", "nothing", "asked", "el
 
 @dataclass(frozen=True, slots=True)
 class SweptView:
-    """A contact of a sweep. ``texts``: what reached them. ``quiet``: left, since the quiet hours have begun.
+    """A contact of a sweep. ``texts``: what has reached them.
 
-    ``elsewhere``: an older run has their question and goes on by itself.
+    The state ``quiet`` means that they were left out because the quiet hours have begun, ``elsewhere`` that an older
+    run has their question and goes on by itself.
     """
 
     contact: str
@@ -51,9 +55,10 @@ class SweptView:
 
 @dataclass(frozen=True, slots=True)
 class SweepView:
-    """What a sweep came to so far. ``looked`` None: it has not looked yet. ``details``: who was left out, and why.
+    """The progress of a sweep.
 
-    ``silent``: nobody is told of it, for it began by itself and nothing happened.
+    looked: how many contacts it has looked at; None before it has looked. details: who was left out, and why.
+    silent: nobody is told of it, because it began by itself and nothing happened.
     """
 
     looked: int | None = None
@@ -66,10 +71,11 @@ class SweepView:
 class RunView:
     """A run as a person sees it, made from its rows.
 
-    ``steps`` counts the steps done, ``last_step`` is the newest of them (its ``action`` is what was done after the
-    gate). ``position`` is the place in the phone's queue, 1 for the next, 0 where it is not queued. ``away``: why the
-    phone that a queued run waits for cannot be used ("none": it may have any, and there is none; "host": its host
-    ``away_host`` is not heard since ``away_since``), until when it waits (``away_until``; both in the owner's zone).
+    steps: how many are done. last_step: the newest of them; its ``action`` is what was done after the gate.
+    position: the place in the phone's queue, 1 for the next, 0 if the run is not queued.
+    away: why the phone that a queued run waits for cannot be used. "none": it may have any phone, and there is none.
+        "host": its host ``away_host`` has not been heard since ``away_since``.
+    away_until: how long the run waits for the phone. Like ``away_since``, it is in the owner's zone.
     """
 
     id: str
@@ -85,25 +91,25 @@ class RunView:
     max_steps: int = 100
     last_step: StepRecord | None = None
     message: str = ""
-    error_kind: str = ""  # of the error that ended it, or put it off, see agent_core.errors
-    left_to: LeftTo = ""  # as of its session
-    again_at: datetime | None = None  # it is queued since it was put off, and goes on then (in the owner's zone)
+    error_kind: str = ""  # of the error that ended or postponed it, see agent_core.errors
+    left_to: LeftTo = ""  # as in its session
+    again_at: datetime | None = None  # a postponed run is queued and goes on then (in the owner's zone)
     spent: Spent = field(default_factory=Spent)
     replies: tuple[ReplyRecord, ...] = ()
-    notes: tuple[KeptNote, ...] = ()  # what the model kept of pages, and its summaries
-    answers: tuple[AnswerView, ...] = ()  # those of the log that were sent, the oldest first: to be rated
+    notes: tuple[KeptNote, ...] = ()  # what the model noted from pages, and its summaries
+    answers: tuple[AnswerView, ...] = ()  # those that were sent, from the log, the oldest first; people can rate them
     position: int = 0
     stopped_by: str = ""  # who was the first to stop it
-    held: bool = False  # by a person, until Resume; while it is running it is about to park
+    held: bool = False  # by a person, until Resume; a running one is about to be held
     away: Literal["", "offline", "unauthorized", "none", "host", "nobody"] = ""
     away_until: datetime | None = None
     away_host: str = ""
     away_since: datetime | None = None
-    parent: str = ""  # the sweep or plan that it belongs to, whose card tells of it
-    sweep: SweepView | None = None  # None: it is no sweep
-    plan: PlanView | None = None  # None: it is no plan
+    parent: str = ""  # the sweep or plan that it belongs to, whose card shows it
+    sweep: SweepView | None = None  # None if it is no sweep
+    plan: PlanView | None = None  # None if it is no plan
     in_plan: bool = False  # ``parent`` is a plan
-    watch: bool = False  # a watch has started it: nobody waits for its card
+    watch: bool = False  # a watch has started it, so nobody waits for its card
     created_at: datetime | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
@@ -111,12 +117,12 @@ class RunView:
 
 @dataclass(frozen=True, slots=True)
 class QuestionView:
-    """An asked question. ``then`` is a text key under ``then``: what happens at the deadline, which is in the owner's
-    zone.
+    """A question that a run has asked people. Times are in the owner's zone.
 
-    ``answer`` is the choice's value or the words, ``by`` a person's name; both empty while it is open, and where nobody
-    answered. ``asked_at`` and ``answered_at`` are in the owner's zone, too. ``serial``: the phone that it is about.
-    ``learnt``: the entry that its answer has become, while that waits for approval.
+    then: a text key under ``then``, for what happens at the deadline.
+    answer: the choice's value or the words. by: a person's name. Both are "" while it is open and if nobody answered.
+    serial: the phone that it is about.
+    learnt: the knowledge entry that was made from its answer, while that waits for approval.
     """
 
     id: str
@@ -137,17 +143,19 @@ class QuestionView:
 
 @dataclass(frozen=True, slots=True)
 class PhoneView:
+    """A phone and what it does now."""
+
     serial: str
     name: str
-    state: Literal["free", "busy", "offline", "unauthorized", "away"]  # away: with its host, which is not heard
-    run_id: str = ""  # of the run that has it; "" if none has, or if it is held for something else
+    state: Literal["free", "busy", "offline", "unauthorized", "away"]  # away: its host is not heard
+    run_id: str = ""  # of the run that has it; "" if none has it, or something else has
     host: str = ""  # the machine that it is at, "" for this one
-    since: datetime | None = None  # away since then, in the owner's zone
+    since: datetime | None = None  # since when it is away, in the owner's zone
 
 
 @dataclass(frozen=True, slots=True)
 class ContactView:
-    """A customer who is known beforehand. ``serial`` "" is any phone; ``number`` is the account's in the app."""
+    """A saved contact. ``serial``: "" for any phone. ``number``: of the account in the app."""
 
     app: str
     name: str
@@ -159,7 +167,7 @@ class ContactView:
 
 @dataclass(frozen=True, slots=True)
 class StatusView:
-    """``runs``: running, waiting and queued ones, oldest first."""
+    """The state of the desk. ``runs``: running, waiting and queued ones, the oldest first."""
 
     phones: tuple[PhoneView, ...] = ()
     runs: tuple[RunView, ...] = ()
@@ -168,7 +176,7 @@ class StatusView:
 
 @dataclass(frozen=True, slots=True)
 class AnswerOutcome:
-    """``by`` and ``answer`` are those of the answer that counts (on ``late`` somebody else's)."""
+    """What became of an answer. ``by``, ``answer``: of the answer that counts; if late, it is somebody else's."""
 
     state: Literal["accepted", "late", "unknown"]
     by: str = ""

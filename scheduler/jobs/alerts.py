@@ -1,7 +1,7 @@
-"""Alerts: a phone, the model or the knowledge base is down for a while, and is back. Each is told once.
+"""Alerts: a phone, the model or the knowledge base is down for a while, or is back. Each is reported once.
 
-Whether something is up is found out by a *probe*. A phone's looks at adb's list and is made at each look. Those of the
-model and of the knowledge base ask over the net, and are made gently: what runs have shown meanwhile counts first.
+A *probe* finds out whether something is up. A phone's probe reads adb's list, each time. Those of the model and the
+knowledge base use the network, so they are rare: what runs have shown meanwhile counts first.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ from storage.events import Events
 from storage.outages import OutageRow, Outages
 
 LOOK_SECONDS = 30.0
-FORGOTTEN = timedelta(days=14)  # a phone that has been away for so long, and that no setting names, is no news any more
+FORGOTTEN = timedelta(days=14)  # a phone that was away this long, and that no setting names, is forgotten
 PHONE = "phone:"
-NO_OUTAGE = frozenset({"model.refused", "model.limit"})  # it is about one request, or our own doing
+NO_OUTAGE = frozenset({"model.refused", "model.limit"})  # errors that concern one request, or that we caused
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class PhonesSeen:
-    """``usable``: serials that a run could have now. ``named``: those that the settings name, whether seen or not.
+    """The phones now.
 
-    ``why``: of phones that are listed and cannot be used, and under "" where the list itself is not to be had.
+    usable: serials of the phones that a run could use.
+    named: serials in the settings, whether the phones were seen or not.
+    why: why a listed phone is unusable, by serial; under "" why there is no list.
     """
 
     usable: frozenset[str]
@@ -39,9 +41,12 @@ class PhonesSeen:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """``ask`` gives "" where the service works, else what is wrong. ``doubted``: the newest thing that runs have shown
-    is an error of it, or it is down: what costs nothing may not be enough to find out. ``errors``: the beginning of the
-    kinds that count, see ``agent_core.errors``. ``proves``: a reply of the model shows that it works.
+    """How to find out whether a service works.
+
+    ask: returns "" if the service works, else what is wrong. Its argument ``doubted`` is True if the newest sign from
+        runs is an error of the service, or if it is down; a check that costs nothing may then not be enough.
+    errors: the prefix of the error kinds that count, see ``agent_core.errors``.
+    proves: whether a reply of the model shows that the service works.
     """
 
     ask: Callable[[bool], Awaitable[str]]
@@ -51,42 +56,51 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class AlertTimes:
-    """``after``: how long something must be down until people are told. ``poll``: from one question to the next."""
+    """When people are told.
+
+    ``after``: how long something must be down before people are told. ``poll``: the time between two probes.
+    """
 
     after: timedelta
     poll: timedelta
 
     def pause(self, row: OutageRow | None) -> timedelta:
-        """How long to wait with the next question: less while it is not sure whether it is down."""
+        """Return how long to wait before the next probe.
+
+        It is shorter while it is uncertain whether the service is down.
+        """
         if row is None or row.down_since is None:
             return self.poll
         return min(self.poll, max(self.after / 2, timedelta(seconds=LOOK_SECONDS)))
 
     @property
     def gap(self) -> timedelta:
-        """Looks that lie further apart do not see one and the same time of being down."""
+        """The longest time between two checks that can belong to the same outage."""
         return 2 * (self.poll + self.after) + timedelta(seconds=2 * LOOK_SECONDS)
 
 
 @dataclass(slots=True)
 class _Shown:
-    """What this process knows of a service: when it was asked, and what runs have shown."""
+    """What this process knows about a service: when it was probed, and what runs have shown."""
 
     asked_at: datetime | None = None
     worked_at: datetime | None = None
     failed_at: datetime | None = None
 
     def works_since(self, seen_down_at: datetime | None) -> bool:
-        """Whether a run has shown that it works: after the newest error, after it was last asked or seen down."""
+        """Tell whether a run has shown that it works after the newest error, the last probe and the last check that
+        failed.
+        """
         worked = self.worked_at
         others = (self.failed_at, self.asked_at, seen_down_at)
         return worked is not None and all(other is None or worked > other for other in others)
 
 
 class AlertWatch(Periodic):
-    """``start`` until ``stop``; what is down since when, and who was told, is in the rows.
+    """Alerts people, from ``start`` to ``stop``. What is down since when, and what was told, is in the rows.
 
-    ``phones``: the phones as adb sees them. ``probes``: by subject (``model``, ``knowledge``).
+    phones: returns the phones as adb sees them.
+    probes: by subject (``model``, ``knowledge``).
     """
 
     def __init__(
@@ -105,10 +119,10 @@ class AlertWatch(Periodic):
         self._phones = phones
         self._probes = probes
         self._shown: dict[str, _Shown] = {subject: _Shown() for subject in probes}
-        self._read_to: int | None = None  # the newest event that was looked at for signs
+        self._read_to: int | None = None  # the newest event whose signs were read
 
     async def once(self) -> None:
-        """One look at everything."""
+        """Check everything once."""
         rows = {row.subject: row for row in await self._outages.all()}
         await self._look_at_phones(rows)
         await self._read_signs()
@@ -132,7 +146,7 @@ class AlertWatch(Periodic):
                 await self._down(PHONE + serial, why.get(serial, why.get("", "")))
 
     async def _read_signs(self) -> None:
-        """Note what runs have shown since the last look; what was before the first one is no news."""
+        """Note what runs have shown since the last check. Events before the first check do not count."""
         if self._read_to is None:
             self._read_to = await Events(self._db).newest()
         for sign in await self._outages.signs(self._read_to):
@@ -152,7 +166,7 @@ class AlertWatch(Periodic):
                 await self._up(subject)
             return
         if shown.asked_at is None and not is_down:
-            # Not at the start: whatever else begins then goes first. But the first time is sooner.
+            # No probe at the start, when other work goes first; but the first one comes sooner than the later ones.
             shown.asked_at = now - max(timedelta(0), self._times.poll - self._times.after)
         doubted = shown.failed_at is not None and (shown.asked_at is None or shown.failed_at >= shown.asked_at)
         if shown.asked_at is not None and now - shown.asked_at < self._times.pause(row) and not doubted:

@@ -1,4 +1,4 @@
-"""Questions over time: what a clock may decide, reminders, and a second person who is asked."""
+"""Questions over time: default answers at a deadline, reminders, and escalation to a second person."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ Then = Literal["skip", "leave", "deny", "no", "stop", "told", "wait"]
 
 @dataclass(frozen=True, slots=True)
 class AtDeadline:
-    """What happens where nobody answered in time.
+    """What happens if nobody has answered in time.
 
-    ``then``: the text key under ``then`` that says so beforehand. ``choice``: the answer that the kind accepts, ""
-    where it wants words, or waits. ``why``: for who changes it.
+    then: the key, under ``then``, of the text that announces it.
+    choice: the answer, one that the kind accepts; "" if the kind takes free text, or if the question waits.
+    why: the reason, for developers.
     """
 
     then: Then
@@ -54,7 +55,7 @@ AT_DEADLINE: Mapping[QuestionKind, AtDeadline] = {
     QuestionKind.BUDGET: AtDeadline("stop", "stop", "More is spent with consent only."),
     QuestionKind.PERSON_ON_PHONE: AtDeadline("stop", "stop", "Nobody said that they have put it down."),
     QuestionKind.INTERACT: AtDeadline("told", "", "Which choice is right is not ours to guess: the agent is told so."),
-    # Never decided by a clock: each way could send something twice, or leave a customer with half of it.
+    # Never decided by a deadline: each choice could send something twice, or leave a customer with half an answer.
     QuestionKind.DELIVERY_UNKNOWN: AtDeadline("wait", "", "'Not arrived' may send twice, 'arrived' may send nothing."),
     QuestionKind.ANSWERED_BEFORE: AtDeadline("wait", "", "Again may be a second answer, skipping may lose a question."),
     QuestionKind.REST_UNSENT: AtDeadline("wait", "", "The customer has half an answer: a person says what follows."),
@@ -64,14 +65,14 @@ AT_DEADLINE: Mapping[QuestionKind, AtDeadline] = {
 
 @dataclass(frozen=True, slots=True)
 class QuestionTimes:
-    """Minutes; 0 is never. ``remind``: until the first reminder, at most half of the deadline."""
+    """Minutes; 0 is never. ``remind``: the time to the first reminder, at most half of the deadline."""
 
     deadline: float = 0.0
     remind: float = 0.0
     escalate: float = 0.0
 
     def deadline_of(self, kind: QuestionKind, now: datetime) -> datetime | None:
-        """When a question that is asked ``now`` is over; None where it waits for ever."""
+        """Return the deadline of a question that is asked ``now``, or None if it waits for ever."""
         if not self.deadline or AT_DEADLINE[kind].then == WAITS:
             return None
         return now + timedelta(minutes=self.deadline)
@@ -88,11 +89,11 @@ class QuestionTimes:
 
 
 NO_TIMES = QuestionTimes()
-NO_WORDS = "—"  # stands for an answer in one's own words that nobody wrote; the agent tells its model so
+NO_WORDS = "—"  # stands for a free-text answer that nobody wrote; the agent tells its model so
 
 
 def answer_at_deadline(kind: QuestionKind) -> Answer | None:
-    """What counts as the answer where nobody gave one; None where the question waits."""
+    """Return the answer that counts if nobody gave one, or None if the question waits."""
     rule = AT_DEADLINE[kind]
     if rule.then == WAITS:
         return None
@@ -100,9 +101,9 @@ def answer_at_deadline(kind: QuestionKind) -> Answer | None:
 
 
 class QuestionWatch(Periodic):
-    """Closes questions whose deadline passed, reminds, escalates. ``start`` until ``stop``; all state is in the rows.
+    """Closes questions whose deadline passed, reminds and escalates, from ``start`` to ``stop``.
 
-    Several processes may watch: each thing is done by one of them.
+    All state is in the rows. Several processes may watch: each thing is done by one of them.
     """
 
     def __init__(self, db: Database, *, look_seconds: float = LOOK_SECONDS) -> None:
@@ -112,7 +113,7 @@ class QuestionWatch(Periodic):
         self._look_seconds = look_seconds
 
     async def once(self) -> None:
-        """Do what is due now. Deadlines first: of what is over nobody is reminded."""
+        """Do what is due now. Deadlines go first, so that nobody is reminded of a question that is over."""
         closed = await self._questions.expire()
         reminded = await self._questions.remind()
         escalated = await self._questions.escalate()

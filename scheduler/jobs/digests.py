@@ -1,7 +1,7 @@
-"""When digests are due, for which chats, and that each goes out once.
+"""When digests are due and for which chats; each is sent once.
 
-A digest before noon tells of the whole day before (a weekly one of the seven days before); one from noon on of the 24
-hours (seven days) that end at its time. So nothing is left out, and nothing is told twice.
+A digest before noon covers the whole day before (a weekly one the seven days before). One at noon or later covers the
+24 hours (seven days) that end at its time. So nothing is left out, and nothing is reported twice.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from scheduler.times.quiet import Quiet
 from storage.digests import EMPTY, MISSED, SENT, Digests
 from storage.engine import Database
 
-LOOK_SECONDS = 60.0  # how soon the change of a clock, of a chat or of quiet hours is seen
-LATE = timedelta(hours=12)  # a time that was missed for longer is passed over
+LOOK_SECONDS = 60.0  # how soon a change of the time, of a chat or of quiet hours is seen
+LATE = timedelta(hours=12)  # a digest that is later than this is skipped
 
 Kind = Literal["daily", "weekly"]
 
@@ -30,9 +30,10 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class DigestChat:
-    """A chat that gets digests. ``chat`` as with cards; ``person_id``: it is shown what this person may see.
+    """A chat that gets digests.
 
-    ``since``: what was due before is not sent. ``serials``: only these phones, empty for all.
+    ``chat`` has the same keys as in cards. ``person_id``: the chat is shown what this person may see. ``since``:
+    digests that were due before are not sent. ``serials``: only these phones, empty for all.
     """
 
     key: str
@@ -48,10 +49,12 @@ IsEmpty = Callable[[datetime, datetime, Sequence[str]], Awaitable[bool]]
 
 
 class DigestWatch(Periodic):
-    """Has digests sent when they are due: ``start`` until ``stop``; all state is in the rows.
+    """Has digests sent when they are due, from ``start`` to ``stop``. All state is in the rows.
 
-    ``chats``: who gets them; ``is_empty``: whether there is nothing to tell of that time and those phones. Several
-    processes may watch: each digest is sent by one of them.
+    Several processes may watch: each digest is sent by one of them.
+
+    chats: returns the chats that get digests.
+    is_empty: tells whether there is nothing to report about these phones between two times.
     """
 
     def __init__(
@@ -113,13 +116,13 @@ class DigestWatch(Periodic):
 
     async def _turn(self) -> float:
         await self.once()
-        # Until the next minute of the clock is full: the times are whole minutes.
+        # The times are whole minutes, so wake up when the next minute begins.
         now = self._db.now()
         return min(self._look_seconds, 60.0 - now.second - now.microsecond / 1e6 + 0.01)
 
 
 def digest_times(daily: str, weekly: str) -> dict[Kind, DigestTime]:
-    """By kind; what is off is not there. InputRejected."""
+    """Return the times by kind, without kinds that are off. Raises InputRejected if a time cannot be read."""
     found: dict[Kind, DigestTime | None] = {
         "daily": parse_digest_time(daily),
         "weekly": parse_digest_time(weekly, weekly=True),

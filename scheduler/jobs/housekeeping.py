@@ -1,6 +1,6 @@
-"""What is old and over is deleted, in bites, and the room that it took given back to the disk at night.
+"""Deletes old rows in batches, and gives their space back to the disk at night.
 
-What goes when, and what stays for ever, is in ``storage.retention``.
+``storage.retention`` says what is deleted when, and what is kept for ever.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from storage.retention import Retention
 
 EVERY_SECONDS = 3600.0
 LOOK_SECONDS = 10.0
-LONG = timedelta(days=365)  # how long the audit log and saved sessions are kept, at least
-NIGHT = range(2, 6)  # hours, in the owner's zone
-JUMP = timedelta(minutes=2)  # a machine that slept, or a clock that was set
+LONG = timedelta(days=365)  # the least time for which the audit log and saved sessions are kept
+NIGHT = range(2, 6)  # hours, in the owner's time zone
+JUMP = timedelta(minutes=2)  # a larger jump: the machine slept, or the clock was set
 
 log = structlog.get_logger(__name__)
 
@@ -28,13 +28,15 @@ Bite = Callable[[datetime], Awaitable[int]]
 
 
 class Housekeeping(Periodic):
-    """``start`` until ``stop``. ``keep``: how old something may be; over a day, while Telegram repeats updates.
-    ``keep_shown``: what models were shown in runs that are over, by far the largest of it; None for ``keep``.
+    """Housekeeping, from ``start`` to ``stop``.
 
-    ``zone``: where it is night when it is night for the shop; None for this machine's.
+    It also checks the clock. A jump is logged, and nothing is deleted before the clock was steady for a whole
+    ``every_seconds``, because a clock that is wrong by a month makes everything look old.
 
-    It looks at the clock, too: one that jumps is told of in the log, and nothing is deleted before the time has stood
-    for a whole ``every_seconds``, since a clock that is wrong by a month makes everything look old.
+    keep: the age at which rows are deleted; over a day, because Telegram repeats updates for so long.
+    keep_shown: the same for the pictures that models were shown in runs that are over, by far the largest part; None
+        for ``keep``.
+    zone: the shop's time zone, for the night; None for this machine's.
     """
 
     def __init__(
@@ -52,7 +54,7 @@ class Housekeeping(Periodic):
         self._db = db
         self._retention = Retention(db)
         self.keep = keep  # may be changed at any time
-        self.keep_shown = keep_shown  # this, too
+        self.keep_shown = keep_shown  # likewise
         self._zone = zone
         self._every_seconds = every_seconds
         self._elapsed = elapsed
@@ -60,7 +62,7 @@ class Housekeeping(Periodic):
         self._due = elapsed()
 
     async def once(self) -> dict[str, int]:
-        """Delete what is too old; how many rows of each, those of which there were none left out."""
+        """Delete what is too old. Return the number of deleted rows by table, without tables that had none."""
         now = self._db.now()
         old, very_old = now - self.keep, now - max(self.keep, LONG)
         shown = old if self.keep_shown is None else max(old, now - self.keep_shown)
@@ -83,7 +85,7 @@ class Housekeeping(Periodic):
         return gone
 
     async def shrink(self) -> int:
-        """Give the room of what was deleted back to the disk, as long as nothing is at work; the number of pages."""
+        """Give the space of deleted rows back to the disk while no run is active. Return the number of pages."""
         pages = 0
         while not await self._retention.at_work():
             given = await self._db.shrink()
@@ -96,14 +98,14 @@ class Housekeeping(Periodic):
         return pages
 
     def jumped(self) -> timedelta:
-        """By how much the clock has jumped since the last look; 0 for a clock that goes as it should."""
+        """Return by how much the clock has jumped since the last call; 0 if it runs normally."""
         (time_then, then), (time_now, now) = self._seen, (self._db.now(), self._elapsed())
         self._seen = (time_now, now)
         jump = (time_now - time_then) - timedelta(seconds=now - then)
         return jump if abs(jump) > JUMP else timedelta()
 
     async def look(self) -> None:
-        """One look at the clock; and where it is time, the rest."""
+        """Check the clock, and do the rest if it is time."""
         if jump := self.jumped():
             log.warning("clock_jumped", seconds=round(jump.total_seconds()))
             self._due = self._elapsed() + self._every_seconds
@@ -118,5 +120,5 @@ class Housekeeping(Periodic):
         count = 0
         while gone := await bite(before):
             count += gone
-            await asyncio.sleep(0)  # whoever waits to write goes first
+            await asyncio.sleep(0)  # others that wait to write go first
         return count

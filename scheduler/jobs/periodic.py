@@ -18,12 +18,12 @@ Work = Callable[[], Awaitable[float | None]]
 class Periodic:
     """Does ``work`` again and again in a task of its own, from ``start`` to ``stop``.
 
-    work: is called each time, and may return how many seconds it is until the next time.
-    seconds: until the next time, if ``work`` does not say.
-    waiter: gives what ends that pause early. It is taken before the work begins, so that nothing is missed meanwhile.
-    first: seconds until the first time.
+    If ``work`` raises, the error is logged, and it is tried again the next time: the database may be away for a moment.
 
-    If ``work`` raises, that is logged, and it is tried again the next time: the database may be away for a moment.
+    work: is called each time, and may return the seconds until the next time.
+    seconds: until the next time, if ``work`` returns None.
+    waiter: returns a waiter that ends the pause early. It is taken before the work begins, so that nothing is missed.
+    first: seconds until the first time.
     """
 
     def __init__(

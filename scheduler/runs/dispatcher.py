@@ -1,4 +1,4 @@
-"""The dispatcher: has the queue start attempts that are due, on phones that are free."""
+"""The dispatcher: starts due attempts on free phones, through the queue."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from storage.leases import LEASE_SECONDS, Leases
 from storage.questions import Questions
 from storage.runs import RunRow, Runs
 
-LOOK_SECONDS = 1.0  # between two looks, while a run waits for its turn
-IDLE = 5  # times as long, while none does: what begins is told by a signal
+LOOK_SECONDS = 1.0  # between two turns while a run is in line
+IDLE = 5  # times as long if no run is in line: a signal tells when one becomes due
 
 log = structlog.get_logger(__name__)
 
 Phones = Callable[[], Awaitable[Sequence[str]]]
-"""The serials of the phones that this process reaches now."""
+"""Returns the serials of the phones that this process reaches now."""
 Enqueue = Callable[[str], Awaitable[None]]
-"""Has an attempt started, given its id; the same id twice is started once."""
+"""Starts the attempt with this id. The same id is started only once."""
 
 
 @dataclass(slots=True)
@@ -42,18 +42,19 @@ class _Started:
 
 
 class Dispatcher(Periodic):
-    """Starts due attempts: at once if something changes in this process, within ``storage.engine.PULSE_SECONDS`` if
-    another process changes it.
+    """Starts due attempts.
 
-    For each phone one attempt is under way at a time, the first in line. ``phones``: the phones that this process
-    reaches; without it every phone is its own. A run whose phone nobody reaches waits, as ``fleet`` says how long;
-    after that it is started nevertheless, so that it ends with the phone's own error. ``enqueue``: None if this process
-    starts none.
+    A change by this process takes effect at once, one by another process within ``storage.engine.PULSE_SECONDS``.
+    Each phone has one attempt under way at a time, the first in line. A run whose phone no host reaches waits for as
+    long as ``fleet`` says. After that it is started nevertheless, so that it ends with the phone's own error.
 
-    ``tells``: that the phone of a run in the line went away, or is back, is told in the event log, as an event
-    ``phone`` with ``missing``, for those who show the run. ``lang``: as for ``Worker``.
+    While this machine's clock is wrong (see ``ClockCheck``), no process is judged dead by it and no attempt is started.
 
-    While this machine's clock is off (see ``ClockCheck``) nobody is taken for dead by it, and nothing is begun.
+    enqueue: None if this process starts no attempts.
+    phones: lists the phones that this process reaches. If it is None, every phone counts as reachable here.
+    tells: log in the event log when the phone of a waiting run goes away or comes back, as an event ``phone`` with
+        ``missing``, for the channels that show the run.
+    lang: as for ``Worker``.
     """
 
     def __init__(
@@ -88,18 +89,18 @@ class Dispatcher(Periodic):
         self._hosts = Hosts(db, seconds=lease_seconds)
         self._every_seconds = every_seconds
         self._started: dict[str, _Started] = {}
-        self._waited_for = False  # whether a run waited for its turn at the last look
-        self._tidied_at = -math.inf  # in the loop's time
-        self._missing: dict[str, bool] = {}  # runs in the line: whether their phone was there at the last look
-        self.addresses: list[str] = []  # host:port of the phones that they wait for and no other host has
+        self._waited_for = False  # whether a run was in line in the last turn
+        self._tidied_at = -math.inf  # in the event loop's time
+        self._missing: dict[str, bool] = {}  # by waiting run: whether its phone was missing in the last turn
+        self.addresses: list[str] = []  # host:port of the phones that runs wait for and no other host has
 
     async def once(self) -> list[str]:
-        """One look at everything; the ids of the attempts that were handed to the queue."""
+        """Take one turn. Return the ids of the attempts that were handed to the queue."""
         await self._tidy()
         return await self._hand_out()
 
     async def _tidy(self) -> None:
-        """What time alone makes due: questions whose deadline passed, attempts that died."""
+        """Do what becomes due by time alone: expire questions past their deadline, revive attempts that died."""
         worker = self._worker
         at_work = [*worker.runs_at_work, *worker.at_work_beside] if worker is not None else []
         await self._questions.expire()
@@ -151,8 +152,9 @@ class Dispatcher(Periodic):
         return handed
 
     def _ending(self, due: Sequence[RunRow]) -> dict[str, str]:
-        """The runs of which an attempt is at work here still, and their phones: it is to have let go of its phone
-        first.
+        """Return the runs whose earlier attempt is still active here, and their phones.
+
+        The earlier attempt has to let go of its phone before the next one starts.
         """
         if self._worker is None:
             return {}
@@ -163,7 +165,7 @@ class Dispatcher(Periodic):
         return {run.id: run.serial for run in ending.values()}
 
     async def _start(self, enqueue: Enqueue, run: RunRow, serial: str) -> str | None:
-        """Hand an attempt to the queue; its id, None where another host has it."""
+        """Hand an attempt to the queue. Return its id, or None if another host has it."""
         alive_after = self._db.now() - self._hosts.ttl
         attempt = await self._runs.take(run, serial, self._host, alive_after=alive_after)
         if attempt is None:
@@ -177,7 +179,7 @@ class Dispatcher(Periodic):
         return attempt_id(run.id, attempt)
 
     async def _taken_elsewhere(self, due: Sequence[RunRow]) -> dict[str, RunRow]:
-        """The runs whose attempt lies in the queue of another host that lives."""
+        """Return the runs whose attempt is in the queue of another host that is alive."""
         taken = {run.id: run for run in due if run.taken_by() not in {"", self._host}}
         if not taken:
             return {}
@@ -185,7 +187,7 @@ class Dispatcher(Periodic):
         return {run_id: run for run_id, run in taken.items() if run.taken_by() in alive}
 
     async def _seen(self, due: Sequence[RunRow], here: Sequence[str] | None) -> dict[str, HostPhone]:
-        """The phones of all hosts; asked for only where a run waits for one that is not here."""
+        """Return all hosts' phones by serial. Other hosts' are queried only if a run needs a phone that is not here."""
         mine = [HostPhone(serial, self._host, USABLE, self._db.now(), alive=True) for serial in here or ()]
         found = {phone.serial: phone for phone in mine}
         if here is None or all(run.wanted in found if run.wanted else found for run in due):
@@ -193,9 +195,10 @@ class Dispatcher(Periodic):
         return {**await self._fleet.phones(), **found}
 
     async def _tell_of_phones(self, due: Sequence[RunRow], fleet: Mapping[str, HostPhone]) -> None:
-        """Whoever joins the line is shown with what its phone is then; only a change is news.
+        """Write an event for each waiting run whose phone went away or came back.
 
-        The log, which the person at the server's terminal is told of, says it of whoever joins, too.
+        A run that joins the line gets no event, because it is shown with the state that its phone has then. The log
+        reports a missing phone for new runs too; the person at the server's terminal is told from it.
         """
         before, self._missing = self._missing, {}
         for run in due:
@@ -210,7 +213,7 @@ class Dispatcher(Periodic):
                 await self._events.append(run.id, "phone", {"missing": missing})
 
     async def _free(self, due: Sequence[RunRow], here: Sequence[str] | None, busy: set[str]) -> list[str]:
-        """The phones that a run which takes any can have, the one that was used longest ago first."""
+        """Return the phones for runs that take any phone, the one that was used longest ago first."""
         free = [serial for serial in here or () if serial not in busy]
         if len(free) > 1 and any(not run.wanted for run in due):
             used = await self._leases.last_used()
@@ -231,7 +234,7 @@ class Dispatcher(Periodic):
         free: Sequence[str],
         busy: set[str],
     ) -> str | None:
-        """The phone to start on; empty: start without one, to fail; None: not now."""
+        """Return the phone to start on; "" to start without one, so that the run fails; None to wait."""
         if run.wanted:
             if run.wanted in busy:
                 return None

@@ -1,6 +1,4 @@
-"""The executor: has an agent do one attempt of a run, whoever drives the run; and stores how the attempt ended, with
-what people are told of it.
-"""
+"""The executor: has an agent carry out one attempt of a run, and stores the outcome and the message for people."""
 
 from __future__ import annotations
 
@@ -24,11 +22,12 @@ async def carry_out(
 ) -> None:
     """Have the agent go on with ``session`` until an outcome, a question that nobody answers now, Stop or Hold.
 
-    stop: of the lease that the agent has; it cancels this task.
-    prepare: what is done on the phone before the agent's first look. Stop reaches it, too.
+    The session holds the result; the caller stores it while the phone is still ours. Raises LeaseLost if another owner
+    has taken the phone, and passes on a cancellation that is neither Stop nor Hold: then the run is not over, and
+    another attempt goes on with it.
 
-    The session tells how it ended; who calls stores that, while the phone is still ours. LeaseLost is raised, and so is
-    a cancel that is neither Stop nor Hold: then the run is not over, and somebody else goes on with it.
+    stop: the signal of the agent's lease; it cancels this task.
+    prepare: is done on the phone before the agent's first observation. Stop cancels it too.
     """
     begun = False
     try:
@@ -40,7 +39,7 @@ async def carry_out(
         if stop.reason not in (Reason.STOP, Reason.HOLD):
             raise
         if session.status in FINAL and begun:
-            await agent.go_on(session)  # it was over in this very moment: only told how
+            await agent.go_on(session)  # it ended at this very moment: report the outcome
         elif stop.reason is Reason.STOP and begun:
             await agent.end_stopped()
         elif stop.reason is Reason.STOP:
@@ -49,9 +48,14 @@ async def carry_out(
 
 @dataclass(frozen=True, slots=True)
 class AttemptOutcome:
-    """How an attempt ended. ``waiting``: for a person's answer. ``held``: parked by Hold. ``put_back``: it is to be
-    taken up again, by whoever reaches the phone; ``message`` is the error that it ended by, "" where that is not the
-    run's. ``put_off``: by an error of ``error_kind``, to be taken up again in ``seconds``. Otherwise the run is over.
+    """How an attempt ended.
+
+    - ``waiting``: for a person's answer.
+    - ``held``: parked by Hold.
+    - ``put_back``: to be resumed by any host that reaches the phone. ``message`` is the error that ended it, or "" if
+      the run did not cause it.
+    - ``put_off``: by an error of ``error_kind``, to be resumed in ``seconds``.
+    - Otherwise the run is over.
     """
 
     status: Literal["waiting", "held", "put_back", "put_off", "succeeded", "failed", "stopped"]
@@ -61,7 +65,7 @@ class AttemptOutcome:
 
 
 def outcome_of(session: Session) -> AttemptOutcome:
-    """Return what an attempt came to whose agent has ended, or rests."""
+    """Return the outcome of an attempt whose agent has ended or waits."""
     match session.status:
         case Status.SUCCEEDED:
             return AttemptOutcome("succeeded", session.message)
@@ -78,14 +82,14 @@ def outcome_of(session: Session) -> AttemptOutcome:
 async def store_outcome(
     runs: Runs, run_id: str, attempt: int, outcome: AttemptOutcome, *, gave_up: GaveUp = plain_words
 ) -> None:
-    """Store how an attempt ended. ``gave_up``: what is told of a run that was put back once too often."""
+    """Store how an attempt ended. ``gave_up``: makes the message for a run that was put back once too often."""
     match outcome.status:
         case "put_back":
             await runs.interrupt_attempt(run_id, attempt, error=outcome.message or None, gave_up=gave_up)
         case "put_off":
             seconds, kind = outcome.seconds, outcome.error_kind
             await runs.put_off_attempt(run_id, attempt, seconds=seconds, message=outcome.message, error_kind=kind)
-        case "waiting" | "held":  # whether it is held stands in its row
+        case "waiting" | "held":  # the run's row says whether it is held
             await runs.park_attempt(run_id, attempt, message=outcome.message)
         case over:
             await runs.end_attempt(run_id, attempt, status=over, message=outcome.message)
@@ -96,17 +100,17 @@ def language_of(run: RunRow) -> Lang:
 
 
 def said(error: BaseException, lang: Lang) -> str:
-    """What people are told of an error: no statement of a database, no trace."""
+    """Return the message for people about an error, without a database statement or a traceback."""
     if isinstance(error, PhonedeskError):
         return told(error, lang)
-    first, _, _ = str(error).partition("\n")  # a database's error goes on with its statement
+    first, _, _ = str(error).partition("\n")  # a database error continues with its statement
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
 def gave_up(lang: Lang) -> GaveUp:
-    """Return what people are told of a run whose attempts end before their time, again and again.
+    """Return a function that makes the message for a run whose attempts keep dying.
 
-    ``lang``: of runs whose options name none.
+    lang: for runs whose options name no language.
     """
 
     def told(options: Mapping[str, Any], error: str) -> str:
@@ -118,7 +122,7 @@ def gave_up(lang: Lang) -> GaveUp:
 
 
 def left_alone(lang: Lang) -> LeftAlone:
-    """Return what people are told of a run that ended with its process; ``lang`` as for ``gave_up``."""
+    """Return a function that makes the message for a run that ended with its process. ``lang``: as for ``gave_up``."""
 
     def told(options: Mapping[str, Any]) -> str:
         return say(kept_language(options.get("lang"), lang), "run.left_alone")

@@ -1,4 +1,4 @@
-"""A host: a process that works phones. It holds its name, is heard, tells what phones it sees, answers for them."""
+"""A host: a process that has phones. It holds its name, sends heartbeats, reports its phones and serves pictures."""
 
 from __future__ import annotations
 
@@ -18,33 +18,36 @@ from storage.ids import new_id
 from storage.leases import LEASE_SECONDS
 from storage.runs import RunRow
 
-LOOK_SECONDS = 1.0  # from one look at the list of phones, and at what is asked, to the next
+LOOK_SECONDS = 1.0  # between two checks of the list of phones
 MOST_BETWEEN_BEATS = 5.0
 NEVER_SEEN_SECONDS = 15.0  # how long a run waits for a phone that no host has ever seen
-RETELL_SECONDS = 60.0  # after that what is seen is told again, changed or not
-CLOCK_PART = 10  # a clock may be off by this part of the seconds for which others take us for alive
-ANSWER_SECONDS = 15.0  # how long a host has for a picture that another process wants
+RETELL_SECONDS = 60.0  # after this time the list of phones is stored again, changed or not
+CLOCK_PART = 10  # a clock may be off by one in this many parts of the time for which a silent host counts as alive
+ANSWER_SECONDS = 15.0  # how long a host has to answer another process's request for a picture
 
 log = structlog.get_logger(__name__)
 
 Listing = Callable[[], Awaitable[Mapping[str, str]]]
-"""The phones that this process sees now: state by serial, as adb writes it."""
+"""Returns the phones that this process sees now: state by serial, as adb writes it."""
 Picture = Callable[[str], Awaitable[bytes]]
-"""What the phone of this serial shows now, as JPEG with every pixel."""
+"""Returns what the phone with this serial shows now, as a JPEG of full resolution."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClockCheck:
-    """Whether this machine's clock is the database's, as it has to be: who lives is decided by the time of heartbeats.
+    """Compares this machine's clock with the database's. They must agree, because heartbeat times decide who is alive.
 
-    ``seconds``: how long a process that is not heard counts as alive.
+    seconds: how long a process without a heartbeat counts as alive.
     """
 
     db: Database
     seconds: float = LEASE_SECONDS
 
     async def wrong(self) -> ConfigInvalid | None:
-        """Two machines that are both off by as much as is allowed still leave a heartbeat time to be late."""
+        """Return an error if the clock is off by more than ``seconds / CLOCK_PART``, else None.
+
+        Even if two machines are both off by that much, a heartbeat may still be late.
+        """
         ahead = await Hosts(self.db, seconds=self.seconds).clock_ahead()
         if abs(ahead) <= self.seconds / CLOCK_PART:
             return None
@@ -57,12 +60,13 @@ class ClockCheck:
 
 
 class Host:
-    """``claim`` the name, ``start`` until ``stop``. ``lost`` is set where we cannot be this host any more: then end.
+    """A host. Call ``claim``, then ``start``, and ``stop`` at the end.
 
-    That is where another process has the name, or this machine's clock went wrong; ``why`` says which.
+    ``lost`` is set if this process can no longer be the host, because another process has its name or because this
+    machine's clock went wrong. The process must end then; ``why`` is the error.
 
-    ``listing`` may take its time or fail, it holds up no heartbeat. ``seconds``: how long others take us for alive
-    without one.
+    listing: lists the phones. It may be slow or fail; heartbeats do not wait for it.
+    seconds: how long other processes count us as alive without a heartbeat.
     """
 
     def __init__(
@@ -75,7 +79,7 @@ class Host:
         release: str = "",
         seconds: float = LEASE_SECONDS,
         look_seconds: float = LOOK_SECONDS,
-        answer_seconds: float = ANSWER_SECONDS - 1,  # whoever asks is told in time
+        answer_seconds: float = ANSWER_SECONDS - 1,  # so that the asking process hears in time
     ) -> None:
         self._db = db
         self.name = name
@@ -87,7 +91,7 @@ class Host:
             key="host_name_taken",
             host=name,
         )
-        self.looked = asyncio.Event()  # at the phones, once at least
+        self.looked = asyncio.Event()  # set after the first check of the phones
         self._hosts = Hosts(db, seconds=seconds)
         self._clock = ClockCheck(db, seconds)
         self._listing = listing
@@ -106,29 +110,29 @@ class Host:
             Periodic("host-requests", self._serve, MISSED_SECONDS, waiter=lambda: db.signal("runs").waiter()),
         )
         self._answering: set[asyncio.Task[None]] = set()
-        self._busy: set[int] = set()  # the requests that are being answered
-        self._forgot_at = -math.inf  # requests that nobody waits for any more; in the loop's time
+        self._busy: set[int] = set()  # ids of the requests that are being answered
+        self._forgot_at = -math.inf  # when requests that nobody waits for were last deleted, in the event loop's time
 
     @property
     def usable(self) -> list[str]:
-        """The serials of the phones that a run can have here, as of the last look."""
+        """The serials of the phones that a run can use here, as of the last check."""
         return [serial for serial, state in self._states.items() if state == USABLE]
 
     async def reached(self) -> list[str]:
-        """The same, once there was a look: what is not known yet is not taken for away."""
+        """Return ``usable`` after the first check of the phones, so that unknown phones are not taken for missing."""
         await self.looked.wait()
         return self.usable
 
     async def may_begin(self, run: RunRow, fleet: Fleet) -> bool:
-        """Return whether an attempt may begin here: its phone is here, or nobody's and no longer waited for."""
+        """Return whether an attempt may begin here: its phone is here, or its wait for a missing phone is over."""
         if run.serial in self.usable:
             return True
         return self.looked.is_set() and fleet.gives_up(run, await fleet.phones())
 
     async def claim(self, *, former: str = "") -> None:
-        """Take the name. ConfigInvalid where a living process has it, or where this machine's clock is wrong.
+        """Take the name. Raises ConfigInvalid if a living process has it, or if this machine's clock is wrong.
 
-        ``former``: the token of the process that had the name here before, and is surely dead.
+        former: the token of the process on this machine that had the name before and is surely dead.
         """
         if (wrong := await self._clock.wrong()) is not None:
             raise wrong
@@ -149,11 +153,11 @@ class Host:
             await loop.start()
 
     async def drain(self) -> None:
-        """Say that nothing new is begun here."""
+        """Tell other processes that nothing new begins here."""
         await self._say(DRAINING)
 
     async def stop(self) -> None:
-        """Give the name back: others need not wait until we are taken for dead."""
+        """Give the name back, so that others need not wait until this host counts as dead."""
         for loop in self._loops:
             await loop.stop()
         for task in self._answering:
@@ -162,11 +166,11 @@ class Host:
         await self._say(ENDED)
 
     async def look(self) -> list[str]:
-        """Look at the list of phones now, and tell what has changed; the usable ones."""
+        """Check the list of phones now and store changes. Return the usable ones."""
         async with self._looking:
             try:
                 self._states = dict(await self._listing())
-            except PhonedeskError as error:  # no adb: no phones
+            except PhonedeskError as error:  # without adb there are no phones
                 if self._states or self._told is None:
                     log.warning("phones_not_listed", error=str(error))
                 self._states = {}
@@ -174,19 +178,19 @@ class Host:
                 self.looked.set()
             if self._states != self._told or self._is_time_to_retell():
                 seen = dict(self._states)
-                # Where it is not ours the next heartbeat finds it out.
+                # If the name is no longer ours, the next heartbeat finds out.
                 if await self._hosts.sees(self.name, self.token, seen):
                     self._told, self._told_at = seen, self._db.now()
         return self.usable
 
     def _is_time_to_retell(self) -> bool:
-        """A clock that was put back counts, too."""
+        """Tell whether the list is due to be stored again; a clock that was put back counts too."""
         return abs(self._db.now() - self._told_at) >= timedelta(seconds=RETELL_SECONDS)
 
     async def _say(self, state: str) -> None:
         try:
             await self._hosts.set_state(self.name, self.token, state)
-        except Exception as error:  # noqa: BLE001 - the database is away: we are taken for dead a little later
+        except Exception as error:  # noqa: BLE001 - the database is away: this host counts as dead a little later
             log.warning("host_state_not_told", host=self.name, state=state, error=repr(error))
 
     async def _beat(self) -> None:
@@ -204,7 +208,7 @@ class Host:
         await self.look()
 
     async def _serve(self) -> None:
-        """Answer what other processes want of our phones."""
+        """Answer other processes' requests for pictures of our phones."""
         for asked in await self._hosts.wanted(self.name):
             if asked.id not in self._busy:
                 self._busy.add(asked.id)
@@ -217,7 +221,7 @@ class Host:
             self._forgot_at = now
 
     async def _answer(self, number: int, serial: str) -> None:
-        """Every request gets an answer: a picture, or why there is none."""
+        """Answer a request with a picture or with the reason why there is none."""
         jpeg, said, kind = None, "", ""
         try:
             async with asyncio.timeout(self._answer_seconds):
@@ -229,7 +233,7 @@ class Host:
             said, kind = error.message, error.kind
         except TimeoutError:
             said = f"The phone {serial} gave no picture within {self._answer_seconds:.0f} s."
-        except Exception as error:  # noqa: BLE001 - it is told without what may be secret in it
+        except Exception as error:  # noqa: BLE001 - the asking process gets no details, which may be secret
             log.warning("phone_request_failed", host=self.name, serial=serial, error=repr(error))
             said = f"{self.name} could not make a picture of the phone {serial}."
         try:
@@ -242,9 +246,10 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """The phones of all hosts, and how long a run waits for one that is away.
+    """The phones of all hosts, and how long a run waits for one that is missing.
 
-    ``wait``: None for ever. A phone that no host has ever seen is not waited for longer than ``never_seen``.
+    wait: None to wait for ever.
+    never_seen: the longest wait for a phone that no host has ever seen.
     """
 
     db: Database
@@ -253,7 +258,7 @@ class Fleet:
     never_seen: timedelta = timedelta(seconds=NEVER_SEEN_SECONDS)
 
     async def phones(self) -> dict[str, HostPhone]:
-        """Every phone that was ever seen, by its serial."""
+        """Return every phone that was ever seen, by its serial."""
         return {phone.serial: phone for phone in await Hosts(self.db, seconds=self.seconds).phones()}
 
     async def is_worked(self) -> bool:
@@ -261,15 +266,16 @@ class Fleet:
         return bool(await Hosts(self.db, seconds=self.seconds).alive())
 
     def is_missing(self, run: RunRow, phones: Mapping[str, HostPhone]) -> bool:
-        """Whether no host reaches what the run is to have."""
+        """Tell whether no host reaches the phone that the run wants, or any phone if it wants none in particular."""
         if run.wanted:
             return run.wanted not in phones or not phones[run.wanted].usable
         return not any(phone.usable for phone in phones.values())
 
     def waits_until(self, run: RunRow, phones: Mapping[str, HostPhone]) -> datetime | None:
-        """How long a run in the line waits for a phone that is missing; None for ever.
+        """Return the time until which a waiting run waits for its missing phone, or None for ever.
 
-        It counts from when the run was due and the phone away: the time in line behind others is no waiting for it.
+        The wait counts from when the run was due and its phone was missing. Time spent in line behind other runs does
+        not count.
         """
         there = [phone for phone in phones.values() if run.wanted in {"", phone.serial}]
         wait = self.wait if there else min(self.wait or self.never_seen, self.never_seen)
@@ -278,6 +284,9 @@ class Fleet:
         return max([run.attempt_due_at, *(phone.since for phone in there)]) + wait
 
     def gives_up(self, run: RunRow, phones: Mapping[str, HostPhone]) -> bool:
-        """Whether a run whose phone is missing has waited long enough: it is started, to end with the phone's error."""
+        """Tell whether a run has waited long enough for its missing phone.
+
+        It is then started, to end with the phone's error.
+        """
         until = self.waits_until(run, phones)
         return until is not None and self.db.now() >= until

@@ -1,6 +1,6 @@
-"""People who answer when they can: a question is a row, which any channel may answer.
+"""Questions to people: each is a row that any channel may answer.
 
-While a run waits for a person or is held, its phone is parked: it rests at a screen that harms nobody.
+While a run waits for a person or is held, its phone is parked on a screen where nothing can go wrong.
 """
 
 from __future__ import annotations
@@ -31,10 +31,13 @@ log = structlog.get_logger(__name__)
 
 
 class StoredHuman:
-    """``agent_core.ports.Human`` by rows: any channel may answer, and the phone is held for a while meanwhile.
+    """``agent_core.ports.Human`` over the questions table.
 
-    ``stop``: at Hold, and when the process ends, the phone is not held any longer. ``attempt``: who asks; LeaseLost
-    once its turn is over.
+    Any channel may answer; the phone is kept for a while meanwhile.
+
+    hold_seconds: how long the phone is kept for an answer.
+    stop: Hold and the end of the process end this wait.
+    attempt: the attempt that asks. Raises LeaseLost if its turn is over.
     """
 
     def __init__(
@@ -69,7 +72,7 @@ class StoredHuman:
             await self._wait(waiter, min(left, MISSED_SECONDS))
 
     async def _wait(self, waiter: Waiter, seconds: float) -> None:
-        """Wait for an answer, for Stop or Hold, for the end of the process, or for the time to pass."""
+        """Wait for an answer, Stop, Hold or the end of the process, at most ``seconds``."""
         waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(waiter.wait(seconds))]
         if self._stop is not None:
             waits += [asyncio.ensure_future(self._stop.wait()), asyncio.ensure_future(self._stop.closing.wait())]
@@ -90,9 +93,10 @@ async def store_question(
     times: QuestionTimes = NO_TIMES,
     attempt: int | None = None,
 ) -> None:
-    """The row first, then the event that makes the channels show it. ``times``: see ``scheduler.jobs.deadlines``.
+    """Store a question's row, then the event that makes the channels show it.
 
-    ``attempt``: who asks; LeaseLost once its turn is over.
+    times: see ``scheduler.jobs.deadlines``.
+    attempt: the attempt that asks. Raises LeaseLost if its turn is over.
     """
     payload = question.model_dump(mode="json")
     now = questions.now()
@@ -111,7 +115,7 @@ async def store_question(
 
 
 def given_answer(row: QuestionRow | None) -> Answer | None:
-    """The answer that won, or None while there is none. One whose time is over has the answer of its kind."""
+    """Return the answer that won, or None if there is none. An expired question has the default answer of its kind."""
     if row is None:
         return None
     if row.state == EXPIRED:
@@ -127,24 +131,26 @@ def given_answer(row: QuestionRow | None) -> Answer | None:
     )
 
 
-# While one of these is open the screen is left as it is: somebody has the phone in hand, is to act on this very screen,
-# or has a text in front that leaving might send away. Not so for a sensitive tap: a page that pays is not left open,
-# and a person's yes is bound to its app and page (agent_core.policies.approval), which the run opens again.
+# While one of these questions is open the screen is left as it is: a person is using the phone, is to act on this very
+# screen, or has an unsent text that leaving might send. This does not apply to a sensitive tap: a payment page is not
+# left open, and a person's yes is bound to its app and page (agent_core.policies.approval), which the run opens again.
 LEFT_ALONE = frozenset(
     {QuestionKind.TAKE_OVER, QuestionKind.PERSON_ON_PHONE, QuestionKind.FOREIGN_DRAFT, QuestionKind.NO_SEND}
 )
 
 
 def may_go_home(session: Session) -> bool:
-    """Whether the phone may be brought to its home screen where this run rests."""
+    """Tell whether the phone may be brought to its home screen while this run rests."""
     return session.question is None or session.question.kind not in LEFT_ALONE
 
 
 async def park(device: Device, lease: Lease, session: Session) -> bool:
-    """Bring the phone to its home screen, if it may; whether it was. What goes wrong is logged: the run rests anyway.
+    """Bring the phone to its home screen if that is allowed.
 
-    Of a chat that was opened by its number it is forgotten, so that the next attempt may open it so once more. The
-    caller saves the session.
+    Return whether it was. Errors are logged, and the run rests anyway.
+
+    The session forgets that it opened a chat by its number, so that the next attempt may do so again. The caller saves
+    the session.
     """
     if not may_go_home(session) or not await go_home(device, lease, session.run_id):
         return False
@@ -153,7 +159,7 @@ async def park(device: Device, lease: Lease, session: Session) -> bool:
 
 
 async def go_home(device: Device, lease: Lease, run_id: str) -> bool:
-    """Bring the phone to its home screen; False where that failed, which is logged. LeaseLost."""
+    """Bring the phone to its home screen. Return False if that failed, which is logged. Raises LeaseLost."""
     try:
         await lease.check()
         await device.key(Key.HOME)
@@ -166,9 +172,9 @@ async def go_home(device: Device, lease: Lease, run_id: str) -> bool:
 
 
 class ParkingModel(ModelWrapper):
-    """A model whose calls Hold may cut: while it thinks nothing is done on the phone.
+    """A model whose calls Hold may cancel, because nothing is done on the phone while the model thinks.
 
-    Not while it reads a picture: that may be in the middle of a delivery.
+    Vision readings are not cancelled, because they may happen in the middle of a delivery.
     """
 
     def __init__(self, model: Model, stop: StopSignal) -> None:

@@ -1,4 +1,4 @@
-"""A phone's lease in hand: checked before every act, kept by heartbeats, given back in the end."""
+"""A phone's lease while we hold it: checked before every action, kept by heartbeats, released at the end."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ log = structlog.get_logger(__name__)
 
 
 class HeldLease:
-    """The phone, as long as it is ours. Fits ``agent_core.ports.Lease``.
+    """A phone that is ours for now. Implements ``agent_core.ports.Lease``.
 
-    ``serial`` is the phone's, ``fencing`` grows with each holder, ``stop`` tells that the attempt is to end.
+    ``serial`` is the phone's, ``fencing`` grows with each holder, ``stop`` says when the attempt is to end.
     """
 
     def __init__(self, row: LeaseRow, leases: Leases) -> None:
@@ -42,11 +42,11 @@ class HeldLease:
         return self._row.fencing
 
     async def check(self) -> None:
-        """Before every act. LeaseLost where the phone is no longer ours; a run that is to be held parks here."""
+        """Check the lease before an action; Hold takes effect here. Raises LeaseLost if the phone is no longer ours."""
         if self.stop.reason is None and self.stop.hold_requested:
             self.stop.park_here()
             await asyncio.sleep(0)  # the cancellation arrives here
-        # A heartbeat that is late for once is made up for: nobody has the phone, and then nobody takes it.
+        # A late heartbeat is made up for if nobody has taken the phone, and then nobody takes it.
         if not (await self._leases.check(self._row) or await self._leases.renew_in_time(self._row)):
             self.stop.request(Reason.LEASE_LOST)
             raise self.lost()
@@ -56,7 +56,10 @@ class HeldLease:
 
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
-        """Send heartbeats inside, at a third of the time that a lease lives without one. A lost phone means a stop."""
+        """Send heartbeats inside the block, at a third of the lease's lifetime.
+
+        If the phone is lost, request a stop.
+        """
         heart = asyncio.create_task(self._beat(), name="lease-heart")
         try:
             yield
@@ -65,16 +68,16 @@ class HeldLease:
             await asyncio.gather(heart, return_exceptions=True)
 
     async def _beat(self) -> None:
-        while self.stop.reason is not Reason.LEASE_LOST:  # through a stop, too: tidying up needs the phone
+        while self.stop.reason is not Reason.LEASE_LOST:  # also during a stop, because tidying up needs the phone
             await asyncio.sleep(self._leases.ttl.total_seconds() / 3)
             try:
                 if not await self._leases.renew(self._row):
                     self.stop.request(Reason.LEASE_LOST)
-            except Exception as error:  # noqa: BLE001 - the next beat may succeed; the lease runs out by itself
+            except Exception as error:  # noqa: BLE001 - the next heartbeat may succeed; otherwise the lease expires
                 log.warning("lease_not_renewed", serial=self.serial, error=repr(error))
 
     async def release(self) -> None:
-        """Give the phone back, to the end even if we are cancelled meanwhile."""
+        """Give the phone back. Finishes even if the caller is cancelled meanwhile."""
         await finish(self._leases.release(self._row))
 
 
@@ -82,10 +85,12 @@ class HeldLease:
 async def lease_of(
     db: Database, serial: str, *, owner: str, why: str, seconds: float = LEASE_SECONDS
 ) -> AsyncIterator[HeldLease]:
-    """The phone for something that is no run (the planner, MCP). LeaseLost where another has it; ConfigInvalid where
-    this machine's clock is wrong: by it a living holder may look dead.
+    """Lease a phone for work that is not a run (the planner, MCP). Losing the phone cancels the body.
 
-    ``why`` stands in the lease's row, where a run's id would. Losing the phone cancels the body.
+    Raises LeaseLost if another owner has the phone, and ConfigInvalid if this machine's clock is wrong, because a
+    living holder may then look dead.
+
+    why: is stored in the lease's row in place of a run's id.
     """
     if (wrong := await ClockCheck(db, seconds).wrong()) is not None:
         raise wrong
@@ -130,7 +135,7 @@ async def _in_use(db: Database, serial: str) -> LeaseLost:
 
 
 async def finish(work: Awaitable[object]) -> None:
-    """Do it to its end though we are cancelled meanwhile: what is stored here must not be lost."""
+    """Finish ``work`` even if the caller is cancelled meanwhile: what it stores must not be lost."""
     task = asyncio.ensure_future(work)
     while not task.done():
         try:

@@ -1,11 +1,11 @@
 """The durable queue: DBOS, over a SQLite file of its own or PostgreSQL.
 
-Used in the one form that held when it was tried (see docs/explanation/choices.md): a constant application version, one
-step in the workflow, ids as the only arguments and results, no limit of recoveries, a configured executor id that one
-process at a time may use. Workflows are started directly, not through a queue of DBOS's: which attempt is started, and
-when, is the dispatcher's to say, and such a queue is polled. An attempt that was at work when its process died is
-handed out again at the next start under the same executor id; so, rarely, is one that ended as the queue stopped: the
-worker sees that its turn is over.
+DBOS is used only in the form that passed our trials (see docs/explanation/choices.md): a constant application version,
+one step in each workflow, ids as the only arguments and results, no limit of recoveries, and a configured executor id
+that one process at a time may use. Workflows are started directly, not through a queue of DBOS: the dispatcher decides
+which attempt is started and when, and a DBOS queue is polled. An attempt that was active when its process died is
+started again at the next start under the same executor id. Rarely this also happens to an attempt that ended while the
+queue stopped; then the worker sees that its turn is over.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from scheduler.jobs.periodic import Periodic
 from storage.engine import is_away, utc_now
 
 APPLICATION = "phonedesk"
-AGAIN_SECONDS = 2.0  # after an attempt could not be begun because the database was away, or its phone was not free
-THREADS_SECONDS = 2.0  # what others gave to DBOS's threads begins within this, or is cancelled with them
-# Never changes with a release: DBOS leaves attempts of another version alone for ever.
+AGAIN_SECONDS = 2.0  # before the next try, if the database was away or the phone was not free
+THREADS_SECONDS = 2.0  # work that others gave to DBOS's threads begins within this time, or is cancelled
+# Never changes with a release: DBOS never recovers attempts of another application version.
 APPLICATION_VERSION = "1"
-# An attempt that is over is known for so long, so that one that is handed in again, by its id, is not done again. After
-# that its run has long gone on: the worker would see that it is not this attempt's turn.
+# The id of an ended attempt is kept this long, so that starting the same id again does nothing. After that its run has
+# long moved on, and the worker would see that it is not this attempt's turn.
 KEEP_ATTEMPTS = timedelta(days=2)
 FORGET_EVERY_SECONDS = 3600.0
 FORGET_AT_ONCE = 200
@@ -42,20 +42,21 @@ OVER = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
 log = structlog.get_logger(__name__)
 
 Work = Callable[[str], Awaitable[None]]
-"""Does one attempt, given its id, and returns when the attempt is over or somebody else's. Called again if it raises.
+"""Does one attempt, given its id.
+
+Returns when the attempt is over or belongs to another; it is called again if it raises.
 """
 
 
-# DBOS is one to a process, and finds its functions by name at the start: so they are here, and so is who they work for.
+# DBOS exists once in a process and finds its functions by name at the start, so they and their callbacks are globals.
 _working: list[Work] = []
 
 
 @DBOS.step(name="work_on_attempt")
 async def _work_on_attempt(attempt: str) -> str:
-    """Work on the attempt, again and again if that raises: an attempt that is given up would keep its run from going
-    on.
+    """Work on the attempt, and repeat if that raises: an attempt that is given up would block its run.
 
-    DBOS's own tries keep every error until the last, and log where nobody looks.
+    DBOS's own retries keep every error until the last, and log where nobody looks.
     """
     for work in _working:
         while True:
@@ -67,7 +68,7 @@ async def _work_on_attempt(attempt: str) -> str:
                 log.warning("attempt_not_begun", attempt=attempt, error=repr(error), exc_info=not expected)
             await asyncio.sleep(AGAIN_SECONDS)
             if work not in _working:
-                raise RuntimeError("The queue has stopped.")  # it is handed out at the next start
+                raise RuntimeError("The queue has stopped.")  # the attempt is started again at the next start
     return attempt
 
 
@@ -77,9 +78,9 @@ async def _attempt(attempt: str) -> str:
 
 
 class ProcessLock:
-    """A lock file held as long as the process lives; a kill frees it.
+    """A lock file that is held as long as the process lives; a kill frees it.
 
-    Who holds it stands in a file beside it (``.holder``): Windows lets nobody read what is locked.
+    The holder's process id is in a second file (``.holder``), because Windows does not let others read a locked file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -92,9 +93,11 @@ class ProcessLock:
         return self._lock.is_locked
 
     def acquire(self, token: str = "") -> str:
-        """Return the token of the process that had it before. Raises ConfigInvalid if another process has it.
+        """Take the lock.
 
-        ``token``: what this process is known by elsewhere.
+        Return the token of the process that had it before. Raises ConfigInvalid if another process has it.
+
+        token: what this process is called in the database.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -109,7 +112,7 @@ class ProcessLock:
         self._lock.release()
 
     def busy(self) -> ConfigInvalid | None:
-        """Return what ``acquire`` would raise now, None if the lock is free. Who had it before is not forgotten."""
+        """Return what ``acquire`` would raise now, or None if the lock is free. The former holder stays on record."""
         if not self.path.exists():
             return None
         try:
@@ -130,7 +133,7 @@ class ProcessLock:
         )
 
     def _told(self) -> tuple[str, str]:
-        """The holder's process id and its token; "" each if nobody has held it."""
+        """Return the holder's process id and its token; both are "" if nobody has held the lock."""
         try:
             holder, _, token = self._holder.read_text(encoding="utf-8").partition(" ")
         except FileNotFoundError:
@@ -139,7 +142,7 @@ class ProcessLock:
 
 
 def system_url(url: str) -> str:
-    """The URL in the form that DBOS's drivers take (it does not use the asynchronous ones)."""
+    """Return the URL for DBOS's drivers, which are not the asynchronous ones."""
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite":
         if parsed.database:
@@ -149,10 +152,11 @@ def system_url(url: str) -> str:
 
 
 class DbosQueue:
-    """``url``: DBOS's own database (another file than ours where it is SQLite). ``executor_id``: stays the same over
-    restarts, differs between processes. ``lock_path``: the file that keeps a second process of this id out.
+    """Starts attempts as DBOS workflows, and deletes its own old ones, which DBOS itself would keep for ever.
 
-    It forgets its own old attempts: DBOS itself keeps them for ever.
+    url: DBOS's own database; with SQLite, another file than ours.
+    executor_id: stays the same over restarts and differs between processes.
+    lock_path: the lock file that keeps out a second process with this id.
     """
 
     def __init__(
@@ -175,18 +179,19 @@ class DbosQueue:
         return self._running
 
     def claim(self, token: str = "") -> str:
-        """Take the process lock before ``start``; ConfigInvalid where another process has this executor id.
+        """Take the process lock before ``start``. Return the token of the former process, which is dead by now.
 
-        The holder may take back the phones that its former process left; that one's token is given, it is dead.
+        With that token the holder can take back the phones that its former process left. Raises ConfigInvalid if
+        another process has this executor id.
         """
         return self._lock.acquire(token)
 
     def release(self) -> None:
-        """Give the process lock back where the queue was never started; ``stop`` does it, too."""
+        """Give the process lock back if the queue was never started; ``stop`` does so too."""
         self._lock.release()
 
     async def start(self, work: Work) -> None:
-        """Launch and hand out attempts. ConfigInvalid where another process has this executor id."""
+        """Launch DBOS and start attempts. Raises ConfigInvalid if another process has this executor id."""
         if not self._lock.held:
             self.claim()
         logger = logging.getLogger("dbos")
@@ -205,7 +210,7 @@ class DbosQueue:
         try:
             DBOS(config=config)
             DBOS.listen_queues([])
-            DBOS.launch()  # in the loop's thread: it adopts the loop that calls it
+            DBOS.launch()  # in the event loop's thread, because DBOS adopts the loop that calls it
         except BaseException:
             self._running = True
             await self.stop()
@@ -214,7 +219,7 @@ class DbosQueue:
         await self._forgetting.start()
 
     async def forget(self) -> int:
-        """Delete the attempts that were over ``KEEP_ATTEMPTS`` ago; how many."""
+        """Delete the attempts that ended more than ``KEEP_ATTEMPTS`` ago. Return how many."""
         before = (self._clock() - KEEP_ATTEMPTS).isoformat()
         count = 0
         while True:
@@ -239,20 +244,20 @@ class DbosQueue:
         await self.forget()
 
     async def enqueue(self, attempt_id: str) -> None:
-        """Start an attempt, as soon as it is stored. One that was started before under this id is not started again."""
+        """Start an attempt; return once it is stored. An id that was started before is not started again."""
         if not self._running:
             raise RuntimeError("The queue is not running.")
         with SetWorkflowID(attempt_id):
             await DBOS.start_workflow_async(_attempt, attempt_id)
 
     async def stop(self) -> None:
-        """Destroy DBOS in a thread (in the loop it would block it), and give the loop an executor again."""
+        """Destroy DBOS in a thread, because it would block the event loop, and give the loop a new default executor."""
         await self._forgetting.stop()
         if self._running:
             self._running = False
             loop = asyncio.get_running_loop()
-            # DBOS put its own in the place of the loop's default one, and closes it: others still need one meanwhile.
-            # What waits for a thread of DBOS's would be cancelled; when the last one has had its turn, all have.
+            # DBOS replaced the loop's default executor and closes its own, which others still need meanwhile. Work that
+            # waits for one of its threads would be cancelled; when the last item has had its turn, all have.
             last = loop.run_in_executor(None, lambda: None)
             loop.set_default_executor(ThreadPoolExecutor(thread_name_prefix="asyncio"))
             await asyncio.wait({last}, timeout=THREADS_SECONDS)

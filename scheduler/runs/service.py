@@ -1,4 +1,4 @@
-"""Runs, as the rest of the product asks for them, and the line in front of each phone: who goes first."""
+"""The run service: submit, stop, hold and answer runs; and the order in which runs get a phone."""
 
 from __future__ import annotations
 
@@ -12,20 +12,23 @@ from storage.engine import Database
 from storage.questions import AnswerResult, Questions
 from storage.runs import NewRun, RunRow, Runs
 
-# The higher number goes first; of equals the older run.
-PERSON = 10  # somebody asked for it and looks on
-BEGUN = 8  # what has begun (its answer is there, its host died) goes on before anything but a person's own
+# Runs with the higher priority go first; of equals, the older run.
+PERSON = 10  # a person asked for it and is watching
+BEGUN = 8  # goes on after an answer or its host's death: before everything but what a person asked for
 WATCH = 6  # a customer has just written
 SCHEDULE = 0
-ASKED_SWEEP = 3  # one contact of many; somebody asked for them all
-SWEEP = -10  # one contact of many, by the clock
+ASKED_SWEEP = 3  # one contact of a sweep that a person asked for
+SWEEP = -10  # one contact of a scheduled sweep
 
 
 def places(due: Sequence[RunRow], phones: Sequence[str]) -> Mapping[str, int]:
-    """Each run's place in the line, from 1, by its id. ``due``: in the order in which they get a phone.
+    """Return each run's place in the line for its phone, from 1, by its id.
 
-    A run that takes any phone stands in the shortest line of the usable ``phones``, as things are now; where there are
-    none, all such runs stand in one line.
+    A run that takes any phone joins the shortest line, as things are now. If no phone is usable, all such runs share
+    one line.
+
+    due: the waiting runs in the order in which they get a phone.
+    phones: the usable phones.
     """
     waiting: Counter[str] = Counter()
     found = {}
@@ -37,7 +40,7 @@ def places(due: Sequence[RunRow], phones: Sequence[str]) -> Mapping[str, int]:
 
 
 class RunService:
-    """What can be done with runs. Every call takes effect in the database; the dispatcher is woken in this process."""
+    """What can be done with runs. Every call takes effect in the database and wakes this process's dispatcher."""
 
     def __init__(self, db: Database, *, worker: Worker | None = None) -> None:
         self._runs = Runs(db)
@@ -55,9 +58,10 @@ class RunService:
         priority: int = PERSON,
         key: str = "",
     ) -> str:
-        """Have a task done; the run's id. ``serial`` empty: on any phone that is free.
+        """Store a run for a task. Return its id.
 
-        ``key`` names the request: asked again, it gives the run that it started the first time.
+        serial: the phone; "" takes any phone that is free.
+        key: an idempotency key. A second call with the same key returns the run of the first.
         """
         run_id = await self._runs.create(
             NewRun(
@@ -75,32 +79,41 @@ class RunService:
         return run_id
 
     async def request_stop(self, run_id: str, *, by: str = "") -> str | None:
-        """Stop a run: the status afterwards (``running`` until the attempt has tidied up), None for an unknown run."""
+        """Stop a run.
+
+        Return its new status (``running`` until the attempt has tidied up), or None if the run is unknown.
+        """
         status = await self._runs.request_stop(run_id, by=by)
         if status is not None and self._worker is not None:
             self._worker.stop_now(run_id)
         return status
 
     async def hold(self, run_id: str) -> bool:
-        """Park a run until ``resume``: it gives its phone back, or does not begin. False: held already, or over."""
+        """Park a run until ``resume``: it gives its phone back, or doesn't begin.
+
+        Return False if it is held already or over.
+        """
         held = await self._runs.request_hold(run_id)
         if held and self._worker is not None:
             self._worker.hold_now(run_id)
         return held
 
     async def resume(self, run_id: str) -> bool:
-        """Bring a held run back. False where it is not held."""
+        """Put a held run back into the line. Return False if it is not held."""
         return await self._runs.resume(run_id)
 
     async def answer(
         self, question_id: str, answer: Mapping[str, Any], *, by: str, at: datetime | None = None
     ) -> AnswerResult:
-        """Answer a question; the first answer wins. KeyError for an unknown question. ``at``: when it was given."""
+        """Answer a question; the first answer wins.
+
+        Raises KeyError if the question is unknown. ``at``: when it was given.
+        """
         return await self._questions.answer(question_id, answer, by=by, at=at)
 
     async def get(self, run_id: str) -> RunRow | None:
         return await self._runs.get(run_id)
 
     async def place(self, run_id: str, phones: Sequence[str]) -> int:
-        """The place of a run in the line of its phone, from 1; 0 where it is in none. ``phones``: the usable ones."""
+        """Return a run's place in line for its phone, from 1; 0 if it is not in line. ``phones``: the usable ones."""
         return places(await self._runs.due(begun=BEGUN), phones).get(run_id, 0)

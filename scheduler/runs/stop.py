@@ -16,26 +16,29 @@ log = structlog.get_logger(__name__)
 
 
 class Reason(StrEnum):
+    """Why an attempt is told to end."""
+
     STOP = "stop"  # a person asked for it: the run ends as stopped
     HOLD = "hold"  # a person parks the run: the next attempt begins at Resume
-    LEASE_LOST = "lease_lost"  # somebody else has the phone: hands off, at once
+    LEASE_LOST = "lease_lost"  # another owner has the phone: touch it no more, at once
     SHUTDOWN = "shutdown"  # this process ends: the next attempt goes on elsewhere
 
 
 class StopSignal:
-    """Handed to the work of an attempt. A stop cancels the task that works, but never inside ``shielded()``.
+    """Tells the work of an attempt to end. A stop cancels its task, but never inside ``shielded()``.
 
-    ``requested`` and ``hold_requested`` may be looked at between steps. At Hold the attempt ends where nothing of a
-    step is lost: in ``may_park()`` (a model is asked) at once, else at the next ``park_here()`` (before an act).
+    ``requested`` and ``hold_requested`` may be read between steps. At Hold the attempt ends at a point where no part of
+    a step is lost: at once inside ``may_park()`` (a model is being asked), else at the next ``park_here()`` (before an
+    action).
     """
 
     def __init__(self) -> None:
         self.reason: Reason | None = None
         self.hold_requested = False
-        self.closing = asyncio.Event()  # the process ends: no person's answer is waited for here any more
+        self.closing = asyncio.Event()  # set when the process ends: stop waiting for a person's answer
         self._task: asyncio.Task[object] | None = None
         self._shields = 0
-        self._idle = 0  # how many ``may_park()`` the work is in
+        self._idle = 0  # how many ``may_park()`` blocks the work is in
         self._changed = asyncio.Event()
 
     @property
@@ -47,11 +50,11 @@ class StopSignal:
         return self._shields > 0
 
     async def wait(self) -> None:
-        """Until a stop or Hold is asked for."""
+        """Wait until a stop or Hold is requested."""
         await self._changed.wait()
 
     def attach(self, task: asyncio.Task[object]) -> None:
-        """The task to cancel."""
+        """Set the task to cancel."""
         self._task = task
 
     def request(self, reason: Reason) -> None:
@@ -64,20 +67,20 @@ class StopSignal:
             self.cancel()
 
     def request_hold(self) -> None:
-        """Park the run: at once where it may, else where it comes to such a place."""
+        """Park the run: at once if it is inside ``may_park()``, else at the next ``park_here()``."""
         self.hold_requested = True
         self._changed.set()
         if self._idle:
             self.park_here()
 
     def park_here(self) -> None:
-        """A place where Hold may take effect: the work is cancelled where it was asked for, and nothing shields it."""
+        """Let Hold take effect here: cancel the work if Hold was requested and nothing shields the work."""
         if self.hold_requested and not self._shields:
             self.request(Reason.HOLD)
 
     @contextmanager
     def may_park(self) -> Iterator[None]:
-        """Inside nothing is done that Hold would cut in two: it takes effect at once."""
+        """Let Hold take effect at once inside the block, because it interrupts nothing there."""
         self.park_here()
         self._idle += 1
         try:
@@ -91,9 +94,11 @@ class StopSignal:
 
     @asynccontextmanager
     async def shielded(self) -> AsyncIterator[None]:
-        """What must not be cut in two: from Send until its outcome was seen. A stop that came takes effect at its end.
+        """Shield work that must not be interrupted, such as Send until its outcome was seen.
 
-        Everything inside has a time limit of its own, or Stop would wait for it.
+        A stop takes effect at the end.
+
+        Everything inside needs a time limit of its own, or Stop would wait for it.
         """
         self._shields += 1
         try:
@@ -107,9 +112,10 @@ class StopSignal:
 
 
 class StopRequests:
-    """Hears Stop and Hold, which whoever asks for them writes into the row of the run.
+    """Polls for Stop and Hold requests, which are written into the run's row.
 
-    One look serves all runs at work here: at each change of the runs, and every ``seconds`` for one that was missed.
+    One query serves all runs that are active here. It runs at each change of the runs, and every ``seconds`` in case a
+    change was missed.
     """
 
     def __init__(self, db: Database, *, seconds: float = MISSED_SECONDS) -> None:
@@ -121,11 +127,11 @@ class StopRequests:
 
     @asynccontextmanager
     async def heard(self, run_id: str, stop: StopSignal) -> AsyncIterator[None]:
-        """Pass on to ``stop`` what is asked of the run, while inside; what was asked before counts, too."""
+        """Pass requests for the run on to ``stop`` while inside the block, including earlier ones."""
         self._stops[run_id] = stop
         if self._watching is None:
             self._watching = asyncio.create_task(self._watch(), name="stop-requests")
-        else:  # its look may have been before the run was one of ours
+        else:  # its last query may have been before this run was added
             self._db.signal("runs").notify()
         try:
             yield

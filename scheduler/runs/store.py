@@ -17,7 +17,7 @@ from storage.runs import Runs
 
 log = structlog.get_logger(__name__)
 
-Learn = Callable[[ports.AnswerEvent], Awaitable[str]]  # gives the id of the waiting entry that came of it, or ""
+Learn = Callable[[ports.AnswerEvent], Awaitable[str]]  # returns the id of the new entry that waits for approval, or ""
 
 HAS_LEFT = (ports.ReplyState.SENT, ports.ReplyState.UNKNOWN)
 
@@ -25,14 +25,13 @@ HAS_LEFT = (ports.ReplyState.SENT, ports.ReplyState.UNKNOWN)
 class StoredRuns:
     """``agent_core.ports.RunStore`` over runs, events and the answer log.
 
-    ``attempt``: whose writes they are. Once its turn is over (another attempt has the run, or it is over) they raise
-    LeaseLost and change nothing, but for what has left the phone: that is told by whoever did it. None: written by no
-    attempt.
-
-    ``learn`` is called with each answer that a person had a hand in, once it is sent: their own text, or the record
-    that they chose. It is called after the answer is stored, and again where the event is told again after a restart;
-    its errors are logged. The entry that came of it is told in an event ``learnt``, with the ``question`` that the
-    person answered and the ``entry``, so that the question's card can offer to approve it.
+    attempt: the attempt that writes; None if no attempt does. Once its turn is over (another attempt has the run, or
+        the run is over) its writes change nothing and raise LeaseLost. The exception is what has already left the
+        phone: the attempt that sent it still records it.
+    learn: is called with each sent answer that a person had a hand in (their own text, or the record that they chose)
+        after the answer is stored, and again if the event is repeated after a restart. Its errors are logged. The new
+        entry is recorded in an event ``learnt``, with the ``question`` that the person answered and the ``entry``, so
+        that the question's card can offer to approve it.
     """
 
     def __init__(self, db: Database, *, learn: Learn | None = None, attempt: int | None = None) -> None:
@@ -42,11 +41,11 @@ class StoredRuns:
         self._answers = Answers(db)
         self._questions = Questions(db)
         self._learn = learn
-        self._saved = ("", "")  # the run, and its session as it was stored last
+        self._saved = ("", "")  # the run's id and its session as last stored
 
     async def save(self, session: Session) -> None:
         saved = (session.run_id, session.model_dump_json())
-        if saved != self._saved:  # the agent saves wherever something may have changed
+        if saved != self._saved:  # the agent saves whenever something may have changed
             await self._runs.save_session(*saved, attempt=self._attempt)
             self._saved = saved
 
@@ -62,11 +61,11 @@ class StoredRuns:
             try:
                 if entry := await self._learn(answer):
                     await self._tell_learnt(run_id, answer.ledger_id, entry)
-            except Exception as error:  # the answer is out; what could be learnt from it must not end the run
+            except Exception as error:  # the answer is sent; failing to learn from it must not end the run
                 log.exception("answer_not_learnt", run=run_id, ledger_id=answer.ledger_id, error=repr(error))
 
     async def _tell_learnt(self, run_id: str, ledger_id: int, entry: str) -> None:
-        """Without an event the entry waits all the same, for whoever looks at what waits."""
+        """Write the event ``learnt``. Without it the entry still waits for approval in the list of such entries."""
         asked = await self._questions.find(run_id=run_id, state=ANSWERED)
         of = [question.id for question in asked if question.payload["data"].get("ledger_id") == ledger_id]
         if of:
@@ -74,7 +73,7 @@ class StoredRuns:
 
 
 def _answer_event(data: Mapping[str, Any]) -> ports.AnswerEvent:
-    """The event whose ``data()`` this is."""
+    """Build the event from its ``data()``."""
     values: dict[str, Any] = {**data, "state": ports.ReplyState(data["state"])}
     if values.get("records") is not None:
         values["records"] = [ports.Record(**record) for record in values["records"]]

@@ -1,4 +1,4 @@
-"""The worker: does one attempt of a run, with the phone's lease in hand."""
+"""The worker: does one attempt of a run while it holds the phone's lease."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from storage.engine import MISSED_SECONDS, Database, is_away
 from storage.leases import LEASE_SECONDS, Leases
 from storage.runs import RunRow, Runs
 
-CLEANUP_SECONDS = 20.0  # a cancelled attempt may take so long to tidy up before it is cancelled once more
+CLEANUP_SECONDS = 20.0  # how long a cancelled attempt may tidy up before it is cancelled again
 
 log = structlog.get_logger(__name__)
 
 
 def attempt_id(run_id: str, attempt: int) -> str:
-    """Return the id under which the queue has an attempt, and starts it once."""
+    """Return the id under which the queue starts an attempt, once."""
     return f"run-{run_id}-attempt-{attempt}"
 
 
 def parse_attempt_id(text: str) -> tuple[str, int]:
-    """Return the run's id and the attempt's number. Raises ValueError for anything else."""
+    """Return the run's id and the attempt's number. Raises ValueError if the text is not an attempt's id."""
     head, _, number = text.rpartition("-attempt-")
     if not head.startswith("run-") or not number.isdecimal():
         raise ValueError(f"Not the id of an attempt: {text!r}")
@@ -37,7 +37,7 @@ def parse_attempt_id(text: str) -> tuple[str, int]:
 
 @dataclass(slots=True)
 class _LiveAttempt:
-    """An attempt of this process, also before it looks at the database. ``lease``: None until it has the phone."""
+    """An attempt in this process, from before it reads the database. ``lease``: None until it has the phone."""
 
     attempt: int
     lease: HeldLease | None = None
@@ -45,19 +45,24 @@ class _LiveAttempt:
 
 AttemptWork = Callable[[str, int, HeldLease], Awaitable[AttemptOutcome]]
 Taker = Callable[[int], bool]
-"""Is told each time that an attempt of its run has the phone, with the lease's fencing number. False: the attempt is
-not begun, and whoever says so ends the run.
+"""Is called each time an attempt of its run gets the phone, with the lease's fencing token.
+
+If it returns False, the attempt does not begin, and the taker ends the run.
 """
 MayBegin = Callable[[RunRow], Awaitable[bool]]
-"""Whether an attempt may begin in this process now; otherwise it goes back into the line."""
+"""Tells whether an attempt may begin in this process now. If not, it goes back into the line."""
 
 
 class Worker:
-    """``owner``: the executor's id. ``work(run_id, attempt, lease)`` does the attempt, given by the composition root.
+    """Does the attempts of this process.
 
-    ``work`` is cancelled for a Stop: it tidies up (keyboard, input, screen) while it unwinds, and the lease is given
-    back after that. ``lease_seconds``: how long a dead holder keeps a phone; heartbeats come at a third of it.
-    ``lang``: of what people are told of a run that gets nowhere, where its own options name none.
+    A Stop cancels ``work``. It tidies up (keyboard, input, screen) while it unwinds, and the lease is released after
+    that.
+
+    work: ``work(run_id, attempt, lease)`` does the attempt; the composition root provides it.
+    owner: the executor's id.
+    lease_seconds: how long a dead holder keeps a phone. Heartbeats are sent at a third of it.
+    lang: of messages about failed runs whose own options name no language.
     """
 
     def __init__(
@@ -80,9 +85,9 @@ class Worker:
         self._work = work
         self._owner = owner
         self._requests = StopRequests(db, seconds=watch_seconds)
-        self.at_work_beside: set[str] = set()  # runs that this process makes without an attempt: plans, calls of MCP
+        self.at_work_beside: set[str] = set()  # runs that this process does without an attempt: plans, MCP calls
         self.takers: dict[str, Taker] = {}  # by run
-        self._live: dict[str, _LiveAttempt] = {}  # by run; a second attempt of one is refused
+        self._live: dict[str, _LiveAttempt] = {}  # by run; a second attempt of the same run is refused
         self._idle = asyncio.Event()
         self._idle.set()
         self._closing = False
@@ -96,8 +101,9 @@ class Worker:
         return list(self._live)
 
     async def take_back(self) -> list[str]:
-        """At the start, with the executor's process lock held: end the plans of our former process and free its phones;
-        their serials.
+        """End the plans of this executor's former process and free its phones. Return the phones' serials.
+
+        Call it at the start, with the executor's process lock held.
         """
         ended = await self._runs.end_plans_of(self._owner, left=self._left)
         if ended:
@@ -105,14 +111,20 @@ class Worker:
         return await self._leases.take_back(self._owner)
 
     def stop_now(self, run_id: str, reason: Reason = Reason.STOP) -> bool:
-        """Stop an attempt of this process without waiting for the next look at its row."""
+        """Stop an attempt of this process without waiting for the next query of its row.
+
+        Return whether it is active here.
+        """
         lease = self._lease_of(run_id)
         if lease is not None:
             lease.stop.request(reason)
         return lease is not None
 
     def hold_now(self, run_id: str) -> bool:
-        """Have an attempt of this process park without waiting for the next look at its row."""
+        """Park an attempt of this process without waiting for the next query of its row.
+
+        Return whether it is active here.
+        """
         lease = self._lease_of(run_id)
         if lease is not None:
             lease.stop.request_hold()
@@ -123,14 +135,18 @@ class Worker:
         return None if live is None else live.lease
 
     def end_replaced(self, run_id: str, due: int) -> None:
-        """End another attempt of the run at work here: ``due`` is to begin, so its phone is lost, known or not."""
+        """End an older attempt of the run that is active here: attempt ``due`` is to begin, so the older one's phone is
+        lost.
+        """
         live = self._live.get(run_id)
         if live is not None and live.lease is not None and live.attempt != due and not live.lease.stop.requested:
             log.warning("attempt.replaced", run_id=run_id, attempt=live.attempt)
             live.lease.stop.request(Reason.LEASE_LOST)
 
     async def drain(self, seconds: float) -> None:
-        """Begin no attempt any more. Attempts at work get ``seconds`` to end by themselves, then they are put back.
+        """Begin no more attempts.
+
+        Active ones get ``seconds`` to end by themselves; then they are put back into the line.
 
         An attempt that waits for a person's answer ends at once, and its question stays open.
         """
@@ -147,7 +163,7 @@ class Worker:
             await self._idle.wait()
 
     async def run_attempt(self, attempt_id: str) -> None:
-        """Do an attempt to its end, or give it back to the line if the phone is taken. Never leaks a cancellation."""
+        """Do an attempt to its end, or put it back into the line if the phone is taken. Never leaks a cancellation."""
         run_id, attempt = parse_attempt_id(attempt_id)
         other = self._live.get(run_id)
         if other is not None:
@@ -157,15 +173,16 @@ class Worker:
         self._idle.clear()
         try:
             await self._run_attempt(run_id, live)
-        finally:  # also where the database is away: an attempt that stays "at work" is never revived, nor drained
+        finally:  # also if the database is away: an attempt left in ``_live`` is never revived, nor drained
             self._live.pop(run_id)
             if not self._live:
                 self._idle.set()
             self._db.signal("runs").notify()
 
     async def _refuse(self, run_id: str, attempt: int, other: _LiveAttempt) -> None:
-        """An attempt of this run is at work here. One that another attempt follows has lost its phone, and does not
-        know yet.
+        """Refuse an attempt because another of this run is active here.
+
+        If that one is older, it has lost its phone and does not know yet.
         """
         if other.attempt == attempt:
             return
@@ -198,7 +215,7 @@ class Worker:
             return
         lease = live.lease = HeldLease(row, self._leases)
         try:
-            if self._closing:  # since the look above
+            if self._closing:  # it may have been set since the check above
                 await self._runs.requeue_attempt(run_id, attempt)
             elif (taker := self.takers.get(run_id)) is not None and not taker(lease.fencing):
                 log.info("attempt.not_taken", run_id=run_id)
@@ -210,8 +227,10 @@ class Worker:
             await lease.release()
 
     async def _stand_back(self, run: RunRow) -> None:
-        """The phone is not free: back into the line. Raises LeaseLost if it is this very run that has it, so that the
-        queue tries again: whoever does the run there ends it, or begins this attempt.
+        """Put the run back into the line because its phone is not free.
+
+        Raises LeaseLost if this very run has the phone, so that the queue tries again: the holder ends the run or
+        begins this attempt.
         """
         holder = await self._leases.get(run.serial)
         if holder is not None and holder.run_id == run.id:
@@ -219,7 +238,7 @@ class Worker:
         await self._runs.requeue_attempt(run.id, run.attempt)
 
     async def _make_way(self, run_id: str) -> None:
-        """Requeue the attempt whose turn it is: it may have stood back for ours, which had the phone too late."""
+        """Requeue the attempt whose turn it is: it may have stood back for ours, which got the phone too late."""
         run = await self._runs.get(run_id)
         if run is not None:
             await self._runs.requeue_attempt(run_id, run.attempt)
@@ -232,7 +251,7 @@ class Worker:
         try:
             async with lease.kept(), self._requests.heard(run_id, lease.stop):
                 await _until_done(task, lease.stop)
-        except asyncio.CancelledError:  # while these end
+        except asyncio.CancelledError:  # while the heartbeats or the stop requests end
             lease.stop.request(Reason.SHUTDOWN)
             await _until_done(task, lease.stop)
         outcome = self._outcome(run_id, lease, task, lang)
@@ -240,7 +259,7 @@ class Worker:
 
     @staticmethod
     def _outcome(run_id: str, lease: HeldLease, task: asyncio.Future[AttemptOutcome], lang: Lang) -> AttemptOutcome:
-        """What the attempt came to, with an error in the language of its run."""
+        """Return the attempt's outcome, with an error in the run's language."""
         reason = lease.stop.reason
         if task.cancelled():
             ended = {
@@ -267,7 +286,7 @@ class Worker:
 
 
 async def _until_done(task: asyncio.Future[AttemptOutcome], stop: StopSignal) -> None:
-    """Wait for the work. A cancellation of ours becomes a stop of it; if it does not end it is cancelled again."""
+    """Wait for the work. If we are cancelled, request a stop; if the work then does not end, cancel it again."""
     asked_at: float | None = None
     loop = asyncio.get_running_loop()
     while not task.done():

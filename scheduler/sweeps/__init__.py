@@ -1,1 +1,1 @@
-"""Sweeps: who is looked at, who of them is answered, and in which order."""
+"""Sweeps: whom they check, whom of these they answer, and in which order."""

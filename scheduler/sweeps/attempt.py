@@ -1,4 +1,4 @@
-"""The one attempt of a sweep: the cheap look, and the runs for those who have something new."""
+"""A sweep's attempt: the cheap check of the chat list, and the runs for contacts who have something new."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ from storage.runs import NewRun, RunRow, Runs
 from storage.schedules import Schedules
 from storage.sweeps import MarkRow, NewSweep, NewSwept, SweepRow, Sweeps, SweptApp
 
-MOST_QUESTIONS = 1000  # that are open at once
-RECENT = 10  # runs of a schedule among which the looks before are found; one that failed may not have looked
-_READABLE = (LookOutcome.READ, LookOutcome.UNCHANGED)  # of a look that tells whom nobody knows
-QUIET_HOURS = "quiet hours"  # the message of a run that was not begun since they had
+MOST_QUESTIONS = 1000  # the most open questions that are read
+RECENT = 10  # runs of a schedule among which earlier looks are found; one that failed may not have looked
+_READABLE = (LookOutcome.READ, LookOutcome.UNCHANGED)  # outcomes that tell whom nobody knows
+QUIET_HOURS = "quiet hours"  # the message of a sweep that did not begin because of them
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class SweepEyes:
-    """What a look needs besides the phone."""
+    """What a sweep needs besides the phone."""
 
     reader: ScreenReader
     tree: TreeUse = "auto"
@@ -52,14 +52,17 @@ class SweepEyes:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A look and what follows from it: stored, and started, by ``Sweeps``."""
+    """A sweep's result and what follows from it, to be stored and started by ``Sweeps``."""
 
     sweep: NewSweep
     start: tuple[NewSwept, ...]
 
 
 async def prepare(db: Database, row: RunRow, device: SweptDevice, eyes: SweepEyes, lease: Lease) -> Prepared:
-    """Look at the phone, with its lease in hand, and choose. CommandFailed where the list cannot be had or read."""
+    """Check the phone's chat list, with the lease held, and choose whom to answer.
+
+    Raises CommandFailed if the list cannot be reached or read, and InputRejected if no contact has the tags.
+    """
     order = SweepOrder.of(row.options, row.task)
     app, sweeps, place = order.profile, Sweeps(db), SweptApp(device.serial, order.app)
     targets, known = await contacts_of(db, order, device.serial)
@@ -116,7 +119,7 @@ async def prepare(db: Database, row: RunRow, device: SweptDevice, eyes: SweepEye
 async def sweep_attempt(
     db: Database, row: RunRow, device: SweptDevice, eyes: SweepEyes, lease: Lease
 ) -> AttemptOutcome:
-    """An attempt of a sweep by a worker. ``waiting``: its runs go on. Repeating an attempt starts nobody twice."""
+    """Do a worker's attempt of a sweep. ``waiting``: its runs go on. A repeated attempt starts nobody's run twice."""
     sweeps = Sweeps(db)
     looked = await sweeps.get(row.id)
     if looked is None:
@@ -154,9 +157,9 @@ async def _sweeps_before(db: Database, row: RunRow) -> Sequence[RunRow]:
 
 
 async def in_quiet_hours(db: Database, row: RunRow, now: datetime) -> bool:
-    """Whether a sweep, or a run of it, may not begin now: its schedule has quiet hours, and has them now.
+    """Tell whether a sweep, or a run of it, may not begin because its schedule is in its quiet hours.
 
-    What a person has started by hand is none of the schedule's ticks.
+    What a person has started by hand is not a tick of the schedule, and may always begin.
     """
     sweep = await Runs(db).get(row.parent_id) if row.parent_id else row
     if sweep is not None and sweep.planned_at is None and not sweep.options.get(BY_WATCH):
@@ -166,7 +169,7 @@ async def in_quiet_hours(db: Database, row: RunRow, now: datetime) -> bool:
 
 
 async def contacts_of(db: Database, order: SweepOrder, serial: str) -> tuple[list[str] | None, list[str]]:
-    """Who is meant (None: everybody), and the names of all contacts that are known, with those that are meant."""
+    """Return the names of the contacts who are meant (None: everybody), and of these and all saved contacts."""
     rows = [row for row in await Contacts(db).all(app=order.app) if row.serial in ("", serial)]
     known = [row.name for row in rows]
     if order.everybody:
@@ -177,7 +180,7 @@ async def contacts_of(db: Database, order: SweepOrder, serial: str) -> tuple[lis
 
 
 async def unknown_tags(db: Database, order: SweepOrder) -> list[str]:
-    """Those of an order's tags that no contact has."""
+    """Return those of an order's tags that no contact has."""
     if not order.tags:
         return []
     used = {tag for row in await Contacts(db).all(app=order.app) for tag in row.tags}
@@ -228,7 +231,7 @@ def _run(row: RunRow, task: str, contact: str, serial: str) -> NewRun:
 async def _unknown(
     db: Database, order: SweepOrder, look: UnreadLook, chosen: SweepPlan, marks: Mapping[str, MarkRow]
 ) -> list[str]:
-    """Of those who were named and have nothing new: whom nobody knows, neither we nor the list. It may be a slip."""
+    """Return those who were named, have nothing new, and are known neither to us nor to the list. It may be a typo."""
     if not look.readable:
         return []
     rows = [row.name for row in await Contacts(db).all(app=order.app)]
@@ -240,7 +243,7 @@ async def _unknown(
 async def _asked(db: Database, order: SweepOrder, serial: str, chosen: SweepPlan) -> dict[str, list[str]]:
     """Return the ids of the questions that wait for a person, by contact: of any run of this app on this phone.
 
-    Only of those contacts for whom it makes a difference: the quiet ones, and those who are left for a question. If
+    Only contacts for whom it makes a difference are included: the quiet ones, and those who are left for a question. If
     there are none, nothing is read.
     """
     names = [*chosen.quiet, *(contact for contact, why in chosen.left if why is Left.ASKED)]
@@ -263,7 +266,7 @@ def _contact_of(question: QuestionRow) -> str:
 
 
 def _app_of(run: RunRow) -> str:
-    """The app in which a run answers somebody; "" if it does not."""
+    """Return the app in which a run answers somebody; "" if it does not."""
     with suppress(InputRejected):
         if (reply := reply_task(run.task)) is not None:
             return reply.profile.key
@@ -271,7 +274,7 @@ def _app_of(run: RunRow) -> str:
 
 
 def _questions(chosen: SweepPlan, asked: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Who is left since a question of theirs waits, and the question's id."""
+    """Return [name, question id] for everybody who is left because a question of theirs waits."""
     left = [contact for contact, why in chosen.left if why is Left.ASKED]
     return [[name, id_] for name in left for other, ids in asked.items() if same_name(name, other) for id_ in ids]
 
@@ -279,7 +282,10 @@ def _questions(chosen: SweepPlan, asked: Mapping[str, Sequence[str]]) -> list[li
 def _details(
     look: UnreadLook, chosen: SweepPlan, unnamed: Sequence[str], told_before: Sequence[SetAside], *, everybody: bool
 ) -> dict[str, object]:
-    """For people: who was left out and why, once. Groups and the like only for who wants everybody."""
+    """Return, for people, who was left out and why, each only once.
+
+    Groups and the like are included only if everybody is meant.
+    """
     aside = [
         [one.name, one.why.value]
         for one in look.aside

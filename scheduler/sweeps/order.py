@@ -1,4 +1,4 @@
-"""Who a sweep is about, as people write it: ``11 小王``, ``#vip``, ``未读``."""
+"""Whom a sweep is about, as people write it: ``11 小王``, ``#vip``, ``未读``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EVERYBODY = frozenset(
     {"未读", "所有", "所有未读", "全部未读", "有未读的", "所有人", "全部", "unread", "everyone", "everybody", "all"}
 )
 MOST_NAMES = 50
-KIND = "sweep"  # of a run's options, and of a schedule
+KIND = "sweep"  # the kind of a schedule, and in a run's options
 BY_WATCH = "watch"  # in a run's options: a watch has started it
 _PART = re.compile(r"[\"“「『']([^\"”」』']+)[\"”」』']|([^\s,，、;；]+)")
 _QUOTES = (("“", "”"), ('"', '"'), ("「", "」"), ("『", "』"))
@@ -24,9 +24,10 @@ _QUOTES = (("“", "”"), ('"', '"'), ("「", "」"), ("『", "』"))
 
 @dataclass(frozen=True, slots=True)
 class SweepOrder:
-    """``names`` and ``tags``: contacts by name and by tag; both empty for everybody who has written something new.
+    """Whom a sweep is about.
 
-    ``app``: the key of the app's profile.
+    names, tags: contacts by name and by tag; both empty for everybody who has written something new.
+    app: the key of the app's profile.
     """
 
     names: tuple[str, ...] = ()
@@ -42,12 +43,12 @@ class SweepOrder:
         return profile(self.app)
 
     def data(self) -> dict[str, object]:
-        """For a run's or a schedule's options."""
+        """Return the order as a run's or a schedule's options."""
         return {"kind": KIND, KIND: {"names": list(self.names), "tags": list(self.tags), "app": self.app}}
 
     @classmethod
     def of(cls, options: Mapping[str, object], task: str = "") -> SweepOrder:
-        """From the options of a run, else from its task's text."""
+        """Return the order from a run's options, or from its task's text if they have none."""
         kept = options.get(KIND)
         if not isinstance(kept, Mapping):
             return read_task(task, one=True) or cls()
@@ -55,11 +56,13 @@ class SweepOrder:
 
 
 def read_task(task: str, *, one: bool = False) -> SweepOrder | None:
-    """Read the sweep that a task's text orders; None if it is another task.
+    """Return the sweep that a task's text orders, or None if it is another task.
 
-    It is one by its first word (``巡检 11、12``, ``sweep #vip``), and so is an order to answer several contacts or
-    everybody (``QQ回复11和12``, ``reply to everyone on WeChat``). ``one``: so is an order to answer one contact.
-    InputRejected as with ``read_order`` and ``reply_task``.
+    A task is a sweep if it begins with a sweep word (``巡检 11、12``, ``sweep #vip``), or if it asks to answer several
+    contacts or everybody (``QQ回复11和12``, ``reply to everyone on WeChat``). Raises InputRejected as ``read_order``
+    and ``reply_task``.
+
+    one: an order to answer one contact counts too.
     """
     text = task.strip()
     for word in WORDS:
@@ -76,18 +79,18 @@ def read_task(task: str, *, one: bool = False) -> SweepOrder | None:
 
 
 def kind_of(task: str) -> str:
-    """Return what a schedule with this task starts: ``sweep`` or ``run``. InputRejected as with ``read_task``.
+    """Return what a schedule with this task starts: ``sweep`` or ``run``. Raises InputRejected as ``read_task``.
 
-    To answer one contact by the clock is a sweep, too: it looks at the list of chats before any model is asked, and
-    says nothing if there is nothing new.
+    A schedule that answers one contact is a sweep, too: it checks the chat list before any model is asked, and reports
+    nothing if there is nothing new.
     """
     return "run" if read_task(task, one=True) is None else KIND
 
 
 def read_order(text: str) -> SweepOrder:
-    """Names (in quotes where they hold blanks), ``#tags``, or ``未读``, which is meant where nothing is written.
+    """Read names (in quotes if they contain blanks), ``#tags``, or ``未读``, which is also meant by an empty text.
 
-    An app may stand first (``微信 未读``). InputRejected for too many names, or a name that no task can carry.
+    An app may come first (``微信 未读``). Raises InputRejected for too many names, or a name that no task can contain.
     """
     names: list[str] = []
     tags: list[str] = []
@@ -144,12 +147,12 @@ def no_chat_app(word: str) -> InputRejected:
 
 
 def chat_app(word: str) -> str:
-    """The key of the app that is called so; "" for none in which customers are answered."""
+    """Return the key of the app with this name, or "" if customers are answered in no such app."""
     return next((p.key for p in profiles() if word.lower() in {n.lower() for n in (p.name, *p.aliases)}), "")
 
 
 def reply_to(contact: str, app: AppProfile) -> str | None:
-    """The task that answers this contact, in the form that people write it; None where no text names exactly them."""
+    """Return the task that answers this contact, in people's form, or None if no text names exactly this contact."""
     forms = [contact, *(f"{left}{contact}{right}" for left, right in _QUOTES)]
     for form in forms:
         task = f"{app.name}回复联系人{form}"

@@ -1,4 +1,4 @@
-"""Who of those that wait is answered now: pure decisions, no database and no phone."""
+"""Which of the waiting contacts are answered now: pure decisions, without database and phone."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from agent_core.sweep import IN_CHAT, UnreadLook, Waiting
 from storage.runs import FAILED, QUEUED, RUNNING, STOPPED, SUCCEEDED, WAITING
 from storage.sweeps import MarkRow
 
-MOST_TRIES = 3  # of one and the same message; then it is tried ever more rarely, and people are told
+MOST_TRIES = 3  # for the same message; then it is tried ever more rarely, and people are told
 LAST_TRY = 7  # then only people are left
-FIRST_REST = timedelta(hours=1)  # after the third try; after each further one twice as long
-OUTAGE_REST = timedelta(minutes=15)  # where what the run needs was away, which is no fault of the message
-REMEMBERED = timedelta(days=2)  # for so long who was given up is told of
+FIRST_REST = timedelta(hours=1)  # after the third try; twice as long after each further one
+OUTAGE_REST = timedelta(minutes=15)  # if what the run needs was away, which is not the message's fault
+REMEMBERED = timedelta(days=2)  # how long people are told who was given up
 _OUTAGES = ("model", "knowledge", "device", "config", "security.rate")
 _NO_OUTAGES = ("model.refused", "model.format")
 CUT_SHORT = "model.limit"  # of a run that succeeded: the limit left something unanswered
-BLIND = "blind"  # the state of a contact of whom nothing could be seen
+BLIND = "blind"  # the state of a contact when nothing can be read
 
 
 class Left(StrEnum):
-    """Why somebody who waits is not answered by this sweep."""
+    """Why a contact who waits is not answered by this sweep."""
 
-    AT_WORK = "at_work"  # a run for them is in the line, or under way
+    AT_WORK = "at_work"  # a run for them is in line or active
     ASKED = "asked"  # a run of theirs waits for a person
     COOLING = "cooling"  # answered a moment ago
-    SETTLED = "settled"  # looked into before; nothing has changed since
+    SETTLED = "settled"  # handled before; nothing has changed since
     GIVEN_UP = "given_up"  # failed again and again
     LATER = "later"  # failed while something was away; tried again after a while
     UNNAMED = "unnamed"  # no task can name them
@@ -38,6 +38,8 @@ class Left(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChosenContact:
+    """A contact who is answered now. ``tries``: how often this message was tried, with this time."""
+
     contact: str
     state: str
     tries: int = 1
@@ -45,8 +47,10 @@ class ChosenContact:
 
 @dataclass(frozen=True, slots=True)
 class SweepPlan:
-    """``start``: who has waited longest first. ``left``: who waits and is not answered now. ``quiet``: of those who
-    were asked for, who has nothing new.
+    """Whom a sweep answers now.
+
+    ``start``: the longest waiting first. ``left``: who waits and is not answered now. ``quiet``: who was named and has
+    nothing new.
     """
 
     start: tuple[ChosenContact, ...] = ()
@@ -55,7 +59,9 @@ class SweepPlan:
     waiting: tuple[str, ...] = ()
 
     def without_asked(self, asked: Collection[str]) -> SweepPlan:
-        """Those of ``quiet`` about whom a question waits are left for it: that is no "nothing new"."""
+        """Return the plan with those of ``quiet`` for whom a question waits moved to ``left``, because they have
+        something new.
+        """
         waits = [name for name in self.quiet if any(same_name(name, one) for one in asked)]
         left = tuple((name, Left.ASKED) for name in waits)
         return replace(self, left=self.left + left, quiet=tuple(name for name in self.quiet if name not in waits))
@@ -63,9 +69,10 @@ class SweepPlan:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """``asked``: a person wants it now, so nobody cools down and what failed is tried again.
+    """The rules of a sweep.
 
-    ``blindly``: who was named is looked into also where nothing can be read.
+    asked: a person wants it now, so there is no cool-down, and what failed is tried again.
+    blindly: named contacts are checked even if nothing can be read.
     """
 
     now: datetime
@@ -75,7 +82,7 @@ class Rules:
 
 
 def plan(look: UnreadLook, targets: Sequence[str] | None, marks: Mapping[str, MarkRow], rules: Rules) -> SweepPlan:
-    """``targets``: the contacts that the sweep is about; None for everybody."""
+    """Return whom to answer now. ``targets``: the contacts that the sweep is about; None for everybody."""
     waiting = list(look.waiting)
     if targets is not None:
         waiting = [one for one in waiting if any(same_name(one.contact, name) for name in targets)]
@@ -103,10 +110,10 @@ def _why_not(one: Waiting, mark: MarkRow, rules: Rules) -> Left | None:
     if mark.run_status in (QUEUED, RUNNING) or (mark.run_status == WAITING and mark.run_due):
         return Left.AT_WORK
     if mark.run_held and mark.run_status == WAITING:
-        return Left.ASKED  # parked by a person, who brings it back
+        return Left.ASKED  # parked by a person, who resumes it
     newer = one.state not in (mark.state, BLIND)
     if mark.run_status == WAITING:
-        # Where their chat stood open, it may well show what the person was asked about.
+        # If their chat was open, it may well show what the person was asked about.
         as_asked = one.state.startswith(IN_CHAT) and not mark.state.startswith(IN_CHAT)
         return None if newer and not as_asked else Left.ASKED
     if rules.asked or newer or (mark.run_status == STOPPED and not mark.run_started):
@@ -121,12 +128,12 @@ def _why_not(one: Waiting, mark: MarkRow, rules: Rules) -> Left | None:
     if _is_unfinished(mark):
         return _given_up(mark, rules.now)
     if mark.run_status == SUCCEEDED and one.unread and mark.tries < MOST_TRIES:
-        return None  # looking into their chat took the mark off: the same words were written again in the same minute
+        return None  # opening their chat removed the mark: the same words were written again in the same minute
     return Left.SETTLED
 
 
 def _given_up(mark: MarkRow, now: datetime) -> Left | None:
-    """Of a run that failed or was cut short: whether the same message is not tried again yet, or not any more."""
+    """Return why a failed or cut-short run's message is not tried now (yet, or any more), or None if it is."""
     if mark.tries < MOST_TRIES:
         return None
     outage = _was_outage(mark)
@@ -137,7 +144,7 @@ def _given_up(mark: MarkRow, now: datetime) -> Left | None:
 
 
 def _tries(one: Waiting, mark: MarkRow) -> int:
-    """How often this very message was tried. What was away does not count beyond the third."""
+    """Return how often this very message was tried. Tries during an outage do not count beyond the third."""
     if not mark.run_id or mark.state != one.state or mark.run_status not in (FAILED, SUCCEEDED):
         return 0
     return min(mark.tries, MOST_TRIES - 1) if _was_outage(mark) else mark.tries
@@ -148,16 +155,16 @@ def _was_outage(mark: MarkRow) -> bool:
 
 
 def _is_unfinished(mark: MarkRow) -> bool:
-    """Whether the run failed, or could not answer the rest for a limit, or left it to a run that came to nothing."""
+    """Tell whether the run failed, hit a limit before answering the rest, or left it to a run that came to nothing."""
     left = mark.run_error in (CUT_SHORT, WAITS_ELSEWHERE)
     return mark.run_status == FAILED or (mark.run_status == SUCCEEDED and left)
 
 
 def owed(marks: Mapping[str, MarkRow], now: datetime) -> list[Waiting]:
-    """Who waits though nothing is unread any more, and nobody has answered them since.
+    """Return the contacts who wait although nothing is unread any more, and whom nobody has answered since.
 
-    Whose run failed, or was cut short: opening their chat took the mark from the list. And who wrote into the chat that
-    stood open, where no run has begun to see to it.
+    Either their run failed or was cut short, and opening their chat removed the mark from the list. Or they wrote into
+    the chat that was open, and no run has begun to handle it.
     """
     return [
         Waiting(mark.contact, mark.state)
@@ -187,7 +194,7 @@ def _is_in(name: str, waiting: Sequence[Waiting]) -> bool:
 
 
 def _since(mark: MarkRow | None, now: datetime) -> datetime:
-    """Since when they wait. Who was answered since then, and writes again, waits from now on."""
+    """Return since when they wait. A contact who was answered since then, and writes again, waits from now on."""
     if mark is None or mark.waiting_since is None:
         return now
     answered = mark.answered_at is not None and mark.answered_at > mark.waiting_since

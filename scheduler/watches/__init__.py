@@ -1,1 +1,1 @@
-"""Watches: who has just written is answered at once, by the phone's notifications."""
+"""Watches: a contact who has just written is answered at once, by the phone's notifications."""

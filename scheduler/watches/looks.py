@@ -1,4 +1,4 @@
-"""When a watch has the list of chats looked at, and when a look that comes anyway is enough."""
+"""When a watch starts a sweep of the chat list, and when a sweep that comes anyway is enough."""
 
 from __future__ import annotations
 
@@ -22,12 +22,15 @@ log = structlog.get_logger(__name__)
 
 
 def at_work(run: RunRow) -> bool:
-    """Whether an active run is in the line or at work, not waiting for a person."""
+    """Tell whether an unfinished run is in line or active, not waiting for a person."""
     return run.status in (QUEUED, RUNNING) or run.attempt_due_at is not None
 
 
 async def start_look(db: Database, row: ScheduleRow, serial: str, why: str, once: str) -> str | None:
-    """Look at the list of chats, once for ``once``. It has a time as a tick has: nobody waits for what it finds."""
+    """Start a sweep of the chat list, once per ``once``. Return its run id, or None if it was started before.
+
+    It has a planned time, as a schedule's tick has, because nobody waits for its result.
+    """
     run = replace(sweep_of(row, serial), planned_at=db.now())
     run_id = await Watches(db).sweep(row.id, run, key=f"watch:{row.id}:{serial}:{why}:{once}")
     if run_id is not None:
@@ -36,10 +39,10 @@ async def start_look(db: Database, row: ScheduleRow, serial: str, why: str, once
 
 
 async def use_since_look(db: Database, place: SweptApp, lease_seconds: float) -> Use | None:
-    """The newest use of a phone that is free now and whose list was not looked at since; None where there is none.
+    """Return the newest use of a phone that is free and whose chat list was not checked since, or None.
 
-    While an app was in front it showed no notification of what others wrote, and what came into the open chat after a
-    run had read it counts as read for the app. None, too, while somebody has the phone in hand.
+    While an app was in front it showed no notifications of messages, and what came into the open chat after a run had
+    read it counts as read in the app. Return None, too, while a person is using the phone.
     """
     watches = Watches(db, lease_seconds=lease_seconds)
     return await watches.use_since_look(place, left_alone=[kind.value for kind in LEFT_ALONE])
@@ -47,25 +50,27 @@ async def use_since_look(db: Database, place: SweptApp, lease_seconds: float) ->
 
 @dataclass(frozen=True)
 class Coming:
-    """The looks at one list that are about to be had: those in the line that are as urgent as a watch's, and whether
-    one is at work. That one may have read the list already.
+    """The sweeps of one chat list that are about to run or are active.
+
+    in_line: those in line that are as urgent as a watch's.
+    working: those that are active; they may have read the list already.
     """
 
     in_line: Sequence[SweepOrder]
     working: Sequence[SweepOrder]
 
     def will_see(self, order: SweepOrder) -> bool:
-        """Whether a look that has not begun is about everybody whom ``order`` is about."""
+        """Tell whether a sweep that has not begun covers everybody whom ``order`` is about."""
         return any(one.everybody or one == order for one in self.in_line)
 
     def sees(self, names: Collection[str]) -> bool:
-        """Whether these contacts are looked at anyway."""
+        """Tell whether a sweep covers these contacts anyway."""
         wanted = set(names)
         return any(one.everybody or wanted <= set(one.names) for one in (*self.in_line, *self.working))
 
 
 async def looks_coming(db: Database, app: str, active: Sequence[RunRow]) -> Coming:
-    """``active``: the runs of this phone that are not over."""
+    """Return the coming sweeps of an app's chat list. ``active``: the runs of this phone that are not over."""
     in_line, working = [], []
     for run in active:
         if run.options.get("kind") != SWEEP or not at_work(run):

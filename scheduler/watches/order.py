@@ -1,4 +1,4 @@
-"""Who a watch is about, as people write it: ``盯着 11 小王``, ``值守 #vip``, ``watch all``."""
+"""Whom a watch is about, as people write it: ``盯着 11 小王``, ``值守 #vip``, ``watch all``."""
 
 from __future__ import annotations
 
@@ -11,18 +11,22 @@ from storage.runs import NewRun
 from storage.schedules import ScheduleRow
 
 WORDS = ("盯着", "值守", "watch")
-KIND = "watch"  # of a schedule
+KIND = "watch"  # the kind of a schedule
 _BETWEEN = " \t\n:：,，"
 
 
 def kind_of(task: str) -> str:
-    """What a schedule with this task is: ``watch``, ``sweep`` or ``run``. InputRejected as with ``read_order``."""
+    """Return what a schedule with this task is: ``watch``, ``sweep`` or ``run``.
+
+    Raises InputRejected as ``read_order``.
+    """
     return kind_without_watch(task) if read_watch(task) is None else KIND
 
 
 def read_watch(task: str) -> SweepOrder | None:
-    """Whom a watch is to follow; None where it is another task. InputRejected where nobody is named, and as with
-    ``read_order``: everybody has to be said.
+    """Return whom a watch is to follow, or None if the task is not a watch.
+
+    Raises InputRejected if nobody is named, because everybody has to be asked for explicitly, and as ``read_order``.
     """
     whom = _whom(task)
     if whom is None:
@@ -50,7 +54,10 @@ def _apps(order: SweepOrder) -> set[str]:
 
 
 def sweep_of(row: ScheduleRow, serial: str, *, by_hand: bool = False) -> NewRun:
-    """A look at the list of chats for those whom a watch is about. ``by_hand``: a person wants it, in any hours."""
+    """Return a sweep of the chat list for the contacts of a watch.
+
+    ``by_hand``: a person wants it, so quiet hours don't apply.
+    """
     order = read_watch(row.task) or SweepOrder()
     word = SWEEP_WORDS[-1] if row.options.get("lang") == "en" else SWEEP_WORDS[0]
     return NewRun(

@@ -1,4 +1,4 @@
-"""When somebody who writes has stopped typing: pure, the time is passed in."""
+"""Decides when somebody who writes has stopped typing. Pure: the time is passed in."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class _Typing:
 
 @dataclass(slots=True)
 class Settling:
-    """Who has written and is not dealt with. Times are seconds of one clock.
+    """The contacts who have written and were not handled yet. Times are seconds of one clock.
 
-    Somebody is ready ``settle`` seconds after their newest message, and no later than ``longest`` after the first.
+    A contact is ready ``settle`` seconds after their newest message, and no later than ``longest`` after the first.
     """
 
     settle: float
@@ -26,7 +26,10 @@ class Settling:
     _done: dict[str, str] = field(default_factory=dict)
 
     def see(self, standing: Mapping[str, str], now: float) -> None:
-        """What stands now: a state by name, another one once they wrote again. Who is gone was read by somebody."""
+        """Take in what stands now: a state by name, which changes when they write again.
+
+        A missing name was read by somebody.
+        """
         self._typing = {name: one for name, one in self._typing.items() if name in standing}
         self._done = {name: state for name, state in self._done.items() if name in standing}
         for name, state in standing.items():
@@ -39,16 +42,16 @@ class Settling:
                 typing.state, typing.newest = state, now
 
     def ready(self, now: float) -> dict[str, str]:
-        """Who has stopped typing, and their states, until ``done`` is said of them."""
+        """Return the contacts who have stopped typing, with their states, until ``done`` is called for them."""
         return {name: one.state for name, one in self._typing.items() if now >= self._due(one)}
 
     def done(self, name: str) -> None:
-        """They are dealt with, until they write again."""
+        """Mark a contact as handled until they write again."""
         if (typing := self._typing.pop(name, None)) is not None:
             self._done[name] = typing.state
 
     def due_in(self, now: float) -> float | None:
-        """Seconds until the next one is ready; None where nobody types."""
+        """Return the seconds until the next contact is ready, or None if nobody types."""
         coming = [due - now for one in self._typing.values() if (due := self._due(one)) > now]
         return min(coming, default=None)
 

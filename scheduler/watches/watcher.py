@@ -1,8 +1,8 @@
-"""The watcher of a process that works phones: it follows the notifications of those phones for which a watch is on.
+"""The watcher of a host: it follows the notifications of the phones for which a watch is on.
 
-Reading them needs no lease. A contact's new message starts a run once they have stopped typing; what hides who wrote
-starts a look at the list of chats. Such a look also begins each watch, and follows each run on the phone: while the
-app is in front it shows no notifications.
+Reading notifications needs no lease. A contact's new message starts a run once they have stopped typing; a notification
+that hides its sender starts a sweep of the chat list. Such a sweep also begins each watch, and follows each run on the
+phone: while the app is in front it shows no notifications.
 """
 
 from __future__ import annotations
@@ -38,18 +38,20 @@ from storage.schedules import ScheduleRow, Schedules
 from storage.sweeps import MarkRow, NewSwept, Sweeps, SweptApp
 from storage.watches import Watches
 
-# Between two looks at most. What another process changes is seen within ``storage.engine.PULSE_SECONDS``.
+# The longest time between two refreshes. A change by another process is seen within ``storage.engine.PULSE_SECONDS``.
 REFRESH_SECONDS = 5.0
-AWAY_SECONDS = 10.0  # until a phone whose notifications cannot be read is asked again
-LIST = ""  # stands for the list of chats among the names of contacts
+AWAY_SECONDS = 10.0  # before a phone whose notifications cannot be read is asked again
+LIST = ""  # stands for the chat list among the names of contacts
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class WatchTimes:
-    """Seconds. ``settle`` since the newest message, ``longest`` since the first; ``cool_down`` as with sweeps;
-    ``lease``: how long somebody has a phone who is not heard.
+    """Seconds.
+
+    ``settle``: since the newest message. ``longest``: since the first. ``cool_down``: as for sweeps. ``lease``: how
+    long a holder without a heartbeat keeps a phone.
     """
 
     every: float = 2.0
@@ -62,33 +64,33 @@ class WatchTimes:
 
 @dataclass(slots=True)
 class _Watch:
-    """A watch on one phone. ``targets`` None: everybody."""
+    """A watch on one phone. ``targets``: None for everybody."""
 
     row: ScheduleRow
     order: SweepOrder
     settling: Settling
     begun: bool = False
-    owed_at: float = 0.0  # when it is to be looked next for whose run failed
-    looked_at: datetime | None = None  # of the look before the one that was started last,
-    look_again_at: float = 0.0  # which is started again then, where it has failed
+    owed_at: float = 0.0  # when contacts whose run failed are checked next
+    looked_at: datetime | None = None  # when the list was last checked before the last sweep was started,
+    look_again_at: float = 0.0  # which is started again at this time if it failed
     targets: Sequence[str] | None = None
     known: Sequence[str] = ()
     people: Sequence[str] = ()
 
 
 def is_on(row: ScheduleRow, serial: str) -> bool:
-    """Whether this schedule is a watch that follows this phone."""
+    """Tell whether this schedule is a watch that follows this phone."""
     return row.kind == KIND and not row.paused and row.serial in ("", serial)
 
 
 async def watches_of(db: Database, serial: str) -> list[ScheduleRow]:
-    """The watches that follow this phone, but for those that have their quiet hours."""
+    """Return the watches that follow this phone, except those in their quiet hours."""
     rows = [row for row in await Schedules(db).all() if is_on(row, serial)]
     return [row for row in rows if not _is_quiet(db, row)]
 
 
 class PhoneWatch:
-    """The watches of one phone. ``refresh`` says which; ``look`` reads the notifications once."""
+    """The watches of one phone. ``refresh`` sets them; ``look`` reads the notifications once."""
 
     def __init__(self, db: Database, device: Device, times: WatchTimes) -> None:
         self.device = device
@@ -97,7 +99,7 @@ class PhoneWatch:
         self._watches: dict[tuple[int, str], _Watch] = {}
 
     async def refresh(self, rows: Sequence[ScheduleRow]) -> None:
-        """The watches that are on, as they are now, and the contacts that they mean."""
+        """Set the watches that are on, and look up the contacts that they mean."""
         before, self._watches = self._watches, {}
         for row in rows:
             try:
@@ -115,11 +117,14 @@ class PhoneWatch:
             self._watches[key] = watch
 
     async def look(self, now: float) -> float:
-        """Read, and start what is ready; the seconds until the next look. ``now``: of a clock that does not jump."""
+        """Read the notifications and start what is ready. Return the seconds until the next call.
+
+        now: the time of a clock that does not jump.
+        """
         awake = [watch for watch in self._watches.values() if not self._rests(watch)]
         if not awake:
             return self._times.every
-        for watch in awake:  # first: a phone may not let its notifications be read
+        for watch in awake:  # first, because a phone may not let its notifications be read
             await self._look_at_list(watch, now)
         notes = await self.device.notifications()
         wait = self._times.every
@@ -133,20 +138,21 @@ class PhoneWatch:
         return wait
 
     def _rests(self, watch: _Watch) -> bool:
-        """Whether it is quiet. At the end of the quiet hours it begins anew."""
+        """Tell whether it is quiet. At the end of the quiet hours the watch begins again."""
         quiet = _is_quiet(self._db, watch.row)
         if quiet:
             watch.begun = False
         return quiet
 
     async def _look_at_list(self, watch: _Watch, now: float) -> None:
-        """What came before the watch is seen in the list, whether or not a notification still tells of it; and so is
-        what came while somebody used the phone.
+        """Start a sweep when the watch begins, and after each use of the phone.
+
+        It sees what came before the watch or while the phone was in use, whether or not a notification still shows it.
         """
         serial, app = self.device.serial, watch.order.app
         use = await use_since_look(self._db, SweptApp(serial, app), self._times.lease) if watch.begun else None
         if watch.begun and (use is None or (use.looked_at == watch.looked_at and now < watch.look_again_at)):
-            return  # where a look fails, the next one waits
+            return  # if a sweep fails, the next one waits
         coming = await looks_coming(self._db, app, await self._active())
         if not watch.begun:
             if not coming.will_see(watch.order):
@@ -166,17 +172,17 @@ class PhoneWatch:
         watch.owed_at = now + self._pause
         active = await self._active()
         if (await looks_coming(self._db, watch.order.app, active)).sees(named):
-            return  # the look sees them, too
+            return  # the sweep sees them, too
         await self._answer(watch, named, _at_work(active))
 
     async def _active(self) -> list[RunRow]:
-        """The runs of this phone that are not over."""
+        """Return the runs of this phone that are not over."""
         active = await Runs(self._db).find(statuses=ACTIVE, limit=1000)
         return [run for run in active if run.serial in ("", self.device.serial)]
 
     @property
     def _pause(self) -> float:
-        """Seconds until what failed is tried again."""
+        """Seconds before what failed is tried again."""
         return max(self._times.cool_down / 2, self._times.every)
 
     async def _answer(self, watch: _Watch, named: Mapping[str, str], busy: Sequence[str]) -> None:
@@ -210,7 +216,7 @@ class PhoneWatch:
             chat=row.chat,
             schedule_id=row.id,
         )
-        # Another run may follow the newest: it failed, was never begun, or the same words have come once more.
+        # Another run may follow the newest: that one failed, never began, or the same words have come once more.
         again = mark.run_id if mark is not None else ""
         key = f"watch:{row.id}:{place.serial}:{place.app}:{one.contact}:{one.state}:{again}"
         new = NewSwept(one.contact, one.state, one.tries, run)
@@ -221,10 +227,12 @@ class PhoneWatch:
 
 @dataclass
 class Watcher:
-    """``start`` until ``stop``. ``phones``: the serials of the phones here; ``device`` opens one, which is closed.
+    """Follows the phones of this host, from ``start`` to ``stop``.
 
-    ``limited`` says whether models may be asked no more today: then no phone is followed. Afterwards each watch begins
-    anew, and sees what stands in the list.
+    phones: returns the serials of this host's phones.
+    device: opens a phone; the watcher closes it.
+    limited: tells whether no more model calls are allowed today. Then no phone is followed. Afterwards each watch
+        begins again, and sees what stands in the chat list.
     """
 
     db: Database
@@ -251,7 +259,7 @@ class Watcher:
         self._followed = {}
 
     async def _keep(self) -> None:
-        """Follow the phones that a watch is on for, and no other."""
+        """Follow the phones for which a watch is on, and no others."""
         rows = [row for row in await Schedules(self.db).all() if row.kind == KIND and not row.paused]
         self._rows = [] if rows and await self.limited() else rows
         wanted = {serial for serial in self.phones() if any(is_on(row, serial) for row in self._rows)}
@@ -261,7 +269,7 @@ class Watcher:
             self._followed[serial] = asyncio.create_task(self._follow(serial), name=f"watch-{serial}")
 
     async def _follow(self, serial: str) -> None:
-        """What is known of the phone stays known where a look at it fails."""
+        """Follow a phone. What is known of it is kept when reading it fails."""
         phone, told = None, ""
         while True:
             try:
@@ -279,7 +287,7 @@ class Watcher:
             await asyncio.sleep(AWAY_SECONDS)
 
     async def _look(self, phone: PhoneWatch, serial: str) -> None:
-        """Until something goes wrong."""
+        """Refresh the watches and read notifications until something goes wrong."""
         loop = asyncio.get_running_loop()
         fresh_until = look_at = 0.0
         while True:
@@ -287,7 +295,7 @@ class Watcher:
             if loop.time() >= fresh_until:
                 fresh_until = loop.time() + self.times.refresh
                 await phone.refresh([row for row in self._rows if is_on(row, serial)])
-            if loop.time() >= look_at:  # a signal is no reason to ask the phone sooner
+            if loop.time() >= look_at:  # a signal does not ask the phone sooner
                 look_at = loop.time() + await phone.look(loop.time())
             if await waiter.wait(max(0.0, look_at - loop.time())):
                 fresh_until = 0.0
@@ -298,6 +306,6 @@ def _is_quiet(db: Database, row: ScheduleRow) -> bool:
 
 
 def _at_work(active: Sequence[RunRow]) -> list[str]:
-    """The contacts whom a run is to answer now."""
+    """Return the contacts whom a run is to answer now."""
     read = [reply_task(run.task) for run in active if at_work(run)]
     return [one.contact for one in read if one is not None]

@@ -36,11 +36,12 @@ class RunningDemoModel:
         await self._runner.cleanup()
 
 
-async def start_demo_model(port: int = 0) -> RunningDemoModel:
-    """Serve on 127.0.0.1; 0 takes a free port. OSError where the port is taken."""
-    engine = OcrEngine() if OcrEngine.available() else None
+async def start_demo_model(port: int = 0, *, model: DemoModel | None = None) -> RunningDemoModel:
+    """Serve ``model``, by default the demo's, on 127.0.0.1; port 0 takes a free one. OSError if the port is taken."""
+    if model is None:
+        model = DemoModel(OcrEngine() if OcrEngine.available() else None)
     app = web.Application(client_max_size=_MAX_BODY)
-    app.router.add_post("/v1/chat/completions", DemoModel(engine).complete)
+    app.router.add_post("/v1/chat/completions", model.complete)
     app.router.add_get("/v1/models", _models)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
     await runner.setup()

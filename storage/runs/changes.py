@@ -1,4 +1,4 @@
-"""What becomes of runs, inside a transaction that is under way."""
+"""Changes of runs inside an open transaction."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from storage.ids import new_id
 from storage.runs.rows import ACTIVE, FAILED, QUEUED, RUNNING, STOPPED, SUCCEEDED, WAITING, NewRun
 from storage.tables import events, questions, runs
 
-LEFT_TO_ANOTHER = "waiting.elsewhere"  # the kind of error that the agent tells of such an end
+LEFT_TO_ANOTHER = "waiting.elsewhere"  # the error kind of a run that left its customer to another run
 
 
 async def insert_run(connection: AsyncConnection, db: Database, new: NewRun) -> str | None:
-    """Add a run inside a transaction that is under way. None where this tick of the schedule has its run already."""
+    """Add a run in an open transaction. Return its id, or None if this tick of the schedule has its run already."""
     now = db.now()
     run_id = new_id()
     statement = (
@@ -52,9 +52,10 @@ async def insert_run(connection: AsyncConnection, db: Database, new: NewRun) -> 
 async def tell_status(
     connection: AsyncConnection, db: Database, run_id: str, *, put_back: str | None = None, error_kind: str = ""
 ) -> None:
-    """Append the run's present status to the event log. ``put_back``: an attempt of it has just ended before its time.
+    """Append the run's present status to the event log.
 
-    ``error_kind``: it was put off by such an error.
+    put_back: the error of an attempt that has just ended prematurely.
+    error_kind: the kind of the error by which the run was put off.
     """
     columns = (runs.c.status, runs.c.message, runs.c.attempt, runs.c.serial, runs.c.hold)
     row = (await connection.execute(sa.select(*columns).where(runs.c.id == run_id))).mappings().one()
@@ -65,7 +66,7 @@ async def tell_status(
 
 
 async def make_due(connection: AsyncConnection, run_id: str, now: datetime) -> bool:
-    """Make the next attempt of a run that waits due, inside a transaction. A run on Hold waits for Resume."""
+    """Make the next attempt of a waiting run due, in an open transaction. A run on Hold waits for Resume."""
     statement = (
         sa.update(runs)
         .where(runs.c.id == run_id, runs.c.status == WAITING, runs.c.attempt_due_at.is_(None), runs.c.hold.is_(False))
@@ -75,13 +76,13 @@ async def make_due(connection: AsyncConnection, run_id: str, now: datetime) -> b
 
 
 def at_work(run: sa.FromClause = runs) -> sa.ColumnElement[bool]:
-    """Whether a run is in the line or under way, and does not merely wait for a person."""
+    """Match runs that are in line or running, and do not just wait for a person."""
     in_line = sa.and_(run.c.status == WAITING, run.c.attempt_due_at.is_not(None))
     return sa.or_(run.c.status.in_((QUEUED, RUNNING)), in_line)
 
 
 def waits_for_people() -> sa.ColumnElement[bool]:
-    """Of ``runs``: a sweep all of whose runs that are not over wait for a person. It keeps nothing from beginning."""
+    """Match rows of ``runs`` that are sweeps of which every unfinished run waits for a person. They block nothing."""
     its = runs.alias("its")
     belongs = its.c.parent_id == runs.c.id
     return sa.and_(
@@ -93,8 +94,11 @@ def waits_for_people() -> sa.ColumnElement[bool]:
 
 
 async def settle(connection: AsyncConnection, db: Database, sweep_id: str) -> bool:
-    """End a sweep whose runs are all over, inside a transaction. False where one is not, or it is no sweep."""
-    # Two of its runs may end at once: who comes second sees, with the row in hand, that the first is over.
+    """End a sweep if all its runs are over, in an open transaction.
+
+    Return False if one is not, or if it is no sweep.
+    """
+    # Two of its runs may end at once. The lock makes the second see that the first is over.
     locked = sa.update(runs).where(runs.c.id == sweep_id, runs.c.status == WAITING).values(status=WAITING)
     if (await connection.execute(locked)).rowcount != 1:
         return False
@@ -122,7 +126,10 @@ async def settle(connection: AsyncConnection, db: Database, sweep_id: str) -> bo
 
 
 async def _left_to_others(connection: AsyncConnection, run_ids: Collection[str]) -> set[str]:
-    """Those of the runs that left their customer to another run, of which a person is asked: no failure of a sweep."""
+    """Return those of the runs that left their customer to another run.
+
+    A person is asked there, so the sweep has not failed.
+    """
     told = sa.select(events.c.run_id).where(
         events.c.run_id.in_(run_ids),
         events.c.kind == "outcome",
@@ -132,9 +139,10 @@ async def _left_to_others(connection: AsyncConnection, run_ids: Collection[str])
 
 
 async def lock_parent(connection: AsyncConnection, run_id: str) -> None:
-    """Take the row of the sweep that a run belongs to, before the run's own and the event log's lock.
+    """Lock the row of the run's sweep, before the run's own row and the event log.
 
-    Everybody takes them in this order; else a sweep that is stopped waits for a run that ends, and that one for it.
+    Every writer locks in this order. Otherwise a sweep that is stopped and a run of it that ends would wait for each
+    other.
     """
     its = sa.select(runs.c.parent_id).where(runs.c.id == run_id)
     if parent_id := (await connection.execute(its)).scalar_one_or_none():
@@ -142,16 +150,16 @@ async def lock_parent(connection: AsyncConnection, run_id: str) -> None:
 
 
 async def settle_parent(connection: AsyncConnection, db: Database, run_id: str) -> None:
-    """A run is over: so may be the sweep that it belongs to."""
+    """End the sweep that a finished run belongs to, if all its runs are over."""
     found = await connection.execute(sa.select(runs.c.parent_id).where(runs.c.id == run_id))
     if parent_id := found.scalar_one_or_none():
         await settle(connection, db, parent_id)
 
 
 async def stop_runs_of(connection: AsyncConnection, db: Database, sweep_id: str, by: str) -> list[str]:
-    """A sweep is stopped: so are its runs. One that is at work ends by itself, and the sweep with it.
+    """Stop the runs of a sweep that is stopped. Return, in order, the ids of those that ended immediately.
 
-    Those that are over with this, in order; it is yet to be told.
+    A run that is active ends through its stop request, and the sweep with it. The caller writes the status events.
     """
     its = sa.and_(runs.c.parent_id == sweep_id, runs.c.parent_id != "", runs.c.status.in_(ACTIVE))
     asked = sa.update(runs).where(its, runs.c.stop_requested.is_(False))
@@ -171,13 +179,13 @@ def is_sweep_at_work(run_id: str) -> sa.ColumnElement[bool]:
 
 
 async def has_runs(connection: AsyncConnection, run_id: str) -> bool:
-    """Whether the run is a sweep that has begun runs of its own."""
+    """Tell whether the run is a sweep that has begun runs of its own."""
     its = sa.select(runs.c.id).where(runs.c.parent_id == run_id).limit(1)
     return (await connection.execute(its)).first() is not None
 
 
 async def is_asked(connection: AsyncConnection, run_id: str) -> bool:
-    """Whether a question of the run is open."""
+    """Tell whether the run has an open question."""
     asked = sa.select(questions.c.id).where(questions.c.run_id == run_id, questions.c.state == "open").limit(1)
     return (await connection.execute(asked)).first() is not None
 

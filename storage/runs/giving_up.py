@@ -1,4 +1,4 @@
-"""How often a run is begun again that gets nowhere: its attempts end before their time, one after the other."""
+"""When to give up on a run whose attempts end prematurely, one after the other."""
 
 from __future__ import annotations
 
@@ -11,29 +11,34 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from storage.tables import events
 
 MOST_TRIES = 5
-STEPS = ("step", "reply", "sweep")  # events by which a run got on
+STEPS = ("step", "reply", "sweep")  # events that show progress of a run
 
 GaveUp = Callable[[Mapping[str, Any], str], str]
-"""What people are told of a run that was given up: its options, the last error ("" where only its process died)."""
+"""Makes the message for a run that was given up, from its options and the last error ("" if only its process died)."""
 
 
 LeftAlone = Callable[[Mapping[str, Any]], str]
-"""What people are told of a run that ended with its process, by its options: one whose client waited for it, or a
-part of a plan."""
+"""Makes the message for a run that ended with its process, from its options.
+
+Its client waited for it, or it was part of a plan.
+"""
 
 
 def plain_words(_options: Mapping[str, Any], error: str) -> str:
-    """A ``GaveUp`` that knows no language."""
+    """Return the message of a given-up run in English; a default ``GaveUp``."""
     return f"Begun {MOST_TRIES} times without a step. {error}".strip()
 
 
 def plainly_left(_options: Mapping[str, Any]) -> str:
-    """A ``LeftAlone`` that knows no language."""
+    """Return the message of a run that ended with its process in English; a default ``LeftAlone``."""
     return "The server ended in the midst of it. Look at the phone before it is begun again."
 
 
 async def errors_since_step(connection: AsyncConnection, run_id: str) -> list[str]:
-    """What its last attempts ended by before their time, the newest first; [] once it got on, or rested in between."""
+    """Return the errors of the run's last attempts that ended prematurely, newest first.
+
+    The list starts after the last step, and after the last time that the run waited or was put off.
+    """
     told = (
         sa.select(events.c.kind, events.c.data)
         .where(events.c.run_id == run_id, events.c.kind.in_(("status", *STEPS)))

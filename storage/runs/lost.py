@@ -1,4 +1,4 @@
-"""An attempt that ended before its time: which runs have one, and how they go on."""
+"""Attempts that ended prematurely: which runs have one, and how these go on."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from storage.runs.rows import ACTIVE, FAILED, PLAN, RUNNING, STOPPED, WAITING
 from storage.tables import leases, plans, questions, runs, sweeps
 
 BEGINNING = timedelta(seconds=5)
-CLIENTS = "mcp"  # the option ``channel`` of runs that a client waits for
+CLIENTS = "mcp"  # the option ``channel`` of runs whose client waits for them
 
 
 def dead(now: datetime, older_than: timedelta, alive_here: Sequence[str]) -> sa.ColumnElement[bool]:
-    """Of ``runs``: those whose attempt died. Others as ``Runs.revive``, which tells which these are."""
+    """Match rows of ``runs`` whose attempt died. ``Runs.revive`` says which these are, and explains the parameters."""
     alive = sa.select(leases.c.run_id).where(leases.c.run_id != "", fresh(leases.c.heartbeat_at, now, older_than))
     beats = fresh(plans.c.heartbeat_at, now, older_than)
     return sa.and_(
         runs.c.status == RUNNING,
-        # One that began in the future: the clock was put back since.
+        # A start in the future means that the clock was put back since.
         sa.or_(runs.c.started_at <= now - BEGINNING, runs.c.started_at > now + BEGINNING),
         runs.c.id.not_in(alive),
         runs.c.id.not_in(alive_here),
@@ -37,9 +37,10 @@ def dead(now: datetime, older_than: timedelta, alive_here: Sequence[str]) -> sa.
 
 
 def _plans_elsewhere(beats: sa.ColumnElement[bool], alive_here: Sequence[str]) -> sa.Select[tuple[str]]:
-    """Plans that another process makes, or made until a moment ago: what becomes of their parts is decided with them.
+    """Select the plans that another process makes, or made until a moment ago.
 
-    A part that died with its plan may be found a little earlier: it must not go on alone meanwhile.
+    A part that died with its plan may be found a little earlier than the plan. It must not go on alone: what becomes of
+    the parts is decided together with the plan.
     """
     its = runs.alias("its")
     going = sa.and_(its.c.id == plans.c.run_id, its.c.status == RUNNING)
@@ -49,10 +50,10 @@ def _plans_elsewhere(beats: sa.ColumnElement[bool], alive_here: Sequence[str]) -
 async def end_plan(
     connection: AsyncConnection, db: Database, run_id: str, which: sa.ColumnElement[bool], *, left: LeftAlone
 ) -> bool:
-    """End a plan whose process is gone, where the run's row is as ``which`` says and a plan.
+    """End a plan whose process is gone, if the run's row matches ``which`` and is a plan. Return whether it did.
 
-    Its parts are ended with it, but for those that wait for a person: nobody is to do unattended what the person, who
-    reads that the plan is over, may begin anew.
+    Its parts end with it, except those that wait for a person. The person who reads that the plan is over may start it
+    again, and then nothing of the old one may go on unattended.
     """
     is_plan = runs.c.options["kind"].as_string() == PLAN
     outcome = sa.case((runs.c.stop_requested, STOPPED), else_=FAILED)
@@ -70,7 +71,10 @@ async def end_plan(
 
 
 async def _end_parts(connection: AsyncConnection, db: Database, plan_id: str, left: LeftAlone) -> list[str]:
-    """Those that are over with this, in order. One that is at work, or died, ends by the stop that is asked of it."""
+    """Stop the parts of a plan. Return, in order, the ids of those that ended immediately.
+
+    A part that is active, or died, ends through its stop request.
+    """
     options = (await connection.execute(sa.select(runs.c.options).where(runs.c.id == plan_id))).scalar_one()
     message = left(options)
     asked = sa.exists().where(questions.c.run_id == runs.c.id, questions.c.state == "open")
@@ -96,10 +100,11 @@ async def put_back(
     gave_up: GaveUp,
     left: LeftAlone | None = None,
 ) -> bool:
-    """End the attempt at work, where the run's row is as ``which`` says: the next one is due, unless Stop or Hold was
-    asked for, or it was tried often enough. False where it is not.
+    """End the active attempt if the run's row matches ``which``. Return whether it did.
 
-    ``left``: its process died. Then one that a client waited for is over: the client asks for it again.
+    The next attempt is due, unless Stop or Hold was requested, or the run was tried often enough.
+
+    left: given if the process died. Then a run whose client waited for it is over, and the client asks for it again.
     """
     now = db.now()
     await lock_parent(connection, run_id)
@@ -129,7 +134,7 @@ async def put_back(
 
 
 async def _give_up(connection: AsyncConnection, db: Database, run_id: str, error: str, gave_up: GaveUp) -> bool:
-    """End a run whose attempt was put back just now, where that was the last try. False where it was not."""
+    """End a run whose attempt was just put back if that was the last try. Return whether it did."""
     errors = [error, *await errors_since_step(connection, run_id)]
     if len(errors) < MOST_TRIES:
         return False
@@ -139,9 +144,11 @@ async def _give_up(connection: AsyncConnection, db: Database, run_id: str, error
 
 
 async def _end_left_alone(connection: AsyncConnection, db: Database, run_id: str, left: LeftAlone) -> bool:
-    """End a run that a client waited for. False for others, and for a reply: by its ledger nothing is sent twice.
+    """End a run that a client waited for.
 
-    One that waits for an answer goes on waiting: nothing was under way, and the answer is what goes on with it.
+    Return False for other runs, and for a reply: its ledger lets nothing be sent twice.
+
+    A run that waits for an answer keeps waiting: it was not active, and the answer continues it.
     """
     columns = (runs.c.options, runs.c.session)
     row = (await connection.execute(sa.select(*columns).where(runs.c.id == run_id))).one()
@@ -163,15 +170,16 @@ async def _fail(connection: AsyncConnection, db: Database, run_id: str, message:
 
 
 async def free_phones(connection: AsyncConnection, run_id: str) -> None:
-    """Whatever has a phone for this run has lost it."""
+    """Take the phone from whoever holds it for this run."""
     lost = sa.update(leases).where(leases.c.run_id == run_id)
     await connection.execute(lost.values(owner="", run_id="", fencing=leases.c.fencing + 1, heartbeat_at=None))
 
 
 def _sweeps_at_work(alive: sa.Select[tuple[str]], now: datetime) -> sa.Select[tuple[str]]:
-    """Sweeps that have just looked, or one of whose runs has the phone, has just begun or has just ended.
+    """Select sweeps that have just checked for messages, or a run of which has the phone, has just begun or has just
+    ended.
 
-    ``alive``: the runs that have a phone.
+    alive: the runs that have a phone.
     """
     its = runs.alias("its")
     just = now - BEGINNING

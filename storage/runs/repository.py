@@ -45,13 +45,17 @@ from storage.tables import hosts, runs
 
 @shielded
 class Runs:
+    """The table of runs, see ``storage.runs``."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def create(self, new: NewRun, *, key: str = "") -> str | None:
-        """The id of the new run; None where its schedule's tick has started one already. Its first attempt is due.
+        """Store a new run whose first attempt is due.
 
-        ``key`` names the request: the run that was made under it before is given instead of a second one.
+        Return its id, or None if its schedule's tick has started one already.
+
+        key: an idempotency key. A second call with the same key returns the run of the first.
         """
         try:
             async with self._db.write(durable=True) as connection:
@@ -80,7 +84,10 @@ class Runs:
         before: str = "",
         limit: int = 50,
     ) -> list[RunRow]:
-        """The newest first, without their sessions. ``before``: only runs older than this id, for the next page."""
+        """Return runs without their sessions, newest first.
+
+        ``before``: only runs older than this id, for the next page.
+        """
         statement = sa.select(*LISTED).order_by(runs.c.id.desc()).limit(limit)
         if statuses:
             statement = statement.where(runs.c.status.in_(statuses))
@@ -95,21 +102,22 @@ class Runs:
         return await self._all(statement)
 
     async def parts_of(self, parent_id: str) -> list[RunRow]:
-        """The runs that belong to a sweep or a plan, the oldest first, without their sessions."""
+        """Return the runs of a sweep or a plan without their sessions, oldest first."""
         return await self._all(sa.select(*LISTED).where(runs.c.parent_id == parent_id).order_by(runs.c.id))
 
     async def some(self, run_ids: Sequence[str]) -> list[RunRow]:
-        """Return the runs with these ids, the oldest first, without their sessions. For no ids nothing is read."""
+        """Return the runs with these ids without their sessions, oldest first. Without ids nothing is read."""
         if not run_ids:
             return []
         return await self._all(sa.select(*LISTED).where(runs.c.id.in_(run_ids)).order_by(runs.c.id))
 
     async def due(self, *, begun: int = 0) -> list[RunRow]:
-        """Runs with an attempt that is to be started, in the order in which they get a phone: priority, then the run's
-        age.
+        """Return the runs whose attempt is to be started, in the order in which they get a phone.
 
-        So a run that comes back with an answer goes before those that were asked for later. ``begun``: the priority
-        that a run which has begun has at least.
+        They are ordered by priority, then by age, so a run that comes back with an answer goes before runs that were
+        requested later.
+
+        begun: the least priority of a run that has begun.
         """
         at_least = sa.case((sa.and_(runs.c.status == WAITING, runs.c.priority < begun), begun), else_=runs.c.priority)
         now = self._db.now()
@@ -121,16 +129,16 @@ class Runs:
         )
         statement = (
             sa.select(*LISTED)
-            # Whenever that was: a clock that was put back must not keep it from beginning.
+            # The due time does not matter: a clock that was put back must not delay a run.
             .where(runs.c.status.in_((QUEUED, WAITING)), runs.c.attempt_due_at.is_not(None), ~put_off)
             .order_by(at_least.desc(), runs.c.id)
         )
         return await self._all(statement)
 
     async def save_session(self, run_id: str, session: str, *, attempt: int | None = None) -> None:
-        """Store the agent's session (JSON text). KeyError for a run that is not there.
+        """Store the agent's session (JSON text). Raises KeyError if there is no such run.
 
-        ``attempt``: whose it is; LeaseLost where its turn is over.
+        attempt: the attempt that writes. Raises LeaseLost if its turn is over.
         """
         async with self._db.write() as connection:
             await hold_turn(connection, run_id, attempt)
@@ -139,7 +147,9 @@ class Runs:
                 raise KeyError(run_id)
 
     async def asked(self, run_ids: Sequence[str]) -> dict[str, tuple[bool, bool]]:
-        """Of these runs those of which something was asked: whether Stop, and whether Hold."""
+        """Return those of these runs for which Stop or Hold was requested, by id: (is Stop requested, is Hold
+        requested).
+        """
         asked = sa.select(runs.c.id, runs.c.stop_requested, runs.c.hold).where(
             runs.c.id.in_(run_ids), sa.or_(runs.c.stop_requested, runs.c.hold)
         )
@@ -147,8 +157,9 @@ class Runs:
             return {row.id: (row.stop_requested, row.hold) for row in await connection.execute(asked)}
 
     async def begin_attempt(self, run_id: str, attempt: int, *, serial: str) -> RunRow | None:
-        """Begin a due attempt on ``serial``; None if it is not its turn: begun before, another attempt's, over,
-        stopped.
+        """Begin a due attempt on ``serial``. Return the run, or None if it is not the attempt's turn.
+
+        It is not its turn if it has begun before, if the run has another attempt, or if the run is over or stopped.
         """
         now = self._db.now()
         statement = (
@@ -175,9 +186,9 @@ class Runs:
         return None if row is None else RunRow(**row)
 
     async def requeue_attempt(self, run_id: str, attempt: int) -> bool:
-        """Put back an attempt that has not begun, because its phone was not free, under the next number.
+        """Put an attempt that has not begun back into the line under the next number, because its phone was not free.
 
-        On the disk before the queue writes down that it is done with the old number, which it never starts again.
+        This is on the disk before the queue records that the old number is done; the queue never starts that one again.
         """
         statement = (
             sa.update(runs)
@@ -194,10 +205,12 @@ class Runs:
     async def interrupt_attempt(
         self, run_id: str, attempt: int, *, error: str | None = None, gave_up: GaveUp = plain_words
     ) -> bool:
-        """The attempt at work ended before its time (end of the process, phone lost): the next one is due.
+        """End an active attempt that did not finish (end of the process, phone lost).
 
-        At once, or where it was to be held, at Resume. A stop that was asked for meanwhile ends the run. ``error``:
-        what it ended by, where that is the run's own; one that ended so ``MOST_TRIES`` times is over.
+        Return False if it was not active. The next attempt is due at once, or at Resume if the run is held. A stop
+        that was requested meanwhile ends the run.
+
+        error: the error that ended the attempt, if the run caused it. A run that ended so ``MOST_TRIES`` times is over.
         """
         async with self._db.write(durable=True) as connection:
             done = await put_back(connection, self._db, run_id, runs.c.attempt == attempt, error=error, gave_up=gave_up)
@@ -206,10 +219,10 @@ class Runs:
         return done
 
     async def park_attempt(self, run_id: str, attempt: int, *, message: str = "") -> bool:
-        """The attempt ended at a question or at Hold. Where the answer is there already, the next attempt is due.
+        """End an attempt at a question or at Hold. Return False if it was not active.
 
-        So it is where Hold was taken back while the attempt parked. A stop that was asked for in this very moment ends
-        the run: nobody would look at it again.
+        The next attempt is due if the question is answered already, or if Hold was taken back while the attempt parked.
+        A stop that was requested at this moment ends the run, because nothing would look at it again.
         """
         now = self._db.now()
         async with self._db.write(durable=True) as connection:
@@ -240,11 +253,13 @@ class Runs:
     async def put_off_attempt(
         self, run_id: str, attempt: int, *, seconds: float, message: str = "", error_kind: str = ""
     ) -> bool:
-        """The attempt ended because what the run needs is away: the next one is due in ``seconds``, or at Resume if the
-        run is held. A stop that was asked for meanwhile ends the run.
+        """End an attempt because something that the run needs is away. Return False if it was not active.
 
-        The run is back in the line and holds no question of a customer: another run may answer it before.
-        ``error_kind`` is told in the event, for those who watch what is away.
+        The next attempt is due in ``seconds`` (``LONGEST_PUT_OFF`` at most), or at Resume if the run is held. A stop
+        that was requested meanwhile ends the run. The run is back in line and does not keep a customer's message:
+        another run may answer it first.
+
+        error_kind: is written to the event, for the outage watch.
         """
         now = self._db.now()
         due = sa.literal(now + min(timedelta(seconds=seconds), LONGEST_PUT_OFF), runs.c.attempt_due_at.type)
@@ -270,7 +285,7 @@ class Runs:
         return True
 
     async def end_attempt(self, run_id: str, attempt: int, *, status: str, message: str = "") -> bool:
-        """The run is over: ``succeeded``, ``failed`` or ``stopped``. False where another attempt has it."""
+        """End the run as ``succeeded``, ``failed`` or ``stopped``. Return False if another attempt has it."""
         statement = (
             sa.update(runs)
             .where(runs.c.id == run_id, runs.c.attempt == attempt, runs.c.status.in_(ACTIVE))
@@ -279,9 +294,9 @@ class Runs:
         return await self._end(run_id, statement)
 
     async def request_stop(self, run_id: str, *, by: str = "") -> str | None:
-        """Ask for a stop; the first who did is kept (``by``).
+        """Request a stop. The first person who asked is stored (``by``).
 
-        The status afterwards: ``stopped`` where no attempt was at work, None for no such run.
+        Return the new status: ``stopped`` if no attempt was active, None if there is no such run.
         """
         now = self._db.now()
         async with self._db.write(durable=True) as connection:
@@ -299,7 +314,7 @@ class Runs:
             )
             if at_once.rowcount:
                 stopped.append(run_id)
-            # The log's lock comes last: who reminds of a question has that one's row, and waits for the log.
+            # Lock the log last: a reminder of a question locks the question's row first and then waits for the log.
             await expire_questions(connection, *stopped)
             for one in stopped:
                 await tell_status(connection, self._db, one)
@@ -312,8 +327,10 @@ class Runs:
         return status
 
     async def request_hold(self, run_id: str) -> bool:
-        """Hold a run until ``resume``: one at work sees it and parks, one in the line leaves it, one that waits for a
-        person does not go on with the answer. False where it is held already, or over.
+        """Hold a run until ``resume``. Return False if it is held already or over.
+
+        An active attempt sees it and parks, a run in line leaves the line, and one that waits for a person does not go
+        on with the answer.
         """
         parked = sa.case((runs.c.status == RUNNING, RUNNING), else_=WAITING)
         return await self._one(
@@ -331,10 +348,10 @@ class Runs:
         )
 
     async def take(self, run: RunRow, serial: str, host: str, *, alive_after: datetime) -> int | None:
-        """Take the due attempt of a run for a host and a phone; the attempt's number, None where it is not to be had.
+        """Take a run's due attempt for a host and a phone. Return the attempt's number, or None if it cannot be taken.
 
-        Another host's attempt can be had once that one was not heard after ``alive_after`` or has ended; it gets the
-        next number, so that it is not mistaken for the one that may still lie in the other's queue.
+        The attempt of another host can be taken if that host has ended or sent no heartbeat after ``alive_after``. It
+        gets the next number, so that it differs from the one that may still be in the other host's queue.
         """
         lives = sa.select(hosts.c.name).where(hosts.c.state != "ended", hosts.c.heartbeat_at > alive_after)
         taken = sa.and_(runs.c.host_attempt == runs.c.attempt, runs.c.host != host)
@@ -363,9 +380,9 @@ class Runs:
         return number
 
     async def resume(self, run_id: str) -> bool:
-        """Bring a held run back: its next attempt is due, unless it waits for an answer. False where it is not held.
+        """Put a held run back: its next attempt is due, unless it waits for an answer. Return False if it is not held.
 
-        One that has not parked yet parks and goes on.
+        A run that has not parked yet parks and then goes on.
         """
         async with self._db.write(durable=True) as connection:
             freed = await connection.execute(
@@ -382,8 +399,9 @@ class Runs:
         return done
 
     async def end_plans_of(self, host: str, *, left: LeftAlone = plainly_left) -> list[str]:
-        """End the plans that the former process of ``host`` made, with their parts, see ``revive``; their ids. Only
-        under the process lock.
+        """End the plans of the former process of ``host``, with their parts (see ``revive``). Return the plans' ids.
+
+        Call it only with the process lock held.
         """
         its = sa.and_(runs.c.host == host, runs.c.status == RUNNING, runs.c.options["kind"].as_string() == PLAN)
         async with self._db.read() as connection:
@@ -403,16 +421,18 @@ class Runs:
         gave_up: GaveUp = plain_words,
         left: LeftAlone = plainly_left,
     ) -> list[str]:
-        """Give runs whose attempt died a next attempt, due now; their ids.
+        """Give each run whose attempt died a next attempt, due now. Return the ids of these runs.
 
-        Dead: ``running`` for some seconds (who begins a run takes the phone a moment later), not one of ``alive_here``
-        (at work in this process, whatever its heartbeat), no lease of the run with a heartbeat within ``older_than``.
-        A sweep whose contacts are begun one by one, in a terminal, lives with them. A plan lives by its own heartbeat;
-        nobody can take it up, so a dead one is over, and with it, as stopped, the runs that it began, but for those
-        that wait for a person. While it lives elsewhere nothing is decided about these.
-        The phone that it had is free at once: should that attempt live after all, it finds its lease lost. One of which
-        Stop was asked for is over, and so is one that only ever dies, see ``GaveUp``, or that a client waited for and
-        that is no reply and asks nothing, see ``LeftAlone``.
+        An attempt counts as dead if its run has been ``running`` for some seconds (the phone is taken a moment after a
+        run begins), is not one of ``alive_here`` (active in this process, whatever its heartbeat), and has no lease
+        with a heartbeat within ``older_than``. A sweep in a terminal, which begins its contacts one by one, is alive
+        while they are. A plan is alive by its own heartbeat. Nobody can resume a plan, so a dead one is over, and the
+        runs that it began are stopped, except those that wait for a person. While it is alive elsewhere nothing is
+        decided about these.
+
+        The phone is free at once; if the attempt is alive after all, it finds its lease lost. A run with a stop request
+        is over. So is one that only ever dies (see ``GaveUp``), and one that a client waited for, if it is not a reply
+        and asks nothing (see ``LeftAlone``).
         """
         gone = dead(self._db.now(), older_than, alive_here)
         async with self._db.read() as connection:

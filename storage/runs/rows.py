@@ -1,4 +1,4 @@
-"""What a run is, as its row tells."""
+"""The row of a run, and what a new run is made from."""
 
 from __future__ import annotations
 
@@ -13,23 +13,27 @@ from storage.tables import runs
 
 QUEUED, RUNNING, WAITING = "queued", "running", "waiting"
 SUCCEEDED, FAILED, STOPPED = "succeeded", "failed", "stopped"
-LONGEST_PUT_OFF = timedelta(minutes=10)  # further ahead lies only what another clock has written
+LONGEST_PUT_OFF = timedelta(minutes=10)  # a time further ahead was written by a wrong clock
 ACTIVE = (QUEUED, RUNNING, WAITING)
 FINAL = (SUCCEEDED, FAILED, STOPPED)
-PLAN, PLAN_PART = "plan", "part"  # the option ``kind`` of a plan, see ``storage.plans``, and of its runs
+PLAN, PLAN_PART = "plan", "part"  # the option ``kind`` of a plan (see ``storage.plans``) and of its runs
 
-# A session may be long; lists do without it.
+# Lists leave the session out, because it may be long.
 LISTED = (*(column for column in runs.c if column.name != "session"), sa.null().label("session"))
 
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """``serial``: the phone wanted or given, empty for any. ``session``: JSON text as saved by the agent, None before.
+    """The row of a run.
 
-    ``chat``: where it was asked from (channel, chat, thread, message). ``options``: max_steps, lang, dry_run …
-    ``host`` took attempt ``host_attempt``. ``any_phone``: it asked for none, ``serial`` was chosen for it.
-    ``parent_id``: the sweep or plan that it belongs to. A sweep waits until all its runs are over, and ends with the
-    last one; a plan ends by itself.
+    - ``serial``: the phone wanted or given, "" for any.
+    - ``any_phone``: the run asked for no phone, and ``serial`` was chosen for it.
+    - ``session``: JSON text as saved by the agent, None before that.
+    - ``chat``: where the run was requested (channel, chat, thread, message).
+    - ``options``: max_steps, lang, dry_run …
+    - ``host`` took attempt ``host_attempt``.
+    - ``parent_id``: the sweep or plan that it belongs to. A sweep waits until all its runs are over, and ends with the
+      last one; a plan ends by itself.
     """
 
     id: str
@@ -63,29 +67,30 @@ class RunRow:
 
     @property
     def was_added_begun(self) -> bool:
-        """Whether it is at work as ``NewRun.begun`` says: no host has taken it from the line."""
+        """Whether it was added as ``NewRun.begun`` and is running: no host took it from the line."""
         return self.status == RUNNING and self.host_attempt == 0
 
     @property
     def again_at(self) -> datetime | None:
-        """When a run that was put off goes on; None for any other."""
+        """When a run that was put off goes on; None for other runs."""
         return self.attempt_due_at if self.status == QUEUED and self.started_at is not None else None
 
     @property
     def wanted(self) -> str:
-        """The phone that it must have; "" as long as any will do: what has begun on one stays there."""
+        """The phone that it must have, "" if any will do. A run that has begun stays on its phone."""
         return "" if self.any_phone and self.started_at is None else self.serial
 
     def taken_by(self) -> str:
-        """The host that took the current attempt; "" where none did."""
+        """Return the host that took the current attempt, or "" if none did."""
         return self.host if self.host_attempt == self.attempt else ""
 
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """``begun``: its first attempt is at work already, in the process that adds it; no worker is to start it.
+    """A run to be added.
 
-    ``parent_id``: the sweep that it belongs to.
+    begun: its first attempt is already active in the process that adds it; no worker is to start it.
+    parent_id: the sweep or plan that it belongs to.
     """
 
     task: str

@@ -1,7 +1,7 @@
 """The tables, once for both engines. Times are UTC and aware; JSON is plain data; states are short words.
 
-Enumerations of the product (statuses, question kinds, provenance) are stored as their text, so that this package needs
-to know nobody.
+Enumerations of the product (statuses, question kinds, provenance) are stored as text, so that this package imports no
+other.
 """
 
 from storage.tables.asking import question_answers, question_copies, questions

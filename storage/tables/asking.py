@@ -23,12 +23,12 @@ questions = sa.Table(
     sa.Column("remind_at", UtcTime),
     sa.Column("remind_seconds", sa.Float, nullable=False, server_default="0"),
     sa.Column("reminders", sa.Integer, nullable=False, server_default="0"),
-    sa.Column("escalate_at", UtcTime),  # None: never, or done
+    sa.Column("escalate_at", UtcTime),  # None: it never escalates, or has done so
     sa.Index(None, "run_id"),
     sa.Index(None, "state", "deadline"),
 )
 
-# Where a question is shown besides its run's chat: an escalation, a card that was asked for again.
+# Other places in which a question is shown, besides its run's chat: an escalation, a card that was requested again.
 question_copies = sa.Table(
     "question_copies",
     metadata,

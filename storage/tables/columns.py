@@ -1,4 +1,4 @@
-"""What all tables share: one metadata, and the types of columns."""
+"""What all tables share: the metadata and the column types."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ metadata = sa.MetaData(
 
 
 class UtcTime(sa.types.TypeDecorator[datetime]):
-    """An aware time, stored as UTC. A naive one is a mistake and raises ValueError."""
+    """An aware time, stored as UTC. Raises ValueError for a naive one."""
 
     impl = sa.DateTime(timezone=True)
     cache_ok = True
@@ -42,10 +42,10 @@ class UtcTime(sa.types.TypeDecorator[datetime]):
 
 
 Json = sa.JSON(none_as_null=True).with_variant(postgresql.JSONB(none_as_null=True), "postgresql")
-# SQLite counts up only in a column that is INTEGER by name.
+# SQLite counts up only in a column whose type is named INTEGER.
 BigId = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def no() -> sa.sql.elements.ColumnElement[bool]:
-    """As a column's default."""
+    """Return false, as a column's default."""
     return sa.false()

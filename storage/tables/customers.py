@@ -1,4 +1,4 @@
-"""Customers, what they asked and were sent, and what sweeps know of them; the entries that are answered from."""
+"""Customers, what they asked and were sent, what sweeps know of them, and the knowledge entries."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ answers = sa.Table(
     sa.Column("rating", sa.Integer, nullable=False, server_default="0"),
     sa.Column("rated_by", sa.Text, nullable=False, server_default=""),
     sa.Column("rated_at", UtcTime),
-    # The row of the ledger that it tells of.
+    # The row of the ledger that this entry is about.
     sa.Column("ledger_id", sa.BigInteger),
-    # No foreign keys: SQLite cannot add one to a table that is there. A picture may be gone before its row.
+    # No foreign keys: SQLite cannot add one to an existing table. A picture may be deleted before its row.
     sa.Column("before_picture_id", sa.BigInteger),
     sa.Column("after_picture_id", sa.BigInteger),
     sa.Column("created_at", UtcTime, nullable=False),
@@ -68,7 +68,7 @@ answers = sa.Table(
     sa.Index(None, "contact"),
 )
 
-# Customers that are known beforehand. ``serial`` "" is any phone.
+# Saved contacts. ``serial`` "" is any phone.
 contacts = sa.Table(
     "contacts",
     metadata,
@@ -85,7 +85,7 @@ contacts = sa.Table(
     sqlite_autoincrement=True,
 )
 
-# Which of several rows of one name is the contact's, as a person said.
+# Which of several chat list rows with the same name is the contact's, as chosen by a person.
 chosen_rows = sa.Table(
     "chosen_rows",
     metadata,
@@ -96,7 +96,7 @@ chosen_rows = sa.Table(
     sa.Column("chosen_at", UtcTime, nullable=False),
 )
 
-# What the look of a sweep found; its contacts are runs of their own.
+# What a sweep found. Its contacts are runs of their own.
 sweeps = sa.Table(
     "sweeps",
     metadata,
@@ -104,7 +104,7 @@ sweeps = sa.Table(
     sa.Column("serial", sa.Text, nullable=False),
     sa.Column("app", sa.Text, nullable=False),
     sa.Column("outcome", sa.Text, nullable=False),
-    sa.Column("contacts", sa.Integer, nullable=False),  # looked at
+    sa.Column("contacts", sa.Integer, nullable=False),  # checked
     sa.Column("started", sa.Integer, nullable=False),
     sa.Column("calls", sa.Integer, nullable=False),  # round trips to the phone
     sa.Column("details", Json, nullable=False),  # who was left out, and why
@@ -112,7 +112,7 @@ sweeps = sa.Table(
     sa.Index(None, "created_at"),
 )
 
-# The list of chats as it was at the last look.
+# What the last sweep of a chat list stored for the next one.
 sweep_lists = sa.Table(
     "sweep_lists",
     metadata,
@@ -122,7 +122,7 @@ sweep_lists = sa.Table(
     sa.Column("looked_at", UtcTime, nullable=False),
 )
 
-# What sweeps know of a contact. ``state``: of what was unread as the run was started; "" once nothing was.
+# What sweeps know of a contact. ``state``: what was unread when the run was started, "" if nothing is any more.
 contact_marks = sa.Table(
     "contact_marks",
     metadata,
@@ -136,7 +136,7 @@ contact_marks = sa.Table(
     sa.Column("swept_at", UtcTime, nullable=False),
 )
 
-# The shop's own knowledge entries where several machines share them (PostgreSQL); each has a mirror of these rows.
+# The shop's knowledge entries if several machines share them (PostgreSQL). Each machine has a mirror of these rows.
 knowledge_entries = sa.Table(
     "knowledge_entries",
     metadata,
@@ -144,12 +144,12 @@ knowledge_entries = sa.Table(
     sa.Column("place", sa.Integer, nullable=False),  # the order in which entries were added
     sa.Column("live", sa.Boolean, nullable=False),
     sa.Column("entry", Json),  # its other columns; None: it was deleted
-    sa.Column("revision", sa.BigInteger, nullable=False),  # of the write that changed it last
+    sa.Column("revision", sa.BigInteger, nullable=False),  # of the write that last changed it
     sa.Index(None, "revision"),
 )
 
-# One row, which who writes entries holds: how many writes there were, and the marks of the newest, the last one again
-# in ``mark``. By its mark a mirror knows its database again.
+# One row, which a writer of entries locks: how many writes there were, and the marks of the newest ones; ``mark`` is
+# the last. By its mark a mirror recognizes its database.
 knowledge_revision = sa.Table(
     "knowledge_revision",
     metadata,

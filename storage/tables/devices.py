@@ -1,4 +1,4 @@
-"""Phones, the processes that work them, and who has which."""
+"""Phones, the hosts and clocks, and leases."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ leases = sa.Table(
     sa.Index(None, "run_id"),
 )
 
-# What alerts are about: a phone that has been seen, the model, the knowledge base.
+# What alerts are about: each phone that was seen, the model, the knowledge base.
 watched = sa.Table(
     "watched",
     metadata,
     sa.Column("subject", sa.Text, primary_key=True),  # phone:<serial>, model, knowledge
     sa.Column("down_since", UtcTime),  # None: it is up
     sa.Column("seen_down_at", UtcTime),
-    sa.Column("told_at", UtcTime),  # None: nobody was told of this time
+    sa.Column("told_at", UtcTime),  # None: nobody was told of this outage
     sa.Column("why", sa.Text, nullable=False, server_default=""),
     sa.Column("looked_at", UtcTime, nullable=False),
 )
 
-# The phones that were seen, so that one that is away keeps its name.
+# The phones that were seen, so that a phone keeps its name while it is away.
 phones = sa.Table(
     "phones",
     metadata,
@@ -39,7 +39,7 @@ phones = sa.Table(
     sa.Column("seen_at", UtcTime, nullable=False),
 )
 
-# What was learnt of an app in one version on one phone.
+# What was learnt about one version of an app on one phone.
 learnt_apps = sa.Table(
     "learnt_apps",
     metadata,
@@ -50,7 +50,7 @@ learnt_apps = sa.Table(
     sa.Column("learnt_at", UtcTime, nullable=False),
 )
 
-# The processes that work phones, by name: one process a name at a time.
+# The processes that have phones, by name. One process has a name at a time.
 hosts = sa.Table(
     "hosts",
     metadata,
@@ -70,7 +70,7 @@ clocks = sa.Table(
     sa.Column("heartbeat_at", UtcTime, nullable=False),
 )
 
-# What each host sees of the phones; a phone may be seen by several. It counts as long as its host's heartbeat is fresh.
+# The phones that each host sees; several hosts may see the same one. A row counts while its host's heartbeat is fresh.
 host_phones = sa.Table(
     "host_phones",
     metadata,
@@ -81,7 +81,7 @@ host_phones = sa.Table(
     sa.Index(None, "serial"),
 )
 
-# What one process wants of a phone that another one reaches.
+# What one process requests of a phone that another one has.
 phone_requests = sa.Table(
     "phone_requests",
     metadata,

@@ -1,4 +1,4 @@
-"""What comes from channels and goes to them."""
+"""Messages from and to channels."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ outbox = sa.Table(
     sqlite_autoincrement=True,
 )
 
-# Where a run or a question is shown, so that a restart goes on editing the same message.
+# The message that shows a run or a question, so that the same message is edited after a restart.
 cards = sa.Table(
     "cards",
     metadata,
@@ -57,13 +57,13 @@ topics = sa.Table(
     sa.Column("chat_id", sa.Text, primary_key=True),
     sa.Column("serial", sa.Text, primary_key=True),
     sa.Column("thread_id", sa.Text, nullable=False),
-    sa.Column("name", sa.Text, nullable=False),  # as it was last set
+    sa.Column("name", sa.Text, nullable=False),  # as we last set it
     sa.Column("closed", sa.Boolean, nullable=False, server_default=no()),
     sa.Column("created_at", UtcTime, nullable=False),
     sa.Index(None, "chat_id", "thread_id"),
 )
 
-# What a channel asked for under a key of its own: asked again, it gets what it got.
+# What was made for a channel's request with an idempotency key: a repeated request gets the same.
 requests = sa.Table(
     "requests",
     metadata,
@@ -81,12 +81,12 @@ digest_chats = sa.Table(
     sa.Column("chat", Json, nullable=False),  # channel, chat_id, thread_id, kind
     sa.Column("daily", sa.Boolean, nullable=False, server_default=no()),
     sa.Column("weekly", sa.Boolean, nullable=False, server_default=no()),
-    # Who turned it on: the chat is shown what this person may see.
+    # The person who turned it on: the chat is shown what this person may see.
     sa.Column("person_id", sa.Integer, nullable=False),
     sa.Column("changed_at", UtcTime, nullable=False),
 )
 
-# One row a chat and period: what is here is not sent again.
+# One row per chat and period: a digest that has one is not sent again.
 digests = sa.Table(
     "digests",
     metadata,

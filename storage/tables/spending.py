@@ -15,11 +15,11 @@ model_days = sa.Table(
     sa.Column("calls", sa.Integer, nullable=False),
     sa.Column("tokens_in", sa.BigInteger, nullable=False),
     sa.Column("tokens_out", sa.BigInteger, nullable=False),
-    sa.Column("tokens_cached", sa.BigInteger, nullable=False),  # of tokens_in
+    sa.Column("tokens_cached", sa.BigInteger, nullable=False),  # part of tokens_in
     sa.Column("cost", sa.Float, nullable=False),
 )
 
-# The calls of this minute, where they are limited.
+# The calls of this minute, if they are limited.
 model_minutes = sa.Table(
     "model_minutes",
     metadata,

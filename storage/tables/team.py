@@ -1,4 +1,4 @@
-"""Who may come in, and what was done by whom."""
+"""Who has access, and who did what."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ people = sa.Table(
     sa.Column("chats", Json),
     sa.Column("serials", Json),
     sa.Column("paired_at", UtcTime, nullable=False),
-    sa.Column("streams", sa.Boolean, nullable=False, server_default=sa.true()),  # thoughts, while they are thought
+    sa.Column("streams", sa.Boolean, nullable=False, server_default=sa.true()),  # show the model's thoughts live
     sqlite_autoincrement=True,
 )
 
@@ -30,11 +30,11 @@ pairing_codes = sa.Table(
     sa.Column("created_at", UtcTime, nullable=False),
     sa.Column("expires_at", UtcTime, nullable=False),
     sa.Column("used_at", UtcTime),
-    sa.Column("chats", Json),  # as in people, for whoever uses the code
+    sa.Column("chats", Json),  # as in people, for the person who uses the code
     sa.Column("serials", Json),
 )
 
-# What programs prove with who they are. Numbers are not given twice: the audit log names them.
+# API keys, by which programs prove who they are. Numbers are never reused, because the audit log names them.
 api_keys = sa.Table(
     "api_keys",
     metadata,

@@ -1,4 +1,4 @@
-"""Runs, what they tell and show, what starts them, and plans."""
+"""Runs, their events and pictures, what starts them, and plans."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ runs = sa.Table(
     sa.Column("attempt", sa.Integer, nullable=False, server_default="1"),
     sa.Column("attempt_due_at", UtcTime),
     sa.Column("stop_requested", sa.Boolean, nullable=False, server_default=no()),
-    sa.Column("stopped_by", sa.Text, nullable=False, server_default=""),  # who asked for it first, by name
+    sa.Column("stopped_by", sa.Text, nullable=False, server_default=""),  # the first person who asked for it, by name
     sa.Column("hold", sa.Boolean, nullable=False, server_default=no()),
-    # Which host took which attempt; another may take the run once that attempt is not the current one, or the host is
-    # gone.
+    # Which host took which attempt. Another host may take the run once that attempt is not the current one, or the host
+    # is gone.
     sa.Column("host", sa.Text, nullable=False, server_default=""),
     sa.Column("host_attempt", sa.Integer, nullable=False, server_default="0"),
-    sa.Column("any_phone", sa.Boolean, nullable=False, server_default=no()),  # it asked for none; serial is a choice
-    sa.Column("parent_id", sa.Text, nullable=False, server_default=""),  # the sweep that it belongs to
+    sa.Column("any_phone", sa.Boolean, nullable=False, server_default=no()),  # none was asked for; serial was chosen
+    sa.Column("parent_id", sa.Text, nullable=False, server_default=""),  # the sweep or plan that it belongs to
     sa.UniqueConstraint("schedule_id", "planned_at"),
     sa.Index(None, "status", "attempt_due_at"),
     sa.Index(None, "parent_id"),
@@ -62,7 +62,7 @@ events = sa.Table(
     sa.Index(None, "run_id", "id"),
     sa.Index(None, "created_at"),
     sa.Index(None, "picture_id"),
-    sqlite_autoincrement=True,  # a number is never given twice, or a consumer would miss an event
+    sqlite_autoincrement=True,  # a reused number would make a consumer miss an event
 )
 
 consumers = sa.Table(
@@ -72,7 +72,7 @@ consumers = sa.Table(
     sa.Column("position", sa.BigInteger, nullable=False),
 )
 
-# What the model was asked at a step, as compressed JSON, and what it was shown; a picture once a run.
+# The request to the model at a step, as compressed JSON, and the pictures it was shown, each once per run.
 trajectories = sa.Table(
     "trajectories",
     metadata,
@@ -118,15 +118,15 @@ schedules = sa.Table(
     sa.Column("skipped_quiet", sa.Integer, nullable=False, server_default="0"),
     sa.Column("said", sa.Text, nullable=False, server_default=""),  # the expression as a person wrote it
     sa.Column("overlap", sa.Text, nullable=False, server_default="skip"),
-    sa.Column("queued_for", UtcTime),  # the tick that starts its run when the one before it is over
+    sa.Column("queued_for", UtcTime),  # the tick whose run starts when the run before it is over
     sa.Column("last_what", sa.Text, nullable=False, server_default=""),  # what became of the newest tick
     sa.Column("last_at", UtcTime),
     sa.Column("last_run_id", sa.Text, nullable=False, server_default=""),
-    sa.Column("removed_at", UtcTime),  # kept for a while, to be put back
-    sqlite_autoincrement=True,  # runs keep the number of a schedule that was deleted
+    sa.Column("removed_at", UtcTime),  # kept for a while, so that it can be put back
+    sqlite_autoincrement=True,  # runs keep the number of a deleted schedule
 )
 
-# A run that is a plan: which process makes it, and that it lives. Its executor calls are runs of their own.
+# A run that is a plan: its conversation and its process's heartbeat. Its executor calls are runs of their own.
 plans = sa.Table(
     "plans",
     metadata,
@@ -135,11 +135,11 @@ plans = sa.Table(
     sa.Column("heartbeat_at", UtcTime, nullable=False),
 )
 
-# A conversation with the planner. ``gate``: the state of a customer reply that it is about, None for none.
+# A conversation with the planner. ``gate``: the state of the customer reply that it is about, None for none.
 planner_sessions = sa.Table(
     "planner_sessions",
     metadata,
-    sa.Column("key", sa.Text, primary_key=True),  # whose it is, and their name for it
+    sa.Column("key", sa.Text, primary_key=True),  # the owner, and their name for it
     sa.Column("gate", Json),
     sa.Column("created_at", UtcTime, nullable=False),
     sa.Column("updated_at", UtcTime, nullable=False),

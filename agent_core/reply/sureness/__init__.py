@@ -1,1 +1,1 @@
-"""Whether a record answers what a customer wrote, told by code from all of the customer's own words."""
+"""Decides by code, from all of the customer's own words, whether a record answers them."""

@@ -1,6 +1,6 @@
-"""What a question says, in a form that can be compared: how it asks, and all of its words in their order.
+"""A question in a form that can be compared: how it asks, and all of its words in their order.
 
-Nothing but particles is left out (``words.toml``). What is not known therefore counts: it is content.
+Only particles (``words.toml``) are left out. Unknown words therefore count: they are content.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from agent_core.reply.sureness.figures import UNITS, figures
 from agent_core.reply.sureness.lexicon import Kind, Word, lexicon
 from agent_core.reply.sureness.plain import HAN, acknowledges, is_politeness, spaced
 
-# Forms of one meaning, applied in this order.
+# Forms with one meaning, applied in this order.
 _SAME_FORM = tuple(
     (re.compile(pattern), form)
     for pattern, form in (
         (r"(?:对不对|(?:对|没错)[吗吧么嘛不])(?=\s|$)|\b(?:correct|right)$", ""),  # only asks to confirm
         (r"(?:行不行|(?<![可进飞银发步流还自])行[吗么嘛不]?|成不成|成[吗不])(?=\s|$)", "可以"),  # "这样退行吗"
         (r"\b我是(?![不没否说想要])", ""),  # "我是会员能退吗"
-        # "贵不贵", "可不可以", "有没有" and "包邮不" ask; they deny nothing. "发没发货" asks whether it is done.
+        # "贵不贵", "可不可以", "有没有" and "包邮不" ask and deny nothing. "发没发货" asks whether it is done.
         (rf"([{HAN}])不(?=\1)", ""),
         (r"有没(?=有)", ""),
         (r"有没(?=\s|$)", "有"),
         (rf"([{HAN}])没(?=\1)", "已经"),
         (r"(?<=\S)[不否](?=\s|$)", "吗"),
-        # At the end so does 没 or 没有, of what has happened or is there. "保修卡没有" denies.
+        # At the end 没 and 没有 ask, too, about what has happened or exists. "保修卡没有" denies.
         (r"(?<=[了过])没有?(?=\s|$)", "吗"),
         (r"(有[^\s有没]+)没有?(?=\s|$)", r"\1吗"),
         (rf"(?<=[{HAN}])了(?=[吗么嘛吧]?(?:\s|$))", "已经"),
@@ -56,11 +56,12 @@ _ORDERED = _OPEN | {Kind.ACTOR, Kind.AHEAD, Kind.BEHIND}
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """A question, taken apart.
+    """The parts of a question.
 
-    asking, modality, tense: names of these tables in the word lists, wherever the words stand. ``asking`` is empty for
-    a question that wants yes or no, or for none. words: all others but particles, those of one meaning as one, in the
-    order of the text. A word that holds only of its neighbour has the neighbour in its name: "not 退货", "after 付款".
+    asking, modality, tense: names of these tables in the word lists, wherever the words stand. ``asking`` is empty if
+    the text wants yes or no, or asks nothing.
+    words: all others except particles, in the order of the text; words of one meaning are the same. A word that applies
+    only to its neighbour has the neighbour in its name: "not 退货", "after 付款".
     """
 
     asking: frozenset[str]
@@ -70,18 +71,18 @@ class Facts:
 
     @property
     def open(self) -> tuple[Word, ...]:
-        """What is spoken of: content, names, figures and signs."""
+        """What the question is about: content, names, figures and signs."""
         return tuple(word for word in self.words if word.kind in _OPEN)
 
     @property
     def closed(self) -> tuple[Word, ...]:
-        """What is said of it: denials, limits, and who does it."""
+        """What is said about it: denials, limits, and who does it."""
         return tuple(word for word in self.words if word.kind not in _OPEN)
 
 
 @lru_cache(maxsize=4096)
 def facts_of(text: str) -> Facts:
-    """Take ``text`` apart. Greetings and politeness are left out."""
+    """Split ``text`` into its facts, without greetings and politeness."""
     form = spaced(text)
     for pattern, same in _SAME_FORM:
         form = pattern.sub(same, form)
@@ -111,7 +112,7 @@ def _words(form: str) -> Iterator[Word]:
 
 
 def _runs(form: str) -> Iterator[list[Word]]:
-    """Yield the words between blanks; a phrase may have one in it."""
+    """Yield the words between blanks. A phrase may contain a blank."""
     run: list[Word] = []
     end = 0
     for word, match in lexicon().cut(form):
@@ -130,7 +131,7 @@ def _figures(text: str) -> Iterator[str]:
 
 
 def _with_neighbours(words: list[Word]) -> Iterator[Word]:
-    """Yield the words with the neighbour of each that holds only of it; without how something may or must be."""
+    """Yield the words, each that applies only to its neighbour together with it. Modal words are left out."""
     for number, (kind, name) in enumerate(words):
         if kind is Kind.AHEAD:
             neighbour = words[number + 1 : number + 2] or words[number - 1 : number]
@@ -143,7 +144,7 @@ def _with_neighbours(words: list[Word]) -> Iterator[Word]:
 
 
 def _asks_of_more(text: str) -> bool:
-    """Return whether the last words only name something else that is asked about: "能退吗，用过的呢"."""
+    """Tell whether the last words only name something else that is asked about: "能退吗，用过的呢"."""
     *before, last = [part for part in _PARTS.split(text) if part] or [""]
     if not last.endswith("呢") or is_politeness(" ".join(before)):
         return False

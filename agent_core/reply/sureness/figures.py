@@ -13,7 +13,7 @@ _VALUES = {char: max(0, index - 1) for index, char in enumerate(_DIGITS)}
 _VALUES |= {"两": 2, "壹": 1, "贰": 2, "叁": 3, "肆": 4, "伍": 5, "陆": 6, "柒": 7, "捌": 8, "玖": 9, "俩": 2, "仨": 3}
 _POWERS = {"十": 10, "拾": 10, "百": 100, "佰": 100, "千": 1000, "仟": 1000, "万": 10**4, "亿": 10**8}
 NUMERALS = "".join(_VALUES) + "".join(_POWERS) + "半"
-# What things are counted and measured in. Others may stand behind a number, too.
+# What things are counted and measured in. Other units may follow a number, too.
 UNITS = """
 小时 分钟 星期 礼拜 工作日 厘米 公分 毫米 英寸 公斤 千克 毫克 毫升 公里 千米 平米 平方米 平方 千瓦 毫安
 天 日 时 分 秒 周 月 年 号 件 个 张 条 根 台 包 盒 箱 瓶 袋 双 套 支 只 片 块 元 圆 毛 角 米 寸 斤 克 升 瓦
@@ -41,7 +41,7 @@ _SAME_UNIT = {
     )
     for one in names.split()
 }
-# "一" that counts nothing: 一下, 一样, 一起 … and 统一, 唯一.
+# 一 that is no number: 一下, 一样, 一起 … and 统一, 唯一.
 NO_NUMBER = re.compile(
     r"一(?=[下样些起定般直旦致并共切律会边])|(?<=[统唯同])一|万一|千万(?=[不别要])|十分(?=[感满抱方])|半(?=径)"
 )
@@ -79,7 +79,7 @@ WORD_VALUES = {
     for word in words.split()
 }
 WORD = re.compile(r"[a-zà-ÿ]+(?:'[a-z]+)?")
-# Repeats are bounded where what follows them may be missing: else a long text costs the square of its length.
+# Repeats are bounded if what follows them may be missing; otherwise a long text takes time in the square of its length.
 LINK = re.compile(
     r"[a-z][a-z0-9+.-]{0,20}://[^\s，。；、！？）)】」”]+|www\.[a-z0-9./_%?=&#-]+|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+"
     r"|(?<![\w@])[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){0,8}\.(?:com|cn|net|org|io|cc|top|xyz|shop|vip|me|ly|co|info|app|link)\b[^\s，。；、]*"
@@ -99,12 +99,12 @@ def links(text: str) -> set[str]:
 
 
 def codes(text: str) -> set[str]:
-    """Return what has letters and digits in it: models, orders, coupons, sizes such as 20w."""
+    """Return the words with letters and digits: models, orders, coupons, sizes such as 20w."""
     return {code for code in CODE.findall(LINK.sub(" ", text)) if len(code) > 1}
 
 
 def unknown_figures(said: str, known: str) -> set[tuple[str, str]]:
-    """Return the numbers of ``said`` that do not stand in ``known`` with the same unit; without a unit, with any."""
+    """Return the numbers of ``said`` that ``known`` does not contain with the same unit (without a unit: with any)."""
     there = set(figures(known))
     values = {value for value, _ in there}
     return {
@@ -129,7 +129,7 @@ def figures(text: str) -> Iterable[tuple[str, str]]:
 
 
 def _without_digits(match: re.Match[str]) -> str:
-    """A unit that is a numeral itself was taken with its number: "3万", but in "7一" it is another number."""
+    """Remove a number. A unit that is a numeral itself belongs to it in "3万", but in "7一" it is another number."""
     unit = match["unit"] or ""
     return f" {unit}" if unit and unit[0] in NUMERALS else " "
 
@@ -145,7 +145,7 @@ def _unit(unit: str | None) -> str:
 
 
 def same_unit(unit: str) -> str:
-    """Return the unit that stands for all of this meaning: "块" and "圆" are "元"."""
+    """Return the unit that stands for all units of this meaning: "元" for "块" and "圆"."""
     return _SAME_UNIT.get(unit, unit)
 
 
@@ -167,7 +167,7 @@ def _written(number: Decimal) -> str:
 
 
 def _numeral(numeral: str) -> str:
-    """The value of a numeral in Chinese words; digits one after the other are read as digits: 二零二六 is 2026."""
+    """Return the value of a Chinese numeral. A sequence of digits is read as digits: 二零二六 is 2026."""
     if numeral == "半":
         return "0.5"
     if not set(numeral) & (set(_POWERS) | {"半"}):

@@ -1,9 +1,9 @@
-"""Whether one record answers what a customer wrote: told by code, from all of the customer's words.
+"""Decides by code, from all of the customer's words, whether one record answers them.
 
-A record that was asked for in the very words of its question, or of one of its aliases, fits. Any other, whoever found
-or picked it, must pass ``misfit``: nothing that the customer wrote may be missing in the record, and nothing that the
-record's question presupposes may be missing in what the customer wrote. The rule knows no subject: what stands in none
-of the closed lists counts.
+A record whose question, or one of its aliases, is exactly what was asked fits. Any other record, whoever found or
+picked it, must pass ``misfit``: the record may lack nothing that the customer wrote, and the customer's words may lack
+nothing that the record's question presupposes. The rule knows no subject: every word outside of the closed lists
+counts.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _CLAUSE_END = re.compile(r"[，。；！？,;!?\n]|\.(?=\s|$)")
 
 
 def asks_for(words: str, record: Record) -> bool:
-    """Return whether ``words`` are the record's question or one of its aliases, politeness left aside."""
+    """Tell whether ``words`` are the record's question or one of its aliases, apart from politeness."""
     form = stripped(words)
     return bool(form) and any(form == stripped(wording) for wording in record.wordings)
 
 
 def misfit(words: str, record: Record) -> str:
-    """Return what keeps ``record`` from being the answer to ``words``, for the log; "" if nothing does."""
+    """Return the reason, for the log, why ``record`` does not answer ``words``; "" if it does."""
     if asks_for(words, record):
         return ""
     asked = facts_of(words)
@@ -43,9 +43,9 @@ def misfit(words: str, record: Record) -> str:
 
 
 def parts_misfit(words: str, records: Sequence[Record]) -> str:
-    """Return what keeps ``records`` together from being the answer to ``words``: each clause must be answered by one.
+    """Return the reason why ``records`` together do not answer ``words``; "" if they do.
 
-    "" if nothing does.
+    Each clause must be answered by one of them.
     """
     parts = [part for part in _CLAUSE_END.split(words) if not is_politeness(part)]
     for part in parts:
@@ -55,7 +55,11 @@ def parts_misfit(words: str, records: Sequence[Record]) -> str:
 
 
 def _against(asked: Facts, wanted: Facts, wordings: Iterable[Facts], words: str, text: str) -> str:
-    """Compare with ``wanted``, one of the ``wordings`` of the record's question; ``text`` is its answer."""
+    """Return the reason why a record does not fit, compared with one wording of its question; "" if it fits.
+
+    wanted: that wording, one of ``wordings``.
+    text: the record's answer.
+    """
     if turned := _turned(asked, wanted):
         return turned
     if not _in_order(wanted.words, asked.words):
@@ -69,7 +73,7 @@ def _against(asked: Facts, wanted: Facts, wordings: Iterable[Facts], words: str,
 
 
 def _agree(asked: Facts, known: Facts) -> bool:
-    """Return whether what the two have in common stands in the same order, and they deny and limit the same."""
+    """Tell whether both deny and limit the same, and their common words have the same order."""
     return asked.closed == known.closed and _common(asked, known) == _common(known, asked)
 
 
@@ -89,15 +93,15 @@ def _turned(asked: Facts, other: Facts) -> str:
 
 
 def _in_order(some: Sequence[Word], words: Sequence[Word]) -> bool:
-    """Return whether ``words`` hold all of ``some``, in their order."""
+    """Tell whether ``words`` contain all of ``some`` in their order."""
     rest = iter(words)
     return all(word in rest for word in some)
 
 
 def _in_answer(word: Word, told: Facts, near: Collection[str]) -> bool:
-    """Return whether an answer says ``word``. Of a letter or a name only stretches count: one may be there by chance.
+    """Tell whether an answer says ``word``. A single letter or a name must be in ``near``: it may be there by chance.
 
-    A limit is told with what it limits, "付款后"; a denial or somebody who does something never is.
+    A limit counts with the word that it limits, "付款后". A denial, or who does something, never counts.
     """
     if word.kind in (Kind.ACTOR, Kind.AHEAD):
         return False
@@ -107,7 +111,7 @@ def _in_answer(word: Word, told: Facts, near: Collection[str]) -> bool:
 
 
 def _stretches(words: str, text: str) -> set[str]:
-    """Return the stretches of two letters and more of ``words`` that stand in ``text``, and their letters."""
+    """Return the pairs of letters of ``words`` that ``text`` contains, and the letters of these pairs."""
     found = set()
     for run in _RUN.findall(spaced(words)):
         pairs = [run[at : at + 2] for at in range(len(run) - 1)]
@@ -123,14 +127,14 @@ def _pairs(words: Sequence[Word], told: Sequence[Word]) -> set[str]:
 
 # -- passages
 
-# What asks for yes or no. Beside a record's question nothing else needs to be told, beside a passage this.
+# Marks of a yes-or-no question. A record's question makes them unnecessary; for a passage they are required.
 _ASKS = re.compile(
     rf"[?？]|[吗嘛么](?=\W|\Z)|[不没否](?=\W*\Z)|([{HAN}])[不没]\1|能否|可否|是否|\A\W*(?:can|could|do|does|is|are|will|may)\b",
     re.IGNORECASE,
 )
-_LEAST = 2  # letters that must be named: one stands in a passage by chance
-_LEFT_OUT = frozenset({"may", "will"})  # goes without saying where a shop says how it is: "7天内退货"
-# What a passage has to tell if it is asked for: a number with one of these units.
+_LEAST = 2  # letters that must be named: a single one may be in a passage by chance
+_LEFT_OUT = frozenset({"may", "will"})  # implied if a shop states its rules: "7天内退货"
+# What a passage must contain if it is asked for: a number with one of these units.
 _TELLS = {
     "price": {"元", "$", "€", "£"},
     "duration": {"天", "小时", "分钟", "周", "个月", "年", "工作日", "日", "月", "day", "hour", "month", "year"},
@@ -139,7 +143,10 @@ _TELLS["when"] = _TELLS["duration"]
 
 
 def _against_passage(asked: Facts, words: str, text: str) -> str:
-    """Compare with a text that has no question. One clause of it must say all that is asked, as it is asked."""
+    """Return the reason why a text without a question does not fit; "" if it does.
+
+    One clause must say all that is asked, in the way it is asked.
+    """
     if not (asked.asking or _ASKS.search(words)):
         return "it asks nothing"
     if sum(len(word.name) for word in asked.open) < _LEAST:
@@ -160,7 +167,7 @@ def _says(clause: Facts, asked: Facts) -> bool:
 
 
 def _turned_round(word: Word) -> Word:
-    """Return what a shop calls it: its "you" is the customer's "I"."""
+    """Return the word from the shop's side: its "you" is the customer's "I"."""
     return Word(word.kind, {"i": "you", "you": "i"}[word.name]) if word.kind is Kind.ACTOR else word
 
 

@@ -1,4 +1,4 @@
-"""The closed lists of words as one lexicon, and a text cut into its words: the longest known word first."""
+"""The closed lists of words as one lexicon that cuts texts into words, the longest known word first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agent_core.reply.sureness.plain import HAN, word_lists
 
 
 class Kind(StrEnum):
-    """What a word does in a question. Those of the lists are called as their table in ``words.toml``."""
+    """What a word does in a question. The kinds from the lists have the names of their tables in ``words.toml``."""
 
     PARTICLE = "particles"
     ASKING = "asking"
@@ -24,19 +24,19 @@ class Kind(StrEnum):
     AHEAD = "ahead"
     BEHIND = "behind"
     CONTENT = "content"
-    NAME = "name"  # in the letters of any other script than Han, and links
+    NAME = "name"  # in letters of any script other than Han, and links
     FIGURE = "figure"
     SIGN = "sign"
 
 
 class Word(NamedTuple):
-    """``name`` is the same for all words of one meaning."""
+    """A word of a question. ``name`` is the same for all words of one meaning."""
 
     kind: Kind
     name: str
 
 
-# A table of the lists, with a name for each line of words.
+# The tables that have a name for each line of words.
 _NAMED = (Kind.ASKING, Kind.MODALITY, Kind.ACTOR, Kind.TENSE, Kind.AHEAD, Kind.BEHIND)
 _UNIT = "|".join(unit if not unit.isascii() else rf"{unit}s?(?![a-z])" for unit in sorted(UNITS, key=len, reverse=True))
 _DURATIONS = frozenset("小时 分钟 周 工作日 天 日 时 分 秒 月 个月 年".split())  # noqa: SIM905 - reads best
@@ -46,11 +46,13 @@ _ASKED_BY = {"点": "clock", "号": "date", "元": "price", "码": "size"}
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
+    """The known words, and the pattern that cuts a text into words."""
+
     words: Mapping[str, Word]
     pattern: re.Pattern[str]
 
     def cut(self, text: str) -> Iterator[tuple[Word, re.Match[str]]]:
-        """Yield each word of ``text``, which is in lower case, and where it stands."""
+        """Yield each word of ``text``, which must be in lower case, and its match."""
         for match in self.pattern.finditer(text):
             yield self._word(match), match
 
@@ -73,6 +75,7 @@ _KINDS = {"link": Kind.NAME, "figure": Kind.FIGURE, "han": Kind.CONTENT, "sign":
 
 @cache
 def lexicon() -> Lexicon:
+    """Return the lexicon of the word lists. It is built once."""
     lists = word_lists()
     words = dict(_words(lists))
     known = "|".join(_standing_alone(word) for word in sorted(words, key=len, reverse=True))

@@ -1,7 +1,7 @@
-"""The words of a question without what says nothing: greetings, politeness, plain punctuation. Nothing else is dropped.
+"""Strips a question of words without meaning: greetings, politeness and plain punctuation. Nothing else is dropped.
 
-What is dropped stands in closed lists, and a word counts only if it stands alone: "老板，包邮吗" begins with a
-greeting, and "老板电话" does not.
+They are in closed lists, and a word counts only if it stands alone: "老板，包邮吗" begins with a greeting, "老板电话"
+does not.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from itertools import groupby
 from typing import Any
 
 HAN = r"\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_OTHER = rf"[^\W_{HAN}]"  # a letter or digit of no Han text
-# Punctuation that changes what is asked by where it stands: 1.5米, -10度, - 10度, 5-6天, 5~6天, 1/2, 8:30, 7".
+_OTHER = rf"[^\W_{HAN}]"  # a letter or digit that is not Han
+# Punctuation that changes the meaning by its place: 1.5米, -10度, - 10度, 5-6天, 5~6天, 1/2, 8:30, 7".
 _TELLING = re.compile(
     rf"(?<![.])[.](?={_OTHER})|(?<!-)(?:(?<={_OTHER})-|-(?={_OTHER}|\s+\d))(?!-)"
     rf"|(?<!~)(?:~(?=\s*\d)|(?<={_OTHER})~(?={_OTHER}))"
     rf"|(?<={_OTHER})/(?=\w)|(?<=\w)/(?={_OTHER})|(?<=\d):(?=\d)|(?<=\d)[\"'](?!\w)"
 )
-# Everywhere else these are plain. A sign that stands in neither list is a part of the words: + < ≥ % $ ¥ # ° ×.
+# Elsewhere these are plain. A sign in neither list is part of the words: + < ≥ % $ ¥ # ° ×.
 _PUNCTUATION = frozenset("。、，；：！？…·•「」『』【】〔〕《》〈〉—,.;:!?\"'()[]{}~-/`´|")
-_PARTS = frozenset("，。；：！？…,.;:!?\n~—")  # set words apart; a blank alone may stand inside a name
+_PARTS = frozenset("，。；：！？…,.;:!?\n~—")  # separate words; a blank alone may be inside a name
 _FORMS = str.maketrans(
     dict.fromkeys("‐‒–−➖﹣", "-")
     | dict.fromkeys("〜∼～", "~")
@@ -35,30 +35,30 @@ _FORMS = str.maketrans(
     | {"⁄": "/", "≧": "≥", "≦": "≤", "￥": "¥"}
 )
 _CLAUSE = re.compile(r"[^，。！？…,.!?;；:：\n~～]*[，。！？…,.!?;；:：\n~～]*")
-# A blank keeps two numbers apart; beside Han, between words (a picture may be read without) or beside a sign, it is
-# nothing.
+# A blank separates two numbers. Beside Han, between words (a picture may be read without blanks) or beside a sign it
+# means nothing.
 _BLANK = re.compile(r"(?<=\d) (?=\d)|(?<=[.~/:-]) | (?=[.~/:-])")
 _BESIDE_SIGN = re.compile(r" (?=[+%°<>=≥≤])|(?<=[+¥$€£<>=≥≤]) ")
 
 
 @cache
 def word_lists() -> dict[str, Any]:
-    """Return the closed lists of words as their file has them: words with blanks between them, and tables of such."""
+    """Return the closed lists of words as in their file: words separated by blanks, and tables of them."""
     return tomllib.loads((resources.files("agent_core.reply.sureness") / "words.toml").read_text(encoding="utf-8"))
 
 
 def stripped(text: str) -> str:
-    """Return what two equal questions share: ``text`` as NFKC in lower case, without blanks and what says nothing.
+    """Return what equal questions have in common: ``text`` as NFKC in lower case, without blanks and meaningless words.
 
-    That is plain punctuation, greetings, politeness and closing particles. Marks of a number or of a model's name stay,
-    and every other sign does: "1.5米" and "15米", "Pro" and "Pro+", "13 4" and "134" are not equal. A text of nothing
-    but politeness gives "", and so does one without a letter or a digit.
+    Those are plain punctuation, greetings, politeness and closing particles. Marks in a number or a model's name stay,
+    and so does every other sign: "1.5米" and "15米", "Pro" and "Pro+", "13 4" and "134" are not equal. A text of
+    nothing but politeness gives "", and so does one without a letter or a digit.
     """
     return _close(spaced(text))
 
 
 def spaced(text: str) -> str:
-    """As ``stripped``, with a blank between the words that a blank or punctuation sets apart."""
+    """Return the same as ``stripped``, with a blank between words that a blank or punctuation separates."""
     found = _runs(text)
     polite = {number for number, (run, apart) in enumerate(found) if _is_politeness(run, apart=apart)}
     beside = {number + step for number in polite for step in (-1, 1)}  # "老板 麻烦问下"
@@ -73,27 +73,27 @@ def spaced(text: str) -> str:
 
 
 def is_politeness(text: str) -> bool:
-    """Return whether ``text`` says nothing that an answer could depend on."""
+    """Tell whether ``text`` says nothing that an answer could depend on."""
     return not stripped(text)
 
 
 def acknowledges(text: str) -> bool:
-    """Return whether ``text`` ends what it asks by itself: "能退吗", "知道了"."""
+    """Tell whether ``text`` closes its own question: "能退吗", "知道了"."""
     found = _runs(text)
     polite = {number for number, (run, apart) in enumerate(found) if _is_politeness(run, apart=apart)}
     return any(_acknowledging().fullmatch(run) for run, _ in found[_first_said(found, polite) :])
 
 
 def _first_said(found: Sequence[tuple[str, bool]], polite: Collection[int]) -> int:
-    """Return the index of the first run that says something. What acknowledges is politeness before it."""
+    """Return the index of the first run with a meaning. An acknowledgement before it counts as politeness."""
     says = (at for at, (run, _) in enumerate(found) if at not in polite and not _acknowledging().fullmatch(run))
     return next(says, len(found))
 
 
 def without_politeness(text: str) -> str:
-    """Return ``text`` as it is written, without clauses of nothing but politeness and without such words around it.
+    """Return ``text`` as written, but without purely polite clauses and polite words at its beginning and end.
 
-    What is left means the same: its stripped form is that of ``text``.
+    The rest means the same: its stripped form is that of ``text``.
     """
     rest = "".join(clause for clause in _CLAUSE.findall(text) if stripped(clause)).strip()
     while (shorter := _before().sub("", rest, count=1).lstrip()) != rest:
@@ -103,7 +103,7 @@ def without_politeness(text: str) -> str:
 
 
 def _runs(text: str) -> list[tuple[str, bool]]:
-    """Return what stands between blanks and plain punctuation, each with whether marks or ends stand on both sides."""
+    """Return the runs between blanks and plain punctuation, each with whether marks or ends are on both sides."""
     folded = unicodedata.normalize("NFKC", text.translate(_FORMS)).lower().translate(_FORMS)
     folded = "".join(char for char in folded if unicodedata.category(char) != "Cf" and char != "\ufe0f")
     for phrase in _phrases():
@@ -128,9 +128,9 @@ def _runs(text: str) -> list[tuple[str, bool]]:
 
 
 def _is_politeness(run: str, *, apart: bool) -> bool:
-    """Return whether nothing but greetings and politeness stands in ``run``.
+    """Tell whether ``run`` consists only of greetings and politeness.
 
-    Words that also name somebody ("老板") count only if they are set apart.
+    Words that also name somebody ("老板") count only if they are separate.
     """
     return _alone(apart).fullmatch(run) is not None
 
@@ -148,7 +148,7 @@ def _without_end(run: str) -> str:
 
 
 def _close(text: str) -> str:
-    """Return single-spaced words without the blanks that say nothing."""
+    """Return single-spaced words without the blanks that mean nothing."""
     kept = {match.start() for match in _BLANK.finditer(text) if not _beside_han(text, match.start())}
     kept -= {match.start() for match in _BESIDE_SIGN.finditer(text)}
     return unicodedata.normalize("NFKC", "".join(char for at, char in enumerate(text) if char != " " or at in kept))

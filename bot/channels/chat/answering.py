@@ -1,4 +1,4 @@
-"""From what a person writes to an answer, the same in every channel."""
+"""Reading a person's words as the answer to a question, the same in every channel."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from bot.channels.chat.texts import Texts
 from bot.channels.chat.turn import Turn
 from bot.desk.views import AnswerOutcome, QuestionView
 
-# Of a mere confirmation, whatever words stand on its buttons: these alone, not sentences that hold them.
+# Words that answer a yes-or-no question, whatever its buttons say. Only as the whole answer, not within a sentence.
 _YES = frozenset({"是", "是的", "对", "yes", "y"})
 _NO = frozenset({"不是", "否", "不", "no", "n"})
 _CONFIRMED = {"yes": _YES, "allow": _YES, "no": _NO, "deny": _NO}
 _A_NUMBER = re.compile(r"\d{1,2}")
-# What our advice has in the place of an answer, copied with the command: its words in any order, whatever is around.
+# The placeholder in our advice, which people copy with the command: its words in any order, with any marks around.
 _PLACEHOLDERS = frozenset({"number", "or", "words", "word", "序号或要说的话", "序号", "要说的话"})
 _BETWEEN = frozenset({"a", "the", "your", "own"})
 _MISTYPED = re.compile(r"[\d\s.。,，、]{1,4}")  # a number that was meant for a button
 
 
 def read_answer(question: Question, said: str, *, by: str = "", own: bool = False) -> Answer | None:
-    """A choice by its number (from 1), its words or its value; else own words where the question takes them.
+    """Return the choice that is named by its number (from 1), words or value, else free text if the question takes it.
 
-    None where it is neither, or what our own advice has in its place. A mere number that no choice has was meant for
-    one; and none goes to a customer. Not so where they were asked for words (``own``): these stand for no number and no
-    candidate, but may say to skip.
+    Returns None if it is neither, or the placeholder of our advice. A bare number that no choice has is None, too: it
+    was meant for a choice, and must not go to a customer.
+    own: the person was asked for their own words. Then these name no number and no candidate, but may say to skip.
     """
     text = said.strip()
     own = own and question.free_text
@@ -52,7 +52,7 @@ def read_answer(question: Question, said: str, *, by: str = "", own: bool = Fals
 
 
 def _is_placeholder(said: str) -> bool:
-    """Tell whether these are the words of our advice, "NUMBER or your words", and no others."""
+    """Tell whether the text is only the placeholder of our advice, "NUMBER or your words"."""
     found = set(re.findall(r"[^\W_]+", said.casefold()))
     return bool(found & _PLACEHOLDERS) and found <= _PLACEHOLDERS | (
         _BETWEEN if len(found & _PLACEHOLDERS) > 1 else set()
@@ -60,7 +60,7 @@ def _is_placeholder(said: str) -> bool:
 
 
 def no_answer(words: Texts, view: QuestionView, said: str) -> str:
-    """Say why ``read_answer`` found no answer in ``said``, and what would be one."""
+    """Return why ``read_answer`` found no answer in ``said``, and what would be one."""
     labels = " / ".join(choice_label(view, number, words) for number in range(len(view.question.choices)))
     key = "not_a_choice"
     if view.question.free_text:
@@ -76,23 +76,24 @@ def no_answer(words: Texts, view: QuestionView, said: str) -> str:
 
 
 def to_confirm(question: Question, answer: Answer) -> bool:
-    """Return whether the answer goes to a customer in words that look like a command: whoever gave it is asked first,
-    the same in every channel."""
+    """Tell whether an answer to a customer looks like a command. Then every channel asks the person first."""
     return question.kind in TO_CUSTOMER and is_like_a_command(answer.text)
 
 
 def says_yes(said: str) -> bool:
+    """Tell whether the whole text means yes."""
     return said.strip().rstrip(".。").casefold() in _YES
 
 
 def says_no(said: str) -> bool:
+    """Tell whether the whole text means no."""
     return said.strip().rstrip(".。").casefold() in _NO
 
 
 def verdict(words: Texts, view: QuestionView | None, result: AnswerOutcome, *, held: bool = False) -> str:
-    """What became of an answer: it counts, somebody was first, the question's time is over, or there is none.
+    """Return in words what became of an answer: it counts, it came too late, or there is no such question.
 
-    ``held``: its run is on hold, so that nothing happens by it before Resume.
+    held: the run is held, so nothing happens before Resume.
     """
     if result.state == "accepted":
         said = words.get("question.skipped" if result.answer == SKIP else "question.accepted")
@@ -105,6 +106,6 @@ def verdict(words: Texts, view: QuestionView | None, result: AnswerOutcome, *, h
 
 
 async def told(turn: Turn, view: QuestionView, result: AnswerOutcome) -> str:
-    """``verdict`` for a person in a chat, who is told if the run is on hold."""
+    """Return the ``verdict`` for a person in a chat, after looking whether the run is held."""
     run = await turn.desk.runs.get(view.run_id) if result.state == "accepted" else None
     return verdict(turn.texts, view, result, held=run is not None and run.held)

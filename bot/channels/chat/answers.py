@@ -1,4 +1,4 @@
-"""The answer log in the chat: pages, one answer, its pictures, thumbs, and what the knowledge base could not answer."""
+"""The answer log in the chat: pages, single answers with their pictures and ratings, and unanswered questions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from bot.desk.actors import Role
 from bot.desk.answers_views import AnswersAsked, AnswersPage, AnswerView, UnansweredView
 
 GROUPS = 10
-ENTRY = "entry"  # the place of thumbs on the card of one answer; without it they are on the run's card
+ENTRY = "entry"  # marks the rating buttons of an answer's own card; the run's card has none
 
 _RATINGS = {
     "bad": -1, "差评": -1, "差": -1, "不好": -1, "👎": -1,
@@ -39,7 +39,7 @@ _CONTACT = re.compile(r"(?:contact|联系人)[:：](.+)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class AnswersCommand:
-    """What stands behind ``/answers``. ``entry``: the number of one answer; ``groups``: the unanswered questions."""
+    """What ``/answers`` asks for. ``entry``: the number of one answer. ``groups``: the unanswered questions."""
 
     asked: AnswersAsked = field(default_factory=AnswersAsked)
     entry: str = ""
@@ -47,7 +47,7 @@ class AnswersCommand:
 
 
 def read_asking(rest: str) -> AnswersCommand:
-    """``[today|week|7d|2026-11-01] [bad|good|open|unanswered] [NAME OR WORDS]`` in any order, or ``#12``."""
+    """Read ``[today|week|7d|2026-11-01] [bad|good|open|unanswered] [NAME OR WORDS]`` in any order, or ``#12``."""
     rest = rest.strip()
     if re.fullmatch(r"[#＃]\s*\d{1,15}", rest):
         return AnswersCommand(entry=rest[1:].strip())
@@ -74,6 +74,7 @@ def read_asking(rest: str) -> AnswersCommand:
 
 
 async def answers(turn: Turn) -> Said:
+    """Handle ``/answers``: show one answer, the unanswered questions, or a page of the log."""
     asking = read_asking(turn.rest)
     if asking.entry:
         return await _open(turn, asking.entry)
@@ -85,7 +86,7 @@ async def answers(turn: Turn) -> Said:
 
 
 async def _turn_page(turn: Turn, value: str) -> Said:
-    """``b12:week bad``: the page before the answer 12; ``a12:…`` the one after it."""
+    """Show another page: ``b12:week bad`` is the page before answer 12, ``a12:…`` the one after it."""
     place, _, rest = value.partition(":")
     if rest == ELSEWHERE:
         command, _, rest = turn.incoming.subject.strip().partition(" ")
@@ -101,7 +102,7 @@ async def _open(turn: Turn, value: str) -> Said:
 
 
 async def _picture(turn: Turn, value: str) -> Said:
-    """``12:before`` or ``12:after``."""
+    """Show a picture: ``12:before`` or ``12:after``."""
     answer_id, _, which = value.partition(":")
     before, after = await turn.desk.answers.pictures(turn.actor, answer_id)
     picture = before if which == "before" else after
@@ -112,7 +113,7 @@ async def _picture(turn: Turn, value: str) -> Said:
 
 
 async def _rate(turn: Turn, value: str) -> Said:
-    """``12:1`` on the card of the run that sent it, ``12:-1:entry`` on the answer's own."""
+    """Rate an answer: ``12:1`` on the card of the run that sent it, ``12:-1:entry`` on its own card."""
     answer_id, _, rest = value.partition(":")
     rating, _, place = rest.partition(":")
     if rating not in {"1", "-1"}:
@@ -126,13 +127,13 @@ async def _rate(turn: Turn, value: str) -> Said:
 
 
 async def _rated_card(turn: Turn, view: AnswerView, place: str) -> tuple[Outgoing, ...]:
-    """The card with the tapped thumb, as it is now."""
+    """Return the card whose rating button was tapped, with the new rating."""
     if place == ENTRY:
         return turn.change(_entry_card(turn.texts, view, turn.actor.role)).messages
     run = await turn.desk.runs.get(view.run_id)
     if run is None or not run.status.final:
         return ()
-    card = run_card(run, texts(run.lang), now=turn.now)  # as it was, whoever rates
+    card = run_card(run, texts(run.lang), now=turn.now)  # in the run's language, whoever rates
     return (Outgoing(card, turn.chat, replaces=turn.incoming.reply_to),)
 
 
@@ -207,7 +208,7 @@ def _entry_card(words: Texts, answer: AnswerView, role: Role) -> Card:
 
 
 def _record_lines(answer: AnswerView, words: Texts) -> list[Line]:
-    """What else the knowledge base gave; the record that was sent stands above already."""
+    """Return the lines of the other records that the knowledge base found; the card shows the one that was sent."""
     lines = []
     for number, record in enumerate(answer.records[:3], start=1):
         if record.text == answer.sent:
@@ -257,7 +258,7 @@ def _groups_card(words: Texts, groups: Sequence[UnansweredView], role: Role) -> 
 
 
 async def _improve_card(turn: Turn, answer: AnswerView) -> Card:
-    """What this person can do about an answer that was not good."""
+    """Return a card with what this person can do about a bad answer."""
     words, owner = turn.texts, turn.actor.role is Role.OWNER
     lines = []
     source, _, _ = answer.record_source.partition(":")
@@ -273,7 +274,7 @@ async def _improve_card(turn: Turn, answer: AnswerView) -> Card:
     if entry is None:
         add = words.get("answers.bad_add" if owner else "answers.bad_add_waits")
         lines += [Line(add), Line(_add_text(words, answer.question), "", "code")]
-    elif entry.id != answer.record_id:  # another one cannot be added
+    elif entry.id != answer.record_id:  # a second entry for the question cannot be added
         known = words.get("answers.has_entry" if entry.live else "answers.has_waiting")
         lines.append(Line(f"{words.number(entry.id)} {cut(entry.question, 60)}", known))
     return Card(words.get("answers.bad_title"), tuple(lines))

@@ -13,15 +13,16 @@ log = structlog.get_logger(__name__)
 
 
 async def ask(turn: Turn) -> Said:
+    """Handle ``/ask``: list the open questions."""
     return turn.say(cards.ask_card(await turn.desk.questions.all_open(turn.actor), turn.texts, now=turn.now))
 
 
 async def show(turn: Turn, question_id: str) -> Said:
-    """The question's card once more, here, as a message of its own: one that was lost is had back so."""
+    """Show the question's card again in this chat, as a new message, for example if the old one was lost."""
     name = turn.incoming.key or f"{turn.chat.chat_id}:{turn.incoming.message_id}"
     view = await turn.desk.questions.show(turn.actor, question_id, chat=turn.chat, name=name)
     picture = await _picture(turn, view) if view.open else None
-    view = await turn.desk.questions.get(question_id) or view  # answered while the phone was looked at
+    view = await turn.desk.questions.get(question_id) or view  # it may have been answered while the picture was taken
     if not view.open:
         return _over(turn, view)
     card = await _card(turn, view, picture)
@@ -29,7 +30,7 @@ async def show(turn: Turn, question_id: str) -> Said:
 
 
 async def look(turn: Turn, question_id: str) -> Said:
-    """A fresh picture of the phone on the card whose button was tapped."""
+    """Put a fresh picture of the phone on the card whose button was tapped."""
     view = await turn.desk.questions.get(question_id)
     if view is None or not view.open:
         return Said(toast=turn.texts.get("question.unknown"), alert=True)
@@ -52,11 +53,11 @@ def _over(turn: Turn, view: QuestionView) -> Said:
 
 
 async def _picture(turn: Turn, view: QuestionView) -> bytes | None:
-    """The screen now where a person acts on it, else as it was when the question came up."""
+    """Return the current screen if a person acts on the phone, else the screen at the time of the question."""
     if view.question.kind in cards.ON_THE_PHONE:
         try:
             return await turn.desk.phones.screenshot(turn.actor, view.serial or None)
-        except PhonedeskError as error:  # the phone is away: the question can be answered all the same
+        except PhonedeskError as error:  # the phone is away, but the question can still be answered
             log.info("no_fresh_picture", question=view.id, error=str(error))
     return await turn.desk.questions.picture(view.id)
 

@@ -1,4 +1,4 @@
-"""What people are shown of runs and questions: pure functions from rows to a ``Card``. A channel draws it."""
+"""Cards of runs and questions: pure functions from the desk's views to a ``Card``, which a channel shows."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from knowledge.entries import Entry
 from knowledge.personal import personal_data
 
 Style = Literal["", "danger", "success", "primary"]
-_LATIN = "\u2e7f"  # letters behind it are those of Chinese
+_LATIN = "\u2e7f"  # letters after this one are Chinese
 
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """``action`` comes back when it is tapped: at most 64 bytes."""
+    """A button of a card. ``action`` comes back when it is tapped; it has at most 64 bytes."""
 
     action: str
     label: str
@@ -42,7 +42,10 @@ class Button:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """``label: text``. ``kind`` quote: somebody's own words; code: to be copied. A long text may be cut."""
+    """A line of a card, ``label: text``. A long text may be cut.
+
+    kind: ``quote`` for somebody's own words, ``code`` for a text to copy.
+    """
 
     text: str
     label: str = ""
@@ -59,7 +62,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class ReplayOrder:
-    """A replay that the channel has made when it is to be shown (``history.media_card``): it takes seconds."""
+    """An order for a replay. It takes seconds, so the channel has it made when it is shown (``history.media_card``)."""
 
     run_id: str
     kind: Literal["gif", "album", "sheet"]
@@ -68,11 +71,13 @@ class ReplayOrder:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """``picture``: an encoded JPEG (or PNG). A ``document`` goes out with the card as its words, in place of a picture.
+    """What a channel shows as one message.
 
-    So does an ``animation`` (a GIF), and an ``album`` (2 to 10 JPEGs), which has no buttons. A card with a ``film``
-    is shown as the one that comes of it. ``question``: the id of the one that it asks: once
-    that is answered, it is shown no more.
+    picture: an encoded JPEG (or PNG).
+    document, animation, album: sent in place of a picture, with the card as the caption. An animation is a GIF. An
+        album has 2 to 10 JPEGs and no buttons.
+    film: an order for a replay, whose card is shown instead.
+    question: the id of the question that the card asks. Once it is answered, the card is no longer shown.
     """
 
     title: str
@@ -87,27 +92,28 @@ class Card:
 
 
 def separator(label: str, colon: str) -> str:
-    """Return what stands between a line's label and its text: a blank after a number or a command, else ``colon``."""
+    """Return the separator of a line's label and text: a blank after a number or a command, else ``colon``."""
     return " " if label.startswith(("/", "#")) or label.endswith(".") else colon
 
 
 def colon_of(title: str, label: str) -> str:
-    """Return a colon as wide as the words of a card with this title: a label may be a phone's or a person's name."""
+    """Return a Chinese or a Latin colon, by the card's title; a label alone may be a phone's or a person's name."""
     first = next((char for char in title if char.isalpha()), "")
     return "：" if first > _LATIN or label[-1:] > _LATIN else ": "
 
 
-MOST_SAID = 600  # characters of what was sent, on the card of a run
-MOST_OF_A_QUESTION = 80  # characters of a record's question: the answer is what is sent
+MOST_SAID = 600  # characters of sent texts on the card of a run
+MOST_OF_A_QUESTION = 80  # characters of a record's question; its answer is more important
 
 
 def cut(text: str, length: int) -> str:
-    """``text`` in one line of at most ``length`` characters."""
+    """Return ``text`` as one line of at most ``length`` characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= length else flat[: length - 1].rstrip() + "…"
 
 
 def plain(title: str, *lines: str) -> Card:
+    """Return a card of texts only."""
     return Card(title, tuple(Line(line) for line in lines))
 
 
@@ -115,17 +121,18 @@ def plain(title: str, *lines: str) -> Card:
 
 
 def elapsed(texts: Texts, since: datetime, until: datetime) -> str:
+    """Return a span of time in words."""
     seconds = max(0, round((until - since).total_seconds()))
     if seconds < 60:
         return texts.get("common.seconds", seconds=seconds)
     return texts.get("common.minutes", minutes=seconds // 60, seconds=seconds % 60)
 
 
-ASKING = {"interact", "take_over"}  # their words say that a person is asked
+ASKING = {"interact", "take_over"}  # actions whose words say that a person is asked
 
 
 def describe_action(texts: Texts, step: StepRecord) -> str:
-    """Say what the step did; empty if it did nothing. One that asks a person has not failed."""
+    """Return in words what a step did; "" if it did nothing. A step that asks a person has not failed."""
     action = step.action or step.asked
     if not action:
         return say(texts.lang, "action.unreadable") if step.unread else ""
@@ -136,13 +143,13 @@ def describe_action(texts: Texts, step: StepRecord) -> str:
 
 
 def model_said(last: StepRecord | None, message: str) -> bool:
-    """Tell whether a run's ``message`` is the model's own: the words with which it ended its ``last`` step."""
+    """Tell whether a run's ``message`` is the model's own, from the ``finish`` of its ``last`` step."""
     action = last.action if last is not None else None
     return bool(message) and action is not None and action.get("kind") == "finish" and action.get("message") == message
 
 
 def head_lines(run: RunView, texts: Texts) -> list[Line]:
-    """What the card of a run begins with: task, phone, who asked, the place in the line, what it waits for."""
+    """Return the first lines of a run's card: task, phone, who asked, its place in the queue, what it waits for."""
     lines = [Line(run.task, texts.get("card.task"))]
     if run.phone or run.serial:
         lines.append(Line(run.phone or run.serial, texts.get("card.phone")))
@@ -155,7 +162,7 @@ def head_lines(run: RunView, texts: Texts) -> list[Line]:
 
 
 def run_card(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", picture: bytes | None = None) -> Card:
-    """The live card of a run; once it is over, what came of it."""
+    """Return the live card of a run, or its outcome once the run has ended."""
     lines = head_lines(run, texts)
     if run.steps:
         lines.append(Line(texts.get("card.step_of", step=run.steps, max=run.max_steps), texts.get("card.step")))
@@ -182,7 +189,7 @@ def run_card(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", p
 
 
 def away_lines(run: RunView, texts: Texts) -> list[Line]:
-    """What a run waits for whose phone is away, how long, and what to do; nothing for any other."""
+    """Return why a run's phone is away, how long the run waits, and what to do; nothing if the phone is not away."""
     if not run.away:
         return []
     since = run.away_since.strftime("%m-%d %H:%M") if run.away_since is not None else ""
@@ -194,9 +201,9 @@ def away_lines(run: RunView, texts: Texts) -> list[Line]:
 
 
 def state_of(status: RunStatus, *, held: bool = False, away: bool = False, left_to: LeftTo = "") -> str:
-    """Return the text key of what a run is at, the same wherever a run is shown.
+    """Return the text key of a run's state, the same wherever a run is shown.
 
-    A run that left its customer to an older run, which is yet to answer, has neither failed nor done what was asked.
+    A run that left its customer to an older run, which has not answered yet, has neither failed nor succeeded.
     """
     if left_to and status.final:
         return "card.elsewhere" if left_to == "run" else "card.waiting"
@@ -206,7 +213,7 @@ def state_of(status: RunStatus, *, held: bool = False, away: bool = False, left_
 
 
 def _state(run: RunView, texts: Texts) -> str:
-    """What a run is at, in words."""
+    """Return a run's state in words."""
     if run.again_at is not None:
         return texts.get("card.put_off", time=run.again_at.strftime("%H:%M:%S"))
     return texts.get(state_of(run.status, held=run.held, away=bool(run.away), left_to=run.left_to))
@@ -221,18 +228,18 @@ def _live_buttons(run: RunView, texts: Texts) -> tuple[tuple[Button, ...], ...]:
 
 
 def replay_buttons(run: RunView, texts: Texts) -> tuple[tuple[Button, ...], ...]:
-    """Replay, where a run has done something that can be seen."""
+    """Return the Replay button if the run has steps."""
     return ((Button(f"replay:{run.id}", texts.get("button.replay")),),) if run.steps else ()
 
 
 def error_lines(kind: str, texts: Texts, message: str = "") -> list[str]:
-    """What went wrong and what to do about it, in the person's language; the error's own words stand elsewhere.
+    """Return what went wrong and what to do about it, in the person's language.
 
-    What these, ``message``, say already is not said again.
+    message: the error's own words, which are shown elsewhere. What they say is not repeated.
     """
     said, advice = texts.find(f"error.{kind}", texts.get("error.error")), texts.find(f"advice.{kind}", "")
     if message and message.startswith(said.rstrip("。.")):
-        return []  # with what to do in this very case
+        return []  # the message has advice for this case
     return [line for line in (said, "" if advice in message else advice) if line]
 
 
@@ -251,18 +258,19 @@ def _doing(run: RunView, texts: Texts, thinking: str) -> list[Line]:
 
 
 def ruled(verdict: StepVerdict, texts: Texts) -> str:
-    """What a rule decided, and which one. Its message is written for the model."""
+    """Return in words what a rule decided, and which rule. The rule's own message is written for the model."""
     return " · ".join(part for part in (decided(verdict, texts), rule_words(texts.lang, verdict.policy)) if part)
 
 
 def decided(verdict: StepVerdict, texts: Texts) -> str:
+    """Return in words what a rule decided."""
     return texts.find(f"gate.{verdict.decision}", verdict.decision)
 
 
 def screen_action(serial: str, wish: Literal["", "file", "read"] = "") -> str:
-    """The Screen button's action; without the phone where its name is too long for a button.
+    """Return the Screen button's action, without the phone if its serial is too long for a button.
 
-    ``wish``: ``file`` for every pixel, ``read`` for what is read of it.
+    wish: ``file`` for full resolution, ``read`` for what is read on the screen.
     """
     bare = f"screen:{wish}" if wish else "screen"
     action = f"screen:{serial} {wish}".rstrip() if serial else bare
@@ -270,7 +278,7 @@ def screen_action(serial: str, wish: Literal["", "file", "read"] = "") -> str:
 
 
 def reply_lines(reply: ReplyRecord, texts: Texts) -> list[Line]:
-    """What a customer asked, what they got, and where it came from."""
+    """Return what a customer asked, what they got, and where the text came from."""
     lines = []
     if reply.question:
         lines.append(Line(reply.question, texts.get("card.customer", contact=reply.contact), "quote"))
@@ -280,7 +288,7 @@ def reply_lines(reply: ReplyRecord, texts: Texts) -> list[Line]:
 
 
 def sent_lines(replies: Sequence[ReplyRecord], texts: Texts, *, room: int = MOST_SAID) -> list[Line]:
-    """Replies as far as there is ``room`` for them (characters; the first in any case), and how many more there are."""
+    """Return the replies that fit into ``room`` characters, but at least the first, and how many more there are."""
     lines: list[Line] = []
     for number, reply in enumerate(replies):
         one = reply_lines(reply, texts)
@@ -292,7 +300,7 @@ def sent_lines(replies: Sequence[ReplyRecord], texts: Texts, *, room: int = MOST
 
 
 def note_lines(notes: Sequence[KeptNote], texts: Texts, *, room: int = MOST_SAID) -> list[Line]:
-    """Notes and summaries as far as there is ``room`` for them (characters; the newest in any case), in their order."""
+    """Return the newest notes and summaries that fit into ``room`` characters, but at least one, the oldest first."""
     lines: list[Line] = []
     for number in range(len(notes), 0, -1):
         note = notes[number - 1]
@@ -306,13 +314,13 @@ def note_lines(notes: Sequence[KeptNote], texts: Texts, *, room: int = MOST_SAID
 
 
 def source_lines(answer: ReplyRecord | AnswerView, texts: Texts) -> list[Line]:
-    """Where a text came from: a person, or a record's question with its score and who chose it; nothing if unknown."""
+    """Return where a text came from: a person, or a record with its score and who chose it; nothing if unknown."""
     if answer.provenance == "person":
         return [Line(texts.get("card.from_person", person=texts.person(answer.person)), texts.get("card.source"))]
     chosen = [Line(texts.get("answers.by_person", person=texts.person(answer.person)))] if answer.person else []
     if not answer.record_source and not answer.record_id:
         return chosen
-    # The shop's own entries are known by their questions, those of a service by their document, too.
+    # People know the shop's own entries by their questions, and those of a service also by their document.
     own = answer.record_source.startswith("embedded:")
     asked = [texts.get("card.record", question=cut(one, MOST_OF_A_QUESTION)) for one in answer.record_questions]
     parts = ["" if own else answer.record_source, *asked]
@@ -326,14 +334,14 @@ def source_lines(answer: ReplyRecord | AnswerView, texts: Texts) -> list[Line]:
 # Thumbs ---------------------------------------------------------------------------------------------------------------
 
 THUMBS = {1: "👍", -1: "👎"}
-MOST_RATED = 20  # on one card; the rest can be rated in the list of answers
+MOST_RATED = 20  # answers on one card; more can be rated in the list of answers
 _PRESSED: Mapping[int, Style] = {1: "success", -1: "danger"}
 
 
 def rating_buttons(answers: Sequence[AnswerView], *, place: str = "") -> tuple[tuple[Button, ...], ...]:
-    """👍 and 👎 for each answer, ``rate:<answer>:<1 or -1>``, numbered where there are several.
+    """Return 👍 and 👎 for each answer, ``rate:<answer>:<1 or -1>``, numbered if there are several.
 
-    ``place`` stands at the end of the action: on which card the button is.
+    place: the end of the action, which tells on which card the button is.
     """
     rows = []
     for number, answer in enumerate(answers[:MOST_RATED], start=1):
@@ -351,7 +359,7 @@ def rating_buttons(answers: Sequence[AnswerView], *, place: str = "") -> tuple[t
 
 
 def rating_lines(answers: Sequence[AnswerView], texts: Texts) -> list[Line]:
-    """Which thumb was given, and by whom."""
+    """Return the ratings, and who gave them."""
     label = texts.get("answers.rating")
     return [
         Line(f"{THUMBS[answer.rating]} {answer.rated_by}", f"{label} {number}" if len(answers) > 1 else label)
@@ -382,11 +390,11 @@ _ANSWER_LABEL = {
     QuestionKind.STILL_SEND: "question.our_answer",
     QuestionKind.NO_SEND: "question.our_answer",
 }
-# A person acts on the phone: what it shows when the card was made is of little use.
+# A person acts on the phone, so the picture from when the card was made is of little use.
 ON_THE_PHONE = {QuestionKind.TAKE_OVER, QuestionKind.PERSON_ON_PHONE}
 MOST_ASKED = 20  # in one list
-# How alike a candidate's question is, by the score of the knowledge base. In the sample shop no wording of another
-# entry scores 0.8 or more; from 0.5 on more wordings are of the same entry than of another.
+# How alike a candidate's question is, by the knowledge base's score. In the sample shop no wording of another entry
+# scores 0.8 or more; from 0.5 on, more wordings belong to the same entry than to another one.
 VERY_ALIKE, SOMEWHAT_ALIKE = 0.8, 0.5
 _CUSTOMERS_WORDS = {QuestionKind.NO_SURE_ANSWER, QuestionKind.ANSWERED_BEFORE, QuestionKind.UNREADABLE}
 
@@ -402,11 +410,11 @@ def question_card(
     learnt: str = "",
     approves: bool = True,
 ) -> Card:
-    """A question with its choices; once it is answered, by whom, and what was learnt from that.
+    """Return the card of a question with its choices; once it is answered, with who answered and what was learnt.
 
     hint: how to answer if there are no buttons.
     alike: how many other open questions ask nearly the same.
-    learnt: what became of the entry that was learnt, if somebody has decided that just now.
+    learnt: what became of the learnt entry, if somebody has decided on it just now.
     approves: whether somebody who sees the card may approve entries.
     """
     question = view.question
@@ -435,7 +443,7 @@ def question_card(
 
 
 def question_title(question: Question, texts: Texts) -> str:
-    """Return in a few words what is asked, the same wherever a question is shown."""
+    """Return in a few words what a question asks, the same wherever it is shown."""
     if question.kind is QuestionKind.NO_SURE_ANSWER and question.data.get("sure_alone"):
         return texts.get("question.sure_alone")
     return texts.get(f"question.{question.kind.value}")
@@ -444,7 +452,7 @@ def question_title(question: Question, texts: Texts) -> str:
 def _closed(
     view: QuestionView, texts: Texts, lines: list[Line], picture: bytes | None, *, learnt: str, approves: bool
 ) -> Card:
-    """Who answered what. An entry that was learnt is shown as it will answer, in place of all that was offered."""
+    """Return a closed question's card: who answered what. A learnt entry is shown instead of the candidates."""
     title, outcome = question_title(view.question, texts), Line(_outcome(view, texts))
     if learnt:
         return Card(title, (*lines, outcome, Line(learnt)), picture)
@@ -470,12 +478,12 @@ def _closed(
 
 
 def proposal_mark(entry: Entry) -> str:
-    """Equal for entries that ask and answer the same: what is approved is what was shown."""
+    """Return a hash of an entry's question and answer, so that what is approved is what was shown."""
     return hashlib.blake2b(f"{entry.question}\n{entry.answer}".encode(), digest_size=4).hexdigest()
 
 
 def _until(view: QuestionView, texts: Texts) -> str:
-    """The deadline and what happens then."""
+    """Return the deadline, and what happens then."""
     if view.deadline is None:
         return ""
     until = texts.get("question.deadline", time=view.deadline.strftime("%m-%d %H:%M"))
@@ -498,7 +506,7 @@ def _data_lines(view: QuestionView, texts: Texts) -> list[Line]:
 
 
 def _candidate_line(candidate: Mapping[str, Any], number: int, texts: Texts) -> Line:
-    """Its question, its answer, and how alike its question is, in words, if the knowledge base gives a score."""
+    """Return a candidate's question and answer, and in words how alike its question is if there is a score."""
     asked = cut(str(candidate.get("question") or ""), MOST_OF_A_QUESTION)
     answer = str(candidate.get("text", ""))
     score = candidate.get("score")
@@ -517,7 +525,7 @@ def _outcome(view: QuestionView, texts: Texts) -> str:
 
 
 def _own_words(view: QuestionView) -> bool:
-    """What a person wrote themselves, not one of the choices, and so goes to the customer."""
+    """Tell whether the answer is a person's own words, which go to the customer, and not one of the choices."""
     return bool(view.answer) and view.answer not in {choice.value for choice in view.question.choices}
 
 
@@ -529,7 +537,7 @@ def _hint(view: QuestionView, texts: Texts) -> str:
 
 
 def choice_label(view: QuestionView, number: int, texts: Texts) -> str:
-    """The words on the button of the choice with this number, from 0."""
+    """Return the words on the button of a choice. ``number`` counts from 0."""
     label = view.question.choices[number].in_words(texts.lang)
     candidates = view.question.data.get("candidates")
     if view.question.kind is QuestionKind.NO_SURE_ANSWER and isinstance(candidates, list) and number < len(candidates):
@@ -538,7 +546,7 @@ def choice_label(view: QuestionView, number: int, texts: Texts) -> str:
 
 
 def answer_label(view: QuestionView, answer: str, texts: Texts) -> str:
-    """An answer as a person reads it: the words of the choice with this value, else the answer itself."""
+    """Return an answer as people read it: the words of the choice with this value, else the answer itself."""
     for number, choice in enumerate(view.question.choices):
         if choice.value == answer:
             return choice_label(view, number, texts)
@@ -546,7 +554,7 @@ def answer_label(view: QuestionView, answer: str, texts: Texts) -> str:
 
 
 def question_buttons(view: QuestionView, texts: Texts) -> tuple[tuple[Button, ...], ...]:
-    """Each choice as ``q:<question>:<number>``; short ones side by side."""
+    """Return a button for each choice, ``q:<question>:<number>``; short ones are side by side."""
     question = view.question
     rows: list[tuple[Button, ...]] = []
     for number, choice in enumerate(question.choices):
@@ -564,7 +572,7 @@ def question_buttons(view: QuestionView, texts: Texts) -> tuple[tuple[Button, ..
 
 
 def ask_card(questions: Sequence[QuestionView], texts: Texts, *, now: datetime) -> Card:
-    """The open questions with how long they have been open, each with a button that shows its card."""
+    """Return a list of the open questions, each with how long it has been open and a button that shows its card."""
     if not questions:
         return Card(texts.get("ask.none"))
     lines, buttons = [], []
@@ -582,7 +590,7 @@ def ask_card(questions: Sequence[QuestionView], texts: Texts, *, now: datetime) 
 
 
 def open_since(texts: Texts, since: datetime, now: datetime) -> str:
-    """How long something has been open: minutes, then hours."""
+    """Return how long something has been open: in minutes, from an hour on in hours and minutes."""
     minutes = max(0, int((now - since).total_seconds() // 60))
     if minutes < 60:
         return texts.get("ask.open_minutes", minutes=minutes)
@@ -590,7 +598,7 @@ def open_since(texts: Texts, since: datetime, now: datetime) -> str:
 
 
 def reminder_card(view: QuestionView, texts: Texts, *, now: datetime) -> Card:
-    """One short message that answers the question's card; a reply to it is an answer, too."""
+    """Return a short reminder, sent as a reply to the question's card. A reply to it answers the question, too."""
     kind = question_title(view.question, texts)
     if not view.open:
         return plain(kind, _outcome(view, texts))
@@ -602,11 +610,11 @@ def reminder_card(view: QuestionView, texts: Texts, *, now: datetime) -> Card:
     return Card(title, tuple(lines), None, ((show,),), question=view.id)
 
 
-# The rest -------------------------------------------------------------------------------------------------------------
+# Status and phones ----------------------------------------------------------------------------------------------------
 
 
 def status_card(status: StatusView, texts: Texts, *, may_act: bool = True) -> Card:
-    """``may_act``: whether whoever looks may stop and resume."""
+    """Return the card of ``/status``. ``may_act``: whether the person may stop and resume runs."""
     lines = [Line(_phone_state(phone, texts), phone.name or phone.serial) for phone in status.phones] or [
         Line(texts.get("status.no_phones"))
     ]
@@ -640,7 +648,7 @@ def _row(run: RunView, texts: Texts) -> tuple[Button, ...]:
 
 
 def devices_card(status: StatusView, texts: Texts) -> Card:
-    """Each phone with its serial, its state, the run that has it, those that have left it, and what waits for it."""
+    """Return each phone with its serial, its state, its active run, its parked runs and the runs that wait for it."""
     lines = [line for phone in status.phones for line in _device_lines(phone, status.runs, texts)]
     waiting = sum(1 for run in status.runs if not run.serial and run.status is RunStatus.QUEUED)
     if waiting:
@@ -652,7 +660,7 @@ def devices_card(status: StatusView, texts: Texts) -> Card:
 def _device_lines(phone: PhoneView, runs: Sequence[RunView], texts: Texts) -> list[Line]:
     here = [run for run in runs if run.serial == phone.serial]
     queued = [run for run in here if run.status is RunStatus.QUEUED]
-    # A run that waits for a person keeps the phone for a while, then parks: only the lease tells.
+    # A run that waits for a person keeps the phone for a while and then parks. Only the lease tells which it is.
     at_work = [run for run in here if run.status is RunStatus.RUNNING or run.id == phone.run_id]
     parked = [run for run in here if run not in queued and run not in at_work]
     lines = [

@@ -1,4 +1,4 @@
-"""The chart of a digest: a bar for each hour or day, small in bytes, with letters that a phone can show."""
+"""The chart of a digest: a bar for each hour or day, in few bytes, with letters that are readable on a phone."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _TITLE, _WORDS = 34, 27
 _SMOOTH = 2
 _COLOURS = 64
 _PAPER, _INK, _FAINT, _GRID = "#ffffff", "#1f2937", "#6b7280", "#e5e7eb"
-SERIES = ("#16a34a", "#3b82f6", "#f59e0b")  # answered alone, by a person, not at all
+SERIES = ("#16a34a", "#3b82f6", "#f59e0b")  # questions answered alone, answered by a person, not answered
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """``parts`` as many as there are series, from the bottom up. ``label`` "" is not written."""
+    """A bar of the chart. ``parts``: a value for each series, from the bottom up. ``label``: "" for none."""
 
     label: str
     parts: tuple[int, ...]
 
 
 def draw_chart(title: str, legend: Sequence[str], columns: Sequence[Column], *, nothing: str = "") -> bytes:
-    """A PNG. ``legend``: a name for each series; ``nothing`` is written where every column is empty.
+    """Return the chart as PNG. It takes some tens of milliseconds, so call it in a thread.
 
-    Work for a thread: some tens of milliseconds.
+    legend: a name for each series. nothing: the text to write if all columns are empty.
     """
     big = Image.new("RGB", (WIDTH * _SMOOTH, HEIGHT * _SMOOTH), _PAPER)
     top = _scale(max((sum(column.parts) for column in columns), default=0))
@@ -49,13 +49,13 @@ def draw_chart(title: str, legend: Sequence[str], columns: Sequence[Column], *, 
         place = ((_LEFT + _RIGHT - text_width(nothing, _TITLE)) / 2, (_TOP + _BOTTOM) / 2 - 2 * _TITLE)
         draw.text(place, nothing, font=font(_TITLE), fill=_FAINT)
     out = io.BytesIO()
-    # Few colours: a third of the bytes, and nothing that one could see.
+    # Fewer colours take a third of the bytes, and nobody sees a difference.
     image.quantize(_COLOURS, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
     return out.getvalue()
 
 
 def _scale(most: int) -> int:
-    """The top of the scale: even, and a number that one would choose."""
+    """Return the top of the scale: an even, round number."""
     for step in (2, 4, 6, 10, 20, 30, 40, 50, 60, 80):
         if most <= step:
             return step

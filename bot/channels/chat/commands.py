@@ -1,4 +1,4 @@
-"""Reading what people write as commands: with and without a slash, with Chinese quotes and punctuation."""
+"""Reading commands: with and without a slash, with Chinese quotes and punctuation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COMMANDS = (
     "replay", "digest", "schedule", "watch", "kb", "answers", "contacts", "people", "invite", "settings",
     "whoami", "help",
 )  # fmt: skip
-# Who has a use for them at all; every other one is for everybody who is paired. The desk decides on each call.
+# The least role that has a use for a command; the others are for everybody who is paired. The desk checks each call.
 LEAST = {
     "run": Role.OPERATOR,
     "plan": Role.OPERATOR,
@@ -26,11 +26,11 @@ LEAST = {
     "people": Role.OWNER,
     "invite": Role.OWNER,
 }
-# What makes sense where others read along.
+# Commands that make no sense in a group.
 NOT_IN_GROUPS = frozenset({"start", "invite", "settings"})
 
-# What is said in Chinese without a slash. A word that takes something after it needs a blank or a colon in between, and
-# the others must stand alone, so that a sentence that merely begins so stays a sentence.
+# Chinese commands without a slash. A word that takes an argument needs a blank or a colon before it, and the others
+# must stand alone, so that a sentence that only begins with such a word is not a command.
 _WITH_ARGUMENT = {
     "运行": "run", "执行": "run", "规划": "plan",
     "定时": "schedule", "知识库": "kb", "问答记录": "answers", "历史": "history",
@@ -59,18 +59,18 @@ _ALONE = {
     "我是谁": "whoami",
 }
 _CHINESE = {**_WITH_ARGUMENT, **_ALONE}
-# No commands, and so close to one that whoever writes them alone means the desk.
+# Words that are no commands, but so close to one that a person who writes only them means the desk.
 _CLOSE = ("暂停", "停下", "中止", "恢复", "pause", "cancel", "quit")
 
 QUOTES = {'"': '"', "'": "'", "“": "”", "”": "”", "‘": "’", "「": "」", "『": "』", "＂": "＂", "《": "》"}
 _WORD = re.compile(r"[\"“「『](?P<quoted>[^\"”」』]+)[\"”」』]|[^\s,，]+")
 
-NEAR = 0.7  # how like a command a word must be to be taken for a slip of the finger
+NEAR = 0.7  # how similar to a command a word must be to be taken for a typing error
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """``name`` is one of COMMANDS; ``rest`` is what follows, as it was written."""
+    """A command. ``name`` is one of COMMANDS; ``rest`` is what follows, as it was written."""
 
     name: str
     rest: str = ""
@@ -78,14 +78,14 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Something with a slash that is no command. ``nearest`` is the one that may have been meant, or empty."""
+    """A word with a slash that is no command. ``nearest`` is the command that may have been meant, or ""."""
 
     written: str
     nearest: str = ""
 
 
-# What is typed into a shell: a copied prompt, a variable that is set, a path to a program, or a program's name. Case
-# counts, as it does for a shell. Names that begin sentences of a shop ("cat", "clear", "find") are left out.
+# Beginnings of shell commands: a copied prompt, a variable that is set, a path to a program, or a program's name. They
+# are case-sensitive, as in a shell. Names that may begin a shop's sentence ("cat", "clear", "find") are left out.
 _PROGRAMS = (
     "phonedesk make cd ls ll pwd sudo su pip pip3 pipx uv python python3 pytest git docker adb apt apt-get brew npm "
     "ssh scp curl wget rm cp mv mkdir chmod chown systemctl journalctl bash sh zsh nano vim vi exit quit logout"
@@ -97,7 +97,7 @@ _SHELL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ForAnotherBot:
-    """A command with the name of another bot behind the @."""
+    """A command that names another bot after the @."""
 
 
 def usable(role: Role, *, plans: bool) -> tuple[str, ...]:
@@ -109,13 +109,13 @@ def usable(role: Role, *, plans: bool) -> tuple[str, ...]:
 
 
 def chinese_of(name: str) -> tuple[str, ...]:
-    """What stands for a command in Chinese without a slash; with ``…`` where something may follow."""
+    """Return the Chinese words for a command without a slash, with ``…`` if an argument may follow."""
     longer = [f"{word} …" for word, meant in _WITH_ARGUMENT.items() if meant == name]
     return (*longer, *(word for word, meant in _ALONE.items() if meant == name))
 
 
 def parse(text: str, *, bot_name: str = "") -> Command | Unknown | ForAnotherBot | None:
-    """The command in a message; None for free text. ``bot_name`` without the @."""
+    """Return the command in a message; None for free text. ``bot_name``: without the @."""
     text = text.replace("\u3000", " ").replace("／", "/").strip()
     if text.startswith("/"):
         return _slashed(text[1:], bot_name)
@@ -130,15 +130,15 @@ def parse(text: str, *, bot_name: str = "") -> Command | Unknown | ForAnotherBot
 
 
 def is_slashed(text: str) -> bool:
+    """Tell whether a text begins with a slash, also a full-width one."""
     return text.lstrip().startswith(("/", "／"))
 
 
 def is_like_a_command(text: str) -> bool:
-    """Return whether somebody may have meant the desk or a shell: a command, or one with more behind its word than it
-    takes.
+    """Tell whether a text may be meant for the desk or a shell: a command, or a command's word with anything after it.
 
-    A word ends at a blank, at punctuation, or before what is no letter of its own script: "stop 3", "停止3", "暂停。"
-    are like commands. "停止发货了吗" and "运行很稳定" go on in the same script, and are sentences.
+    A word ends at a blank, at punctuation, or before a character that is no letter of its own script: "stop 3", "停止3"
+    and "暂停。" are like commands. "停止发货了吗" and "运行很稳定" go on in the same script, and are sentences.
     """
     said = text.replace("\u3000", " ").strip()
     if is_slashed(said) or parse(said) is not None or _SHELL.match(said):
@@ -150,7 +150,7 @@ def is_like_a_command(text: str) -> bool:
 
 
 def _goes_on(word: str, rest: str) -> bool:
-    """Return whether ``rest`` is more of the sentence that ``word`` begins, rather than an argument."""
+    """Tell whether ``rest`` continues a sentence that begins with ``word``, instead of being an argument."""
     if not rest:
         return False
     return rest[0].isalpha() and rest[0].isascii() is word.isascii()
@@ -171,7 +171,7 @@ def _slashed(text: str, bot_name: str) -> Command | Unknown | ForAnotherBot:
 
 
 def unquoted(text: str) -> str:
-    """The text without one pair of quotes around all of it."""
+    """Return the text without a pair of quotes around all of it."""
     text = text.strip()
     if len(text) >= 2 and QUOTES.get(text[0]) == text[-1] and text[-1] not in text[1:-1]:
         return text[1:-1].strip()
@@ -179,12 +179,14 @@ def unquoted(text: str) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    """Split at blanks and commas; what stands in quotes is one word."""
+    """Split a text at blanks and commas. A text in quotes is one word."""
     return [(match["quoted"] or match[0]).strip() for match in _WORD.finditer(text)]
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
+    """What ``/run`` asks for. ``phone``: a serial or name as it was written, "" for none."""
+
     task: str
     phone: str = ""
     rules: TaskRules = NO_RULES
@@ -197,7 +199,7 @@ _OPTION = re.compile(
 
 
 def read_run(rest: str) -> RunRequest:
-    """``[-d PHONE] [--policy NAME] [--app APP]… TASK``; the task in quotes or not."""
+    """Read ``[-d PHONE] [--policy NAME] [--app APP]… TASK``, with the task in quotes or without."""
     given: dict[str, list[str]] = {"device": [], "policy": [], "app": []}
     rest = rest.strip()
     while match := _OPTION.match(rest):

@@ -1,4 +1,4 @@
-"""Contacts in the chat: the list, add, remove."""
+"""Contacts in the chat: list, add and remove them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ _NUMBER = re.compile(r"\d{4,20}")
 
 @dataclass(frozen=True, slots=True)
 class ContactsCommand:
-    """``verb`` is list, add or remove; ``words`` are searched for in a list; ``contact`` is the one that is meant."""
+    """What ``/contacts`` asks for.
+
+    verb: list, add or remove. words: to search for, for list. contact: the one to add or remove.
+    """
 
     verb: str
     words: str = ""
@@ -33,7 +36,7 @@ class ContactsCommand:
 
 
 def read_asking(rest: str) -> ContactsCommand | None:
-    """``add NAME [NUMBER] [#TAG …] [NOTE]``, ``remove NAME``, or words. None where the name is missing."""
+    """Read ``add NAME [NUMBER] [#TAG …] [NOTE]``, ``remove NAME``, or words. Returns None if the name is missing."""
     word, _, after = rest.strip().partition(" ")
     verb = _VERBS.get(word.lower())
     if verb is None or verb == "list":
@@ -59,6 +62,7 @@ def read_asking(rest: str) -> ContactsCommand | None:
 
 
 async def contacts(turn: Turn) -> Said:
+    """Handle ``/contacts``."""
     words = turn.texts
     asking = read_asking(turn.rest)
     if asking is None:
@@ -76,6 +80,7 @@ SUBJECT = Subject(commands={"contacts": contacts})
 
 
 def contact_lines(contact: ContactView, words: Texts) -> tuple[Line, ...]:
+    """Return the fields of a contact that are set."""
     lines = [
         Line(contact.app, words.get("contacts.app")),
         Line(contact.number, words.get("contacts.number"), "code"),

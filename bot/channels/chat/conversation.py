@@ -1,4 +1,4 @@
-"""One incoming message in, the desk asked, what is to be said out. Knows no channel."""
+"""Handling an incoming message: ask the desk, and return what to say. This knows no channel."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from bot.channels.chat.turn import Attached, Files, Incoming, Outgoing, Person, 
 from bot.desk.actors import BadRequest, NotFound, Role, StillLimited, role_denied
 from bot.desk.views import AnswerOutcome, QuestionView
 
-if TYPE_CHECKING:  # it loads the database; chats and cards are loaded without it
+if TYPE_CHECKING:  # it loads the database, which chats and cards do without
     from bot.desk.desk import Desk
 
 __all__ = ["Attached", "Conversation", "Files", "Incoming", "Outgoing", "Person", "Said", "utc_now"]
 
-OLD, FORGED = "old", "forged"  # buttons that are refused: of what is over or gone, and such as we never made
+OLD, FORGED = "old", "forged"  # refused buttons: of something that is over or gone, and those that we never made
 MOST_QUOTED = 300  # characters
 
 
 class Conversation:
-    """``bot_name``: what commands in groups may be addressed to (without the @). ``files``: the channel's documents.
+    """The conversation with people in a channel.
 
-    ``show``: says something at once, while what is asked is still under way.
+    bot_name: the name that commands in groups may have after the @. files: the channel's documents.
+    show: says something at once, while a request is still under way.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class Conversation:
         self._show = show
         self._clock = clock
         self.bot_name = bot_name
-        self.start_link = ""  # the channel sets it once it knows its own address
+        self.start_link = ""  # set by the channel once it knows its own address
         self._commands: dict[str, Callable[[Turn], Awaitable[Said]]] = {
             **{name: handler for subject in SUBJECTS for name, handler in subject.commands.items()},
             "start": self._hello,
@@ -56,7 +57,7 @@ class Conversation:
         self._buttons = {name: handler for subject in SUBJECTS for name, handler in subject.buttons.items()}
 
     async def handle(self, incoming: Incoming) -> Said:
-        """What to say to it. Errors of the product are said; any other is raised."""
+        """Return what to say to a message. Our own errors become an answer; any other one is raised."""
         actor = await self.desk.people.actor(incoming.chat.channel, incoming.person.user_id)
         if actor is None:
             return await self._stranger(incoming)
@@ -89,7 +90,7 @@ class Conversation:
             return turn.tell(title, *([more] if more else []))
 
     async def _in_its_place(self, turn: Turn, said: Said) -> Said:
-        """What is said, but never in the place of a card that has no such button: that tap was made up."""
+        """Return what is said, but as a new message if the card has no such button: then the tap was forged."""
         if turn.incoming.is_shown() or not any(message.replaces for message in said.messages):
             return said
         await self._turn_away(turn.incoming, FORGED)
@@ -174,13 +175,13 @@ class Conversation:
 
     @staticmethod
     async def _document(turn: Turn) -> Said:
-        """A document without a command: whoever of the subjects takes one. It answers no question by itself."""
+        """Give a document without a command to the subject that takes documents. It does not answer a question."""
         handler = next((subject.document for subject in SUBJECTS if subject.document is not None), None)
         return await handler(turn) if handler is not None and turn.chat.kind == "private" else Said()
 
     @staticmethod
     def _wordless(turn: Turn) -> Said:
-        """A voice message, a picture …: in private we say that we take words, in a group others may have use for it."""
+        """Say in private that we take only text. In a group a voice message or picture may be for somebody else."""
         if turn.chat.kind != "private":
             return Said()
         once = f"wordless:{turn.chat.key}:{turn.incoming.album}" if turn.incoming.album else ""
@@ -197,13 +198,13 @@ class Conversation:
 
     async def _hello(self, turn: Turn) -> Said:
         hello = turn.texts.get("access.hello", name=turn.actor.name)
-        already = (Line(turn.texts.get("access.already")),) if turn.rest else ()  # a code stays good for somebody else
+        already = (Line(turn.texts.get("access.already")),) if turn.rest else ()  # the code stays valid for others
         return turn.say(Card(hello, (*already, *helping.welcome(turn.texts, turn.actor.role))))
 
     # Questions --------------------------------------------------------------------------------------------------------
 
     async def _answer_in_words(self, turn: Turn, question_id: str, *, own: bool) -> Said:
-        """``own``: they were written where own words were asked for, and stand for no choice's number."""
+        """Answer a question with text. ``own``: own words were asked for, so it is no choice's number."""
         view = await self.desk.questions.to_answer(turn.actor, question_id)
         if view is None:
             return turn.tell(turn.texts.get("question.unknown"))
@@ -220,7 +221,7 @@ class Conversation:
 
     @staticmethod
     def _no_words(turn: Turn, view: QuestionView) -> Said:
-        """A voice message, a picture … in answer to a question, which stays open. An album is told of once."""
+        """Say that a voice message or picture cannot answer a question, which stays open; for an album only once."""
         album = turn.incoming.album
         if not view.open and album:
             return Said()  # its first picture had the words
@@ -258,8 +259,10 @@ class Conversation:
         return Said(more, toast=await told(turn, view, result), alert=result.state != "accepted")
 
     async def _own_words(self, turn: Turn, question_id: str) -> Said:
-        """How to answer in own words: the person's input is opened for it. The message that does so is remembered as
-        the question's, so that a reply to it is the answer after a restart, too.
+        """Open the person's input for an answer in their own words.
+
+        The message that does so is stored as a card of the question, so that a reply to it also answers after a
+        restart.
         """
         words, incoming = turn.texts, turn.incoming
         view = await self.desk.questions.to_answer(turn.actor, question_id)
@@ -299,5 +302,5 @@ class Conversation:
 
 
 def _quoted(text: str) -> str:
-    """What an answer is to, as a reminder: the message that opens an input must stay one."""
+    """Return a question's text cut short, because the message that opens an input must stay a single one."""
     return text if len(text) <= MOST_QUOTED else text[: MOST_QUOTED - 1].rstrip() + "…"

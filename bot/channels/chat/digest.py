@@ -1,4 +1,4 @@
-"""What a day, a week or a month came to, in the chat: asked for, or sent by itself; and what is down."""
+"""Digests of a day, a week or a month in the chat, asked for or sent by themselves; and alerts."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from bot.desk.actors import Role
 from bot.desk.digest_views import AlertView, DigestSetting, DigestView, ModelShare, Often, Period
 
 ASKED: tuple[Period, ...] = ("today", "yesterday", "week", "month")
-MOST_LETTERS = 40  # of a question: with a picture there is room for 1024 in all
-MOST_MODELS = 3  # that are named, with so many letters each
-MOST_NAMED = 24
+MOST_LETTERS = 40  # of a question; a picture's caption has room for 1024 in all
+MOST_MODELS = 3  # that are named
+MOST_NAMED = 24  # letters of a model's name
 MOST_WHY = 200
 HOURS_APART, MOST_LABELS = 4, 8
 
@@ -40,7 +40,7 @@ _KINDS = {"daily": "daily", "每天": "daily", "每日": "daily", "日": "daily"
 
 
 async def digest(turn: Turn) -> Said:
-    """``/digest [today|yesterday|week|month]``, ``/digest on|off [daily|weekly]``."""
+    """Handle ``/digest [today|yesterday|week|month]`` and ``/digest on|off [daily|weekly]``."""
     words = turn.rest.lower().split()
     if words and words[0] in _SWITCHES:
         kinds = [_KINDS.get(word, "") for word in words[1:]]
@@ -56,7 +56,7 @@ async def digest(turn: Turn) -> Said:
 
 
 async def _switch(turn: Turn, kind: str, *, on: bool) -> DigestSetting:
-    """``kind`` "" is both."""
+    """Turn digests on or off in this chat. ``kind``: "" for both."""
     return await turn.desk.digest.switch(
         turn.actor,
         turn.chat,
@@ -73,7 +73,7 @@ async def _asked(turn: Turn, period: Period) -> Card:
 
 
 async def _tapped(turn: Turn, value: str) -> Said:
-    """``today`` and the like; ``left:<days>`` for the questions without an answer; ``set:daily:on``."""
+    """Handle a button: a period, ``left:<days>`` for the questions without an answer, or ``set:daily:on``."""
     name, _, more = value.partition(":")
     if name == "left" and more.isdecimal():
         return await answers.answers(replace(turn, rest=f"unanswered {more}d"))
@@ -90,18 +90,18 @@ async def _tapped(turn: Turn, value: str) -> Said:
 SUBJECT = Subject(commands={"digest": digest}, buttons={"digest": _tapped})
 
 
-# What a chat gets by itself -------------------------------------------------------------------------------------------
+# Subscriptions --------------------------------------------------------------------------------------------------------
 
 
 def setting_lines(words: Texts, setting: DigestSetting) -> tuple[Line, ...]:
-    """What this chat gets by itself, and when."""
+    """Return which digests a chat gets, and when."""
     kinds = (("daily", setting.daily, setting.daily_at), ("weekly", setting.weekly, setting.weekly_at))
     return tuple(Line(_when(words, kind, at) if on else words.get("digest.off"), words.get(f"digest.kind_{kind}"))
                  for kind, on, at in kinds)  # fmt: skip
 
 
 def _when(words: Texts, kind: str, at: str) -> str:
-    """``mon 09:00`` in the person's language; where the settings have turned it off, that."""
+    """Return ``mon 09:00`` in the person's language, or that the settings have turned the digest off."""
     if not at:
         return words.get("digest.off_for_all")
     day, _, clock = at.rpartition(" ")
@@ -109,7 +109,7 @@ def _when(words: Texts, kind: str, at: str) -> str:
 
 
 def setting_buttons(words: Texts, setting: DigestSetting) -> tuple[Button, ...]:
-    """To turn each of them on or off."""
+    """Return the buttons that turn each digest on or off."""
     rows = []
     for kind, on in (("daily", setting.daily), ("weekly", setting.weekly)):
         name = words.get(f"digest.kind_{kind}")
@@ -119,11 +119,12 @@ def setting_buttons(words: Texts, setting: DigestSetting) -> tuple[Button, ...]:
 
 
 def setting_card(words: Texts, setting: DigestSetting) -> Card:
+    """Return a card of which digests the chat gets."""
     return Card(words.get("digest.setting"), setting_lines(words, setting), None, (setting_buttons(words, setting),))
 
 
 async def setting_row(turn: Turn) -> tuple[tuple[Line, ...], tuple[tuple[Button, ...], ...]]:
-    """For ``/settings``: what this chat gets, and the buttons where the person may change it."""
+    """Return the lines for ``/settings``: which digests the chat gets, and the buttons if the person may change it."""
     setting = await turn.desk.digest.setting(turn.actor, turn.chat)
     may = turn.actor.role.covers(Role.OPERATOR)
     return setting_lines(turn.texts, setting), (setting_buttons(turn.texts, setting),) if may else ()
@@ -133,7 +134,7 @@ async def setting_row(turn: Turn) -> tuple[tuple[Line, ...], tuple[tuple[Button,
 
 
 async def digest_card(view: DigestView, words: Texts) -> Card:
-    """The figures, with a chart as its picture."""
+    """Return the card of the figures, with a chart as its picture."""
     columns = [
         Column(label, (bar.alone, bar.by_person, bar.left)) for bar, label in zip(view.bars, _labels(view), strict=True)
     ]
@@ -153,7 +154,7 @@ def _title(view: DigestView, words: Texts) -> str:
 
 
 def _span(view: DigestView) -> str:
-    """``11-20``, or ``11-14 – 11-20``; with the hours where it does not begin at midnight."""
+    """Return the period as ``11-20`` or ``11-14 – 11-20``, with the times if it does not begin at midnight."""
     if (view.since.hour, view.since.minute) != (0, 0):
         return f"{view.since:%m-%d %H:%M} – {view.until:%m-%d %H:%M}"
     last = view.until - timedelta(seconds=1)
@@ -219,13 +220,13 @@ def _often_lines(often: Sequence[Often], label: str) -> list[Line]:
 def _buttons(view: DigestView, words: Texts) -> tuple[tuple[Button, ...], ...]:
     if not view.left:
         return ()
-    # ``30d`` goes back from the moment of the tap: a day more than the digest is old.
+    # ``30d`` counts back from the moment of the tap, so a day is added.
     days = max(1, (view.until - view.since).days) + 1
     return ((Button(f"digest:left:{days}", words.get("digest.show_left", count=view.left)),),)
 
 
 def _labels(view: DigestView) -> list[str]:
-    """What stands below the bars: not below each of them where they are many."""
+    """Return the bars' labels; if there are many bars, only some have one."""
     bars = view.bars
     if view.unit == "hour":
         return [f"{bar.at:%H}" if bar.at.hour % HOURS_APART == 0 else "" for bar in bars]
@@ -245,7 +246,7 @@ ALERT_HEADS = {
 
 
 def alert_card(view: AlertView, words: Texts) -> Card:
-    """Something is down since then, or is back after so long."""
+    """Return the card of an alert: since when something is down, or how long it was."""
     name = words.get(f"alert.{view.subject}", name=view.name)
     down, back = ALERT_HEADS.get(view.subject, ("alert.down", "alert.back"))
     since = Line(f"{view.since:%m-%d %H:%M}", words.get("alert.since"))
@@ -267,7 +268,7 @@ def alert_card(view: AlertView, words: Texts) -> Card:
 
 
 def lasted(seconds: float, words: Texts) -> str:
-    """Some minutes, or hours and minutes."""
+    """Return a span of time in words: minutes, or hours and minutes."""
     minutes = max(1, round(seconds / 60))
     if minutes < 60:
         return words.get("alert.minutes", minutes=minutes)

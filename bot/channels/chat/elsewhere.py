@@ -1,15 +1,15 @@
-"""What errors advise is written for the chat; who reads it elsewhere is told what to call there."""
+"""Errors' advice names commands of the chat. This replaces them by those of the terminal, or of a program."""
 
 from __future__ import annotations
 
 import re
 
-# Paths, such as /run/desk.log, are no commands.
+# A path such as /run/desk.log is no command.
 _BEFORE, _BEHIND = r"(?<![\w/.:@])", r"(?![a-zA-Z0-9_/-]|\.\w)"
 _COMMAND = re.compile(
     rf"{_BEFORE}/([a-z]+){_BEHIND}(?: (列表|修改|搜索|添加|待审|立即执行|list|edit|search|add|pending|run)\b)?"
 )
-_SHOWS = {  # what stands for the bare command
+_SHOWS = {  # the terminal's command for one without an argument
     "answers": "answers",
     "ask": "questions list",
     "contacts": "contacts list",
@@ -24,7 +24,7 @@ _SHOWS = {  # what stands for the bare command
     "watch": "schedule watch",
 }
 _PARTS = {"列表": "list", "修改": "edit", "搜索": "search", "添加": "add", "待审": "pending", "立即执行": "run"}
-_HAS = {  # of the commands that have parts in the terminal
+_HAS = {  # the subcommands of the terminal's commands
     "contacts": {"list", "edit", "add"},
     "kb": {"edit", "search", "add", "pending"},
     "people": {"list"},
@@ -33,7 +33,7 @@ _HAS = {  # of the commands that have parts in the terminal
 
 
 def in_terminal(said: str) -> str:
-    """With ``phonedesk devices`` for ``/devices``, and so on; what has no such command stays."""
+    """Replace ``/devices`` by ``phonedesk devices`` and so on. A command that the terminal lacks stays as it is."""
 
     def named(found: re.Match[str]) -> str:
         command, part = found[1], found[2]
@@ -48,7 +48,7 @@ def in_terminal(said: str) -> str:
 
 
 def for_programs(said: str, **tools: str) -> str:
-    """As ``in_terminal``; ``tools``: by the chat's command, what the program itself can call."""
+    """Do the same as ``in_terminal``. ``tools``: what a program can call instead, by the chat's command."""
     for command, tool in tools.items():
         said = re.sub(rf"{_BEFORE}/{command}{_BEHIND}", tool, said)
     return in_terminal(said)

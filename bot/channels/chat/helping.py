@@ -1,4 +1,4 @@
-"""Help, made from the commands themselves: what the person may use, and no more."""
+"""Help, made from the commands themselves. It only has what the person may use."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from bot.desk.actors import Role
 
 
 def summary(words: Texts, name: str, role: Role) -> str:
-    """One line on a command: what this role may do with it."""
+    """Return one line on what this role may do with a command."""
     return words.get(manual.summary_key(name, role))
 
 
 def lines(words: Texts, role: Role, *, plans: bool) -> tuple[Line, ...]:
-    """A line for each command that is set up, then what works without one."""
+    """Return a line for each command that is set up, then what works without a command."""
     usable = commands.usable(role, plans=plans)
     listed = [Line(summary(words, name, role), f"/{name}") for name in usable if name != "start"]
     hints = ["plain_viewer", "more"] if role is Role.VIEWER else ["free", "plain", "reply", "more"]
@@ -24,13 +24,13 @@ def lines(words: Texts, role: Role, *, plans: bool) -> tuple[Line, ...]:
 
 
 def welcome(words: Texts, role: Role) -> tuple[Line, ...]:
-    """One thing to try at once, and where everything else stands."""
+    """Return one thing to try first, and where to find everything else."""
     first = "access.try" if role.covers(Role.OPERATOR) else "access.try_viewer"
     return tuple(Line(words.get(key)) for key in (first, "access.more"))
 
 
 async def help_(turn: Turn) -> Said:
-    """``/help`` or ``/help COMMAND``."""
+    """Handle ``/help`` and ``/help COMMAND``."""
     words, role = turn.texts, turn.actor.role
     asked = turn.rest.strip()
     if not asked:
@@ -45,7 +45,7 @@ async def help_(turn: Turn) -> Said:
 
 
 def _described(words: Texts, name: str, role: Role) -> list[Line]:
-    """What it is for, how it is written, with examples, in Chinese, and who may use it."""
+    """Return what a command does, its forms with examples, its Chinese words, and who may use it."""
     may = manual.may(name)
     said = [Line(summary(words, name, role if role in may else may[0]))]
     if role not in may:

@@ -1,4 +1,4 @@
-"""Runs that were, in the chat: pages of them, one of them, and its pictures as a film, an album or a sheet."""
+"""Past runs in the chat: pages of them, single ones, and their pictures as a GIF, an album or a sheet."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from bot.tools.replay.shots import StepPicture
 if TYPE_CHECKING:
     from bot.desk.history import DeskHistory
 
-MOST_NAMED = 100  # characters of the list of steps that are not in a film
+MOST_NAMED = 100  # characters of the list of steps that a replay leaves out
 
 _STATUSES = {
     "failed": "failed", "失败": "failed", "没成功": "failed",
@@ -50,7 +50,7 @@ _KINDS: dict[str, MediaKind] = {
 
 
 def read_asking(rest: str) -> HistoryAsked:
-    """``[today|week|7d|2026-11-01] [failed|done|stopped] [NAME OR WORDS]`` in any order."""
+    """Read ``[today|week|7d|2026-11-01] [failed|done|stopped] [NAME OR WORDS]`` in any order."""
     asked, words = HistoryAsked(), []
     for word in rest.split():
         plain = word.lower()
@@ -67,7 +67,7 @@ def read_asking(rest: str) -> HistoryAsked:
 
 
 def read_replay(rest: str) -> tuple[str, MediaKind]:
-    """``[NUMBER OR ID] [gif|album|sheet]``: which run ("" for the newest), and how it is shown."""
+    """Read ``[NUMBER OR ID] [gif|album|sheet]``. Return the run's name ("" for the newest) and the form."""
     names, kind = [], None
     for word in rest.split():
         known = _KINDS.get(word.lower())
@@ -81,13 +81,14 @@ def read_replay(rest: str) -> tuple[str, MediaKind]:
 
 
 async def history(turn: Turn) -> Said:
+    """Handle ``/history``."""
     asked = read_asking(turn.rest)
     page = await turn.desk.history.runs(turn.actor, asked, limit=PAGE)
     return turn.say(_page_card(turn.texts, page, turn.rest.strip(), any_at_all=asked == HistoryAsked()))
 
 
 async def _turn_page(turn: Turn, value: str) -> Said:
-    """``b12:week failed``: the page before the run 12; ``a12:…`` the one after it."""
+    """Show another page: ``b12:week failed`` is the page before run 12, ``a12:…`` the one after it."""
     place, _, rest = value.partition(":")
     if rest == ELSEWHERE:
         written = parse(turn.incoming.subject)
@@ -108,6 +109,7 @@ async def _open(turn: Turn, value: str) -> Said:
 
 
 async def replay(turn: Turn) -> Said:
+    """Handle ``/replay``."""
     name, kind = read_replay(turn.rest)
     return await _replay(turn, name, kind)
 
@@ -151,9 +153,9 @@ def _page_card(words: Texts, page: HistoryPage, rest: str, *, any_at_all: bool) 
 
 
 def past_lines(run: PastRun, words: Texts, *, whole: bool = False) -> list[Line]:
-    """A run in a list: when, how it ended, where and by whom; what it was, and what was sent.
+    """Return a run's lines in a list: when, its state, its phone, who asked; its task, and what was sent.
 
-    whole: what it ended with is not cut; it may say what to do.
+    whole: do not cut the run's last message, which may say what to do.
     """
     by = words.get("history.by_schedule", id=run.schedule_id) if run.schedule_id else words.person(run.by)
     by = words.get("history.in_plan", number=run.plan) if run.plan else by
@@ -171,6 +173,7 @@ def past_lines(run: PastRun, words: Texts, *, whole: bool = False) -> list[Line]
 
 
 def took_words(seconds: float | None, words: Texts) -> str:
+    """Return in words how long a run took; "" if that is not known."""
     if seconds is None:
         return ""
     whole = max(0, round(seconds))
@@ -189,7 +192,7 @@ def _turning(words: Texts, page: HistoryPage, rest: str) -> tuple[tuple[Button, 
 
 
 async def media_card(desk: DeskHistory, order: ReplayOrder) -> Card:
-    """What a replay came to, with its pictures. It takes seconds of a thread, none of the loop."""
+    """Make a replay, and return its card. This takes seconds, in a thread and not in the event loop."""
     words = texts(order.lang)
     view = await desk.film(order.run_id, most=MOST_FRAMES)
     film = await asyncio.to_thread(make_media, shots_of(view, words), order.kind)
@@ -206,6 +209,7 @@ async def media_card(desk: DeskHistory, order: ReplayOrder) -> Card:
 
 
 def shots_of(view: MediaView, words: Texts) -> list[StepPicture]:
+    """Return the pictures of a run with their captions."""
     return [_shot(frame, view.run.steps, words) for frame in view.frames]
 
 
@@ -221,7 +225,7 @@ def _shot(frame: FrameView, steps: int, words: Texts) -> StepPicture:
 
 
 def media_lines(view: MediaView, film: ReplayMedia, wanted: MediaKind, words: Texts) -> tuple[Line, ...]:
-    """What it is a film of, and what is not in it."""
+    """Return what a replay shows, and which steps it leaves out."""
     lines = [
         Line(view.run.task, words.get("card.task")),
         Line(words.get(state_of(view.run.status, held=view.run.held, left_to=view.run.left_to))),
@@ -240,7 +244,7 @@ def media_lines(view: MediaView, film: ReplayMedia, wanted: MediaKind, words: Te
 
 
 def ranges(numbers: Sequence[int]) -> str:
-    """``1–3, 7`` for 1, 2, 3, 7; numbers in their order."""
+    """Return ``1–3, 7`` for 1, 2, 3, 7. The numbers must be in ascending order."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:

@@ -25,16 +25,18 @@ log = structlog.get_logger(__name__)
 
 MOST_BYTES_OUT = 20_000_000  # of an export
 LONG_IMPORT = 1000  # rows; about a second
-SHOWN_EVERY = 3.0  # seconds: a message may be edited so often in a group, too
+SHOWN_EVERY = 3.0  # seconds between edits of the progress message; that is allowed in groups, too
 FORMS: tuple[str, ...] = get_args(Form)
 
 
 async def kb(turn: Turn) -> Said:
+    """Handle ``/kb``."""
     verb, rest = kb_reading.read_verb(turn.rest)
     return await _VERBS[verb](replace(turn, rest=rest))
 
 
 async def button(turn: Turn, value: str) -> Said:
+    """Handle a button of a knowledge card."""
     verb, _, rest = value.partition(":")
     handler = _BUTTONS.get(verb)
     return await handler(turn, rest) if handler else Said(toast=turn.texts.get("kb.lost"), alert=True)
@@ -58,7 +60,7 @@ async def _search(turn: Turn) -> Said:
 
 
 async def _found_page(turn: Turn, page: str) -> Said:
-    """The words are read again from the message that the list replies to."""
+    """Show another page of a search. The words are read again from the message that the list replies to."""
     asked = commands.parse(turn.incoming.subject)
     if not isinstance(asked, Command) or not page.isdecimal():
         return Said(toast=turn.texts.get("kb.lost"), alert=True)
@@ -194,7 +196,7 @@ async def _import(turn: Turn) -> Said:
 
 
 async def document(turn: Turn) -> Said:
-    """A document of an owner is an import; nobody else's is even fetched, and told so once."""
+    """Plan the import of an owner's document. Nobody else's is fetched, and they are told so once."""
     if turn.incoming.document is None:
         return Said()
     try:
@@ -214,7 +216,7 @@ async def document(turn: Turn) -> Said:
 
 
 async def _import_button(turn: Turn, value: str) -> Said:
-    """The file is fetched again from the message that the plan replies to, so that nothing needs to be kept of it."""
+    """Carry out an import. The file is fetched again from the message that the plan replies to, so it is not kept."""
     doubles, _, mark = value.partition(":")
     if turn.incoming.document is None:
         return Said(toast=turn.texts.get("kb.document_lost"), alert=True)
@@ -233,7 +235,7 @@ async def _import_button(turn: Turn, value: str) -> Said:
 
 @asynccontextmanager
 async def _progress(turn: Turn, name: str) -> AsyncIterator[Tell]:
-    """Inside, how far a long import is stands in place of the card whose button was tapped, without its buttons."""
+    """Show the progress of a long import in place of the card whose button was tapped, without its buttons."""
     if turn.show is None:
         yield lambda _: None
         return
@@ -255,7 +257,7 @@ async def _progress(turn: Turn, name: str) -> AsyncIterator[Tell]:
     task = asyncio.create_task(showing())
     try:
         yield tell
-    except PhonedeskError as error:  # the card would go on saying that it is under way
+    except PhonedeskError as error:  # otherwise the card would go on saying that it is under way
         await _ended(task)
         if told[0].total >= LONG_IMPORT:
             failed = Card(turn.texts.get("kb.not_imported", name=name), (Line(turn.texts.error(error)),))
@@ -279,7 +281,7 @@ async def _fetched(turn: Turn, file: Attached) -> KnowledgeFile:
 
 
 def _no_table(turn: Turn, error: InputRejected, name: str) -> PhonedeskError:
-    """What is wrong with some files is known in English only; others are told what would be right."""
+    """Return an error in the person's language. Some errors are in English only: others are told what is right."""
     return error if error.key or turn.texts.lang == "en" else BadRequest(error.message, key="no_table", name=name)
 
 

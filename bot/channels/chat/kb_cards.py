@@ -1,4 +1,4 @@
-"""What people are shown of the knowledge base: pure functions to a ``Card``."""
+"""Cards of the knowledge base, made by pure functions."""
 
 from __future__ import annotations
 
@@ -18,26 +18,27 @@ FOUND_A_PAGE = 5
 PENDING_A_PAGE = 3
 SHOWN_OF_A_GROUP = 5  # of an import's rows
 SHOWN_OF_A_TEXT = 60  # characters of a question or an answer that an import changes
-LONGEST_COPY = 1200  # characters of an answer that are given to be copied: a card that is cut must not cut there
+LONGEST_COPY = 1200  # characters of an answer to copy, so that a card that is too long is not cut there
 MOST_BYTES_OF_ACTION = 64
 
 Row = tuple[Button, ...]
 
 
 def row(*buttons: Button) -> tuple[Row, ...]:
-    """The buttons as one row, those left out whose action is too long: an entry may have a long id."""
+    """Return the buttons as one row, without those whose action is too long: an entry may have a long id."""
     fitting = tuple(button for button in buttons if len(button.action.encode()) <= MOST_BYTES_OF_ACTION)
     return (fitting,) if fitting else ()
 
 
 def pages(texts: Texts, action: str, page: int, count: int) -> tuple[Row, ...]:
-    """Buttons to the pages before and behind; pages are counted from 0."""
+    """Return buttons to the previous and the next page. Pages are counted from 0."""
     before = [Button(f"{action}:{page - 1}", texts.get("kb.previous"))] if page > 0 else []
     behind = [Button(f"{action}:{page + 1}", texts.get("kb.next"))] if page + 1 < count else []
     return row(*before, *behind)
 
 
 def page_count(items: int, size: int) -> int:
+    """Return the number of pages."""
     return max(1, -(-items // size))
 
 
@@ -47,7 +48,10 @@ def page_count(items: int, size: int) -> int:
 def entry_lines(
     entry: Entry, texts: Texts, *, of: Entry | None = None, before: Entry | None = None
 ) -> tuple[Line, ...]:
-    """``of``: the entry that this one is only another wording for. ``before``: what it was, if it was changed."""
+    """Return the lines of an entry.
+
+    of: the entry that this one is only another wording of. before: the entry before it was changed.
+    """
     lines = [Line(entry.question, texts.get("kb.question"), "quote")]
     if entry.alias_of:
         meant = texts.number(entry.alias_of) + (f" {of.question}" if of else "")
@@ -71,7 +75,7 @@ def entry_lines(
 
 
 def origin(entry: Entry, texts: Texts) -> str:
-    """Where it came from, in words."""
+    """Return in words where an entry came from."""
     kind, _, name = entry.origin.partition(":")
     pattern = texts.find(f"kb.origin_{kind}", "")
     return (
@@ -90,7 +94,7 @@ def entry_card(
     of: Entry | None = None,
     before: Entry | None = None,
 ) -> Card:
-    """One entry, with what this person may do with it. The text to copy is the command that changes it."""
+    """Return the card of an entry, with what this person may do with it and the command to copy that changes it."""
     lines = entry_lines(entry, texts, of=of, before=before)
     owner = actor.role is Role.OWNER
     buttons: tuple[Row, ...] = ()
@@ -103,12 +107,13 @@ def entry_card(
 
 
 def edit_command(entry: Entry, texts: Texts) -> str:
+    """Return the command that changes an entry, to copy."""
     answer = entry.answer if len(entry.answer) <= LONGEST_COPY else ""
     return f"/kb {texts.get('kb.verb_edit')} {entry.id} {texts.get('kb.answer')}{texts.get('common.colon')}{answer}"
 
 
 def review(entry: Entry, texts: Texts, number: str = "", page: int = 0, *, owner: bool) -> tuple[Row, ...]:
-    """What can be done with a waiting entry; only an owner approves."""
+    """Return the buttons for a waiting entry. Only an owner may approve."""
     mark = f" {number}" if number else ""
     approve = [Button(f"kb:ok:{page}:{entry.id}", texts.get("kb.approve") + mark, "success")] if owner else []
     return row(
@@ -123,7 +128,7 @@ def _button(texts: Texts, verb: str, entry_id: str, key: str) -> Button:
 
 
 def found_card(found: Sequence[Found], words: str, texts: Texts, *, page: int = 0, paged: bool = True) -> Card:
-    """A page of what was found; ``paged`` False puts all of it on one."""
+    """Return a page of the entries that were found, or all of them if not ``paged``."""
     if not found:
         return Card(texts.get("kb.nothing_found", words=words), (Line(texts.get("kb.nothing_found_advice")),))
     size = FOUND_A_PAGE if paged else len(found)
@@ -145,7 +150,10 @@ def found_card(found: Sequence[Found], words: str, texts: Texts, *, page: int = 
 def pending_card(
     entries: Sequence[Entry], texts: Texts, *, page: int = 0, paged: bool = True, owner: bool = True
 ) -> Card:
-    """``owner``: may approve. ``paged`` False leaves out what the buttons are numbered by: entries are named by id."""
+    """Return a page of the waiting entries. ``owner``: may approve.
+
+    paged: if False, show all entries, named by their ids and not by the numbers of buttons.
+    """
     if not entries:
         return Card(texts.get("kb.no_pending"), (Line(texts.get("kb.no_pending_advice")),))
     size = PENDING_A_PAGE if paged else len(entries)
@@ -165,7 +173,7 @@ def pending_card(
 
 
 def delete_card(entry: Entry, texts: Texts) -> Card:
-    """Asks before it is done."""
+    """Return the card that asks before an entry is deleted."""
     lines = entry_lines(entry, texts)
     sure = row(_button(texts, "delete", entry.id, "kb.delete"))
     if not sure:
@@ -175,13 +183,15 @@ def delete_card(entry: Entry, texts: Texts) -> Card:
 
 
 def undo_button(entry_id: str, texts: Texts) -> tuple[Row, ...]:
+    """Return the Undo button."""
     return row(Button(f"kb:undo:{entry_id}", texts.get("kb.undo")))
 
 
-# The rest -------------------------------------------------------------------------------------------------------------
+# Figures and imports --------------------------------------------------------------------------------------------------
 
 
 def stats_lines(stats: KnowledgeStats, texts: Texts) -> tuple[Line, ...]:
+    """Return the figures of the knowledge base."""
     entries = stats.entries
     lines = [
         Line(texts.get("kb.counts", live=entries.live, aliases=entries.aliases)),
@@ -201,7 +211,7 @@ def stats_lines(stats: KnowledgeStats, texts: Texts) -> tuple[Line, ...]:
 
 
 def overview_card(stats: KnowledgeStats, texts: Texts, actor: Actor) -> Card:
-    """Numbers, and what this person can do."""
+    """Return the card of ``/kb``: the figures, and what this person can do."""
     verbs = ["search", "stats"]
     if actor.role is not Role.VIEWER:
         verbs += ["pending", "add", "edit"]
@@ -213,9 +223,9 @@ def overview_card(stats: KnowledgeStats, texts: Texts, actor: Actor) -> Card:
 
 
 def import_card(view: ImportView, texts: Texts, *, most: int | None = SHOWN_OF_A_GROUP) -> Card:
-    """Show what an import would do, with its buttons, or what it did.
+    """Return what an import would do, with its buttons, or what it did.
 
-    ``most`` rows of each kind are shown, None for all; of the aliases that are lost all are shown.
+    most: how many rows of each kind to show, None for all. The aliases that are lost are all shown.
     """
     plan = view.plan
     lines = [Line(texts.get("kb.import_counts", added=len(plan.added), changed=len(plan.changed), same=len(plan.same)))]
@@ -242,12 +252,13 @@ def import_card(view: ImportView, texts: Texts, *, most: int | None = SHOWN_OF_A
     if plan.unclear:
         lines.append(Line(texts.get("kb.import_decide")))
     if view.done:
-        return Card(texts.get("kb.imported", name=plan.name), tuple(lines))
+        key = "kb.imported" if plan.writes or plan.same else "kb.not_imported"
+        return Card(texts.get(key, name=plan.name), tuple(lines))
     return Card(texts.get("kb.import_plan", name=plan.name), tuple(lines), None, _import_buttons(view, texts))
 
 
 def _left_out(plan: ImportPlan, texts: Texts, most: int | None) -> list[tuple[str, list[str], int]]:
-    """The rows that are not taken, or not whole: key of the kind, the first of them in words, how many there are."""
+    """Return the rows that are not taken, or not fully: for each kind its key, the first in words, and their number."""
     unclear = [
         texts.get(
             "kb.import_unclear_row",
@@ -277,7 +288,7 @@ def _double(one: Double, texts: Texts) -> str:
 
 
 def left_out_card(plan: ImportPlan, texts: Texts) -> Card | None:
-    """A file with each row that is left out, if the card of the import does not show them all."""
+    """Return a file with all rows that are left out, or None if the card of the import shows them all."""
     kinds = _left_out(plan, texts, None)
     if all(count <= SHOWN_OF_A_GROUP for _, _, count in kinds):
         return None
@@ -287,16 +298,17 @@ def left_out_card(plan: ImportPlan, texts: Texts) -> Card | None:
 
 
 def progress_card(step: ImportStep, name: str, texts: Texts) -> Card:
+    """Return the card that tells how far an import is."""
     return Card(texts.get("kb.importing", name=name), (Line(step_words(step, texts)),))
 
 
 def step_words(step: ImportStep, texts: Texts) -> str:
-    """How far an import is, in words."""
+    """Return in words how far an import is."""
     return texts.get(f"kb.import_step_{step.kind}", done=f"{step.done:,}", total=f"{step.total:,}")
 
 
 def _change(change: EntryChange, texts: Texts) -> str:
-    """The entry, and each field that becomes another, a line for each."""
+    """Return the entry, and a line for each field that changes."""
     old, new = change.old, change.new
     told = [f"{texts.number(old.id)} {new.question}"]
     for key, before, after in (("question", old.question, new.question), ("answer", old.answer, new.answer)):
@@ -319,7 +331,7 @@ def _less(some: Sequence[str], others: Sequence[str]) -> list[str]:
 
 
 def _differing(before: str, after: str) -> str:
-    """Both on one line, cut to where they differ."""
+    """Return both texts on one line, cut to the part where they differ."""
     before, after = " ".join(before.split()), " ".join(after.split())
     same = next((at for at, (one, other) in enumerate(zip(before, after, strict=False)) if one != other), 0)
     start = max(0, same - SHOWN_OF_A_TEXT // 3) if same > SHOWN_OF_A_TEXT // 2 else 0

@@ -1,4 +1,4 @@
-"""Reading what people write behind ``/kb``: verbs and fields, Chinese or English."""
+"""Reading the arguments of ``/kb``: verbs and fields, in Chinese or English."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FIELDS = {
 }
 _SHORT = {"q": "question", "a": "answer"}  # at the beginning of a line only
 _FIELD = {**_SHORT, **{word: field for field, words in _FIELDS.items() for word in words}}
-# The longer names first, or 问题 would be read as 问 with something behind it.
+# Longer names come first; otherwise 问题 would be read as 问 with a text after it.
 _NAMES = "|".join(sorted((word for word in _FIELD if word not in _SHORT), key=len, reverse=True))
 _NAMED = re.compile(rf"(?:^|(?<=\s))(?:({_NAMES})|(?:(?<![^\n])([qa])))[ \t]*[:：]", re.IGNORECASE)
 _BARS = re.compile(r"\s*[|｜]\s*")
@@ -38,7 +38,7 @@ _NOTHING = {"", "-", "无", "none"}
 
 
 def read_verb(rest: str) -> tuple[str, str]:
-    """The verb and what follows it. Words that begin with no verb are searched for; nothing at all is ("", "")."""
+    """Return the verb and what follows it: ``search`` for words without a verb, and ("", "") for nothing."""
     rest = rest.strip()
     match = re.match(r"([^\s:：]+)[\s:：]*(.*)", rest, re.DOTALL)
     if match is None:
@@ -48,15 +48,15 @@ def read_verb(rest: str) -> tuple[str, str]:
 
 
 def read_id(rest: str) -> tuple[str, str]:
-    """An entry's id, with or without a number sign, and what follows it."""
+    """Return an entry's id, which may have a number sign, and what follows it."""
     match = re.match(r"#?\s*([^\s#]+)\s*(.*)", rest.strip(), re.DOTALL)
     return (match.group(1), match.group(2).strip()) if match else ("", "")
 
 
 def read_entry(text: str) -> EntryText | None:
-    """A new entry: ``QUESTION | ANSWER | another way to ask …``, named fields, or the question in a line of its own.
+    """Read a new entry: ``QUESTION | ANSWER | another way to ask …``, named fields, or the question on its own line.
 
-    None where question or answer is missing.
+    Returns None if the question or the answer is missing.
     """
     written = read_fields(text)
     if written is None:
@@ -70,7 +70,7 @@ def read_entry(text: str) -> EntryText | None:
 
 
 def read_fields(text: str) -> EntryText | None:
-    """The fields that are named, in whatever order, each up to the next one. None where the text names none first."""
+    """Read named fields in any order, each up to the next one. Returns None if the text does not begin with a name."""
     found = list(_NAMED.finditer(text.strip()))
     if not found or found[0].start() > 0:
         return None

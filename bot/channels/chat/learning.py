@@ -1,4 +1,4 @@
-"""Getting to know an app on a phone: the words for the terminal and the chat, and the chat's cards and buttons."""
+"""Learning an app on a phone: the words for the terminal and the chat, and the chat's cards and buttons."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 _LEARN = {"learn", "认识", "学习"}
 _HERE = {"here", "这里", "当前"}
-MESSAGES = 4  # the newest ones, whose sides can be put right one by one
+MESSAGES = 4  # how many of the newest messages have a button to correct their side
 
 
 def found_line(page: PageReport, app: str, words: Texts) -> str:
-    """One sentence of what was read: "title 11, 3 messages, the newest from the customer: …"."""
+    """Return what was read in one sentence: "title 11, 3 messages, the newest from the customer: …"."""
     newest = page.messages[-1] if page.messages else None
     title = page.title.text if page.title else ""
     if newest is None:
@@ -58,7 +58,7 @@ def _input(page: PageReport, words: Texts) -> str:
 
 
 def result_lines(learnt: LearntApp, app: str, tried: TriedInput, words: Texts) -> tuple[str, ...]:
-    """What was learnt and what follows from it."""
+    """Return what was learnt, and what follows from it."""
     by = words.get(f"learn.by_{learnt.sends_by}")
     lines = [words.get("learn.kept", app=app, version=learnt.version, by=by)]
     if tried.sent is not None:
@@ -72,7 +72,7 @@ def result_lines(learnt: LearntApp, app: str, tried: TriedInput, words: Texts) -
 
 @dataclass(frozen=True, slots=True)
 class LearnCommand:
-    """``/devices learn [PHONE] APP NAME``. ``contact`` is "" for the chat in front; ``app`` None if none is named."""
+    """``/devices learn [PHONE] APP NAME``. ``contact``: "" for the chat in front. ``app``: None if none is named."""
 
     serial: str = ""
     app: AppProfile | None = None
@@ -81,7 +81,7 @@ class LearnCommand:
 
 
 def asked(rest: str) -> LearnCommand | None:
-    """What is to be learnt; None if the words ask for something else."""
+    """Return what is to be learnt; None if the words ask for something else."""
     verb, _, words = rest.strip().partition(" ")
     if verb.casefold() not in _LEARN:
         return None
@@ -125,7 +125,7 @@ async def _shown(turn: Turn, key: str, shown: ShownChat) -> Said:
 
 
 async def _button(turn: Turn, value: str) -> Said:
-    """``KEY yes``, ``KEY send``, ``KEY wrong``, or ``KEY`` and what sends a text."""
+    """Handle a button: ``KEY yes``, ``KEY send``, ``KEY wrong``, or ``KEY`` and what sends a text."""
     key, _, wish = value.partition(" ")
     words, desk = turn.texts, turn.desk.learning
     if wish == "wrong":
@@ -159,7 +159,7 @@ async def _button(turn: Turn, value: str) -> Said:
 
 
 def _what_is_wrong(turn: Turn, key: str, shown: ShownChat) -> Said:
-    """Everything that may have been read wrongly, each with a button; for the newest messages whose each is."""
+    """Ask what was read wrongly, with a button for each part, and for each of the newest messages whose it is."""
     words, page = turn.texts, report(shown.page.page)
     first = max(0, len(page.messages) - MESSAGES)
     sides = [
@@ -172,11 +172,12 @@ def _what_is_wrong(turn: Turn, key: str, shown: ShownChat) -> Said:
 
 
 def other_side(side: Side) -> Side:
+    """Return the opposite side of the chat."""
     return Side.THEM if side is Side.ME else Side.ME
 
 
 def shown_lines(shown: ShownChat, words: Texts) -> tuple[Line, ...]:
-    """What was read of the chat, and of the list where it was found."""
+    """Return what was read of the chat, and of the list in which it was found."""
     page = report(shown.page.page, words.lang)
     lines = (Line(found_line(page, shown.app.name, words)), *page_lines(page, shown.app.name, words))
     if shown.listed is None:
@@ -185,7 +186,7 @@ def shown_lines(shown: ShownChat, words: Texts) -> tuple[Line, ...]:
 
 
 def shown_picture(shown: ShownChat, words: Texts) -> Image.Image:
-    """The chat with its marks, and left of it the list where it was found."""
+    """Return a picture of the chat with its marks; the list in which it was found is on its left."""
     chat = marked(shown.page.image, shown.page.page, words)
     if shown.listed is None:
         return chat

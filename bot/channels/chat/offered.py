@@ -1,7 +1,7 @@
-"""What a person is offered by buttons: none that would be refused for their role; and for free words in a private chat
-what they may mean, namely the answer to a question that is open there, a task, or one for a time.
+"""Buttons that a person is offered: only those that their role may use; and, for free text in a private chat, what it
+may mean: the answer to an open question there, a task, or a schedule.
 
-The words themselves are read again from the message that the offer replies to.
+The text itself is read again from the message that the offer replies to.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bot.channels.chat.turn import Said, Subject, Turn
 from bot.desk.actors import Actor, Role
 from bot.desk.views import QuestionView
 
-# By what stands before the first colon of the action; every other one is for all, or its subject looks to it.
+# By the part of the action before the first colon. Other buttons are for everybody, or their subject checks the role.
 LEAST = {
     "stop": Role.OPERATOR,
     "hold": Role.OPERATOR,
@@ -38,7 +38,7 @@ LEAST = {
 
 
 def for_person(said: Said, actor: Actor) -> Said:
-    """Without the buttons that this person may not use. Where others read along, they stay: one of them may."""
+    """Remove the buttons that this person may not use. In a group they stay, because somebody else may use them."""
     if actor.role is Role.OWNER:
         return said
     messages = tuple(
@@ -64,7 +64,7 @@ SHOWN = 60  # characters of a question
 
 
 async def offer(turn: Turn) -> Said:
-    """As an answer where a question with a card in this chat takes such words, and as a task in any case."""
+    """Offer a text as the answer to open questions with a card in this chat that take it, and always as a task."""
     words, said = turn.texts, turn.incoming.text.strip()
     if not turn.actor.role.covers(Role.OPERATOR):
         return turn.tell(words.get("offer.not_yours"), words.get("offer.not_yours_how"))
@@ -95,7 +95,7 @@ async def offer(turn: Turn) -> Said:
 
 
 def _timed(said: str) -> ScheduleRequest | InputRejected | None:
-    """A time and a task; or why what begins with a time is none; None where no time stands in front."""
+    """Return the schedule that a text asks for, why its time cannot be read, or None if it begins with no time."""
     try:
         return read_timed(said)
     except InputRejected as error:
@@ -103,7 +103,7 @@ def _timed(said: str) -> ScheduleRequest | InputRejected | None:
 
 
 def _as_a_task(turn: Turn, said: str) -> tuple[str, list[Line], list[tuple[Button, ...]]]:
-    """Title, lines and buttons: what begins with a time is not begun at once without a word about it."""
+    """Return title, lines and buttons for a task. If it begins with a time, they say so before it can run now."""
     words, timed = turn.texts, _timed(said)
     no = Button("no", words.get("offer.no"))
     if timed is None:
@@ -119,7 +119,7 @@ def _as_a_task(turn: Turn, said: str) -> tuple[str, list[Line], list[tuple[Butto
 
 
 def without_time(said: str) -> str:
-    """The task alone, for ``go:now``: a run told to do something every five minutes might try."""
+    """Return the task without its time, for ``go:now``: a run told to do it every five minutes might try that."""
     timed = _timed(said)
     return timed.task if isinstance(timed, ScheduleRequest) else said
 
@@ -129,7 +129,7 @@ def _timed_button(words: Texts) -> Button:
 
 
 async def _open_here(turn: Turn) -> list[QuestionView]:
-    """The newest first; none where the person may not answer."""
+    """Return the open questions in this chat, the newest first; none if the person may not answer."""
     if not turn.actor.role.covers(Role.OPERATOR):
         return []
     return list(await turn.desk.questions.here(turn.actor, turn.chat))
@@ -141,7 +141,7 @@ def _about(view: QuestionView, words: Texts) -> str:
 
 
 def _lines(view: QuestionView, words: Texts, number: int) -> list[Line]:
-    """``number`` 0: it is the only one."""
+    """Return the lines of a question. ``number``: 0 if it is the only one."""
     text = " ".join(view.question.text.split())
     text = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
     lines = [Line(_about(view, words), f"{number}." if number else "")]
@@ -149,7 +149,7 @@ def _lines(view: QuestionView, words: Texts, number: int) -> list[Line]:
 
 
 def _meaning(view: QuestionView, said: str, words: Texts) -> str:
-    """What a tap does with the words: they choose, go to the customer, or are told to the agent."""
+    """Return what a tap does with the text: it chooses, goes to the customer, or goes to the agent."""
     given = read_answer(view.question, said)
     for number, choice in enumerate(view.question.choices):
         if given is not None and choice.value == given.choice:
@@ -158,7 +158,7 @@ def _meaning(view: QuestionView, said: str, words: Texts) -> str:
 
 
 async def _forged(turn: Turn) -> bool:
-    """Whether the tap is on a button that the bot does not show; that is written down."""
+    """Tell whether the tapped button is not under its message, and write that to the audit log."""
     incoming = turn.incoming
     if incoming.is_shown():
         return False
@@ -167,7 +167,7 @@ async def _forged(turn: Turn) -> bool:
 
 
 def confirm(turn: Turn, view: QuestionView) -> Said:
-    """Words for a customer that look like a command: they go out by a button alone."""
+    """Ask before words that look like a command go to a customer: only a button sends them."""
     words, said = turn.texts, turn.incoming.text.strip()
     send = Button(f"mine:{view.id}", words.get("offer.to_customer"))
     title = words.get("question.like_a_command")
@@ -175,7 +175,7 @@ def confirm(turn: Turn, view: QuestionView) -> Said:
 
 
 async def taken(turn: Turn, question_id: str) -> Said:
-    """The words are the answer to this question."""
+    """Take the text as the answer to this question."""
     words, incoming = turn.texts, turn.incoming
     if await _forged(turn):
         return Said(toast=words.get("question.unknown"), alert=True)
@@ -193,7 +193,7 @@ async def taken(turn: Turn, question_id: str) -> Said:
 
 
 async def scheduled(turn: Turn, _: str) -> Said:
-    """The words are a schedule; two taps on one offer add one."""
+    """Take the text as a schedule. Two taps on one offer add only one."""
     words, incoming = turn.texts, turn.incoming
     if await _forged(turn):
         return Said(toast=words.get("offer.lost"), alert=True)

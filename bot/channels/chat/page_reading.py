@@ -1,4 +1,4 @@
-"""What was read of a screen, for people: a summary, and the picture with its labels. For the terminal and the chat."""
+"""What was read on a screen, for the terminal and the chat: a summary, and the picture with labels."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def marked(image: Image.Image, page: ReadPage, words: Texts) -> Image.Image:
-    """A copy of the screenshot with a labelled box around each part that was read."""
+    """Return a copy of the screenshot with a labelled box around each part that was read."""
     from agent_core.perception.page_marks import mark_page
 
     return mark_page(image, page, lambda key: words.get(f"reading.{key}"))
 
 
 def page_lines(report: PageReport, app: str, words: Texts) -> tuple[Line, ...]:
-    """The summary of a ``report`` in the language of ``words``, read as a page of ``app``."""
+    """Return the summary of a ``report``, which was read as a page of ``app``."""
     lines = [Line(words.get(f"reading.page_{report.page.value}", app=app), words.get("reading.page"))]
     if report.title is not None:
         title = report.title.text or words.get("reading.nothing")

@@ -1,4 +1,4 @@
-"""What the pages of a log share in the chat: the times that are asked for, the way on, and words cut short."""
+"""What pages of a log share in the chat: the times of a filter, and the buttons to entries and other pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bot.channels.chat.texts import Texts
 PAGE = 10
 IN_A_ROW = 5  # numbers of entries
 MAX_DATA = 64  # bytes of a button's action
-ELSEWHERE = "~"  # in a button: what was asked for is too long for it and stands in the message that was replied to
+ELSEWHERE = "~"  # in a button: the filter is too long for it, and is in the message that was replied to
 
 _PERIODS = {
     "today": "today", "今天": "today", "今日": "today",
@@ -25,16 +25,14 @@ _DAYS = re.compile(r"(\d{1,4})天")
 
 
 class Times(NamedTuple):
-    """As in ``AnswersAsked``; ``until`` "" where the word names no end."""
+    """Times as in ``AnswersAsked``. ``until``: "" if the word names no end."""
 
     since: str
     until: str = ""
 
 
 def times_of(word: str) -> Times | None:
-    """What a word (in lower case) says of the time that is asked for: ``week``, ``昨天``, ``3天``, ``7d``,
-    ``2026-11-01``. None where it is no such word.
-    """
+    """Read a lower-case word as a time (``week``, ``昨天``, ``3天``, ``7d``, ``2026-11-01``); None if it is no time."""
     if word in _PERIODS:
         return Times(_PERIODS[word])
     if word in _YESTERDAY:
@@ -45,15 +43,17 @@ def times_of(word: str) -> Times | None:
 
 
 def numbers(buttons: Sequence[Button]) -> tuple[tuple[Button, ...], ...]:
-    """The buttons of a page's entries, in rows."""
+    """Return the buttons of a page's entries in rows."""
     return tuple(tuple(buttons[start : start + IN_A_ROW]) for start in range(0, len(buttons), IN_A_ROW))
 
 
 def turning(
     log: str, rest: str, words: Texts, *, newer: object = None, older: object = None
 ) -> tuple[tuple[Button, ...], ...]:
-    """The buttons to the page before and after. ``newer`` and ``older``: the first and last number of this page, None
-    where there is nothing beyond it. ``rest``: what is asked for, as it was written behind the command ``log``.
+    """Return the buttons to the newer and the older page.
+
+    newer, older: the first and the last number of this page; None if there is nothing beyond it.
+    rest: the filter, as it was written after the command ``log``.
     """
     row = []
     if newer is not None:

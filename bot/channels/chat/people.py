@@ -1,4 +1,4 @@
-"""People in the chat: who is in, invitations, roles, limits, and what was refused. For owners."""
+"""People in the chat, for owners: the list, invitations, roles, limits, and what was refused."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ _HOURS = {"h": 1, "小时": 1, "d": 24, "天": 24}
 
 @dataclass(frozen=True, slots=True)
 class PeopleCommand:
-    """``who`` is a person or an invitation. ``phones`` and ``chats`` as written, None where they are not named."""
+    """What ``/people`` asks for.
+
+    who: a person or an invitation. phones, chats: as they were written; None if they were not named.
+    """
 
     verb: str
     who: str = ""
@@ -51,9 +54,9 @@ class PeopleCommand:
 
 
 def read_asking(rest: str) -> PeopleCommand | None:
-    """``role WHO ROLE``, ``limit WHO phone S… chat C…``, ``remove WHO``, ``revoke ID``, ``audit`` or ``WHO``.
+    """Read ``role WHO ROLE``, ``limit WHO phone S… chat C…``, ``remove WHO``, ``revoke ID``, ``audit`` or ``WHO``.
 
-    None where something is missing.
+    Returns None if something is missing.
     """
     word, _, after = rest.strip().partition(" ")
     verb = _VERBS.get(word.lower())
@@ -91,7 +94,7 @@ def _read_limit(text: str) -> PeopleCommand | None:
 
 @dataclass(frozen=True, slots=True)
 class Inviting:
-    """``phones`` and ``chats`` as written: the limits of whoever comes in."""
+    """What ``/invite`` asks for. ``phones``, ``chats``: the new person's limits, as they were written."""
 
     role: Role = Role.OPERATOR
     hours: float = 24.0
@@ -100,8 +103,10 @@ class Inviting:
 
 
 def read_invite(rest: str) -> Inviting | None:
-    """``[ROLE] [24h] [phone S…] [chat C…]`` in any order (``--phone S`` too); an operator for a day where nothing is
-    said. Role and time are read wherever they stand: no phone or chat is called so."""
+    """Read ``[ROLE] [24h] [phone S…] [chat C…]`` in any order (``--phone S``, too); by default an operator for a day.
+
+    Role and time may stand anywhere, because no phone or chat has such a name. Returns None if it cannot be read.
+    """
     said = Inviting()
     given: dict[str, list[str]] = {}
     into: list[str] | None = None
@@ -128,6 +133,7 @@ def read_invite(rest: str) -> Inviting | None:
 
 
 async def people(turn: Turn) -> Said:
+    """Handle ``/people``."""
     words, team = turn.texts, turn.desk.team
     asking = read_asking(turn.rest)
     if asking is None:
@@ -170,6 +176,7 @@ def _all_or(written: Sequence[str], known: Mapping[str, str], prefix: str = "") 
 
 
 async def invite(turn: Turn) -> Said:
+    """Handle ``/invite``."""
     words = turn.texts
     asked = read_invite(turn.rest)
     if asked is None:
@@ -191,7 +198,7 @@ async def invite(turn: Turn) -> Said:
 
 
 def invite_card(words: Texts, made: InviteView, start_link: str = "") -> Card:
-    """The only card that shows the code. ``start_link`` is what the code is put behind to be tapped."""
+    """Return the only card that shows an invitation's code. ``start_link``: the beginning of a link with the code."""
     lines = [
         Line(words.get(f"role.{made.role.value}"), words.get("whoami.role")),
         *limit_lines(words, made.phone_names, _placed(words, made.chats)),
@@ -208,7 +215,7 @@ def invite_card(words: Texts, made: InviteView, start_link: str = "") -> Card:
 
 
 async def tapped(turn: Turn, value: str) -> Said:
-    """``list``, ``audit``, ``revoke:ID``, ``role:N:ROLE``; show, sure, owner, gone, undo with ``:N``."""
+    """Handle ``list``, ``audit``, ``revoke:ID``, ``role:N:ROLE``, and show, sure, owner, gone, undo with ``:N``."""
     words, team, actor = turn.texts, turn.desk.team, turn.actor
     verb, _, what = value.partition(":")
     number, _, role = what.partition(":")
@@ -265,6 +272,7 @@ async def _list_card(turn: Turn) -> Card:
 
 
 def in_short(words: Texts, person: PersonView) -> str:
+    """Return a person in one line."""
     parts = [words.get(f"role.{person.role.value}"), person.lang]
     parts += [words.get("people.only_phones", phones=Listed(person.phone_names))] if person.phones else []
     parts += [words.get("people.only_chats", count=len(person.chats))] if person.chats else []
@@ -274,6 +282,7 @@ def in_short(words: Texts, person: PersonView) -> str:
 
 
 def person_lines(words: Texts, person: PersonView) -> tuple[Line, ...]:
+    """Return all about a person."""
     never = words.get("people.never")
     return (
         Line(words.get(f"role.{person.role.value}"), words.get("whoami.role")),
@@ -301,7 +310,7 @@ def _person_card(words: Texts, person: PersonView, turn: Turn, said: str = "") -
         Button(f"people:sure:{person.id}", words.get("people.remove"), "danger"),
         Button("people:list", words.get("people.all")),
     )
-    own = person.id == turn.actor.id  # who lowers themselves does it in words
+    own = person.id == turn.actor.id  # people lower their own role by a command only
     return Card(f"#{person.id} {person.name}", tuple(lines), None, (last[1:],) if own else (roles, last))
 
 

@@ -1,4 +1,4 @@
-"""What a person is here, and what they have chosen for themselves."""
+"""A person's own role and limits, and their own settings."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ _SWITCH = {"on": True, "开": True, "打开": True, "显示": True, "off": False
 
 
 async def whoami(turn: Turn) -> Said:
+    """Handle ``/whoami``."""
     words, actor = turn.texts, turn.actor
     lines = [
         Line(words.get(f"role.{actor.role.value}"), words.get("whoami.role")),
@@ -39,7 +40,7 @@ async def whoami(turn: Turn) -> Said:
 
 
 def limit_lines(words: Texts, phones: tuple[str, ...], chats: tuple[str, ...]) -> tuple[Line, ...]:
-    """What a person is limited to, phones by their names; nothing where they are not."""
+    """Return what a person is limited to, phones by their names; nothing if they are not limited."""
     lines = (
         Line(Listed(phones).joined(words.lang), words.get("people.phones")),
         Line(Listed(chat.partition(":")[2] for chat in chats).joined(words.lang), words.get("people.chats"), "code"),
@@ -48,7 +49,7 @@ def limit_lines(words: Texts, phones: tuple[str, ...], chats: tuple[str, ...]) -
 
 
 async def settings(turn: Turn) -> Said:
-    """``/settings``, ``/settings [lang] LANGUAGE`` or ``/settings thinking on``."""
+    """Handle ``/settings``, ``/settings [lang] LANGUAGE`` and ``/settings thinking on``."""
     first, *_, asked = turn.rest.lower().split() * 2 or [""] * 2
     if not asked:
         return turn.say(await _card(turn))
@@ -60,6 +61,7 @@ async def settings(turn: Turn) -> Said:
 
 
 async def tapped(turn: Turn, value: str) -> Said:
+    """Handle a button of the settings card."""
     name, _, chosen = value.rpartition(":")
     card = await (_streamed(turn, wanted=chosen == "on") if name == "thinking" else _spoken(turn, chosen))
     return turn.change(card, toast=card.title)
@@ -78,7 +80,7 @@ async def _streamed(turn: Turn, *, wanted: bool) -> Card:
 
 
 def _thinking_row(turn: Turn) -> tuple[Line, tuple[Button, ...]]:
-    """Whether thoughts are shown as they come, and the button that changes it."""
+    """Return whether the person sees the model's thoughts as they come, and the button that changes it."""
     words, on = turn.texts, turn.actor.streams
     button = Button(
         f"settings:thinking:{'off' if on else 'on'}",

@@ -1,4 +1,4 @@
-"""Plans in the chat: the command, and the one card that shows what the planner has done."""
+"""Plans in the chat: the command, and the card that shows what the planner has done."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.plans_views import PlanCallView, PlanView
 from bot.desk.views import RunStatus, RunView
 
-MOST_SHOWN = 12  # calls: the newest
-MOST_WORDS = 120  # characters of what was asked for, and of what came of it
+MOST_SHOWN = 12  # of the newest calls
+MOST_WORDS = 120  # characters of a call's request, and of its result
 
 
 async def go_on(turn: Turn) -> Said | None:
-    """Free text in answer to the card of a plan: it goes on in that conversation. None where it answers none."""
+    """Continue a plan's conversation with a text that replies to its card; None if the text replies to no plan."""
     return await _planned(turn, turn.incoming.text, before) if (before := await _answered(turn)) else None
 
 
 async def plan(turn: Turn) -> Said:
+    """Handle ``/plan``."""
     return await _planned(turn, turn.rest, await _answered(turn))
 
 
 async def _answered(turn: Turn) -> str:
-    """The plan whose card is answered; "" for none."""
+    """Return the id of the plan whose card the message replies to; "" for none."""
     card = turn.incoming.reply_to if turn.incoming.kind == "reply" else None
     run_id = await turn.desk.runs.at(card) if card is not None else None
     run = await turn.desk.runs.get(run_id) if run_id else None
@@ -54,7 +55,7 @@ SUBJECT = Subject(commands={"plan": plan})
 
 
 def plan_card(run: RunView, plan: PlanView, texts: Texts, *, now: datetime, picture: bytes | None = None) -> Card:
-    """Every call of the planner with what came of it; at the end what the planner says."""
+    """Return the card of a plan: the planner's newest calls with their results, then what the planner says."""
     lines = cards.head_lines(run, texts)
     if more := len(plan.calls) - MOST_SHOWN:
         lines += [Line(texts.get("plan.earlier", count=more))] if more > 0 else []
@@ -76,7 +77,9 @@ def plan_card(run: RunView, plan: PlanView, texts: Texts, *, now: datetime, pict
 
 
 def _call_lines(call: PlanCallView, texts: Texts, *, several: bool, over: bool) -> Sequence[Line]:
-    """``several``: more than one phone is at work. ``over``: so is the plan, and what has no result was cut off."""
+    """Return the lines of a call. ``several``: the plan uses several phones. ``over``: the plan has ended, so that a
+    call without a result was cut off.
+    """
     state = "failed" if over and call.state == "going" else call.state
     words = call.args.get("message") or call.args.get("query") or ""
     what = cut(words, MOST_WORDS) if call.tool == "chat" else texts.find(f"plan.tool_{call.tool}", call.tool)

@@ -1,6 +1,4 @@
-"""What follows from a person's answer, offered where they gave it: to answer like this always, and to answer others
-who ask alike.
-"""
+"""Offers after a person's answer, in the same chat: always to answer like this, and to answer others who ask alike."""
 
 from __future__ import annotations
 
@@ -19,11 +17,11 @@ from bot.desk.views import AnswerOutcome, QuestionView
 
 MOST_ALIKE = 8  # in one list
 
-# To answer like this always -------------------------------------------------------------------------------------------
+# Always to answer like this -------------------------------------------------------------------------------------------
 
 
 async def _keep(turn: Turn, value: str) -> Said:
-    """Approve the entry that the card shows. If it was changed since, it is shown as it is now."""
+    """Approve the entry that the card shows. If it has changed since, show it as it is now instead."""
     question_id, _, mark = value.partition(":")
     view = await turn.desk.questions.to_answer(turn.actor, question_id)
     if view is None or view.learnt is None:
@@ -54,7 +52,7 @@ async def _decided(turn: Turn, view: QuestionView, key: str, entry_id: str, *, u
 
 
 async def offer(turn: Turn, view: QuestionView, result: AnswerOutcome) -> tuple[Outgoing, ...]:
-    """Return the list of open questions that ask like the one that this person has just answered, if there are some."""
+    """Return a list of the open questions that ask nearly the same as the answered one; nothing if there are none."""
     answered = replace(view, open=False, answer=result.answer)
     if result.state != "accepted" or not _text(answered):
         return ()
@@ -66,7 +64,7 @@ async def offer(turn: Turn, view: QuestionView, result: AnswerOutcome) -> tuple[
 
 
 async def _same(turn: Turn, value: str) -> Said:
-    """``QUESTION:OTHER`` gives one the same answer, ``QUESTION:all:MARK`` all that are in the list with this mark."""
+    """Give the same answer: ``QUESTION:OTHER`` to one question, ``QUESTION:all:MARK`` to all in the marked list."""
     question_id, _, wanted = value.partition(":")
     view = await turn.desk.questions.to_answer(turn.actor, question_id)
     if view is None or not _text(view):
@@ -94,9 +92,10 @@ async def _others(turn: Turn, question_id: str) -> Sequence[QuestionView]:
 
 
 def _same_answer(view: QuestionView, other: QuestionView) -> Answer | None:
-    """Return what answers ``other`` with the text that answered ``view``; None if that is no text for a customer.
+    """Return the answer to ``other`` with the text that answered ``view``; None if that is no text for a customer.
 
-    A record stays the record if the other question offers it, too: so its wording is learnt as one of that record.
+    If the text was a record and the other question offers it, too, the answer is that record. Then the other wording is
+    learnt as one of the record's.
     """
     text = _text(view)
     if not text:
@@ -110,7 +109,7 @@ def _same_answer(view: QuestionView, other: QuestionView) -> Answer | None:
 
 
 def _text(view: QuestionView) -> str:
-    """Return what the customer gets by the answer to ``view``; "" if that is no text."""
+    """Return the text that the answer to ``view`` sends to the customer; "" if it sends none."""
     if view.question.kind is not QuestionKind.NO_SURE_ANSWER or view.open:
         return ""
     picked = _picked(view)
@@ -128,10 +127,10 @@ def _record(found: Mapping[str, Any]) -> tuple[object, ...]:
 
 
 def _card(view: QuestionView, others: Sequence[QuestionView], words: Texts) -> Card:
-    """The text, and who else asks, in their words, each with a button."""
+    """Return a card with the text, and the others' questions in their words, each with a button."""
     lines, buttons = [Line(_text(view), words.get("same.text"), "quote")], []
     for number, other in enumerate(others, start=1):
-        asked = " ".join(other.question.text.split())  # all of it: a person decides by the one word that differs
+        asked = " ".join(other.question.text.split())  # uncut: a person decides by the one word that differs
         contact = str(other.question.data.get("contact") or "?")
         lines.append(Line(asked, f"{number}. {contact}", "quote"))
         buttons.append((Button(f"same:{view.id}:{other.id}", words.get("same.one", number=number, contact=contact)),))
@@ -142,7 +141,7 @@ def _card(view: QuestionView, others: Sequence[QuestionView], words: Texts) -> C
 
 
 def _mark(others: Sequence[QuestionView]) -> str:
-    """Equal for lists of the same questions: all are answered only if a person has seen them all."""
+    """Return a hash of the questions in a list, so that all are answered only if the person has seen them all."""
     return hashlib.blake2b(" ".join(other.id for other in others).encode(), digest_size=4).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Runs in the chat: start, stop, hold, resume, and what is going on."""
+"""Runs in the chat: start, stop, hold and resume them, and see what is going on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.desk.views import RunView
 
 MOST_OFFERED = 5
 SHOWN = 24  # characters of a task on a button
-NEVER_TOO_MUCH = {"stop", "hold"}  # commands and buttons that no limit of how often somebody may ask counts
+NEVER_TOO_MUCH = {"stop", "hold"}  # commands and buttons that do not count towards the limit of requests
 Verb = Literal["stop", "hold", "resume"]
 _STYLES: dict[Verb, Style] = {"stop": "danger", "hold": "", "resume": "success"}
 _CAN: dict[Verb, Callable[[RunView], bool]] = {
@@ -24,6 +24,7 @@ _CAN: dict[Verb, Callable[[RunView], bool]] = {
 
 
 async def run(turn: Turn) -> Said:
+    """Handle ``/run``."""
     request = commands.read_run(turn.rest)
     if not request.task:
         return turn.tell(turn.texts.get("usage.run"))
@@ -39,17 +40,19 @@ async def run(turn: Turn) -> Said:
 
 
 def card_of(turn: Turn, started: RunView) -> Outgoing:
-    """The run's card as it begins; the channel keeps it up to date from the run's events."""
+    """Return the card of a run that has just been started. The channel keeps it up to date from the run's events."""
     card = sweeps.card_of(started, turn.texts, now=turn.now)
     return Outgoing(card, turn.chat, turn.incoming.message_id, shows=f"run:{started.id}")
 
 
 async def status(turn: Turn) -> Said:
+    """Handle ``/status``."""
     may = turn.actor.role.covers(Role.OPERATOR)
     return turn.say(cards.status_card(await turn.desk.status(turn.actor), turn.texts, may_act=may))
 
 
 async def devices(turn: Turn) -> Said:
+    """Handle ``/devices``."""
     wanted = learning.asked(turn.rest)
     if wanted is not None:
         return await learning.learn(turn, wanted)
@@ -60,8 +63,9 @@ async def devices(turn: Turn) -> Said:
 
 
 async def _named_in(turn: Turn, *, held: bool = False) -> tuple[str, bool]:
-    """The run that is named, by a word or by the card that is replied to, else the one on the phone whose place this
-    is; and whether there is none there.
+    """Return the run that is named, by a word or by a reply to its card, else the one on the phone of this topic.
+
+    The second value tells whether that phone has none.
     """
     card = turn.incoming.reply_to
     named = turn.rest.strip() or (await turn.desk.runs.at(card) if card is not None else "")
@@ -72,25 +76,28 @@ async def _named_in(turn: Turn, *, held: bool = False) -> tuple[str, bool]:
 
 
 async def stop(turn: Turn) -> Said:
+    """Handle ``/stop``."""
     named, nothing = await _named_in(turn)
     done = None if nothing else await turn.desk.runs.stop(turn.actor, named or None)
     return await _told(turn, "stop", done, "run.stopping", "run.nothing_to_stop")
 
 
 async def hold(turn: Turn) -> Said:
+    """Handle ``/hold``."""
     named, nothing = await _named_in(turn)
     done = None if nothing else await turn.desk.runs.hold(turn.actor, named or None)
     return await _told(turn, "hold", done, "ask.holding", "ask.nothing_to_hold")
 
 
 async def resume(turn: Turn) -> Said:
+    """Handle ``/resume``."""
     named, nothing = await _named_in(turn, held=True)
     done = None if nothing else await turn.desk.runs.resume(turn.actor, named or None)
     return await _told(turn, "resume", done, "ask.resumed", "ask.nothing_held")
 
 
 async def _told(turn: Turn, verb: Verb, done: RunView | None, said: str, nothing: str) -> Said:
-    """Which run it was, and a button for each other one that this can be done with."""
+    """Say which run it was, with a button for each other run with which the same can be done."""
     words = turn.texts
     going = await turn.desk.runs.going(turn.actor)
     others = [run for run in going if (done is None or run.id != done.id) and _CAN[verb](run)][:MOST_OFFERED]
@@ -107,7 +114,7 @@ async def _told(turn: Turn, verb: Verb, done: RunView | None, said: str, nothing
 
 
 def _named(run: RunView, most: int = 0) -> str:
-    """A run as people tell it from others: its task, and its phone."""
+    """Return a run's task and phone, by which people tell it from others."""
     task = " ".join(run.task.split())
     task = task[: most - 1].rstrip() + "…" if most and len(task) > most else task
     return " · ".join(part for part in (task, run.phone) if part)

@@ -1,4 +1,4 @@
-"""Reading what people write behind ``/schedule``: verbs, times, fields, Chinese or English."""
+"""Reading the arguments of ``/schedule``: verbs, times and fields, in Chinese or English."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _FIELDS = {
 }
 _FIELD = {word: name for name, words in _FIELDS.items() for word in words}
 _NAMES = "|".join(sorted(_FIELD, key=len, reverse=True))
-# ``--quiet 22:00-07:00``, ``安静时段：22:00-07:00``, at the beginning also ``安静时段 22:00-07:00``.
+# ``--quiet 22:00-07:00``, ``安静时段：22:00-07:00``, and at the beginning also ``安静时段 22:00-07:00``.
 _NAMED = re.compile(
     rf"(?:^|(?<=[\s;；]))(?:(?:--|—+)(?P<dashed>{_NAMES})(?:\s*[=:：]\s*|\s+)|(?P<plain>{_NAMES})[ \t]*[:：][ \t]*)"
     rf"|^(?P<first>{_NAMES})\s+",
@@ -52,7 +52,7 @@ _NAMED = re.compile(
 _VALUE = r"[\"“「『][^\"”」』]*[\"”」』]|\S+"
 _OPTION = re.compile(rf"(?:-d|(?:--|—+)(?P<name>{_NAMES}))(?:\s*[=:：]\s*|\s+)(?P<value>{_VALUE})\s*", re.IGNORECASE)
 _CRON_FIELD = re.compile(r"[\d*/,\-?LW#]+|[A-Za-z]{3}(?:[-,][A-Za-z]{3})*", re.ASCII)
-_ANY_DAY = datetime(2026, 1, 1, tzinfo=UTC)  # what the words say is looked at, not whether the day is over
+_ANY_DAY = datetime(2026, 1, 1, tzinfo=UTC)  # only the words are checked, not whether the day is over
 _WATCH = re.compile(r"(盯着|值守|watch)(?:$|[\s:：,，]+)", re.IGNORECASE)
 _CHOICES = {
     "跳过": "skip", "不补": "skip", "补做": "catch_up", "补一次": "catch_up", "catch-up": "catch_up",
@@ -65,9 +65,11 @@ _LENGTH = re.compile(r"(\d{1,6})\s*(s|sec|seconds?|m|min|minutes?|秒钟?|分钟
 
 @dataclass(frozen=True, slots=True)
 class ScheduleRequest:
-    """``schedule_id`` for all verbs but add and list. ``rules`` None, and "" elsewhere: nothing was said of it.
+    """What ``/schedule`` asks for.
 
-    ``here``: its cards are to be shown in the chat where this was written.
+    schedule_id: for all verbs but add and list.
+    rules None, and "" in other fields, mean that they were not given.
+    here: show the schedule's cards in the chat where this was written.
     """
 
     verb: str
@@ -80,10 +82,10 @@ class ScheduleRequest:
 
 
 def read_schedule(rest: str) -> ScheduleRequest | None:
-    """``add WHEN [--OPTION VALUE]… TASK``, ``edit N FIELD: VALUE …``, ``list``, ``VERB N``, ``N``, or WHEN and TASK.
+    """Read ``add WHEN [--OPTION VALUE]… TASK``, ``edit N FIELD: VALUE …``, ``list``, ``VERB N``, ``N``, ``WHEN TASK``.
 
-    None where something is missing. BadRequest for a value that cannot be read, InputRejected where time and task
-    cannot be told apart.
+    Returns None if something is missing. Raises BadRequest for a value that cannot be read, and InputRejected if time
+    and task cannot be told apart.
     """
     verb, after = _verb(rest.strip())
     if verb == "list":
@@ -102,9 +104,9 @@ def read_schedule(rest: str) -> ScheduleRequest | None:
 
 
 def read_timed(said: str) -> ScheduleRequest | None:
-    """A sentence that begins with a time and goes on with a task; None for any other.
+    """Read a sentence that begins with a time and goes on with a task. Returns None for any other.
 
-    InputRejected where it begins with a time that is not understood, or nobody can tell where that ends.
+    Raises InputRejected if it begins with a time that is not understood, or whose end is not clear.
     """
     when, task = split(said.strip())
     if not when or not task:
@@ -114,14 +116,14 @@ def read_timed(said: str) -> ScheduleRequest | None:
 
 
 def what_is_missing(rest: str) -> tuple[str, str]:
-    """Of what ``read_schedule`` took for no new schedule: the time that was understood, and what was written of it."""
+    """Return the time that was understood, and the text, of a schedule that ``read_schedule`` could not read."""
     verb, text = _verb(rest.strip())
     text = text if verb in {"", "add"} else ""
     return _split_expression(_options(text, {}))[0], text
 
 
 def verb_of(rest: str) -> str:
-    """The verb that was meant, "" for none."""
+    """Return the verb that was meant; "" for none."""
     return _verb(rest.strip())[0]
 
 
@@ -155,7 +157,7 @@ def _adding(text: str) -> ScheduleRequest | None:
 
 
 def _options(text: str, given: dict[str, list[str]], *, anywhere: bool = False) -> str:
-    """Take the options off the beginning, or out of the whole text."""
+    """Move the options from the beginning of a text, or from anywhere, into ``given``, and return the rest."""
     find = re.compile(rf"(?:^|(?<=\s))(?:{_OPTION.pattern})", re.IGNORECASE).search if anywhere else _OPTION.match
     while match := find(text):
         given.setdefault(_FIELD[(match["name"] or "phone").lower()], []).append(unquoted(match["value"]))
@@ -189,7 +191,7 @@ def _editing(text: str) -> ScheduleRequest | None:
 
 
 def _time_alone(text: str) -> str:
-    """What is changed without a name is the time, and nothing else is."""
+    """Return the new time, the only field that needs no name. Raises BadRequest if the text has more than a time."""
     try:
         when, rest = _split_expression(text)
     except InputRejected as error:
@@ -238,7 +240,7 @@ def _seconds(text: str) -> int:
 
 
 def _split_expression(text: str) -> tuple[str, str]:
-    """The time, quoted or in one of the known forms, and the rest."""
+    """Return the time, quoted or in one of the known forms, and the rest."""
     if text and text[0] in QUOTES:
         end = text.find(QUOTES[text[0]], 1)
         return (text[1:end].strip(), text[end + 1 :].strip()) if end > 0 else ("", "")
@@ -254,10 +256,10 @@ def _split_expression(text: str) -> tuple[str, str]:
         when, rest = split(text)
         if when or words[0].lower() != "every":
             return when, rest if when else ""
-        return " ".join(words[:2]), " ".join(words[2:])  # the error says that it is none
+        return " ".join(words[:2]), " ".join(words[2:])  # it is no valid time, which the error will say
     when, after = " ".join(words[:count]), re.split(r"(?<=\S)(?=\s)", text, maxsplit=count)[count:]
     rest = after[0] if after else ""
     one_more = count > 1 and "\n" not in rest[: len(rest) - len(rest.lstrip())]
     if one_more and re.search(r"[\d*]", words[count]) and _CRON_FIELD.fullmatch(words[count]):
-        raise unclear_beginning(when, rest.strip())  # six fields, or a task that begins with a number
+        raise unclear_beginning(when, rest.strip())  # it has six fields, or the task begins with a number
     return when, task_after(when, rest)

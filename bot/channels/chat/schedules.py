@@ -1,4 +1,4 @@
-"""Schedules in the chat: add, edit, list, pause, resume, run, remove, and what was missed."""
+"""Schedules in the chat: add, edit, list, pause, resume, run and remove them, and tell of missed ticks."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ NEEDS_A_NUMBER = {"show", "edit", "pause", "resume", "run", "remove", "undo"}
 
 
 async def schedule(turn: Turn) -> Said:
+    """Handle ``/schedule``."""
     words = turn.texts
     request = read_schedule(turn.rest)
     if request is None:
@@ -49,7 +50,7 @@ async def schedule(turn: Turn) -> Said:
 
 
 def _not_understood(turn: Turn) -> list[str]:
-    """What is missing of a new schedule, where anything was written of one."""
+    """Return what is missing for a new schedule; nothing if the text is not about one."""
     when, said = what_is_missing(turn.rest)
     if when:
         return [turn.texts.get("usage.schedule_no_task", understood=when)]
@@ -61,7 +62,7 @@ async def _add(turn: Turn, request: ScheduleRequest) -> Said:
 
 
 async def added(turn: Turn, request: ScheduleRequest, *, key: str) -> Card:
-    """The new schedule's card. The same ``key`` adds no second one."""
+    """Add a schedule, and return its card. The same ``key`` adds no second one."""
     wish = request.wish
     if wish.serial is None and turn.incoming.phone:
         wish = replace(wish, serial=turn.incoming.phone)
@@ -79,7 +80,7 @@ async def added(turn: Turn, request: ScheduleRequest, *, key: str) -> Card:
 
 
 async def watch(turn: Turn) -> Said:
-    """``/watch WHOM``; alone, what is watched."""
+    """Handle ``/watch WHOM``, and ``/watch``, which lists the watches."""
     words = turn.texts
     if not turn.rest.strip():
         found = [view for view in await turn.desk.schedules.all(turn.actor) if view.kind == WATCH]
@@ -108,7 +109,7 @@ async def _run(turn: Turn, schedule_id: str, *, toast: str = "") -> Said:
 
 
 async def _changed(turn: Turn, verb: str, schedule_id: str) -> tuple[str, ScheduleView]:
-    """What was done, and the schedule after it."""
+    """Change a schedule, and return what was done and the schedule after it."""
     desk, words = turn.desk, turn.texts
     change, said = {
         "show": (desk.schedules.get, "schedule.one"),
@@ -124,7 +125,7 @@ async def _changed(turn: Turn, verb: str, schedule_id: str) -> tuple[str, Schedu
 
 
 async def tapped(turn: Turn, value: str) -> Said:
-    """``list``, or ``VERB:N``."""
+    """Handle a button: ``list`` or ``VERB:N``."""
     words = turn.texts
     verb, _, number = value.partition(":")
     match verb:
@@ -149,7 +150,7 @@ SUBJECT = Subject(commands={"schedule": schedule, "watch": watch}, buttons={"sch
 
 
 def _list_card(turn: Turn, found: Sequence[ScheduleView], of: str = "schedule") -> Card:
-    """``of``: ``watch`` for a list of watches alone."""
+    """Return the list of schedules. ``of``: ``watch`` if it has only watches."""
     words = turn.texts
     if not found:
         return Card(words.get(f"schedule.empty{'_watch' if of == 'watch' else ''}"), (Line(words.get(f"usage.{of}")),))
@@ -188,7 +189,7 @@ def _gone_card(view: ScheduleView, words: Texts) -> Card:
 
 
 def schedule_lines(view: ScheduleView, words: Texts) -> list[Line]:
-    """What, when, how, and what came of it; what is as usual is not said."""
+    """Return a schedule's task, times, options that differ from the default, and results."""
     state = f" · {words.get('schedule.is_paused')}" if view.paused else ""
     if view.kind == WATCH:
         when = Line(words.get("schedule.watch") + state, words.get("schedule.expression"))
@@ -222,7 +223,7 @@ def _window_line(window: str, last: str, words: Texts) -> Line:
 
 
 def _ways(view: ScheduleView, words: Texts) -> str:
-    """What is not as usual."""
+    """Return the options that differ from the default."""
     said = [words.get("schedule.missed_catch_up")] if view.missed == "catch_up" else []
     said += [words.get("schedule.overlap_queue")] if view.overlap == "queue" else []
     said += [words.get("schedule.jitter", seconds=view.jitter_seconds)] if view.jitter_seconds else []
@@ -245,7 +246,7 @@ def _counts(view: ScheduleView, words: Texts) -> str:
 
 
 def news_card(news: ScheduleNews, words: Texts) -> Card:
-    """What was missed while nothing ran."""
+    """Return the card of the ticks that were missed while no server ran."""
     view = news.schedule
     period = f"{news.since:%m-%d %H:%M}"
     if news.until != news.since:

@@ -1,4 +1,4 @@
-"""What a phone shows now: as a photo, with every pixel as a file, or with what is read of it."""
+"""A phone's screen: as a photo, as a file in full resolution, or with what is read on it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ _WISHES: dict[str, Wish] = {
 
 
 def read_screen(rest: str) -> tuple[str, Wish]:
-    """``[PHONE] [file|read]``: the phone's serial, "" for none, and what is wanted besides a photo."""
+    """Read ``[PHONE] [file|read]``. Return the phone as it was written, "" for none, and the form, "" for a photo."""
     words = rest.split()
     wish = _WISHES.get(words[-1].lower(), "") if words else ""
     return unquoted(" ".join(words[:-1] if wish else words)), wish
 
 
 async def screen(turn: Turn) -> Said:
+    """Handle ``/screen``."""
     words = turn.texts
     serial, wish = read_screen(turn.rest)
     serial = serial or turn.incoming.phone
@@ -44,7 +45,7 @@ async def screen(turn: Turn) -> Said:
 
 
 async def _read(turn: Turn, serial: str) -> Said:
-    """The picture with boxes around what was read, and a summary of it."""
+    """Show the screen with boxes around what was read, and a summary."""
     from agent_core.perception.page_report import report
 
     words = turn.texts
@@ -61,7 +62,7 @@ async def _phone_lines(turn: Turn, serial: str) -> tuple[Line, ...]:
 
 
 async def _button(turn: Turn, value: str) -> Said:
-    """``SERIAL``, ``SERIAL file`` or ``SERIAL read``."""
+    """Handle a button: ``SERIAL``, ``SERIAL file`` or ``SERIAL read``."""
     return await screen(replace(turn, rest=value))
 
 

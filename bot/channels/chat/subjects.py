@@ -1,4 +1,4 @@
-"""The subjects that bring their own commands and buttons: one line each."""
+"""The list of subjects, which bring their own commands and buttons."""
 
 from __future__ import annotations
 

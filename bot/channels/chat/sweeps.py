@@ -1,4 +1,4 @@
-"""Sweeps in the chat: the command, and the one card that shows every contact."""
+"""Sweeps in the chat: the command, and the card that shows all contacts."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ _GOING = {"waiting", "answering", "asked"}
 
 
 async def sweep(turn: Turn) -> Said:
+    """Handle ``/sweep``."""
     run = await turn.desk.sweeps.start(
         turn.actor,
         turn.rest,
@@ -34,7 +35,7 @@ SUBJECT = Subject(commands={"sweep": sweep})
 
 
 def card_of(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", picture: bytes | None = None) -> Card:
-    """The card of a run of any kind."""
+    """Return the card of any kind of run: a plan, a sweep or a single run."""
     if run.plan is not None:
         return plan_card(run, run.plan, texts, now=now, picture=picture)
     if run.sweep is None:
@@ -43,7 +44,7 @@ def card_of(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", pi
 
 
 def sweep_card(run: RunView, sweep: SweepView, texts: Texts, *, now: datetime) -> Card:
-    """Every contact with what came of it, and who was left out."""
+    """Return the card of a sweep: its contacts with their results, and who was left out."""
     lines = cards.head_lines(run, texts)
     for one in sweep.contacts[:MOST_SHOWN]:
         lines += _contact_lines(one, texts)
@@ -84,7 +85,7 @@ def _contact_lines(one: SweptView, texts: Texts) -> list[Line]:
 
 
 def left_lines(details: Mapping[str, Any], texts: Texts, *, looked: int, started: int) -> list[str]:
-    """Who was looked at and is not answered, by why."""
+    """Return the contacts that are not answered, by the reason."""
     lines = []
     if not started or looked > started:
         lines.append(texts.get("sweep.looked", count=looked))

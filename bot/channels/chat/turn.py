@@ -1,4 +1,4 @@
-"""What comes in, what goes out, and what one turn is handed. A subject registers itself by these."""
+"""The types of the conversation: incoming and outgoing messages, a turn, and a subject with its handlers."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from bot.channels.chat.cards import Card
 from bot.channels.chat.texts import Texts
 from bot.desk.actors import Actor, ChatRef, MessageRef
 
-if TYPE_CHECKING:  # it loads the database; chats and cards are loaded without it
+if TYPE_CHECKING:  # it loads the database, which chats and cards do without
     from bot.desk.desk import Desk
 
 
 def utc_now() -> datetime:
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Who wrote, as the channel knows them. ``lang`` is an IETF tag."""
+    """A person as the channel knows them. ``lang`` is an IETF tag."""
 
     user_id: str
     name: str
@@ -39,19 +40,19 @@ class Attached:
 
 
 class Files(Protocol):
-    """Where a channel's documents come from."""
+    """A channel's access to the documents that people send."""
 
     async def fetch(self, file: Attached, at_most: int) -> bytes:
-        """What is in it. BadRequest where it is larger than ``at_most`` bytes, or not to be had any more."""
+        """Return the document's bytes. Raises BadRequest if it has more than ``at_most`` bytes or is gone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
     """Something a person wrote or tapped.
 
-    ``key`` names it once and for ever (the same one is handed in again where it is not known whether the first time
-    took effect). ``reply_to`` is our message that a reply answers, or that carries the tapped button. ``subject`` is
-    the text that the tapped message itself is a reply to: the task that was offered.
+    key: names it for ever. The same one comes again if it is not known whether the first time took effect.
+    reply_to: our message that a reply answers, or that has the tapped button.
+    subject: the text that the tapped message itself replies to, for example the task that was offered.
     """
 
     kind: Literal["text", "button", "reply"]
@@ -64,24 +65,25 @@ class Incoming:
     reply_to: MessageRef | None = None
     reply_question: str = ""  # the question that the buttons under ``reply_to`` belong to
     subject: str = ""
-    phone: str = ""  # the serial of the phone whose place in the channel this is: meant where no other is named
-    buttons: tuple[str, ...] | None = None  # of a tap: the actions under its message now; None where nobody knows
-    other: str = ""  # what it is besides words and documents ("voice", "photo" …); ``text`` is its caption
-    album: str = ""  # several of them that were sent as one
+    phone: str = ""  # the serial of the phone that this topic belongs to; it is meant if no other is named
+    buttons: tuple[str, ...] | None = None  # of a tap: the actions under its message now; None if not known
+    other: str = ""  # its kind if it is neither text nor document ("voice", "photo" …); ``text`` is its caption
+    album: str = ""  # the id of the album that it was sent in
     received_at: datetime | None = None  # when it came; it may have waited since
-    document: Attached | None = None  # sent with ``text`` as its caption; of a tap, the one that its message replies to
+    document: Attached | None = None  # with ``text`` as its caption; of a tap, the one that its message replies to
 
     def is_shown(self) -> bool:
-        """Whether the tapped button is under its message: a client can send any action with any message."""
+        """Tell whether the tapped button is under its message: a client can send any action with any message."""
         return self.buttons is None or self.action in self.buttons
 
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A message to say. ``replaces``: our message that this takes the place of, instead of a new one.
+    """A message to send.
 
-    ``once``: a name; what was said under it is not said again. ``shows``: what it is the card of (``run:<id>``); the
-    message is remembered as such and kept up to date.
+    replaces: our message to edit instead of sending a new one.
+    once: a name under which only one message is ever sent.
+    shows: what it is the card of (``run:<id>``). The message is stored as this card and kept up to date.
     """
 
     card: Card
@@ -90,26 +92,26 @@ class Outgoing:
     replaces: MessageRef | None = None
     once: str = ""
     shows: str = ""
-    asks: Person | None = None  # whose next words are the answer: the channel opens their input for a reply
-    placeholder: str = ""  # what stands in that input before they write
+    asks: Person | None = None  # the channel opens this person's input for a reply
+    placeholder: str = ""  # of that input
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The answer to one incoming message. A toast is shown where a button was tapped (``alert``: to be closed)."""
+    """The answer to an incoming message. ``toast``: shown at a tapped button; ``alert``: the person must close it."""
 
     messages: tuple[Outgoing, ...] = ()
     toast: str = ""
     alert: bool = False
 
 
-# Say something before the answer to a message is ready: how far a long piece of work is.
+# Says something before the answer to a message is ready, such as the progress of long work.
 Show = Callable[[Outgoing], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message of a paired person. ``rest``: what follows the command's name, as it was written."""
+    """A message of a paired person. ``rest``: what follows the command's name, as it was written."""
 
     incoming: Incoming
     actor: Actor
@@ -119,16 +121,17 @@ class Turn:
     rest: str = ""
     files: Files | None = None
     show: Show | None = None
-    start_link: str = ""  # what a code is put behind to be opened by a tap; "" where the channel has no such links
+    start_link: str = ""  # the beginning of a link with a pairing code; "" if the channel has no such links
 
     @property
     def chat(self) -> ChatRef:
+        """The chat that the message is in."""
         return self.incoming.chat
 
     async def run_here(self, *, held: bool = False) -> str:
-        """The run on the phone whose place this is: the one at work, else the first in line (``held``: that is held).
+        """Return the id of the run on the phone of this topic: the active one, else the first in the queue.
 
-        "" where there is none.
+        held: only runs that are held. Returns "" if there is none.
         """
         runs = [run for run in await self.desk.runs.going(self.actor) if run.serial == self.incoming.phone]
         runs = [run for run in runs if run.held is held or not held]
@@ -136,23 +139,25 @@ class Turn:
         return next((run.id for run in (*at_work, *runs)), "")
 
     def say(self, card: Card) -> Said:
-        """A new message, as a reply to what was written."""
+        """Return a card as a new message that replies to the person's."""
         return Said((Outgoing(card, self.chat, self.incoming.message_id),))
 
     def tell(self, title: str, *lines: str) -> Said:
+        """Return texts as a new message that replies to the person's."""
         return self.say(cards.plain(title, *lines))
 
     def change(self, card: Card, *, toast: str = "") -> Said:
-        """Put the card in place of the message whose button was tapped."""
+        """Return a card that replaces the message whose button was tapped."""
         return Said((Outgoing(card, self.chat, replaces=self.incoming.reply_to),), toast=toast)
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a subject adds to the conversation: commands by name, and buttons by what stands before the first colon of
-    their action; a button's handler gets what stands after it. Errors of the product may be raised: they are said.
+    """What a subject adds to the conversation. Handlers may raise our own errors, which become an answer.
 
-    ``document`` takes the documents that are sent in private without a command.
+    commands: handlers by the command's name.
+    buttons: handlers by the part of the action before the first colon; a handler gets the part after it.
+    document: handles documents that are sent in private without a command.
     """
 
     commands: Mapping[str, Callable[[Turn], Awaitable[Said]]] = field(default_factory=dict)

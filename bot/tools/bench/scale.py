@@ -26,7 +26,7 @@ from agent_core.errors import PhonedeskError
 from bot.tools.bench.served import BenchRun, RunSeen, Seen
 from bot.tools.bench.usage import Say, unheard
 from knowledge.entries import sample_entries
-from simulator.model.server import MODEL_NAME, start_demo_model
+from simulator.model.server import MODEL_NAME, DemoModel, start_demo_model
 from simulator.phone.assembly import CHECKED
 from simulator.phone.scenario import ContactPart, MessagePart, Scenario
 from simulator.phone.server import RunningPhone, serve
@@ -81,13 +81,17 @@ class Idle:
 
 @dataclass
 class Measured:
-    """A server that runs in a process of its own, with its phones; ``data`` is its data folder."""
+    """A server that runs in a process of its own, with its phones; ``data`` is its data folder, ``model`` its model's
+    URL.
+    """
 
     phones: Sequence[RunningPhone]
     process: asyncio.subprocess.Process
     orders: asyncio.StreamWriter
     answers: asyncio.StreamReader
     data: Path
+    adb: AdbServer
+    model: str
 
     async def order(self, order: BenchRun) -> Seen:
         self.orders.write(order.model_dump_json().encode() + b"\n")
@@ -121,20 +125,20 @@ def world(contacts: int) -> Scenario:
 
 
 @asynccontextmanager
-async def measured(phones: int, contacts: int) -> AsyncIterator[Measured]:
+async def measured(phones: int, contacts: int, *, model: DemoModel | None = None) -> AsyncIterator[Measured]:
     """A server over so many phones with so many customers each; everything is its own and gone afterwards."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="phonedesk-bench-")))
         adb = await stack.enter_async_context(await open_adb(port=0, usb=False, home=folder))
-        model = await start_demo_model()
-        stack.push_async_callback(model.close)
+        served = await start_demo_model(model=model)
+        stack.push_async_callback(served.close)
         running = [await stack.enter_async_context(serve(world(contacts))) for _ in range(phones)]
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
             "bot.tools.bench.served",
             cwd=folder,
-            env=_environment(folder, adb, model.url, [phone.address for phone in running]),
+            env=_environment(folder, adb, served.url, [phone.address for phone in running]),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=2**24,
@@ -142,7 +146,7 @@ async def measured(phones: int, contacts: int) -> AsyncIterator[Measured]:
         stack.push_async_callback(_end, process)
         if process.stdin is None or process.stdout is None:
             raise BenchFailed("The server has no input or output.", key="bench_no_pipe")
-        made = Measured(running, process, process.stdin, process.stdout, folder / DATA)
+        made = Measured(running, process, process.stdin, process.stdout, folder / DATA, adb, served.url)
         await made.up()
         yield made
 

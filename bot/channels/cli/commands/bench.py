@@ -81,6 +81,35 @@ def idle(
     Console().print(table)
 
 
+@bench.command("steps")
+def steps(
+    times: Annotated[int, typer.Option(min=1, max=1000)] = 5,
+    plain: Annotated[bool, typer.Option("--plain/--no-plain")] = True,
+    as_json: Json = False,
+) -> None:
+    """What phonedesk adds to the steps of a run, next to a plain client, with a model that answers at once."""
+    from bot.tools.bench.steps import steps as measure
+    from bot.tools.bench.usage import machine
+
+    words = texts(settings_from().lang)
+    found = _measure(lambda say: measure(times, plain=plain, say=say), words)
+    ours, *others = found
+    ratio = others[0].overhead / ours.overhead if others else math.nan
+    if as_json:
+        print_json(
+            {"machine": machine(), **_plain({"ratio": ratio}), "clients": [_plain(asdict(one)) for one in found]}
+        )
+        return
+    heads = ("client", "overhead", "between", "longest", "kilobytes")
+    table = Table(*(words.get(f"bench.{head}") for head in heads), title=machine())
+    for one in found:
+        numbers = (f"{one.overhead:.2f}", f"{one.between:.3f}", f"{one.longest:.3f}", f"{one.kilobytes:.0f}")
+        table.add_row(words.get(f"bench.client_{one.client}"), *numbers)
+    Console().print(table)
+    if others:
+        Console().print(words.get("bench.ratio", ratio=ratio))
+
+
 @bench.command("growth")
 def growth(
     runs: Annotated[int, typer.Option(min=1, max=10_000)] = 50,

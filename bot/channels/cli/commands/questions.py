@@ -28,7 +28,14 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json")]
 
-questions = typer.Typer(no_args_is_help=True)
+questions = typer.Typer()
+
+
+@questions.callback(invoke_without_command=True)
+def all_(context: typer.Context) -> None:
+    """Show what waits for an answer, and answer it."""
+    if context.invoked_subcommand is None:
+        list_()
 
 
 @questions.command("list")

@@ -220,6 +220,7 @@ def test_a_file_of_which_nothing_can_be_taken_has_failed(tmp_path: Path) -> None
     file.write_text("question,answer\n,no question\n", encoding="utf-8")
     code, out, _ = call("kb", "import", str(file))
     assert code == Exit.FAILED
+    assert "bad.csv was not imported" in out
     assert "bad.csv, line 2" in out
     assert call("kb", "import", str(file), "--dry-run")[0] == Exit.OK
 

@@ -62,6 +62,7 @@ def test_the_open_ones_with_how_to_answer(shop: Path) -> None:
     assert "你们收旧茶叶罐不" in said
     assert "phonedesk questions answer q1" in said
     assert all(part in said for part in ("#1 · phone", "提问于", "QQ回复联系人11"))
+    assert told() == (0, said)
     code, said = told("list", "--json")
     (row,) = json.loads(said)
     assert (row["id"], row["contact"], row["free_text"]) == ("q1", "11", True)
