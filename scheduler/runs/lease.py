@@ -125,7 +125,7 @@ async def _in_use(db: Database, serial: str) -> LeaseLost:
         return LeaseLost(f"The phone {serial} is in use.", key="phone_in_use", phone=serial)
     number, task = await History(db).number_of(run.id), run.task[:MOST_OF_TASK]
     said = f"The phone {serial} is in use: run #{number} ({task})"
-    stop = f"stop it: Ctrl-C in its terminal, or /stop {number} in Telegram."
+    stop = "stop it: Ctrl-C in its terminal, or Stop on its card in Telegram."
     told = {"phone": serial, "number": number, "task": task}
     if await Questions(db).find(run_id=run.id, state=OPEN, limit=1):
         advice = f"Answer it (phonedesk questions list), or {stop}"
