@@ -21,10 +21,12 @@ from storage.shielded import shielded
 from storage.tables import answers, questions, runs, sweeps
 
 _ASKS = runs.c.id.in_(sa.select(questions.c.run_id).where(questions.c.state == OPEN))
-# Scheduled sweeps that found nobody to answer: there are hundreds a day, and nothing in them is worth reading.
+# Scheduled sweeps that found nobody to answer: there are hundreds a day, and nothing in them is worth reading unless
+# they have a message, such as whom nobody knows.
 _IDLE = sa.and_(
     runs.c.planned_at.is_not(None),
     runs.c.status == SUCCEEDED,
+    runs.c.message == "",
     sa.exists().where(sweeps.c.run_id == runs.c.id, sweeps.c.started == 0),
 )
 _IN_LINE = sa.and_(runs.c.status == WAITING, runs.c.attempt_due_at.is_not(None))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -74,11 +75,13 @@ class SweptFigures:
     """Numbers of sweeps.
 
     ``contacts``: how many were checked, once a sweep. ``idle``: sweeps that found nobody to answer and asked no model.
+    ``unknown``: contacts who were to be answered and whom nobody knows.
     """
 
     sweeps: int = 0
     contacts: int = 0
     idle: int = 0
+    unknown: tuple[str, ...] = ()
 
 
 @shielded
@@ -123,14 +126,17 @@ class Statistics:
         """Return the numbers of the sweeps in this time."""
         idle = sa.func.coalesce(sa.func.sum(sa.case((sweeps.c.started == 0, 1), else_=0)), 0)
         contacts = sa.func.coalesce(sa.func.sum(sweeps.c.contacts), 0)
-        wanted = sa.select(sa.func.count(), contacts, idle).where(
-            sweeps.c.created_at >= span.since, sweeps.c.created_at < span.until
-        )
+        those = sa.and_(sweeps.c.created_at >= span.since, sweeps.c.created_at < span.until)
         if span.serials:
-            wanted = wanted.where(sweeps.c.serial.in_(span.serials))
+            those = sa.and_(those, sweeps.c.serial.in_(span.serials))
+        names = sweeps.c.details["unknown"].as_string()  # a JSON array; the same one at each tick
         async with self._db.read() as connection:
-            looks, looked_at, without = (await connection.execute(wanted)).one()
-        return SweptFigures(int(looks), int(looked_at), int(without))
+            looks, looked_at, without = (
+                await connection.execute(sa.select(sa.func.count(), contacts, idle).where(those))
+            ).one()
+            unknown = (await connection.execute(sa.select(names).where(those, names != "[]").distinct())).scalars()
+            named = sorted({str(name) for kept in unknown for name in json.loads(kept)})
+        return SweptFigures(int(looks), int(looked_at), int(without), tuple(named))
 
     async def usage(self, span: TimeRange) -> UsageFigures:
         """Return what the steps in the event log used. Steps that were deleted with their events are not counted.

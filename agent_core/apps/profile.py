@@ -300,6 +300,9 @@ def _named(_: Path | None) -> dict[str, tuple[str, ...]]:
     return found
 
 
+_OF_THE_PHONE = ("com.android.", "com.google.android.")  # packages of the phone's own apps, and of mail
+
+
 def packages_named(name: str) -> tuple[str, ...]:
     """The packages that ``name`` (a label, an alias, or a package) may mean, installed or not."""
     wanted = name.strip()
@@ -325,10 +328,26 @@ def names_an_app(text: str) -> bool:
     return any(_stands_in(name, words) for name in _packages_by_name())
 
 
+def without_profile(text: str) -> list[str]:
+    """Return the names in ``text``, as they are written there, of other people's apps that are known by name and have
+    no profile: neither the phone's own apps nor mail.
+    """
+    answered = {package for one in profiles() for package in one.packages}
+    found: list[str] = []
+    for name, packages in _packages_by_name().items():
+        if not answered & set(packages) and not all(package.startswith(_OF_THE_PHONE) for package in packages):
+            found += (match[0] for match in re.finditer(_pattern(name), text, re.IGNORECASE))
+    return sorted(dict.fromkeys(found), key=len, reverse=True)
+
+
 def _stands_in(name: str, words: str) -> bool:
+    return re.search(_pattern(name), words) is not None
+
+
+def _pattern(name: str) -> str:
     """``name`` is bare. In Latin letters it is a whole word: "x" is not named by "excel"."""
     spaced = r"\s*".join(map(re.escape, name))
-    return re.search(rf"(?<![a-z0-9]){spaced}(?![a-z0-9])" if name.isascii() else spaced, words) is not None
+    return rf"(?<![A-Za-z0-9]){spaced}(?![A-Za-z0-9])" if name.isascii() else spaced
 
 
 def resolve_app(name: str, installed: Sequence[str]) -> str | None:

@@ -39,6 +39,7 @@ from agent_core.geometry import Point
 from agent_core.loop import questions
 from agent_core.loop.notes import Summary
 from agent_core.loop.result import ActResult, Ending
+from agent_core.perception.compare import same_name
 from agent_core.perception.observer import Observation
 from agent_core.policies import Judgement, Situation, approval
 from agent_core.ports import Chooser, KnowledgeBase, Lease
@@ -47,7 +48,7 @@ from agent_core.reply.flow import ReplyFlow
 from agent_core.reply.outcome import told_reply
 from agent_core.retry import RETRIES
 from agent_core.session import GateState, Session, Status
-from agent_core.texts import Lang, say, told
+from agent_core.texts import Lang, say, sentences, told
 
 KEYS = {"enter": Key.ENTER, "app_switch": Key.APP_SWITCH}
 
@@ -151,7 +152,7 @@ class ActionPerformer:
     async def _act(self, action: Action, seen: Observation, to_ask: str) -> ActResult:
         session = self._session
         if session.dry_run:
-            told = await self._rehearsed(action)
+            told = await self._rehearsed(action, seen)
             return ActResult(told, ending=Ending(Status.SUCCEEDED, told))
         allowed = approval.holds(session, action, as_seen(seen))
         match action:
@@ -184,11 +185,14 @@ class ActionPerformer:
             case _:
                 return await self._touch(action, seen, allowed=allowed)
 
-    async def _rehearsed(self, action: Action) -> str:
+    async def _rehearsed(self, action: Action, seen: Observation) -> str:
         """Say what would be done and that a dry run ends there; for a question, also what would be answered."""
         lang, query = self._session.lang, action.query.strip() if isinstance(action, GetKnowledgeData) else ""
         if not query:
-            return say(lang, "run.dry_run", action=in_words(lang, action.model_dump()))
+            said = say(lang, "run.dry_run", action=in_words(lang, action.model_dump()))
+            shown = seen.chat is not None and same_name(seen.chat.title, self._session.gate.contact or seen.chat.title)
+            more = "" if self._flow is None or shown else say(lang, "run.dry_run_open_chat")
+            return sentences([said, more], lang)
         chosen = await decide(self._chooser, query, query, await self._knowledge.retrieve(query))
         if chosen is None:
             return say(lang, "run.dry_run_unsure", query=query)

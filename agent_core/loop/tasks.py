@@ -7,11 +7,12 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agent_core.apps.profile import names_an_app, names_one_of, packages_named
+from agent_core.apps.profile import names_an_app, names_one_of, packages_named, profiles
 from agent_core.errors import ConfigInvalid, InputRejected
 from agent_core.policies import PolicyName
-from agent_core.policies.detect import lacks_app
+from agent_core.policies.detect import app_without_replies, lacks_app
 from agent_core.settings import gate_for
+from agent_core.texts import Listed
 
 # 进入 is not among them: it leads to a page as well as to an app.
 _OPENED = re.compile(r"(?:打开|启动|\b(?:open|launch|start)\s+)[“\"「]?([^\s“”\"「」，,。.、；;]+)", re.IGNORECASE)
@@ -80,6 +81,16 @@ def check_rules(task: str, rules: TaskRules) -> TaskRules:
             "The task does not say in which app the customer is to be answered.",
             advice="Name it, for example: QQ回复联系人11.",
             key="reply_where",
+        )
+    if not rules.policy and not gate.enabled and (app := app_without_replies(task)):
+        known = Listed(profile.name for profile in profiles())
+        raise InputRejected(
+            f"Customers are answered only in {known}, not in {app}.",
+            advice="Name one of these; for another app give it a profile of your own. If it is no customer, choose the "
+            "policy careful.",
+            key="reply_app_unknown",
+            app=app,
+            known=known,
         )
     if gate.enabled and rules.apps:
         raise InputRejected(

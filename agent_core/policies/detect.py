@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from agent_core.apps.profile import AppProfile, profiles
+from agent_core.apps.profile import AppProfile, profiles, without_profile
 from agent_core.errors import InputRejected
 from agent_core.policies.base import Policy
 from agent_core.policies.customer_reply import CustomerReply, NoBuiltInAI, NothingNew, ProvenancePolicy, UnreadPage
@@ -152,6 +152,11 @@ _NO_CUSTOMER = re.compile(
     r"|invitations?|surveys?|me|us|with|in|on|at|via|by|using|through|from)\b",
     re.IGNORECASE,
 )
+# Who is answered as a customer of theirs, not of ours; and words in quotes right after 回复, which are the answer.
+_SERVES_US = re.compile(
+    r"客服|商家|卖家|店家|骑手|快递|司机|\b(?:seller|shop|store|courier|driver|support|agent)s?\b", re.IGNORECASE
+)
+_A_TEXT = re.compile(r"\x01")
 _NOBODY_TOLD = re.compile(r"^(?:我|你|您|他|她|它|咱|人家|对方|him|her|it|me|you|they)们?$", re.IGNORECASE)
 
 
@@ -214,6 +219,23 @@ def lacks_app(task: str) -> bool:
     if not orders:
         return False
     return _CONTACT.search(task) is not None or (_ordered(clauses[0]) is not None and _can_be_customers(orders[0]))
+
+
+def app_without_replies(task: str) -> str:
+    """Return the app in which ``task`` orders an answer (``reply to 11 on WhatsApp``), if that is known by name
+    and has no profile; "" otherwise.
+    """
+    text = _LIST.sub("、", _without_quotes(task, []))
+    app = ""
+    for clause in _CLAUSES.split(text):
+        named = without_profile(clause)
+        app = named[0] if named else app
+        order = _ordered(_FRAME.sub(" ", re.sub("|".join(map(re.escape, named)), "\0", clause)) if named else clause)
+        if not app or order is None or not _stripped(order.after) or not _can_be_customers(order):
+            continue
+        if not _SERVES_US.search(order.after) and not _A_TEXT.match(order.after):
+            return app
+    return ""
 
 
 @dataclass(frozen=True, slots=True)

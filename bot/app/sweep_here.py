@@ -13,7 +13,7 @@ from bot.app.run_here import run_here, stopped_by_interrupt
 from scheduler.runs.executor import said
 from scheduler.runs.lease import lease_of
 from scheduler.runs.stop import StopRequests
-from scheduler.sweeps.attempt import Prepared, prepare
+from scheduler.sweeps.attempt import Prepared, not_found, prepare
 from scheduler.sweeps.order import SweepOrder
 from storage.runs import FAILED, STOPPED, SUCCEEDED, WAITING, NewRun, RunRow, Runs
 from storage.sweeps import NewSweep, NewSwept, Sweeps
@@ -64,7 +64,7 @@ async def sweep_here(
             if done.sessions[-1][1].status is Status.STOPPED:
                 break
         done.status = _status(done)
-        await _close(runs, row, done)
+        await _close(runs, row, done, await not_found(core.db, row, prepared.sweep.details))
     except BaseException as error:
         await runs.end_attempt(row.id, row.attempt, status=FAILED, message=said(error, core.settings.lang))
         raise
@@ -106,11 +106,11 @@ def _status(done: Done) -> str:
     return WAITING if ended - {Status.SUCCEEDED} else SUCCEEDED
 
 
-async def _close(runs: Runs, row: RunRow, done: Done) -> None:
+async def _close(runs: Runs, row: RunRow, done: Done, message: str) -> None:
     """Store the outcome. The sweep waits only for its own runs, not for an older run that a contact is left to."""
     if done.status != WAITING:
-        await runs.end_attempt(row.id, row.attempt, status=done.status)
+        await runs.end_attempt(row.id, row.attempt, status=done.status, message=message)
     elif any(session.status is Status.WAITING for _, session in done.sessions):
-        await runs.park_attempt(row.id, row.attempt)
+        await runs.park_attempt(row.id, row.attempt, message=message)
     else:
-        await runs.end_attempt(row.id, row.attempt, status=SUCCEEDED)
+        await runs.end_attempt(row.id, row.attempt, status=SUCCEEDED, message=message)

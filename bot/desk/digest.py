@@ -77,6 +77,7 @@ class DeskDigest(DeskService):
             sweeps=swept.sweeps,
             swept_contacts=swept.contacts,
             idle_sweeps=swept.idle,
+            not_found=swept.unknown,
             often=tuple(often for often in _often(rows) if often.count > 1)[:MOST_OFTEN],
             left=len(left),
             unanswered=_often(left)[:MOST_OFTEN],
@@ -179,7 +180,9 @@ class DeskDigest(DeskService):
         """Tell whether nothing happened on these phones in this time."""
         figures, span = Statistics(self._db), TimeRange(since, until, serials)
         usage = await figures.usage(span)
-        return not (await figures.asked(span) or await figures.put_to_people(span) or usage.calls)
+        if usage.calls or await figures.asked(span) or await figures.put_to_people(span):
+            return False
+        return not (await figures.swept(span)).unknown
 
     async def due(self, data: Mapping[str, Any]) -> tuple[Addressee, DigestView] | None:
         """Return the chat and figures of a ``digest`` event; None if its person is gone or may no longer see them."""

@@ -82,6 +82,7 @@ class DigestView:
     unit: Literal["hour", "day"] = "hour"
     sweeps: int = 0
     swept_contacts: int = 0  # looked at, once a sweep
+    not_found: tuple[str, ...] = ()  # contacts that sweeps were to answer and that nobody knows
     idle_sweeps: int = 0  # which found nobody to answer, and so asked no model
     models: tuple[ModelShare, ...] = ()  # those whose names are known, the busiest first
 
@@ -97,8 +98,8 @@ class DigestView:
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to tell: no questions, and no calls of a model."""
-        return not (self.asked or self.put_to_person or self.calls)
+        """Whether there is nothing to tell: no questions, no calls of a model, and nobody who was not found."""
+        return not (self.asked or self.put_to_person or self.calls or self.not_found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from bot.desk.context import TELEGRAM, DeskContext, DeskService
 from bot.desk.pairing import Notebook, PairingLimit
 from bot.desk.views import OWN_CHAT
 from storage.engine import Database
+from storage.events import Events
 from storage.people import CodeRow, People, PersonRow
 
 CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # no characters that are easily confused
@@ -59,11 +60,15 @@ class DeskPeople(DeskService):
         if row is None:
             await self._refused(person, channel, {"name": name})
             said = "This pairing code is wrong or was used."
-            raise AccessDenied(said, advice="Ask an owner for a new one.", key="wrong_code")
+            if await self._has_owner():
+                raise AccessDenied(said, advice="Ask an owner for a new one.", key="wrong_code")
+            advice = "The code stands in the terminal of phonedesk serve, which shows a new one when it starts."
+            raise AccessDenied(said, advice=advice, key="wrong_first_code")
         await self._audit.write(person, channel, "pair", {"name": name})
         # Each start without an owner has printed a code. Now that there is an owner, the other codes are void.
         if row.role == Role.OWNER.value:
             await People(self._db).drop_codes(FIRST)
+        await Events(self._db).append("", "paired", {"name": name, "role": row.role})
         return actor_of(row)
 
     async def _refused(self, person: str, channel: str, detail: dict[str, Any]) -> None:
@@ -108,10 +113,13 @@ class DeskPeople(DeskService):
 
     async def first_code(self) -> str | None:
         """Return a new code for the first owner; None if there is an owner already."""
-        if any(person.role == Role.OWNER.value for person in await People(self._db).all()):
+        if await self._has_owner():
             return None
         await People(self._db).drop_codes(FIRST)
         return await new_code(self._db, Role.OWNER, created_by=FIRST)
+
+    async def _has_owner(self) -> bool:
+        return any(person.role == Role.OWNER.value for person in await People(self._db).all())
 
 
 async def new_code(db: Database, role: Role, *, created_by: str) -> str:

@@ -10,7 +10,7 @@ from agent_core.session import WAITS_ELSEWHERE
 from bot.desk.phonebook import PhoneBook
 from bot.desk.plans_views import PlanCallView, PlanView
 from bot.desk.views import RunStatus, RunView, SweepView, SweptState, SweptView
-from scheduler.sweeps.attempt import QUIET_HOURS
+from scheduler.sweeps.attempt import QUIET_HOURS, looks_before
 from storage.engine import Database
 from storage.events import EventRow, Events
 from storage.history import History
@@ -21,7 +21,6 @@ from storage.sweeps import SweepRow, Sweeps, Swept
 TOLD = ("tool_call", "tool_result", "message")
 MOST_SHOWN = 300  # characters of an argument, and of a result
 _OVER: Mapping[str, SweptState] = {FAILED: "failed", STOPPED: "stopped"}
-RECENT = 10  # runs of a schedule among which the sweep before is found; a failed one has not looked
 NEWS = {"cut_off", "group", "look_alike"}  # reasons to set a contact aside that are told once: a person may want to act
 
 
@@ -119,6 +118,8 @@ async def _silent(db: Database, row: RunRow, looked: SweepRow | None) -> bool:
     if row.status == FAILED:
         before = await Runs(db).find(schedule_id=row.schedule_id, before=row.id, limit=1)
         return bool(before) and (before[0].status, before[0].message) == (FAILED, row.message)
+    if looked is not None and row.message:  # whom nobody knows, for the first time
+        return False
     details: Mapping[str, Any] = looked.details if looked is not None else {}
     left = details.get("left") or ()
     news = any(why == "unnamed" for _, why in left) or any(why in NEWS for _, why in details.get("aside") or ())
@@ -128,7 +129,5 @@ async def _silent(db: Database, row: RunRow, looked: SweepRow | None) -> bool:
 
 async def _given_up_before(db: Database, row: RunRow) -> set[str]:
     """Return the contacts that the sweep before this one gave up."""
-    for before in await Runs(db).find(schedule_id=row.schedule_id, before=row.id, limit=RECENT):
-        if (looked := await Sweeps(db).get(before.id)) is not None:
-            return {name for name, why in looked.details.get("left") or () if why == "given_up"}
-    return set()
+    looked = next(iter(await looks_before(db, row)), None)
+    return {name for name, why in looked.details.get("left") or () if why == "given_up"} if looked else set()

@@ -39,7 +39,7 @@ GLANCE_SECONDS = 2.0  # how long a view waits for adb to say what is attached
 class _Away:
     """The fields of ``RunView`` that begin with ``away``."""
 
-    why: Literal["", "offline", "unauthorized", "none", "host"] = ""
+    why: Literal["", "offline", "unauthorized", "none", "host", "nobody"] = ""
     until: datetime | None = None
     host: str = ""
     since: datetime | None = None
@@ -304,6 +304,8 @@ class DeskRuns(DeskService):
             return _Away()
         until = self._fleet.waits_until(row, await self._fleet.phones())
         local = until.astimezone(self._zone) if until is not None else None
+        if not (self.context.host or await self._fleet.is_worked()):
+            return _Away("nobody", local)
         if not row.wanted:
             return _Away("none", local)
         if why == "away":

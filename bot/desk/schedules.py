@@ -27,6 +27,7 @@ from scheduler.watches.order import KIND as WATCH
 from scheduler.watches.order import kind_of, read_watch, sweep_of
 from storage.runs import FAILED, RunRow, Runs
 from storage.schedules import NewSchedule, ScheduleRow, Schedules, ScheduleThere, run_of
+from storage.sweeps import Sweeps
 
 SHOWN_TIMES = 3
 LOOKED_AT_TIMES = 20  # the jitter must be shorter than the time between any two of so many ticks
@@ -325,7 +326,11 @@ class DeskSchedules(DeskService):
         session = Session.model_validate_json(run.session) if run.final and run.session else None
         status = session.comes_to.value if session and run.status == FAILED else run.status
         left_to = session.left_to if session else ""
-        return replace(last, status=RunStatus(status), ended_at=ended, message=run.message, left_to=left_to)
+        looked = await Sweeps(self._db).get(run.id)
+        unknown = tuple(map(str, looked.details.get("unknown") or ())) if looked is not None else ()
+        return replace(
+            last, status=RunStatus(status), ended_at=ended, message=run.message, left_to=left_to, not_found=unknown
+        )
 
 
 def _number(schedule_id: str) -> int | None:

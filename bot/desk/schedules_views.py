@@ -49,6 +49,7 @@ class LastTick:
     ended_at: datetime | None = None
     message: str = ""
     left_to: LeftTo = ""  # as in the run's session
+    not_found: tuple[str, ...] = ()  # contacts that the sweep was to answer and that nobody knows
 
 
 @dataclass(frozen=True, slots=True)

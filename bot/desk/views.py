@@ -101,7 +101,7 @@ class RunView:
     position: int = 0
     stopped_by: str = ""  # who was the first to stop it
     held: bool = False  # by a person, until Resume; a running one is about to be held
-    away: Literal["", "offline", "unauthorized", "none", "host"] = ""
+    away: Literal["", "offline", "unauthorized", "none", "host", "nobody"] = ""
     away_until: datetime | None = None
     away_host: str = ""
     away_since: datetime | None = None

@@ -206,6 +206,8 @@ class Dispatcher(Periodic):
             self._missing[run.id] = missing
             if missing and not before.get(run.id, False):
                 kind = "run_waits_for_phone" if run.wanted else "run_waits_for_any_phone"
+                if not await self._fleet.is_worked():
+                    kind = "run_waits_for_worker"
                 log.warning(kind, run_id=run.id, serial=run.wanted)
             if before.get(run.id, missing) is not missing:
                 await self._events.append(run.id, "phone", {"missing": missing})

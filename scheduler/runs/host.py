@@ -261,6 +261,10 @@ class Fleet:
         """Return every phone that was ever seen, by its serial."""
         return {phone.serial: phone for phone in await Hosts(self.db, seconds=self.seconds).phones()}
 
+    async def is_worked(self) -> bool:
+        """Whether any process works phones."""
+        return bool(await Hosts(self.db, seconds=self.seconds).alive())
+
     def is_missing(self, run: RunRow, phones: Mapping[str, HostPhone]) -> bool:
         """Tell whether no host reaches the phone that the run wants, or any phone if it wants none in particular."""
         if run.wanted:

@@ -12,7 +12,12 @@ from agent_core.errors import LeaseLost
 from scheduler.runs.host import ClockCheck
 from scheduler.runs.stop import Reason, StopSignal
 from storage.engine import Database
+from storage.history import History
 from storage.leases import LEASE_SECONDS, LeaseRow, Leases
+from storage.questions import OPEN, Questions
+from storage.runs import Runs
+
+MOST_OF_TASK = 60  # characters of the task of the run that has a phone
 
 log = structlog.get_logger(__name__)
 
@@ -92,7 +97,7 @@ async def lease_of(
     leases = Leases(db, seconds=seconds)
     row = await leases.acquire(serial, owner, why)
     if row is None:
-        raise LeaseLost(f"The phone {serial} is in use.", key="phone_in_use", phone=serial)
+        raise await _in_use(db, serial)
     lease = HeldLease(row, leases)
     task = asyncio.current_task()
     if task is not None:
@@ -110,6 +115,23 @@ async def lease_of(
         raise
     finally:
         await lease.release()
+
+
+async def _in_use(db: Database, serial: str) -> LeaseLost:
+    """Return the error of a phone that another has: with the run that has it, and how that one is ended."""
+    holder = await Leases(db).get(serial)
+    run = await Runs(db).get(holder.run_id) if holder is not None and holder.run_id else None
+    if run is None:
+        return LeaseLost(f"The phone {serial} is in use.", key="phone_in_use", phone=serial)
+    number, task = await History(db).number_of(run.id), run.task[:MOST_OF_TASK]
+    said = f"The phone {serial} is in use: run #{number} ({task})"
+    stop = "stop it: Ctrl-C in its terminal, or Stop on its card in Telegram."
+    told = {"phone": serial, "number": number, "task": task}
+    if await Questions(db).find(run_id=run.id, state=OPEN, limit=1):
+        advice = f"Answer it (phonedesk questions list), or {stop}"
+        return LeaseLost(f"{said} waits for an answer.", advice=advice, key="phone_in_use_asks", **told)
+    advice = f"Wait until it is over, or {stop}"
+    return LeaseLost(f"{said} is at work.", advice=advice, key="phone_in_use_by_run", **told)
 
 
 async def finish(work: Awaitable[object]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 import structlog
 
@@ -19,7 +20,8 @@ from agent_core.policies.detect import reply_task
 from agent_core.ports import Lease
 from agent_core.sweep import Aside, ListMemory, LookOutcome, SetAside, UnreadLook, Waiting, look_for_unread
 from agent_core.sweep.look import SweptDevice
-from scheduler.runs.executor import AttemptOutcome
+from agent_core.texts import Listed, say
+from scheduler.runs.executor import AttemptOutcome, language_of
 from scheduler.runs.service import ASKED_SWEEP, SWEEP, WATCH
 from scheduler.sweeps.order import BY_WATCH, SweepOrder, reply_to
 from scheduler.sweeps.plan import Left, Rules, SweepPlan, owed, plan
@@ -29,9 +31,11 @@ from storage.engine import Database
 from storage.questions import OPEN, QuestionRow, Questions
 from storage.runs import NewRun, RunRow, Runs
 from storage.schedules import Schedules
-from storage.sweeps import MarkRow, NewSweep, NewSwept, Sweeps, SweptApp
+from storage.sweeps import MarkRow, NewSweep, NewSwept, SweepRow, Sweeps, SweptApp
 
 MOST_QUESTIONS = 1000  # the most open questions that are read
+RECENT = 10  # runs of a schedule among which earlier looks are found; one that failed may not have looked
+_READABLE = (LookOutcome.READ, LookOutcome.UNCHANGED)  # outcomes that tell whom nobody knows
 QUIET_HOURS = "quiet hours"  # the message of a sweep that did not begin because of them
 
 log = structlog.get_logger(__name__)
@@ -117,13 +121,39 @@ async def sweep_attempt(
 ) -> AttemptOutcome:
     """Do a worker's attempt of a sweep. ``waiting``: its runs go on. A repeated attempt starts nobody's run twice."""
     sweeps = Sweeps(db)
-    if await sweeps.get(row.id) is None:
+    looked = await sweeps.get(row.id)
+    if looked is None:
         if await in_quiet_hours(db, row, db.now()):
             return AttemptOutcome("succeeded", QUIET_HOURS)
         prepared = await prepare(db, row, device, eyes, lease)
         if await sweeps.looked(row.id, row.attempt, prepared.sweep, prepared.start) is None:
             return AttemptOutcome("stopped")
-    return AttemptOutcome("waiting" if await sweeps.waiting_runs(row.id) else "succeeded")
+    details = prepared.sweep.details if looked is None else looked.details
+    said = await not_found(db, row, details)
+    return AttemptOutcome("waiting" if await sweeps.waiting_runs(row.id) else "succeeded", said)
+
+
+async def not_found(db: Database, row: RunRow, details: Mapping[str, Any]) -> str:
+    """Return what a sweep ends with if contacts were named whom nobody knows; "" if there is nothing new to tell.
+
+    A sweep that began by itself tells it of those who were known, or not named, at the schedule's look before.
+    """
+    unknown = [str(name) for name in details.get("unknown") or ()]
+    if unknown and row.planned_at is not None:
+        before = [one for one in await looks_before(db, row) if one.outcome in _READABLE]
+        told = before[0].details.get("unknown") or () if before else ()
+        unknown = unknown if set(unknown) - set(told) else []
+    return say(language_of(row), "sweep.not_found", names=Listed(unknown)) if unknown else ""
+
+
+async def looks_before(db: Database, row: RunRow) -> list[SweepRow]:
+    """Return the looks of the sweeps that the same schedule began before this one, the newest first."""
+    before = [await Sweeps(db).get(run.id) for run in await _sweeps_before(db, row)]
+    return [looked for looked in before if looked is not None]
+
+
+async def _sweeps_before(db: Database, row: RunRow) -> Sequence[RunRow]:
+    return await Runs(db).find(schedule_id=row.schedule_id, before=row.id, limit=RECENT) if row.schedule_id else ()
 
 
 async def in_quiet_hours(db: Database, row: RunRow, now: datetime) -> bool:

@@ -107,7 +107,7 @@ def unclear_beginning(when: str, rest: str) -> InputRejected:
     return InputRejected(
         f"Understood: {when}; not: {shown!r}.",
         advice="Where the task begins so, put the time in quotes, or the task on a new line.",
-        key="schedule_partly",
+        key="schedule_unclear",
         said=f"{when} {shown}",
         understood=when,
         rest=shown,

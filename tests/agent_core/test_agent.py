@@ -212,6 +212,22 @@ async def test_a_dry_run_leaves_a_sleeping_phone_asleep_and_says_so(bench_lab: L
         assert (bench_lab.phone.report()["actions"], dict(bench_lab.phone.settings)) == before
 
 
+@pytest.mark.parametrize(
+    ("task", "opened", "advised"),
+    [("帮我给张三发红包", False, False), ("QQ回复联系人11", False, True), ("QQ回复联系人11", True, False)],
+)
+async def test_a_dry_run_advises_to_open_the_chat_only_for_a_reply_whose_chat_is_not_in_front(
+    bench_lab: Lab, task: str, opened: bool, advised: bool
+) -> None:
+    if opened:
+        await bench_lab.open_chat()
+    session = new_session(task, bench_lab.device.serial, AgentSettings(), dry_run=True)
+    async with ScriptedModel(['do(action="Back")' if opened else 'do(action="Launch", app="QQ")']) as model:
+        session = await bench_lab.run(model, session=session)
+    assert "没有执行" in session.message
+    assert ("请先在手机上打开联系人的聊天" in session.message) is advised
+
+
 @pytest.mark.parametrize(("found", "said"), [(True, f"会回复“{ANSWER}”"), (False, "没有确定的答案")])
 async def test_a_dry_run_says_what_a_question_would_be_answered(bench_lab: Lab, found: bool, said: str) -> None:
     if not found:

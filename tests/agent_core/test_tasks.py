@@ -100,7 +100,6 @@ def test_an_answer_in_no_app_is_asked_about(task: str) -> None:
     "task",
     [
         "回复微博评论",
-        "回复支付宝里联系人11",
         "看看联系人11有没有回复",
         "整理联系人",
         "回复邮件",

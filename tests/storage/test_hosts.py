@@ -140,7 +140,7 @@ async def test_who_has_a_wrong_clock_takes_nobody_for_dead(db: Database, other_d
         await connection.execute(sa.update(runs_table).values(started_at=utc_now() - timedelta(minutes=1)))
     with capture_logs() as logs:
         await watching.once()
-    assert [entry["event"] for entry in logs] == ["clock_right", "runs.revived", "run_waits_for_phone"]
+    assert [entry["event"] for entry in logs] == ["clock_right", "runs.revived", "run_waits_for_worker"]
 
 
 async def _nothing_here() -> list[str]:

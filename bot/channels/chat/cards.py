@@ -196,7 +196,7 @@ def away_lines(run: RunView, texts: Texts) -> list[Line]:
     lines = [Line(texts.get(f"card.away_{run.away}", phone=run.phone or run.serial, host=run.away_host, since=since))]
     until = run.away_until.strftime("%m-%d %H:%M:%S") if run.away_until is not None else ""
     lines.append(Line(texts.get("card.away_until", time=until) if until else texts.get("card.away_for_ever")))
-    do = f"card.away_{run.away}_do" if run.away in {"unauthorized", "host"} else "card.away_do"
+    do = f"card.away_{run.away}_do" if run.away in {"unauthorized", "host", "nobody"} else "card.away_do"
     return [*lines, Line(texts.get(do))]
 
 

@@ -16,7 +16,7 @@ from bot.channels.chat.commands import Command, ForAnotherBot, Unknown
 from bot.channels.chat.subjects import SUBJECTS
 from bot.channels.chat.texts import Texts, texts
 from bot.channels.chat.turn import Attached, Files, Incoming, Outgoing, Person, Said, Show, Turn, utc_now
-from bot.desk.actors import AccessDenied, BadRequest, NotFound, Role, StillLimited, role_denied
+from bot.desk.actors import BadRequest, NotFound, Role, StillLimited, role_denied
 from bot.desk.views import AnswerOutcome, QuestionView
 
 if TYPE_CHECKING:  # it loads the database, which chats and cards do without
@@ -130,8 +130,6 @@ class Conversation:
             )
         except StillLimited:
             return Said()
-        except AccessDenied:
-            return self._to_stranger(incoming, words.get("access.wrong_code"))
         except PhonedeskError as error:
             return self._to_stranger(incoming, words.error(error))
         role = words.get(f"role.{actor.role.value}")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from agent_core.model.usage import money
+from agent_core.texts import Listed
 from bot.channels.chat import answers
 from bot.channels.chat.cards import Button, Card, Line, cut
 from bot.channels.chat.chart import Column, draw_chart
@@ -181,6 +182,8 @@ def _lines(view: DigestView, words: Texts) -> list[Line]:
     if view.sweeps:
         values = {"sweeps": view.sweeps, "contacts": view.swept_contacts, "idle": view.idle_sweeps}
         lines.append(Line(words.get("digest.swept", **values), words.get("digest.sweeps")))
+    if view.not_found:
+        lines.append(Line(Listed(view.not_found).joined(words.lang), words.get("digest.not_found")))
     lines += _often_lines(view.often, words.get("digest.often"))
     return lines + _often_lines(view.unanswered, words.get("digest.unanswered"))
 

@@ -235,7 +235,8 @@ def _last(last: LastTick, words: Texts) -> str:
     if last.status is None or last.what not in {"started", "by_hand"}:
         return said
     said += f" → {words.get(state_of(last.status, left_to=last.left_to))}"
-    return said + (f" {last.ended_at:%H:%M}" if last.ended_at else "")
+    said += f" {last.ended_at:%H:%M}" if last.ended_at else ""
+    return f"{said} · {words.get('schedule.last_not_found', names=Listed(last.not_found))}" if last.not_found else said
 
 
 def _counts(view: ScheduleView, words: Texts) -> str:

@@ -64,6 +64,8 @@ def sweep_card(run: RunView, sweep: SweepView, texts: Texts, *, now: datetime) -
 
 
 def _title(run: RunView, sweep: SweepView, texts: Texts) -> str:
+    if run.status is RunStatus.SUCCEEDED and sweep.details.get("unknown"):
+        return texts.get("sweep.not_found")
     if run.status is RunStatus.SUCCEEDED and not sweep.contacts:
         asked = any(why == "asked" for _, why in sweep.details.get("left") or ())
         return texts.get("sweep.quiet" if sweep.looked is None else "sweep.still_asked" if asked else "sweep.nothing")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agent_core.errors import InputRejected
-from agent_core.policies.detect import reply_task
+from agent_core.loop.tasks import NO_RULES, TaskRules, check_rules
+from agent_core.policies.detect import app_without_replies, reply_task
 from tests.agent_core.policies.phrasings import PHRASINGS
 
 
@@ -113,3 +114,53 @@ def test_a_known_contact_that_stands_there_is_taken_whole(task: str, contact: st
     found = reply_task(task, ["11", "11的小店", "小王", "小王并发货", "王 小明", "A 1", "小店"])
     assert found is not None
     assert found.contact == contact
+
+
+@pytest.mark.parametrize(
+    ("task", "app"),
+    [
+        ("reply to 11 on WhatsApp", "WhatsApp"),
+        ("WhatsApp: reply to Anna", "WhatsApp"),
+        ("reply to everyone on WhatsApp", "WhatsApp"),
+        ("Open WhatsApp and reply to Anna", "WhatsApp"),
+        ("淘宝回复张三", "淘宝"),
+        ("帮我在淘宝上回复张三", "淘宝"),
+        ("打开闲鱼，回复买家小王", "闲鱼"),
+        ("答复钉钉上的李四", "钉钉"),
+        ("企业微信回复联系人11", "企业微信"),
+        ("回复支付宝里联系人11", "支付宝"),
+    ],
+)
+def test_an_order_to_answer_in_an_app_without_replies_is_refused_at_once(task: str, app: str) -> None:
+    assert app_without_replies(task) == app
+    with pytest.raises(InputRejected) as caught:
+        check_rules(task, NO_RULES)
+    assert (caught.value.key, caught.value.values["app"]) == ("reply_app_unknown", app)
+    assert str(caught.value.values["known"]) == "QQ, 微信"
+    assert check_rules(task, TaskRules("careful"))
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "打开微博，回复评论",
+        "在小红书回复张三的评论",
+        "打开B站，回复弹幕",
+        "打开淘宝，回复“谢谢”",
+        "淘宝回复客服",
+        "WhatsApp reply to the driver",
+        "打开微博，看看有没有人回复",
+        "在淘宝搜索手机壳，回复我价格",
+        "打开淘宝，回到首页",
+        "打开百度地图回家",
+        "打开短信，回复10086",
+        "reply to Anna on Gmail",
+        "reply to the comment on 小红书",
+        "search WhatsApp and answer the call",
+        "在知乎回答问题",
+        *(task for task, means in PHRASINGS.items() if means not in "-?"),
+    ],
+)
+def test_other_tasks_in_such_an_app_are_no_order_to_answer(task: str) -> None:
+    assert app_without_replies(task) == ""
+    check_rules(task, NO_RULES)

@@ -20,6 +20,7 @@ from agent_core.session import Session, Status
 from bot.app.core import Core, open_core
 from bot.app.run_here import run_here, stopped_by_interrupt
 from bot.app.worker import listing
+from bot.channels.chat.texts import texts
 from bot.tools.demo.world import demo_world
 from scheduler.runs.dispatcher import Dispatcher
 from scheduler.runs.host import Fleet, Host
@@ -28,8 +29,10 @@ from scheduler.runs.stop import Reason, StopSignal
 from scheduler.runs.store import StoredRuns
 from storage.contacts import Contacts, NewContact
 from storage.events import Events
+from storage.history import History
 from storage.hosts import Hosts
 from storage.leases import Leases
+from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from tests.support.adb import adb_server
 
@@ -89,6 +92,25 @@ async def test_a_phone_in_use_fails_the_run(core: Core) -> None:
     (row,) = await Runs(core.db).find()
     assert row.status == "failed"
     assert "in use" in row.message
+
+
+async def test_who_has_the_phone_is_said_where_the_task_was_typed(core: Core) -> None:
+    serial, words = core.settings.device.serial, {lang: texts(lang) for lang in ("zh", "en")}
+    holder = await Runs(core.db).create(NewRun("QQ回复联系人12", serial, begun=True))
+    assert holder is not None
+    assert await Leases(core.db).acquire(serial, "other", holder) is not None
+    number = await History(core.db).number_of(holder)
+    for asks in (False, True):
+        if asks:
+            payload = {"id": "q1", "kind": "stuck", "text": "?"}
+            await Questions(core.db).ask("q1", run_id=holder, kind="stuck", payload=payload)
+        with pytest.raises(LeaseLost) as caught:
+            await run_here(core, TASK, human=human(core), store=StoredRuns(core.db))
+        for said in (str(caught.value), *(one.error(caught.value) for one in words.values())):
+            assert f"#{number}" in said
+            assert "QQ回复联系人12" in said
+            assert "Ctrl-C" in said
+            assert ("phonedesk questions" in said) is asks
 
 
 async def test_what_is_no_task_makes_no_run(core: Core) -> None:

@@ -46,11 +46,17 @@ async def test_a_run_says_which_machine_its_phone_is_away_with(shop: Shop) -> No
     assert away_lines(run, texts("en")) == []
     shop.clock.move(seconds=LEASE_SECONDS)
     run = await shop.desk.runs.get(run.id) or run
+    assert (run.away, run.away_host) == ("nobody", "")  # no other host lives that could take the phone
+    for lang in ("zh", "en"):
+        said = [line.text for line in away_lines(run, texts(lang))]
+        assert "phonedesk" in said[0]
+        assert "phonedesk worker" in said[-1]
+    await hosts.register("counter-3", "token")
+    run = await shop.desk.runs.get(run.id) or run
     assert (run.away, run.away_host, run.away_until) == ("host", "counter-2", None)
     said = [line.text for line in away_lines(run, texts("en"))]
     assert said[0] == "It waits for the phone S1; its host counter-2 has not been heard since 03-01 17:00."
     assert "another host" in said[-1]
-    await hosts.register("counter-3", "token")
     await hosts.sees("counter-3", "token", {"S1": "device"})
     assert (await shop.desk.runs.get(run.id) or run).away == ""
 

@@ -2,14 +2,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from io import StringIO
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from agent_core.errors import InputRejected, RateLimited
 from bot.channels.chat.conversation import Conversation, Incoming, Person
+from bot.channels.chat.texts import texts
+from bot.channels.cli.terminal.activity import Activity
+from bot.channels.cli.terminal.console import Console
 from bot.desk.actors import AccessDenied, Actor, ChatRef, Role
 from bot.desk.pairing import WRONG_OF_ALL, WRONG_OF_ONE
 from bot.desk.people import CODE_ALPHABET, CODE_LENGTH, new_code
+from storage.events import Events
 from storage.people import Audit
 from tests.support.shop import CHAT, Shop, make_shop
 
@@ -69,6 +75,24 @@ async def test_strangers_are_nobody(shop: Shop) -> None:
         with pytest.raises(AccessDenied):
             await shop.desk.people.pair(channel, user, "X", "en", code)
     assert (await guess(shop, "5", code)).role is Role.OWNER  # the code was not used up by them
+
+
+async def test_a_wrong_code_before_anybody_is_paired_says_where_the_code_is_and_a_pairing_is_shown(shop: Shop) -> None:
+    for key in ("wrong_first_code", "wrong_code"):
+        with pytest.raises(AccessDenied) as caught:
+            await shop.desk.people.pair("telegram", "6", "X", "en", "WRONG")
+        assert caught.value.key == key
+        for lang in ("zh", "en"):
+            assert ("phonedesk serve" in texts(lang).error(caught.value)) is (key == "wrong_first_code")
+        code = await new_code(shop.db, Role.OWNER, created_by="test")
+        await shop.desk.people.pair("telegram", "5", "Anna", "en", code)
+    (event, *_) = [row for row in await Events(shop.db).after(0) if row.kind == "paired"]
+    for lang, role in (("zh", "管理员"), ("en", "owner")):
+        shown = StringIO()
+        activity = Activity(shop.desk, Console(file=shown, width=200), texts(lang), ZoneInfo("Asia/Shanghai"))
+        await activity._show(event)
+        assert "Anna" in shown.getvalue()
+        assert role in shown.getvalue()
 
 
 async def test_wrong_codes_of_one_person_are_limited(shop: Shop) -> None:

@@ -156,7 +156,7 @@ async def test_status_shows_phones_runs_and_questions_oldest_first(shop: Shop) -
 
 def glancing(shop: Shop, **more: Any) -> Desk:
     """A desk that knows at once what is attached."""
-    return Desk(replace(shop.desk.context, glance=shop.desk.context.entries, **more))
+    return Desk(replace(shop.desk.context, glance=shop.desk.context.entries, host="here", **more))
 
 
 async def test_a_run_whose_phone_is_away_says_so_until_it_is_back(shop: Shop) -> None:

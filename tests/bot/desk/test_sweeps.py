@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from io import StringIO
+from zoneinfo import ZoneInfo
+
 import pytest
 
 from agent_core.errors import InputRejected
 from agent_core.loop.tasks import TaskRules
 from agent_core.ports import MessageKey
 from agent_core.session import WAITS_ELSEWHERE, Session
+from bot.channels.chat.digest import digest_card
+from bot.channels.chat.schedules import schedule_lines
 from bot.channels.chat.sweeps import sweep_card
 from bot.channels.chat.texts import texts
+from bot.channels.cli.terminal.activity import Activity
+from bot.channels.cli.terminal.console import Console
 from bot.desk.actors import AccessDenied, Actor, BadRequest, Role
 from bot.desk.views import RunStatus, RunView
 from scheduler.runs.human import StoredHuman
@@ -170,6 +177,11 @@ async def test_by_the_clock_nothing_is_told_where_nothing_happened(shop: Shop) -
         given_up.append(await scheduled(shop))
         await looked(shop, given_up[-1], left=left)
     assert [await silent(run_id) for run_id in given_up] == [False, True, False]  # each once
+    not_found = await scheduled(shop)
+    await Runs(shop.db).begin_attempt(not_found, 1, serial=PHONE)
+    await Sweeps(shop.db).looked(not_found, 1, NewSweep(PLACE, "read", contacts=1, calls=2), ())
+    await Runs(shop.db).end_attempt(not_found, 1, status="succeeded", message="Not found: 12.")
+    assert not await silent(not_found)
     failed = [await scheduled(shop) for _ in range(2)]
     for run_id in failed:
         await Runs(shop.db).begin_attempt(run_id, 1, serial=PHONE)
@@ -178,6 +190,34 @@ async def test_by_the_clock_nothing_is_told_where_nothing_happened(shop: Shop) -
     by_hand = (await started(shop, await shop.person(Role.OWNER))).id
     await looked(shop, by_hand)
     assert not await silent(by_hand)
+
+
+async def test_contacts_whom_nobody_knows_stand_in_the_list_the_digest_and_the_terminal(shop: Shop) -> None:
+    owner = await shop.person(Role.OWNER)
+    made = await shop.desk.schedules.add(owner, "every 5m", "QQ回复11和12", chat=CHAT)
+    run = await shop.desk.schedules.run(owner, made.id, chat=CHAT)
+    await Runs(shop.db).begin_attempt(run.id, 1, serial=PHONE)
+    details = {"quiet": ["11", "12"], "unknown": ["12"]}
+    await Sweeps(shop.db).looked(run.id, 1, NewSweep(PLACE, "read", contacts=2, calls=2, details=details), ())
+    await Runs(shop.db).end_attempt(run.id, 1, status="succeeded", message="Not found: 12.")
+    shown, listed = await view(shop, run.id), await shop.desk.schedules.get(owner, made.id)
+    digest = await shop.desk.digest.look(owner, "today")
+    assert shown.sweep is not None
+    assert not shown.sweep.silent
+    for lang, said in (("zh", "没有找到"), ("en", "not found")):
+        words = texts(lang)
+        assert said in sweep_card(shown, shown.sweep, words, now=shop.clock.time).title
+        (last,) = [line.text for line in schedule_lines(listed, words) if line.label == words.get("schedule.last")]
+        assert last.lower().endswith(f"{said}{words.get('common.colon')}12")
+        assert (words.get("digest.not_found"), "12") in [
+            (line.label, line.text) for line in (await digest_card(digest, words)).lines
+        ]
+    told = StringIO()
+    console = Console(file=told, width=200)
+    activity = Activity(shop.desk, console, texts("en"), ZoneInfo("Asia/Shanghai"))
+    for row in await Events(shop.db).after(0, run_id=run.id):
+        await activity._show(row)
+    assert told.getvalue().count("Not found: 12.") == 1
 
 
 async def test_a_schedule_whose_task_is_a_sweep_is_one(shop: Shop) -> None:

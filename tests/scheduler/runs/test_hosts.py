@@ -228,6 +228,19 @@ async def test_the_log_says_once_which_phone_a_run_waits_for(db: Database) -> No
     assert [(entry["log_level"], entry["run_id"], entry["serial"]) for entry in waits] == [("warning", run_id, "S2")]
 
 
+async def test_without_anybody_who_works_phones_the_log_does_not_ask_for_a_phone(db: Database) -> None:
+    await new_run(db, "S1")
+    alone = Dispatcher(db, None, phones=_here)  # of a server without phones
+    with capture_logs() as told:
+        await alone.once()
+        await alone.once()
+    assert [entry["event"] for entry in told] == ["run_waits_for_worker"]
+
+
+async def _here() -> list[str]:
+    return []
+
+
 async def test_what_a_host_sees_is_told_again_after_a_while(db: Database, clock: Clock) -> None:
     async with machine(db, "a", "S1") as a:
         assert await Hosts(db).sees("a", a.host.token, {})  # whoever wrote that

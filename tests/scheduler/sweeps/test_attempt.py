@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from agent_core.errors import CommandFailed, InputRejected
@@ -13,9 +15,11 @@ from scheduler.sweeps.attempt import QUIET_HOURS, SweepEyes, in_quiet_hours, pre
 from scheduler.sweeps.order import read_order
 from storage.contacts import Contacts, NewContact
 from storage.engine import Database
+from storage.history import History, HistoryFilter
 from storage.questions import Questions
 from storage.runs import NewRun, RunRow, Runs
 from storage.schedules import NewSchedule, Schedules
+from storage.statistics import Statistics, TimeRange
 from storage.sweeps import Sweeps
 from tests.support.clock import Clock
 from tests.support.lab import OCR, QQ, Lab, lab
@@ -57,6 +61,31 @@ async def test_an_idle_sweep_costs_three_calls_at_most_whatever_the_number_of_co
             assert swept.details["quiet"] == (names if looked == 3 else ["110", "无此人"])
             assert swept.details["unknown"] == ([] if looked == 3 else ["无此人"])
         assert at.phone.report()["chats_opened"] == []
+
+
+async def test_a_contact_whom_nobody_knows_is_told_once_and_again_if_there_is_another(
+    db: Database, clock: Clock
+) -> None:
+    async with lab() as at:
+
+        async def tick(words: str, *, by_hand: bool = False) -> str:
+            clock.move(minutes=5)
+            row = await at_work(db, at, words, schedule_id=7, planned_at=None if by_hand else clock.time)
+            outcome = await sweep_attempt(db, row, at.device, BY_TREE, LEASE)
+            await Runs(db).end_attempt(row.id, 1, status="succeeded", message=outcome.message)
+            return outcome.message.partition(".")[0]
+
+        assert await tick("110 nobody1") == "Not found: nobody1"
+        assert await tick("110 nobody1") == ""
+        assert await tick("nobody1 nobody2") == "Not found: nobody1, nobody2"
+        assert await tick("nobody2") == ""
+        assert await tick("nobody2", by_hand=True) == "Not found: nobody2"  # a person wants to know
+        assert await tick("110") == ""
+        assert await History(db).count(HistoryFilter(words="Not found")) == 3
+        assert (await Statistics(db).swept(TimeRange(clock.time - timedelta(days=1), clock.time))).unknown == (
+            "nobody1",
+            "nobody2",
+        )
 
 
 async def test_whoever_has_an_open_question_is_left_for_it_and_not_called_quiet(db: Database) -> None:

@@ -38,6 +38,9 @@ def pair(
     console.print(Text(words.get("serve.pair", code=made.code)))
     if link:
         console.print(Text(f"{before(words.get('invite.link'), words)}{link}"))
+    console.print(Text(f"{before(words.get('whoami.role'), words)}{words.get(f'role.{role.value}')}"))
+    if not settings_from().telegram.token.get_secret_value():
+        console.print(Text(words.get("invite.no_bot"), "yellow"))
     until = f"{made.expires_at:%Y-%m-%d %H:%M}"
     console.print(Text(f"{before(words.get('invite.until'), words)}{until}"))
 

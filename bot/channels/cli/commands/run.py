@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from agent_core.errors import PhonedeskError
+from agent_core.errors import InputRejected, PhonedeskError
 from agent_core.loop.tasks import TaskRules
 from agent_core.session import Session
 from bot.app.logs import mask
 from bot.app.settings.layers import Settings
 from bot.channels.cli.commands.common import BY_STATUS, fail, log_of_terminal, result_of, run_async, settings_from
 from bot.channels.cli.commands.sweep import sweep_for
-from bot.channels.cli.terminal.console import Console, print_json
+from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.tools.replay.timings import timings_of
 
@@ -46,7 +46,14 @@ def run(
     )
     if log_level is None:
         log_of_terminal(settings)
-    if policy in (None, "reply") and not dry_run and (order := _sweep_in(task)) is not None:
+    if policy in (None, "reply") and (order := _sweep_in(task)) is not None:
+        if dry_run:
+            advice = "Name one, for example: phonedesk run 'reply to 11 on QQ' --dry-run"
+            said = "A sweep cannot be rehearsed: a dry run is of one contact."
+            fail(InputRejected(said, advice=advice, key="sweep_no_rehearsal"))
+        if order.everybody:
+            said = texts(settings.lang).get("sweep.means_everybody", app=order.profile.name)
+            Console(stderr=as_json).print(Text(said, "yellow"))
         sweep_for(settings, order, task, device, as_json=as_json)
     rules = TaskRules(policy or "", tuple(app or ()))
     started = time.monotonic()

@@ -147,6 +147,8 @@ async def say_up(running: Server, console: Console) -> None:
     console.print(Text(words.get(up, url=running.url)), soft_wrap=True)  # one line, which programs read
     if running.mcp_url:
         console.print(Text(words.get("mcp.up", url=running.mcp_url)))
+    if running.work is None:
+        console.print(Text(words.get("serve.no_phones"), "yellow"), soft_wrap=True)
     if running.telegram is None:
         console.print(Text(words.get("serve.no_bot"), "yellow"), soft_wrap=True)
     else:

@@ -19,7 +19,7 @@ from bot.desk.views import RunStatus
 from storage.engine import MISSED_SECONDS, is_away
 from storage.events import EventRow, Events
 from storage.history import History
-from storage.runs import FAILED, STOPPED
+from storage.runs import FAILED, STOPPED, SUCCEEDED
 
 log = structlog.get_logger(__name__)
 
@@ -83,6 +83,11 @@ class Activity:
                 await self._say_end(row, str(data["status"]), str(data["message"]))
             case "status" if data["status"] in (FAILED, STOPPED) and row.run_id not in self._over:
                 await self._say_end(row, str(data["status"]), str(data["message"]))  # it ended in the line
+            case "status" if data["status"] == SUCCEEDED and row.run_id not in self._over:
+                await self._say_sweep(row)
+            case "paired":
+                role = words.get(f"role.{data['role']}")
+                await self._say(row, words.get("activity.paired", name=data["name"], role=role), "green")
             case "alert":
                 alert = await self._desk.digest.alert(data)
                 await self._say(row, alert_card(alert, words).title, "yellow")
@@ -100,11 +105,19 @@ class Activity:
     async def _say_end(self, row: EventRow, status: str, message: str) -> None:
         keep_newest(self._over, row.run_id, None, REMEMBERED)
         run = await self._desk.runs.get(row.run_id)
+        if status == FAILED and run is not None and run.sweep is not None and run.sweep.silent:
+            return  # as it failed before
         left_to = run.left_to if run is not None else ""
         said = ended(
             state_of(RunStatus(status), left_to=left_to), self._words.typed(message.partition("\n")[0]), self._words
         )
         await self._say(row, said, "yellow" if left_to else _STYLES.get(status, ""))
+
+    async def _say_sweep(self, row: EventRow) -> None:
+        """Show what a sweep says of its own, such as whom it did not find."""
+        run = await self._desk.runs.get(row.run_id)
+        if run is not None and run.sweep is not None and run.message and not run.sweep.silent:
+            await self._say(row, ended(state_of(run.status), run.message, self._words), "yellow")
 
     async def _say(self, row: EventRow, said: str, style: str) -> None:
         number = f"#{await History(self._desk.context.db).number_of(row.run_id)} " if row.run_id else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -10,10 +10,11 @@ from agent_core.errors import PhonedeskError
 from agent_core.loop.tasks import TaskRules
 from bot.channels.chat.schedule_reading import ScheduleRequest, read_schedule
 from bot.channels.chat.schedules import news_card
-from bot.channels.chat.texts import LANGUAGES, texts
+from bot.channels.chat.texts import LANGUAGES, Lang, texts
 from bot.desk.actors import BadRequest, Role
 from bot.desk.schedules_views import ScheduleWish
 from scheduler.clock import Clock
+from scheduler.times.natural import understand
 from storage.events import Events
 from storage.runs import Runs
 from tests.bot.channels.chat.member import member
@@ -103,9 +104,9 @@ def test_a_length_of_time_that_is_none() -> None:
         ("edit 3 每天9点之前", "schedule_unnamed"),
         ("edit 3 “每天10点” 回复 12", "schedule_unnamed"),
         ("edit 3 每天10点：回复 12 错过：补做", "schedule_unnamed"),
-        ("add @daily at 9 回复11", "schedule_partly"),
-        ("add 0 0 9 * * 1-5 回复11", "schedule_partly"),
-        ("add every 5m --jitter 60 9:00-18:00 回复11", "schedule_partly"),
+        ("add @daily at 9 回复11", "schedule_unclear"),
+        ("add 0 0 9 * * 1-5 回复11", "schedule_unclear"),
+        ("add every 5m --jitter 60 9:00-18:00 回复11", "schedule_unclear"),
     ],
 )
 def test_where_time_and_task_are_not_told_apart(rest: str, key: str) -> None:
@@ -228,3 +229,13 @@ async def test_a_watch_by_command_and_in_words(shop: Shop) -> None:
     assert "一来消息就回复 · 已暂停" in await owner.say("/schedule pause 2")
     assert "盯着谁？" in await owner.say("/schedule add 盯着")
     assert "盯着没有时间" in await owner.say("/schedule add every 5m 盯着 11")
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+@pytest.mark.parametrize(("written", "advised"), [('add "friday 9" QQ回复11', False), ("add @daily at 9 回复11", True)])
+def test_who_has_put_the_time_in_quotes_is_not_told_to(lang: Lang, written: str, advised: bool) -> None:
+    with pytest.raises(PhonedeskError) as caught:  # noqa: PT012 - either of them refuses it
+        found = read_schedule(written)
+        assert found is not None
+        understand(found.expression, "UTC", datetime(2026, 3, 1, tzinfo=UTC))
+    assert any(word in texts(lang).error(caught.value) for word in ("引号", "quotes")) is advised

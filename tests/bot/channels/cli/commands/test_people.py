@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 
 import pytest
 
@@ -34,6 +35,31 @@ def invited(role: str, number: int, name: str) -> None:
     assert (made["role"], made["link"]) == (role, "")  # no bot, no link
     assert made["expires_at"].endswith("+08:00")
     assert asyncio.run(_pair(made["code"], number, name)) == role
+
+
+@pytest.mark.parametrize(("lang", "role", "word"), [("zh", "owner", "管理员"), ("en", "viewer", "viewer")])
+def test_an_invitation_says_for_which_role_it_is_and_that_there_is_no_bot(
+    monkeypatch: pytest.MonkeyPatch, lang: str, role: str, word: str
+) -> None:
+    monkeypatch.setenv("PHONEDESK_LANG", lang)
+    code, out, _ = call("pair", "--role", role)
+    assert code == Exit.OK
+    assert word in out
+    assert "PHONEDESK_TELEGRAM__TOKEN" in out
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_a_task_for_several_cannot_be_rehearsed_and_one_for_nobody_says_whom_it_means(
+    monkeypatch: pytest.MonkeyPatch, lang: str
+) -> None:
+    monkeypatch.setenv("PHONEDESK_LANG", lang)
+    code, _, err = call("run", "QQ回复11和12", "--dry-run")
+    assert code == Exit.USAGE
+    assert err.startswith("巡检不能演练" if lang == "zh" else "A sweep cannot be rehearsed")
+    monkeypatch.setattr("bot.channels.cli.commands.run.sweep_for", lambda *_, **__: sys.exit(0))
+    for task, everybody in (("QQ回复", True), ("QQ回复11和12", False)):
+        _, out, _ = call("run", task)
+        assert (("所有有未读消息的人" if lang == "zh" else "everybody with unread messages") in out) is everybody
 
 
 def test_from_the_invitation_to_the_removal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,6 +83,10 @@ async def test_without_a_token_it_says_what_works_and_then_what_happens() -> Non
             up = printed()
             await say_up(replace(running, settings=running.settings.model_copy(update={"lang": lang})), up)
             assert all(part in text_of(up) for part in ("@BotFather", *parts))
+            assert "--no-phones" not in text_of(up)
+            await say_up(replace(running, work=None), up)
+            assert "--no-phones" in text_of(up)
+            assert "phonedesk worker" in text_of(up)
         console = printed()
         following = asyncio.create_task(Activity(running.desk, console, words, ZONE).follow())
         runs, serial = Runs(running.desk.context.db), running.settings.device.serial
