@@ -33,7 +33,7 @@ from tests.knowledge.odd_files import ENTRY, HEADER, ODD, SHEET, excel, table
 from tests.support.child import Cost, measure
 from tests.support.days import examples
 
-MOST_MEMORY = 200  # MiB
+MOST_MEMORY = 300  # MiB; 135 to 205 were seen, as the garbage collector has its turn
 MOST_SECONDS = 10  # of processor time
 MOST_BLOCKED = 1.0  # seconds, on a machine that does nothing else
 
