@@ -23,6 +23,11 @@ _MOST_TOLD = 20  # hosts that the log names; an attacker can use any number of t
 log = structlog.get_logger(__name__)
 
 
+def place_of(host: str, port: int) -> str:
+    """Return ``HOST:PORT`` as it stands in a URL: an IPv6 address is in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 @dataclass(frozen=True)
 class ServerNames:
     """The names of a server: this machine's own (loopback), ``names`` and ``networks``.

@@ -76,6 +76,11 @@ class DeskContext:
     shown: ShownChats = field(default_factory=ShownChats)  # the chats that owners are asked to confirm
 
     @property
+    def whole_fleet(self) -> Fleet:
+        """The phones of all hosts."""
+        return self.fleet or Fleet(self.db)
+
+    @property
     def uses_entries(self) -> bool:
         """Whether the shop's own entries are among the knowledge bases that answer customers."""
         return "embedded" in {name.strip() for name in self.provider.split(",")}
@@ -152,7 +157,7 @@ class DeskService:
 
     @property
     def _fleet(self) -> Fleet:
-        return self.context.fleet or Fleet(self._db)
+        return self.context.whole_fleet
 
     @property
     def _zone(self) -> ZoneInfo:

@@ -13,6 +13,7 @@ import structlog
 
 from agent_core import extras
 from agent_core.errors import ConfigInvalid
+from bot.app.server_names import place_of
 from bot.app.settings.sections import McpSettings
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def listening(settings: McpSettings) -> socket.socket:
 def address_of(sock: socket.socket) -> str:
     """The URL that clients are given."""
     host, port = sock.getsockname()[:2]
-    return f"http://[{host}]:{port}{PATH}" if ":" in host else f"http://{host}:{port}{PATH}"
+    return f"http://{place_of(host, port)}{PATH}"
 
 
 @asynccontextmanager

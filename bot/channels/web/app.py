@@ -11,7 +11,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from agent_core.errors import ConfigInvalid
 from bot.app.release import NAME, program
-from bot.app.server_names import LOOPBACK, ServerNames
+from bot.app.server_names import LOOPBACK, ServerNames, place_of
 from bot.channels.chat.texts import Lang, texts
 
 log = structlog.get_logger(__name__)
@@ -88,7 +88,6 @@ async def serving(app: web.Application, host: str, port: int) -> AsyncIterator[s
                 place=f"{host}:{port}",
                 why=error,
             ) from None
-        real = site.port or port
-        yield f"http://[{host}]:{real}" if ":" in host else f"http://{host}:{real}"
+        yield f"http://{place_of(host, site.port or port)}"
     finally:
         await runner.cleanup()

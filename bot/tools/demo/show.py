@@ -108,11 +108,8 @@ async def stage(
     console: Console, scenario: Path | None, lang: str | None, read: Callable[[], Awaitable[str | None]]
 ) -> AsyncIterator[DemoStage]:
     async with FakeTelegram() as telegram:
-        settings = {
-            "telegram": {"token": telegram.token, "api_base_url": telegram.url.removesuffix("/bot"), "mode": "polling"},
-            "web": {"host": "127.0.0.1", "port": 0},
-        }
-        async with demo_world(scenario, lang=lang, **settings) as world, server(world.settings) as running:
+        bot = {"token": telegram.token, "api_base_url": telegram.url.removesuffix("/bot"), "mode": "polling"}
+        async with demo_world(scenario, lang=lang, telegram=bot) as world, server(world.settings) as running:
             lang_code = world.settings.lang
             user = telegram.user(OPERATOR, "Owner", lang_code)
             yield DemoStage(world, telegram, running, console, texts(lang_code), read, user)

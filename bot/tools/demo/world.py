@@ -52,6 +52,6 @@ async def demo_world(
             device={"serial": running.address, "adb_host": "127.0.0.1", "adb_port": adb.port, "connect": ()},
             queue={"executor_id": "demo", "database_url": ""},
             run={"checked_versions": CHECKED},
-            **{"web": {"port": 0}, **overrides},
+            **{"web": {"host": "127.0.0.1", "port": 0}, **overrides},
         )
         yield World(settings, running.phone, running.state_url, data_dir)

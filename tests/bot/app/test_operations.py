@@ -48,7 +48,7 @@ async def test_a_run_in_figures_and_lines_and_the_next_one_with_another_model(
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "desk.log"
     async with (
-        demo_world(web={"port": 0}, observe={"ocr": "off"}) as world,
+        demo_world(observe={"ocr": "off"}) as world,
         ScriptedModel([do('finish(message="我是另一个")')]) as other,
     ):
         web = world.settings.web.model_copy(update={"hosts": ("desk.example",)})

@@ -190,11 +190,13 @@ async def test_an_adb_server_that_was_ended_is_started_again(monkeypatch: pytest
             assert [entry.serial for entry in entries if entry.state == "device"] == [device.serial]
 
 
-async def test_a_phone_that_does_not_answer_keeps_nobody_waiting() -> None:
-    async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read()
-        writer.close()
+async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Take a connection and never answer."""
+    await reader.read()
+    writer.close()
 
+
+async def test_a_phone_that_does_not_answer_keeps_nobody_waiting() -> None:
     async with demo_world() as world, await asyncio.start_server(mute, "127.0.0.1", 0) as listening:
         address = f"127.0.0.1:{listening.sockets[0].getsockname()[1]}"
         device = world.settings.device.model_copy(update={"connect": (address,)})
@@ -208,10 +210,6 @@ async def test_a_phone_that_does_not_answer_keeps_nobody_waiting() -> None:
 
 
 async def test_with_no_phone_there_the_first_that_comes_is_shown_and_none_that_is_off_is_waited_for() -> None:
-    async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read()
-        writer.close()
-
     async with demo_world() as world, await asyncio.start_server(mute, "127.0.0.1", 0) as listening:
         off = f"127.0.0.1:{listening.sockets[0].getsockname()[1]}"
         device = world.settings.device.model_copy(update={"serial": ""})

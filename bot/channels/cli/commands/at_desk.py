@@ -23,6 +23,7 @@ def with_desk(call: Callable[[Desk, Actor], Awaitable[T]]) -> tuple[T, Lang]:
     from bot.app.knowledge import own_entries
     from bot.desk.context import DeskContext
     from bot.desk.desk import Desk
+    from scheduler.runs.host import Fleet
     from scheduler.runs.service import RunService
 
     settings = settings_from()
@@ -47,6 +48,7 @@ def with_desk(call: Callable[[Desk, Actor], Awaitable[T]]) -> tuple[T, Lang]:
                 store=store,
                 provider=settings.knowledge.provider,
                 names=settings.device.names,
+                fleet=Fleet(db, settings.queue.lost_after_seconds),
             )
             me = Actor("terminal", "terminal", "terminal", "terminal", settings.lang, Role.OWNER)
             return await call(Desk(context), me)
@@ -59,13 +61,11 @@ def with_desk(call: Callable[[Desk, Actor], Awaitable[T]]) -> tuple[T, Lang]:
 
 async def phones_are_worked(desk: Desk) -> bool:
     """Tell whether a process works phones over this database (``serve``, or ``worker``), so that runs are started."""
-    from storage.hosts import Hosts
-
-    return bool(await Hosts(desk.context.db, seconds=settings_from().queue.lost_after_seconds).alive())
+    return await desk.context.whole_fleet.is_worked()
 
 
 async def clock_runs(desk: Desk) -> bool:
     """Tell whether a process over this database starts what schedules make due: ``serve``, with phones or without."""
     from storage.clocks import Clocks
 
-    return await Clocks(desk.context.db, seconds=settings_from().queue.lost_after_seconds).any_alive()
+    return await Clocks(desk.context.db, seconds=desk.context.whole_fleet.seconds).any_alive()

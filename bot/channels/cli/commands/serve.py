@@ -15,6 +15,7 @@ import typer
 from agent_core.errors import ConfigInvalid
 from bot.app.memory import pictures_given_back
 from bot.app.release import NAME
+from bot.app.server_names import place_of
 from bot.app.settings.layers import Settings
 from bot.app.settings.loading import load
 from bot.app.settings.sections import BOT_API, TelegramSettings, WebSettings
@@ -58,7 +59,7 @@ def _runs_already(web: WebSettings, busy: ConfigInvalid) -> ConfigInvalid:
     Otherwise the other process may be a worker, and the port free or another program's.
     """
     process = busy.values["process"]
-    place = f"[{web.host}]:{web.port}" if ":" in web.host else f"{web.host}:{web.port}"
+    place = place_of(web.host, web.port)
     try:
         is_ours = _is_phonedesk(web)
     except OSError:
@@ -86,7 +87,7 @@ def _answers_already(web: WebSettings) -> ConfigInvalid | None:
             return None  # whoever opens the port tells
     except OSError:
         return None
-    place = f"[{web.host}]:{web.port}" if ":" in web.host else f"{web.host}:{web.port}"
+    place = place_of(web.host, web.port)
     advice = "Set PHONEDESK_WEB__PORT for another one."
     return ConfigInvalid(
         f"phonedesk serve is running already at {place}.", advice=advice, key="serve_answers_already", place=place
