@@ -36,7 +36,7 @@ INSTALLING := 2/3 安装约 110 个包，要几分钟
 INSTALLING_OURS := 3/3 安装 phonedesk 本身
 INSTALLING_DEV := 安装测试和检查用的约 25 个包
 INSTALLED := 装好了；接下来：make demo
-NOT_INSTALLED := 如果是下载失败，请检查网络和下面的代理；也可以用 PIP_INDEX_URL 指定镜像。pip 用不了 socks 代理：请换成代理的 http 地址，或运行 env -u all_proxy -u ALL_PROXY make setup
+NOT_INSTALLED := 如果是下载失败，请检查网络和下面的代理；也可以用 PIP_INDEX_URL 指定镜像。代理是 socks 的（pip 用不了）就换成它的 http 地址；代理没有开就不用代理：env -u all_proxy -u ALL_PROXY -u https_proxy -u HTTPS_PROXY -u http_proxy -u HTTP_PROXY make setup
 NO_PROXY_SET := 没有设置代理
 NEEDS_UV := make lock 需要 uv：pip install uv
 else
@@ -57,7 +57,7 @@ INSTALLING := 2/3 installing about 110 packages; this takes some minutes
 INSTALLING_OURS := 3/3 installing phonedesk itself
 INSTALLING_DEV := installing about 25 packages for tests and checks
 INSTALLED := installed; next: make demo
-NOT_INSTALLED := If the download failed, check the network and the proxy that is set here; PIP_INDEX_URL can name a mirror. pip cannot use a socks proxy: give the http address of the proxy, or run env -u all_proxy -u ALL_PROXY make setup
+NOT_INSTALLED := If the download failed, check the network and the proxy that is set here; PIP_INDEX_URL can name a mirror. If it is a socks proxy, which pip cannot use, give its http address; if it does not run, go without: env -u all_proxy -u ALL_PROXY -u https_proxy -u HTTPS_PROXY -u http_proxy -u HTTP_PROXY make setup
 NO_PROXY_SET := no proxy is set
 NEEDS_UV := make lock needs uv: pip install uv
 endif

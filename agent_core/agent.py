@@ -179,6 +179,8 @@ class PhoneAgent:
                 result = result or await run.actor.perform(judgement, seen)
             step.result = result
             self._tell(result, step.judgement.messages)  # it is stored with the step
+            if result.question is None and result.ending is None:
+                run.observer.look_ahead(seen.frame if result.acted else None)
         await self._apply(result, seen, step.judgement.messages)
 
     async def _apply(self, result: ActResult, seen: Observation | None, messages: Sequence[str] = ()) -> None:
@@ -196,6 +198,7 @@ class PhoneAgent:
 
     async def _ask(self, question: Question, frame: Frame | None) -> None:
         session, recorder = self.session, self._now.recorder
+        await self._now.observer.end_look_ahead()  # a person may use the phone before they answer
         session.question, session.answered, session.status = question, None, Status.WAITING
         if question not in session.questions:
             session.questions.append(question)
@@ -235,6 +238,8 @@ class PhoneAgent:
             raise
         except (PhonedeskError, LedgerConflict) as error:
             end_by(session, error)
+        finally:
+            await self._now.observer.end_look_ahead()
         await self._now.recorder.save()
 
     @property

@@ -49,6 +49,16 @@ class AdbNotFound(ConfigError):
     default_advice = "Install adb (Debian: apt-get install adb) or set PHONEDESK_DEVICE__ADB_PATH."
 
 
+class HdcNotFound(ConfigError):
+    """The hdc program of the settings cannot be started."""
+
+    kind = "config.hdc"
+    default_advice = (
+        "Install hdc (it comes with DevEco Studio and with HarmonyOS's Command Line Tools) and set "
+        "PHONEDESK_DEVICE__HDC_PATH to it."
+    )
+
+
 class DeviceError(PhonedeskError):
     """The phone, or the way to it."""
 
@@ -90,7 +100,8 @@ class TextInputFailed(DeviceError):
 
     kind = "device.text_input"
     default_advice = (
-        "Install ADB Keyboard on the phone and allow 'USB debugging (security settings)' where the maker has it."
+        "Run `phonedesk doctor`, which says how the phone is typed on; allow 'USB debugging (security settings)' where"
+        " the maker has it."
     )
 
 
@@ -98,6 +109,13 @@ class InputDenied(DeviceError):
     """Taps or keys are refused by the phone (INJECT_EVENTS)."""
 
     kind = "device.input_denied"
+    default_advice = "Turn on 'USB debugging (security settings)' in the developer options."
+
+
+class SettingsDenied(DeviceError):
+    """The phone does not let its settings be changed over adb (WRITE_SECURE_SETTINGS)."""
+
+    kind = "device.settings_denied"
     default_advice = "Turn on 'USB debugging (security settings)' in the developer options."
 
 

@@ -15,13 +15,14 @@ from typing import Literal
 
 from agent_core.errors import ConfigError
 
-Extra = Literal["demo", "lab", "mcp", "ocr", "planner", "postgres"]
+Extra = Literal["demo", "lab", "mcp", "notify", "ocr", "planner", "postgres"]
 
 # What our code imports of them, and has not without them.
 PACKAGES: Mapping[Extra, tuple[str, ...]] = {
     "demo": ("aiogram",),
     "lab": ("tree_sitter", "tree_sitter_json", "tree_sitter_toml"),
     "mcp": ("mcp", "mcp_types", "starlette", "uvicorn"),
+    "notify": ("apprise",),
     "ocr": ("onnxruntime", "rapidocr"),
     "planner": ("agents",),
     "postgres": ("asyncpg",),

@@ -199,6 +199,12 @@ class Ledger(Protocol):
     async def choose_row(self, serial: str, app: str, contact: str, row: RowMark) -> None:
         """Store ``row`` as the contact's, replacing what was known."""
 
+    async def labelled(self, serial: str, label: str) -> str | None:
+        """Return the package that an icon with this label (see ``apps.names.bare``) opened on this phone, or None."""
+
+    async def keep_label(self, serial: str, label: str, package: str) -> None:
+        """Store what an icon with this label opened on this phone, replacing what was known."""
+
     async def keep_waiting(self, serial: str, app: str, contact: str, state: str) -> None:
         """Record a waiting contact whose chat was opened by mistake, so that sweeps know; the list no longer does."""
 

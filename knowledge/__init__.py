@@ -1,1 +1,1 @@
-"""What is answered: the knowledge providers and the embedded store."""
+"""Finds answers: the knowledge providers and the embedded store."""

@@ -1,4 +1,4 @@
-"""Whether two customers ask nearly the same thing, so that a person is offered to answer both with one text."""
+"""Tells whether two customers ask nearly the same, so that a person can answer both with one text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ALIKE = 0.8
 
 
 def alike(one: str, other: str) -> bool:
-    """Return whether the words of two customers mean the same, or differ in a few words that turn nothing around."""
+    """Tell whether the words of two customers mean the same, or differ in a few words that do not matter."""
     first, second = stripped(one), stripped(other)
     if not first or not second:
         return False
@@ -24,9 +24,9 @@ def alike(one: str, other: str) -> bool:
 
 
 def _telling(text: str) -> tuple[object, ...]:
-    """Return all of a question but its plain words: how it asks, what it denies and limits, its numbers and signs.
+    """Return everything of a question but its plain words: how it asks, denials and limits, numbers and signs.
 
-    In Chinese a word in other letters is a name, which is not plain.
+    In Chinese, a word in other letters is a name, which is not plain.
     """
     facts = facts_of(text)
     plain = {Kind.CONTENT} if any(map(is_han, text)) else {Kind.CONTENT, Kind.NAME}

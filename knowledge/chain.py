@@ -1,4 +1,4 @@
-"""Several providers, asked in order until one is sure."""
+"""Asks several providers in order until one is sure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = structlog.get_logger(__name__)
 
 
 class ChainKnowledge:
-    """``providers`` in the order in which they are asked; closed with the chain."""
+    """A chain of providers. ``providers`` are asked in order, and closed with the chain."""
 
     def __init__(self, providers: Sequence[KnowledgeBase]) -> None:
         self.providers = tuple(providers)
@@ -39,9 +39,8 @@ class ChainKnowledge:
     async def retrieve(self, query: str) -> Sequence[Record]:
         """Return the records of the first provider that is sure or has the very question; else all, none of them sure.
 
-        They stand by their scores if each has one, else in the order of the providers; a text stands once. A
-        provider that fails does no harm where another is sure; otherwise the first failure is raised after all others
-        were asked.
+        They are sorted by score if each has one, else in the order of the providers; each text occurs once. A failing
+        provider is ignored if another is sure; otherwise the first failure is raised after all others were asked.
         """
         failure: KnowledgeError | None = None
         found: list[Record] = []
@@ -61,7 +60,7 @@ class ChainKnowledge:
 
 
 def _together(found: Sequence[Record]) -> Sequence[Record]:
-    """Not sure each by itself, so not sure together, whatever now comes first."""
+    """Merge the records. No provider was sure of its own, so none is sure, whatever comes first now."""
     scores = [record.score for record in found if record.score is not None]
     if len(scores) == len(found):
         found = sorted(found, key=lambda record: -(record.score or 0.0))
@@ -72,6 +71,6 @@ def _together(found: Sequence[Record]) -> Sequence[Record]:
 
 
 def embedded_in(base: KnowledgeBase) -> EmbeddedKnowledge | None:
-    """The embedded store, alone or in a chain; None where there is none."""
+    """Return the embedded store, alone or in a chain; None if there is none."""
     parts = base.providers if isinstance(base, ChainKnowledge) else (base,)
     return next((part for part in parts if isinstance(part, EmbeddedKnowledge)), None)

@@ -1,8 +1,8 @@
-"""Choosing among records with a text model.
+"""Lets a text model choose among records.
 
 The model may pick one record, which is sent word for word, or none. With ``compose`` it may put a short reply together
-from several; that is sent only if code finds all of it in them. Then it is asked, as a question of its own, what of the
-customer's words is left unanswered: anything but nothing means that a person is asked, and so does whatever goes wrong.
+from several; that is sent only if code finds all of it in them. Then a separate request asks what of the customer's
+words is left unanswered: if it is anything, or if anything goes wrong, a person is asked.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from agent_core.errors import ConfigInvalid, ConfigMissing, ModelError, ModelNames
 from agent_core.model.api_types import ApiCompletion, read_answer
 from agent_core.model.failures import LIBRARY_ERRORS, Failures, tried
-from agent_core.model.http import MODEL_PROXY, bounded_client, counted_unheard, time_limits
+from agent_core.model.http import MODEL_PROXY, bounded_client, estimated_if_cut_off, time_limits
 from agent_core.model.parameters import Parameters
 from agent_core.model.stream import plain_text, usage_of
 from agent_core.model.usage import Meter
@@ -42,7 +42,7 @@ _LATIN = re.compile(r"[A-Za-z]")
 
 
 class _Pick(BaseModel):
-    """The model's line. One number, or several with a reply where it may compose; 0 and [] are none."""
+    """The model's line: one number, or several with a reply if it may compose; 0 and [] mean none."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -76,9 +76,14 @@ NAMES = ModelNames.of("CHOOSER")
 
 
 class ModelChooser:
-    """A ``Chooser`` with an OpenAI-compatible text model. ``timeout`` in seconds for the whole answer, with the
-    retries; of the first ``max_records`` records those are shown that score at least ``min_score``, or have no score.
-    ``meter`` is told of every call. ``proxy`` decides how ``base_url`` is asked.
+    """A ``Chooser`` with an OpenAI-compatible text model.
+
+    timeout: seconds for the whole answer, including retries.
+    compose: whether it may put a reply together from several records.
+    max_records, min_score: of the first ``max_records`` records, those are shown that score at least ``min_score`` or
+    have no score.
+    meter: is told of every call.
+    proxy: decides how ``base_url`` is reached.
     """
 
     def __init__(
@@ -110,7 +115,7 @@ class ModelChooser:
         self._parameters = Parameters()
         route = proxy.route(base_url)
         self._failures = Failures(base_url, name, api_key, route, NAMES)
-        # A placeholder key: the client refuses to be built without one, local servers want none.
+        # A placeholder key, because the client refuses to be built without one, and local servers need none.
         self._client = AsyncOpenAI(
             base_url=base_url,
             api_key=api_key or "none",
@@ -126,7 +131,7 @@ class ModelChooser:
         await self._client.close()
 
     async def choose(self, words: str, query: str, records: Sequence[Record]) -> Chosen | None:
-        """Return what the model picks or composes, if it finds nothing of the customer's words unanswered by it."""
+        """Return what the model picks or composes, if it then finds nothing of the customer's words unanswered."""
         shown = self._shown(records)
         if not shown:
             return None
@@ -152,8 +157,10 @@ class ModelChooser:
         return [record for record in records[: self._max_records] if record.text.strip() and self._is_near(record)]
 
     def _is_near(self, record: Record) -> bool:
-        """A lexical score counts letters in common: a paraphrase may have none, so there it is no reason to leave one
-        out."""
+        """Tell whether a record scores high enough to be shown.
+
+        A lexical score counts common letters, and a paraphrase may have none, so it excludes no record.
+        """
         lexical = record.source.startswith("embedded:")
         return record.score is None or lexical or record.score >= self._min_score
 
@@ -190,7 +197,7 @@ class ModelChooser:
     async def _answered(
         self, request: dict[str, Any], asked: list[ChatCompletionMessageParam], deadline: float
     ) -> ApiCompletion:
-        given_up = counted_unheard(self._meter, self._name, asked, _MAX_TOKENS)
+        given_up = estimated_if_cut_off(self._meter, self._name, asked, _MAX_TOKENS)
         try:
             async with given_up, asyncio.timeout_at(deadline):
                 response = await self._parameters.ask(self._client.chat.completions.with_raw_response.create, request)
@@ -225,7 +232,7 @@ class ModelChooser:
 
 
 def _as_data(words: str, query: str, records: Sequence[Record]) -> str:
-    """One JSON object: what is inside a text cannot end it."""
+    """Return the data for the choice as one JSON object, so that nothing inside a text can end it."""
     listed = [
         {"n": number, "question": record.question[:_LONGEST_SHOWN], "answer": record.text[:_LONGEST_SHOWN]}
         for number, record in enumerate(records, start=1)
@@ -235,7 +242,7 @@ def _as_data(words: str, query: str, records: Sequence[Record]) -> str:
 
 
 def _as_check(words: str, chosen: Chosen) -> str:
-    """As ``_as_data``, of what is going to be sent; without what was asked before, because this question is its own."""
+    """Return the data for the check of what is to be sent, without earlier questions, because this one is separate."""
     record = {"question": chosen.record.question[:_LONGEST_SHOWN], "answer": chosen.text[:_LONGEST_SHOWN]}
     return json.dumps({"customer": words[:_LONGEST_WORDS], "record": record}, ensure_ascii=False)
 

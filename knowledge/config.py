@@ -1,11 +1,10 @@
-"""What the settings say of the knowledge providers: which ones, where they are, and the general one's template."""
+"""The settings of the knowledge providers: which ones, where they are, and the general one's template."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
@@ -14,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from agent_core.proxies import ProxySetting
 from agent_core.texts import Listed
 
-KNOWLEDGE_PROXY = ProxySetting("PHONEDESK_KNOWLEDGE__PROXY")  # of whoever says nothing of proxies
+KNOWLEDGE_PROXY = ProxySetting("PHONEDESK_KNOWLEDGE__PROXY")  # for callers that set no proxy
 Remote = Literal["dify", "ragflow", "http"]
 Provider = Literal["embedded", Remote]
 PROVIDERS: tuple[Provider, ...] = get_args(Provider)
@@ -57,7 +56,7 @@ def _good_body(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_placeholders(text: str, known: set[str]) -> None:
-    """Raise PydanticCustomError if ``text`` holds another placeholder than the ``known`` ones."""
+    """Raise PydanticCustomError if ``text`` holds a placeholder that is not among the ``known`` ones."""
     unknown = set(PLACEHOLDER.findall(text)) - known
     if unknown:
         said, offered = (Listed("{" + name + "}" for name in sorted(names)) for names in (unknown, known))
@@ -67,7 +66,7 @@ def check_placeholders(text: str, known: set[str]) -> None:
 
 
 def strings_in(value: Any) -> list[str]:
-    """Return every text in a value as JSON has it."""
+    """Return every text in a JSON value."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, Mapping):
@@ -79,8 +78,11 @@ Paths = Annotated[str, AfterValidator(_good_paths)]
 
 
 class Template(BaseModel):
-    """How a service is asked and read. ``error_path`` with ``ok_value``: any other value there is an error; without
-    it: any value that is not empty is. ``error_kinds`` says what a value means.
+    """How a service is asked and how its answers are read.
+
+    error_path, ok_value: with ``ok_value``, any other value at ``error_path`` is an error; without it, any value that
+    is not empty.
+    error_kinds: what a value there means.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -94,7 +96,7 @@ class Template(BaseModel):
     id: Paths = "id"
     source: Paths = "source"
     score: Paths = "score"
-    score_types: str = ""  # of scores that are lists of {type, value}: which types count, the best first
+    score_types: str = ""  # for scores that are lists of {type, value}: the types that count, the best first
     score_scale: float = Field(default=1.0, gt=0, allow_inf_nan=False)  # the score that means 1
     error_path: Paths = ""
     ok_value: str = ""
@@ -104,7 +106,7 @@ class Template(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class OwnConfig:
-    """What one remote provider has for itself; "" and None: as all have it."""
+    """The values of one remote provider; "" and None mean those of all providers."""
 
     base_url: str = ""
     dataset_id: str = ""
@@ -115,13 +117,14 @@ class OwnConfig:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeConfig:
-    """Plain values, already checked one by one. ``provider`` is a name or several with commas between them, in the
-    order in which they are asked; ``path`` is the embedded store's file; ``timeout`` in seconds. ``base_url`` and the
-    values after it are for every remote provider that has no ``own``.
+    """Plain values, each already checked.
+
+    provider: a name, or several with commas between them in the order in which they are asked.
+    base_url and the values after it: apply to every remote provider that has no ``own`` ones.
+    timeout: in seconds.
     """
 
     provider: str = "embedded"
-    path: Path = Path("knowledge.db")
     base_url: str = ""
     dataset_id: str = ""
     token: str = field(default="", repr=False)
@@ -133,7 +136,10 @@ class KnowledgeConfig:
 
 
 def providers_of(written: str) -> tuple[Provider, ...]:
-    """The providers of a list with commas. PydanticCustomError for a name that is none, for one twice, for no name."""
+    """Return the providers of a comma-separated list.
+
+    Raises PydanticCustomError if a name is unknown or occurs twice, or if there is none.
+    """
     names = [name.strip().lower() for name in written.split(",") if name.strip()]
     known: dict[str, Provider] = {provider: provider for provider in PROVIDERS}
     unknown = [name for name in names if name not in known]

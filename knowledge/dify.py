@@ -1,4 +1,4 @@
-"""Dify's knowledge API, and everything that speaks its retrieve call.
+"""Dify's knowledge API, and everything with the same retrieve call.
 
 ``POST {base_url}/v1/datasets/{dataset_id}/retrieve`` with ``{"query": …}`` answers ``{"records": [{"segment": {"id",
 "content", "answer", "document": {"id", "name"}}, "score"}]}``; external datasets answer flat records with ``content``,
@@ -23,7 +23,7 @@ from knowledge.config import KNOWLEDGE_PROXY
 from knowledge.http_client import Endpoint, Names, ServiceProblem, bearer, checked_url, cut_query
 from knowledge.records import Hit, best, member, records_of
 
-MAX_QUERY = 250  # characters; more is refused by the service
+MAX_QUERY = 250  # characters; the service refuses longer ones
 _QUOTA_CODES = frozenset({"provider_quota_exceeded", "rate_limit_error", "too_many_requests"})
 _NOT_READY_CODES = frozenset({"dataset_not_initialized", "provider_not_initialize", "model_currently_not_support"})
 _RATE_WORDS = re.compile(r"rate limit|quota|subscription|too many", re.IGNORECASE)
@@ -64,8 +64,9 @@ class _Problem(BaseModel):
 class DifyKnowledge:
     """A dataset in Dify. A record is sure from ``min_score`` (0–1) on, and without a score only if that is 0.
 
-    ``timeout`` in seconds for a call with all its tries. Connections are opened with the first call and closed by
-    ``close``.
+    Connections are opened by the first call and closed by ``close``.
+
+    timeout: seconds for a call with all its tries.
     """
 
     def __init__(
@@ -106,9 +107,9 @@ class DifyKnowledge:
         await self._endpoint.close()
 
     async def retrieve(self, query: str) -> Sequence[Record]:
-        """The records for ``query`` (cut at 250 characters), best first; empty where none has a text.
+        """Return the records for ``query`` (cut at 250 characters), best first; empty if none has a text.
 
-        KnowledgeError where the service could not be asked, after the retries of the table.
+        Raises KnowledgeError if the service could not be asked, after the retries of the table.
         """
         if not query.strip():
             return ()

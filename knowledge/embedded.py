@@ -1,17 +1,17 @@
-"""The knowledge base that needs no service: questions and answers of our own, found by characters and pairs.
+"""The knowledge base that needs no service: our own questions and answers, found by characters and pairs of them.
 
-What was asked in the very words of an entry's question or of one of its aliases, politeness left aside, comes first.
+An entry comes first if its question or an alias has exactly the words of the query, except for politeness.
 """
 
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from agent_core.errors import InputRejected, KnowledgeUnreachable
 from agent_core.ports import Record
@@ -32,58 +32,48 @@ from knowledge.entries import (
     sample_entries,
     tokens,
 )
-from storage.knowledge_index import EntryRow, EntryWords, KnowledgeIndex, Writer
-from storage.knowledge_shared import SharedIndex, SharedUnreachable
-
-if TYPE_CHECKING:
-    from storage.engine import Database
+from storage.engine import Database
+from storage.knowledge import EntryReader, EntryRow, EntryWriter, KnowledgeStore, values_of
+from storage.shielded import shielded
 
 __all__ = ["EmbeddedKnowledge", "Entry", "EntryState", "Found", "Stats", "forms_of", "read_entries", "sample_entries"]
 
 _MOST_CANDIDATES = 5
-_AT_ONCE = 500  # entries whose words are held: those of 20,000 take 150 MB
-_LONGEST_QUERY = 500  # characters that are looked at
-Index = KnowledgeIndex | SharedIndex
-# Called inside the write with the other live entries that a wording means; what it raises keeps it unwritten.
+_AT_ONCE = 500  # entries whose words are counted between two reports of progress
+_LONGEST_QUERY = 500  # characters that are used
+# Called during the write with the other live entries that mean the same wording; if it raises, nothing is written.
 Refusing = Callable[[Sequence[Entry]], None]
 
 
+@shielded
 class EmbeddedKnowledge:
-    """Entries in an index, or in the file at a path, made where it is missing. KnowledgeUnreachable where it cannot be
-    used.
+    """The entries in ``db``, which stays open when this is closed.
 
-    What names an entry that is not there raises InputRejected (``get`` gives None, ``delete`` False).
+    Raises KnowledgeUnreachable if the database cannot be used, and InputRejected for the id of an entry that does not
+    exist (but ``get`` returns None, ``delete`` False).
     """
 
-    def __init__(self, index: Index | Path) -> None:
-        self._index = KnowledgeIndex(index) if isinstance(index, Path) else index
-
-    @classmethod
-    def shared(cls, db: Database, mirror: Path, *, former: Path | None = None) -> EmbeddedKnowledge:
-        """Entries that all machines of ``db`` share, mirrored in a file of this one; see ``SharedIndex``."""
-        return cls(SharedIndex(db, mirror, lambda row: _words(_entry(row)), former=former))
+    def __init__(self, db: Database) -> None:
+        self._store = KnowledgeStore(db)
 
     @property
     def name(self) -> str:
         return "embedded"
 
     async def close(self) -> None:
-        await self._index.close()
+        """Do nothing, because others use the database."""
 
     async def retrieve(self, query: str) -> Sequence[Record]:
-        """Return up to five records, best first; those that the very words of the query ask for come first.
+        """Return up to five records, best first; those whose wording equals the query come before all others.
 
-        ``score`` is the share of the query's words that the entry's questions hold, for showing: a lexical score does
-        not tell right from wrong, so none is ``sure``.
+        ``score`` is the share of the query's words in the entry's questions, for display: a lexical score does not tell
+        right from wrong, so none is ``sure``.
         """
         query = query[:_LONGEST_QUERY]
         form, words = stripped(query), spaced(query) or query
-        async with self._reading() as index:
-            exact = await index.with_form(form) if form else ()
-            found = await index.search(tokens(words), _MOST_CANDIDATES)
-        exact = [
-            row for row in exact if form in forms_of(_entry(row))
-        ]  # an earlier release may have written to the file
+        async with self._reading() as reader:
+            exact = await _with_form(reader, form, live=True)
+            found = await reader.search(tokens(words), _MOST_CANDIDATES)
         exact_ids = {row.id for row in exact}
         rows = [*exact, *(row for row in found if row.id not in exact_ids)][:_MOST_CANDIDATES]
         return tuple(
@@ -99,18 +89,18 @@ class EmbeddedKnowledge:
         )
 
     async def search(self, words: str, *, limit: int = 10, live: bool | None = None) -> Sequence[Found]:
-        """For a person, best first: by the words of questions, aliases, tags and answers, by an id or its beginning.
+        """Search for a person, best first: by words of questions, aliases, tags and answers, or by the start of an id.
 
-        "" gives the newest changes. ``live`` None: waiting ones too.
+        "" returns the newest changes. ``live`` None includes waiting entries.
         """
         words, limit = words.strip()[:_LONGEST_QUERY], max(1, limit)
         form = stripped(words)
-        async with self._reading() as index:
+        async with self._reading() as reader:
             if not words:
-                return tuple(Found(_entry(row), 0.0) for row in await index.newest(limit, live=live))
-            exact = list(await index.with_form(form, live=live)) if form else []
-            named = await index.with_id_like(words, limit, live=live)
-            near = await index.search(tokens(words), limit, live=live)
+                return tuple(Found(_entry(row), 0.0) for row in await reader.newest(limit, live=live))
+            exact = list(await _with_form(reader, form, live=live))
+            named = await reader.get(_beginning(reader, words), live=live)
+            near = await reader.search(tokens(words), limit, live=live)
         best = {row.id for row in exact} | {row.id for row in named if row.id == words}
         exact.sort(key=lambda row: row.id != words)
         rows = {row.id: row for row in (*exact, *named, *near)}
@@ -119,26 +109,27 @@ class EmbeddedKnowledge:
         )
 
     async def add(self, entry: Entry, *, refuse: Refusing | None = None) -> Entry:
-        """Add the entry, or change the one with its id, which keeps ``created_at``. Returns it as it is kept."""
+        """Add the entry, or change the one with its id, which keeps ``created_at``. Returns it as it is stored."""
         async with self._writing() as writer:
             await _check(writer, entry, refuse)
             return await _put(writer, entry)
 
     async def add_all(self, entries: Sequence[Entry]) -> None:
-        """All of them or none."""
+        """Add all entries or none."""
+        values = await _values(entries, Forms())
         async with self._writing() as writer:
-            await _put_all(writer, entries, Forms(), None)
+            await writer.put(values)
 
     async def add_unless(self, entry: Entry, known: Callable[[Sequence[Entry]], bool]) -> Entry | None:
-        """Add it, or None where ``known`` says that the entries which its question means, live or waiting, have it."""
+        """Add the entry; None if ``known`` says that the entries with its wording, live or waiting, already have it."""
         async with self._writing() as writer:
-            rows = await writer.with_form(stripped(entry.question))
+            rows = await _with_form(writer, stripped(entry.question))
             return None if known([_entry(row) for row in rows]) else await _put(writer, entry)
 
     async def related(self, wanted: EntryFilter, forms: Forms) -> Related:
-        """What has an id or a form that is wanted, or shares a form with such an entry."""
-        async with self._reading() as index:
-            return await _related(index, wanted, forms)
+        """Return the entries that have a wanted id or form, or share a form with such an entry."""
+        async with self._reading() as reader:
+            return await _related(reader, wanted, forms)
 
     async def revise(
         self,
@@ -148,14 +139,22 @@ class EmbeddedKnowledge:
         *,
         wrote: Callable[[int, int], None] | None = None,
     ) -> None:
-        """Put every entry that ``change`` makes of what is ``related``, as one: nothing else is written in between.
+        """Put every entry that ``change`` makes of the related ones, in one write.
 
-        change: called in a thread. What it raises is raised here, and nothing is written.
-        wrote: called now and then with how many entries of how many are written.
+        All is computed before the write begins, because SQLite has one writer at a time; it is computed again if
+        another has written meanwhile.
+
+        change: is called in a thread. If it raises, nothing is written.
+        wrote: is called now and then with the number of entries that are ready to be written, and of all.
         """
-        async with self._writing() as writer:
-            found = await _related(writer, wanted, forms)
-            await _put_all(writer, await asyncio.to_thread(change, found), forms, wrote)
+        while True:
+            async with self._reading() as reader:
+                found, seen = await _related(reader, wanted, forms), reader.revision
+            values = await _values(await asyncio.to_thread(change, found), forms, wrote)
+            async with self._writing() as writer:
+                if writer.revision == seen:
+                    await writer.put(values)
+                    return
 
     async def edit(
         self,
@@ -167,7 +166,10 @@ class EmbeddedKnowledge:
         tags: Sequence[str] | None = None,
         refuse: Refusing | None = None,
     ) -> Entry:
-        """Change what is given; live stays live. A waiting wording that gets its own answer is an entry of its own."""
+        """Change the given fields; a live entry stays live.
+
+        A waiting wording that gets its own answer becomes an entry.
+        """
         async with self._writing() as writer:
             old = await _there(writer, entry_id)
             new = _changed(old, question=question, answer=answer, aliases=aliases, tags=tags)
@@ -177,7 +179,7 @@ class EmbeddedKnowledge:
             return await _put(writer, new)
 
     async def pending(self) -> Sequence[Entry]:
-        """What waits for approval, oldest first."""
+        """Return the entries that wait for approval, oldest first."""
         return await self.list(live=False)
 
     async def approve(
@@ -188,10 +190,10 @@ class EmbeddedKnowledge:
         answer: str | None = None,
         refuse: Refusing | None = None,
     ) -> Entry:
-        """Make a waiting entry live, changed as given, and return the live one; one that is live already stays so.
+        """Make a waiting entry live, with the given changes, and return the live one; a live one stays so.
 
-        A wording for another entry goes to that entry's aliases and that entry is returned; with an ``answer`` that
-        differs it becomes an entry of its own. InputRejected where the other entry is gone.
+        A wording for another entry is added to that entry's aliases, and that entry is returned; with a different
+        ``answer`` it becomes an entry of its own. Raises InputRejected if the other entry is gone.
         """
         async with self._writing() as writer:
             old = await _there(writer, entry_id)
@@ -200,22 +202,24 @@ class EmbeddedKnowledge:
             if not entry.alias_of:
                 live = entry.model_copy(update={"live": True})
                 return old if live == old else await _put(writer, live)
-            row = await writer.get(entry.alias_of)
-            if row is None:
+            whole = await _get(writer, entry.alias_of)
+            if whole is None:
                 raise InputRejected(
                     f"The entry {entry.alias_of}, which this is another wording for, is gone.",
                     advice="Give it an answer of its own, or reject it.",
                     key="entry_gone",
                     id=entry.alias_of,
                 )
-            whole = _entry(row)
             await writer.delete(entry_id)
             if stripped(entry.question) in forms_of(whole):
                 return whole
             return await _put(writer, _changed(whole, aliases=(*whole.aliases, entry.question)))
 
     async def reject(self, entry_id: str) -> Entry:
-        """Throw a waiting entry away, and return it. InputRejected where it is live: that is deleted, not rejected."""
+        """Delete a waiting entry and return it.
+
+        Raises InputRejected if it is live, because a live one must be deleted.
+        """
         async with self._writing() as writer:
             entry = await _there(writer, entry_id)
             if entry.live:
@@ -225,31 +229,34 @@ class EmbeddedKnowledge:
             return entry
 
     async def get(self, entry_id: str) -> Entry | None:
-        async with self._reading() as index:
-            row = await index.get(entry_id)
-        return _entry(row) if row else None
+        async with self._reading() as reader:
+            return await _get(reader, entry_id)
 
     async def begins(self, start: str) -> Sequence[Entry]:
-        """Up to two entries whose ids begin so; the one with this very id alone where there is one."""
-        async with self._reading() as index:
-            rows = await index.with_id_like(start, 2) if start else ()
-        return tuple(_entry(row) for row in (rows[:1] if rows and rows[0].id == start else rows))
+        """Return up to two entries whose ids begin with ``start``; only the one with exactly this id if it exists."""
+        async with self._reading() as reader:
+            ids = _beginning(reader, start)[:2] if start else []
+            rows = await reader.get(ids[:1] if start in ids else ids)
+        return tuple(map(_entry, rows))
 
     async def delete(self, entry_id: str) -> bool:
-        """Whether there was one."""
+        """Delete the entry; return whether there was one."""
         async with self._writing() as writer:
             return await writer.delete(entry_id)
 
     async def doubles(self, entry: Entry) -> Sequence[Entry]:
-        """The other live entries that a wording of this one means too: while it is so, that wording is never sure."""
-        async with self._reading() as index:
-            return await _doubles(index.with_form, entry)
+        """Return the other live entries that one of its wordings means, too.
+
+        Until that is resolved, it is never sure.
+        """
+        async with self._reading() as reader:
+            return await _doubles(reader, entry)
 
     async def means(self, words: str) -> Entry | None:
-        """The entry that these very words ask for, politeness left aside: a live one before one that waits."""
+        """Return the entry that has exactly these words, except for politeness: a live one before one that waits."""
         form = stripped(words[:_LONGEST_QUERY])
-        async with self._reading() as index:
-            rows = await index.with_form(form, live=None) if form else ()
+        async with self._reading() as reader:
+            rows = await _with_form(reader, form)
         found = [_entry(row) for row in rows]
         return next((entry for entry in found if entry.live), found[0] if found else None)
 
@@ -266,11 +273,11 @@ class EmbeddedKnowledge:
         )
 
     async def count(self) -> int:
-        async with self._reading() as index:
-            return await index.count()
+        async with self._reading() as reader:
+            return len(reader.index.ids)
 
     async def seed_sample_if_empty(self) -> int:
-        """Fill an empty base with the sample shop's entries. How many were added: 0 where it was not empty."""
+        """Fill an empty base with the sample shop's entries. Returns how many were added: 0 if it was not empty."""
         if await self.count():
             return 0
         entries = sample_entries()
@@ -278,80 +285,101 @@ class EmbeddedKnowledge:
         return len(entries)
 
     async def list(self, *, live: bool | None = None) -> Sequence[Entry]:
-        """Every entry, or only the live or the waiting ones, oldest first."""
-        async with self._reading() as index:
-            rows = await index.entries(live=live)
+        """Return every entry, or only the live or the waiting ones, oldest first."""
+        async with self._reading() as reader:
+            rows = await reader.all(live=live)
         return await asyncio.to_thread(lambda: tuple(map(_entry, rows)))
 
     @asynccontextmanager
-    async def _reading(self) -> AsyncIterator[KnowledgeIndex]:
-        """What has been written until now; asked for once, however much is read inside."""
+    async def _reading(self) -> AsyncIterator[EntryReader]:
         with _said():
-            yield await self._index.reading()
+            async with self._store.reading() as reader:
+                yield reader
 
     @asynccontextmanager
-    async def _writing(self) -> AsyncIterator[Writer]:
+    async def _writing(self) -> AsyncIterator[EntryWriter]:
         with _said():
-            async with self._index.writing() as writer:
+            async with self._store.writing() as writer:
                 yield writer
 
 
-async def _there(writer: Writer, entry_id: str) -> Entry:
-    row = await writer.get(entry_id)
-    if row is None:
+async def _get(reader: EntryReader, entry_id: str) -> Entry | None:
+    return next(map(_entry, await reader.get([entry_id])), None)
+
+
+async def _there(writer: EntryWriter, entry_id: str) -> Entry:
+    entry = await _get(writer, entry_id)
+    if entry is None:
         said, advice = f"There is no entry {entry_id}.", "Search for it: it may have been deleted."
         raise InputRejected(said, advice=advice, key="no_entry", id=entry_id)
-    return _entry(row)
+    return entry
 
 
-async def _doubles(with_form: Callable[[str], Awaitable[Sequence[EntryRow]]], entry: Entry) -> Sequence[Entry]:
-    found: dict[str, Entry] = {}
-    for form in sorted(forms_of(entry)):
-        for row in await with_form(form):
-            if row.live and row.id not in (entry.id, entry.alias_of):
-                found[row.id] = _entry(row)
-    return tuple(found.values())
+async def _with_form(reader: EntryReader, form: str, *, live: bool | None = None) -> Sequence[EntryRow]:
+    """Return the entries that this exact form means; the index may give others besides."""
+    rows = await reader.with_forms([form], live=live) if form else ()
+    return [row for row in rows if form in forms_of(_entry(row))]
 
 
-async def _check(writer: Writer, entry: Entry, refuse: Refusing | None, *, former: bool = True) -> None:
-    """Tell ``refuse`` of the doubles that ``entry`` would have; ``former``: not of those that it has already."""
-    if refuse is None or not (found := await _doubles(writer.with_form, entry)):
+def _beginning(reader: EntryReader, start: str) -> list[str]:
+    """Return the ids that begin with ``start``, an exact match first, then in the entries' order."""
+    return sorted((found for found in reader.index.ids if found.startswith(start)), key=lambda found: found != start)
+
+
+async def _doubles(reader: EntryReader, entry: Entry) -> Sequence[Entry]:
+    forms = forms_of(entry)
+    others = map(_entry, await reader.with_forms(forms, live=True))
+    return tuple(other for other in others if other.id not in (entry.id, entry.alias_of) and forms_of(other) & forms)
+
+
+async def _check(writer: EntryWriter, entry: Entry, refuse: Refusing | None, *, former: bool = True) -> None:
+    """Tell ``refuse`` of the doubles that ``entry`` would have; if ``former``, only of new ones."""
+    if refuse is None or not (found := await _doubles(writer, entry)):
         return
-    row = await writer.get(entry.id) if former else None
-    known = {other.id for other in await _doubles(writer.with_form, _entry(row))} if row else set()
+    old = await _get(writer, entry.id) if former else None
+    known = {other.id for other in await _doubles(writer, old)} if old else set()
     if new := [other for other in found if other.id not in known]:
         refuse(new)
 
 
-async def _related(index: KnowledgeIndex | Writer, wanted: EntryFilter, forms: Forms) -> Related:
-    """Two steps: a row may keep the aliases of the entry that it changes, so what doubles those counts, too."""
-    first = await index.related(wanted.ids, wanted.forms)
+async def _related(reader: EntryReader, wanted: EntryFilter, forms: Forms) -> Related:
+    """Collect in two steps: a row may keep the aliases of the entry that it changes, so their doubles count, too."""
+
+    def having(some: Collection[str]) -> set[str]:
+        return set(reader.index.with_forms(some))
+
+    ids = reader.index.ids
+    first = await asyncio.to_thread(having, wanted.forms) | wanted.ids.intersection(ids)
+    rows = await reader.get([entry_id for entry_id in ids if entry_id in first])
 
     def theirs() -> set[str]:
-        return {form for row in first for form in forms_of(_entry(row), forms)} - wanted.forms
+        return having({form for row in rows for form in forms_of(_entry(row), forms)} - wanted.forms)
 
-    second = await index.related((), more) if (more := await asyncio.to_thread(theirs)) else ()
-    rows = {row.id: row for row in (*first, *second)}
-    return Related(tuple(map(_entry, rows.values())), await index.ids())
+    second = await asyncio.to_thread(theirs) - first
+    rows = (*rows, *await reader.get([entry_id for entry_id in ids if entry_id in second]))
+    return Related(tuple(map(_entry, rows)), frozenset(ids))
 
 
-async def _put_all(
-    writer: Writer, entries: Sequence[Entry], forms: Forms, wrote: Callable[[int, int], None] | None
-) -> None:
-    def indexed(some: Sequence[Entry]) -> Sequence[tuple[EntryRow, EntryWords]]:
+async def _values(
+    entries: Sequence[Entry], forms: Forms, wrote: Callable[[int, int], None] | None = None
+) -> Sequence[dict[str, Any]]:
+    """Return the rows of entries. ``wrote`` is called with the number that is ready, and that of all."""
+    values: list[dict[str, Any]] = []
+
+    def indexed(some: Sequence[Entry]) -> list[dict[str, Any]]:
         return [_indexed(_renewed(entry), forms) for entry in some]
 
     for start in range(0, len(entries), _AT_ONCE):
-        await writer.put_all(await asyncio.to_thread(indexed, entries[start : start + _AT_ONCE]))
+        values += await asyncio.to_thread(indexed, entries[start : start + _AT_ONCE])
         if wrote is not None:
-            wrote(min(start + _AT_ONCE, len(entries)), len(entries))
+            wrote(len(values), len(entries))
+    return values
 
 
-async def _put(writer: Writer, entry: Entry) -> Entry:
+async def _put(writer: EntryWriter, entry: Entry) -> Entry:
     entry = _renewed(entry)
-    await writer.put(*_indexed(entry))
-    row = await writer.get(entry.id)
-    return _entry(row) if row else entry
+    await writer.put([_indexed(entry)])
+    return await _get(writer, entry.id) or entry
 
 
 def _renewed(entry: Entry) -> Entry:
@@ -359,13 +387,16 @@ def _renewed(entry: Entry) -> Entry:
 
 
 def _changed(entry: Entry, **changes: object) -> Entry:
-    """With those that are not None. InputRejected where it would be no entry."""
+    """Return the entry with the changes that are not None. Raises InputRejected if the result is no entry."""
     given = {name: value for name, value in changes.items() if value is not None}
     new = make_entry(**{**{name: getattr(entry, name) for name in Entry.model_fields}, **given})
     return new.model_copy(update={"alias_of": ""}) if new.answer != entry.answer else new
 
 
-def _indexed(entry: Entry, forms: Forms | None = None) -> tuple[EntryRow, EntryWords]:
+def _indexed(entry: Entry, forms: Forms | None = None) -> dict[str, Any]:
+    """Return the row of an entry, with the words that it is found by."""
+    from storage.knowledge_index import pack  # needs numpy, which takes long to load
+
     row = EntryRow(
         entry.id,
         entry.question,
@@ -378,16 +409,12 @@ def _indexed(entry: Entry, forms: Forms | None = None) -> tuple[EntryRow, EntryW
         entry.created_at,
         entry.updated_at,
     )
-    return row, _words(entry, forms)
-
-
-def _words(entry: Entry, forms: Forms | None = None) -> EntryWords:
-    aliases = [word for text in (*entry.aliases, *entry.tags) for word in tokens(text)]
-    return EntryWords(tokens(entry.question), aliases, tokens(entry.answer), sorted(forms_of(entry, forms)))
+    asked = [word for text in (entry.question, *entry.aliases, *entry.tags) for word in tokens(text)]
+    return values_of(row, pack(asked, tokens(entry.answer), forms_of(entry, forms)))
 
 
 def _entry(row: EntryRow) -> Entry:
-    """Nothing is checked: it was when it came in, and an earlier release may have allowed more."""
+    """Convert a row without checks: it was checked when it came in, and an earlier release may have allowed more."""
     return Entry.model_construct(
         id=row.id,
         question=row.question,
@@ -403,14 +430,14 @@ def _entry(row: EntryRow) -> Entry:
 
 
 def _score(query: str, row: EntryRow) -> float:
-    """0–0.99: the most of the query's words that one wording of the entry holds."""
+    """Return 0–0.99: the largest share of the query's words in one wording of the entry."""
     asked = tokens(query)
     best = max(likeness(asked, tokens(text)) for text in (row.question, *row.aliases))
     return min(0.99, round(best, 2))
 
 
 def _share(words: str, row: EntryRow) -> float:
-    """0–0.99: how many of these words stand somewhere in the entry."""
+    """Return 0–0.99: the share of these words that occur anywhere in the entry."""
     wanted = set(tokens(words))
     if not wanted:
         return 0.0
@@ -422,17 +449,11 @@ def _share(words: str, row: EntryRow) -> float:
 def _said() -> Iterator[None]:
     try:
         yield
-    except SharedUnreachable as error:
+    except (SQLAlchemyError, OSError) as error:
+        why = getattr(error, "orig", None) or error
         raise KnowledgeUnreachable(
-            f"The database with the knowledge entries cannot be used: {error}.",
-            advice="Check PHONEDESK_DATABASE_URL and that the server runs.",
+            f"The database with the knowledge entries cannot be used: {why}.",
+            advice="Check PHONEDESK_DATABASE_URL and that the server runs; for SQLite, PHONEDESK_DATA_DIR.",
             key="knowledge_database",
-            why=str(error),
-        ) from error
-    except (sqlite3.Error, OSError) as error:
-        raise KnowledgeUnreachable(
-            f"The knowledge file cannot be used: {error}.",
-            advice="Check that the folder of PHONEDESK_DATA_DIR exists and can be written.",
-            key="knowledge_file",
-            why=error,
+            why=str(why),
         ) from error

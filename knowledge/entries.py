@@ -1,7 +1,6 @@
-"""What the embedded knowledge base holds: questions and answers, word for word, what is told about them, and the words
-by which the index finds them.
+"""The entries of the embedded knowledge base: questions and answers, word for word, and their words for the index.
 
-Chinese has no blanks between words, so characters stand alone and in pairs; Latin words and numbers stay whole.
+Chinese has no spaces between words, so characters count singly and in pairs; Latin words and numbers stay whole.
 """
 
 from __future__ import annotations
@@ -35,12 +34,15 @@ def now() -> datetime:
 
 
 class Entry(BaseModel):
-    """A question and its answer, word for word. ``aliases`` are other ways to ask it; ``live``: approved.
+    """A question and its answer, word for word. Times are UTC.
 
-    ``origin`` tells where it came from: "import:faq.xlsx", "person:NAME", "telegram:NAME", "terminal", "sample".
-    ``alias_of``: this waiting entry is only another wording for the entry with that id; ``answer`` is that one's.
-    Times are UTC. Where it came from and when does not count when two entries are compared. Every text is as
-    ``clean_text`` makes it: an answer is what is typed. A question, an alias and a tag are one line.
+    aliases: other ways to ask it.
+    live: it is approved.
+    origin: where it came from: "import:faq.xlsx", "person:NAME", "telegram:NAME", "terminal", "sample".
+    alias_of: this waiting entry is only another wording for the entry with that id; ``answer`` is that one's.
+
+    Origin and times do not count in comparisons. Every text is as ``clean_text`` makes it, because an answer is typed
+    as it is. A question, an alias and a tag are one line.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -62,7 +64,7 @@ class Entry(BaseModel):
 
     @property
     def substance(self) -> tuple[object, ...]:
-        """Everything but where it came from and when."""
+        """Everything except origin and times."""
         return (self.id, self.question, self.answer, self.aliases, self.tags, self.live, self.alias_of)
 
     def __eq__(self, other: object) -> bool:
@@ -113,7 +115,10 @@ class Entry(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """``score`` 0–1 is the share of the words looked for that the entry holds; 1 is its id or its very words."""
+    """A search result.
+
+    ``score`` 0–1 is the share of the query's words in the entry; 1 means its id or its exact words.
+    """
 
     entry: Entry
     score: float
@@ -121,7 +126,12 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """``aliases`` of live entries; ``newest`` change, None in an empty base; ``tags`` of live ones, most used first."""
+    """Figures about the base.
+
+    aliases: the number of those of live entries.
+    newest: the time of the newest change; None in an empty base.
+    tags: of live entries, most used first.
+    """
 
     live: int
     pending: int
@@ -131,7 +141,7 @@ class Stats:
 
 
 class Forms(dict[str, str]):
-    """The exact forms of texts (see ``stripped``), each of which is cut once, however often it is compared."""
+    """The exact forms of texts (see ``stripped``), each computed once, however often it is compared."""
 
     def __missing__(self, text: str) -> str:
         form = self[text] = stripped(text)
@@ -139,14 +149,14 @@ class Forms(dict[str, str]):
 
 
 def forms_of(entry: Entry, forms: Forms | None = None) -> frozenset[str]:
-    """The exact forms that mean the entry: its question and aliases, politeness left aside."""
+    """Return the exact forms that mean the entry: its question and aliases without politeness."""
     form = stripped if forms is None else forms.__getitem__
     return frozenset(form(text) for text in (entry.question, *entry.aliases)) - {""}
 
 
 @dataclass(frozen=True, slots=True)
 class EntryFilter:
-    """What rows are about: the ``ids`` that they name, and the exact ``forms`` of their wordings."""
+    """The references of rows: the ``ids`` that they name, and the exact ``forms`` of their wordings."""
 
     ids: frozenset[str]
     forms: frozenset[str]
@@ -154,31 +164,31 @@ class EntryFilter:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """What of a base such rows can change or double. ``ids``: all that are taken in it."""
+    """The part of a base that such rows can change or double. ``ids``: all that are in use."""
 
     entries: tuple[Entry, ...] = ()
     ids: frozenset[str] = frozenset()
 
 
 def line(text: str) -> str:
-    """``clean_text``, on one line."""
+    """Return ``clean_text`` of a text on one line."""
     return re.sub(r"\s*\n\s*", " ", clean_text(text)).strip()
 
 
 def lines(texts: Iterable[str]) -> tuple[str, ...]:
-    """Each on one line, blank ones and repetitions left out."""
+    """Return each text on one line, without blank ones and repetitions."""
     return tuple(dict.fromkeys(text for text in map(line, texts) if text))
 
 
 def what_is_wrong(error: ValidationError) -> str:
-    """The first problem, in one line: the field and what it must be."""
+    """Return the first problem in one line: the field and what it must be."""
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"])
     return f"{where} {first['msg'].removeprefix('Value error, ')}".strip()
 
 
 def make_entry(**fields: object) -> Entry:
-    """An entry of these fields. InputRejected says which is wrong."""
+    """Make an entry of these fields. Raises InputRejected, which says which one is wrong."""
     try:
         return Entry.model_validate(fields)
     except ValidationError as error:
@@ -187,15 +197,15 @@ def make_entry(**fields: object) -> Entry:
 
 
 def sample_entries() -> Sequence[Entry]:
-    """The entries of the sample: a shop for phone accessories, in Chinese."""
+    """Return the entries of the sample: a shop for phone accessories, in Chinese."""
     text = (resources.files("knowledge") / "sample" / "phone_accessories.jsonl").read_text(encoding="utf-8")
     return tuple(entry.model_copy(update={"origin": "sample"}) for entry in read_entries(text))
 
 
 def read_entries(text: str) -> Sequence[Entry]:
-    """Entries from JSON Lines, blank lines left out. InputRejected names the line that is wrong."""
+    """Read entries from JSON Lines, skipping blank lines. Raises InputRejected, which names the line that is wrong."""
     entries: list[Entry] = []
-    for number, one in enumerate(text.split("\n"), start=1):  # splitlines would cut at signs that a text may hold
+    for number, one in enumerate(text.split("\n"), start=1):  # splitlines would also split inside a text
         if not one.strip():
             continue
         try:
@@ -214,21 +224,29 @@ _RUN = re.compile(rf"[{HAN}]+|[^\W_{HAN}]+")
 
 
 def normalize(text: str) -> str:
-    """NFKC, lower case, every punctuation mark and symbol a blank, blanks single."""
+    """Return NFKC in lower case, with every punctuation mark and symbol as a space, and single spaces."""
     folded = unicodedata.normalize("NFKC", text).lower()
     return " ".join("".join(char if char.isalnum() else " " for char in folded).split())
 
 
 def tokens(text: str) -> list[str]:
-    """Characters and pairs of neighbouring characters of Han runs; Latin words and numbers whole. Order is kept."""
+    """Return characters and pairs of neighbours of Han runs, and whole Latin words and numbers, in order."""
     found: list[str] = []
     for run in _RUN.findall(normalize(text)):
         if not is_han(run[0]):
-            found.append(run)
+            found.append(_without_accents(run))
             continue
         found.extend(run)
         found.extend(run[index : index + 2] for index in range(len(run) - 1))
     return found
+
+
+def _without_accents(word: str) -> str:
+    """Return a Latin word without its accents, which many people do not type; any other as it is."""
+    if word.isascii():
+        return word
+    parts = unicodedata.normalize("NFD", word)
+    return "".join(char for char in parts if not unicodedata.combining(char)) if parts[0].isascii() else word
 
 
 def likeness(one: Collection[str], other: Collection[str]) -> float:

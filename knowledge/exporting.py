@@ -1,7 +1,7 @@
-"""Entries as a file for people, which can be imported again without a change.
+"""Writes entries to a file for people, which can be imported again without a change.
 
-Every form has id, question, answer, aliases and tags; whether an entry is live, and which one it is a wording of, where
-there is any that waits. Origins and times stay in the base.
+Every format has id, question, answer, aliases and tags; if any entry waits, also whether an entry is live, and of which
+one it is a wording. Origins and times are not exported.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from knowledge.importing.text import guarded
 Form = Literal["csv", "jsonl", "md", "xlsx"]
 _COLUMNS = ("id", "question", "answer", "aliases", "tags")
 _WAITING = ("live", "alias_of")
-_LONGEST_CELL = 32_767  # characters, of the xlsx format; the library cuts what is longer
+_LONGEST_CELL = 32_767  # characters, of the xlsx format; the library cuts longer ones
 _WIDTHS = {"A": 18, "B": 36, "C": 60, "D": 36, "E": 18}
 
 
 def write_table(entries: Sequence[Entry], form: Form) -> bytes:
-    """The file: csv in UTF-8 with a mark, as Excel wants it, the others in UTF-8 without; xlsx with one sheet.
+    """Return the file: csv in UTF-8 with a byte order mark, as Excel wants it, others without; xlsx as one sheet.
 
-    Takes seconds for many entries as xlsx: call it in a thread. InputRejected for an entry that a cell cannot hold.
+    Takes seconds for many entries as xlsx, so call it in a thread. Raises InputRejected if an entry is too long for a
+    cell.
     """
     if form == "csv":
         return _csv(entries)
@@ -57,7 +58,7 @@ def _fields(entry: Entry) -> dict[str, object]:
 
 
 def _cells(entries: Sequence[Entry]) -> list[tuple[str, ...]]:
-    """The header and a row for each entry."""
+    """Return the header and a row for each entry."""
     waiting = any(not entry.live for entry in entries)
     rows: list[tuple[str, ...]] = [(*_COLUMNS, *(_WAITING if waiting else ()))]
     for entry in entries:

@@ -1,4 +1,4 @@
-"""The knowledge providers that the configuration names."""
+"""Builds the knowledge providers that the configuration names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agent_core.ports import KnowledgeBase
 from agent_core.proxies import Route
 from agent_core.texts import Listed
 from knowledge.chain import ChainKnowledge
-from knowledge.config import PREFIX, PROVIDERS, KnowledgeConfig, OwnConfig, Remote, providers_of
+from knowledge.config import PREFIX, PROVIDERS, KnowledgeConfig, OwnConfig, Provider, Remote, providers_of
 from knowledge.dify import DifyKnowledge
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.http_client import Names
@@ -20,15 +20,21 @@ from knowledge.template import TemplateKnowledge
 
 
 def build(
-    config: KnowledgeConfig,
-    *,
-    embedded: EmbeddedKnowledge | None = None,
-    sleep: retry.Sleep = asyncio.sleep,
+    config: KnowledgeConfig, *, embedded: EmbeddedKnowledge | None = None, sleep: retry.Sleep = asyncio.sleep
 ) -> KnowledgeBase:
-    """The provider, or the chain of them; nothing is opened or asked yet. ``embedded``: the store of that provider, in
-    place of the one at ``path``. ConfigMissing where a value that it needs is blank, ConfigInvalid where one cannot be
-    used.
+    """Return the provider, or the chain of them; nothing is opened or asked yet.
+
+    embedded: the shop's own entries, which a configuration that names this provider needs.
+
+    Raises ConfigMissing if a value that a provider needs is blank, ConfigInvalid if one is unusable.
     """
+    known = remotes(config, sleep=sleep) | ({"embedded": embedded} if embedded else {})
+    providers = [known[name] for name in providers_of(config.provider)]
+    return providers[0] if len(providers) == 1 else ChainKnowledge(providers)
+
+
+def remotes(config: KnowledgeConfig, *, sleep: retry.Sleep = asyncio.sleep) -> dict[Provider, KnowledgeBase]:
+    """Return the providers that are services, by their names. Raises what ``build`` raises."""
     try:
         names = providers_of(config.provider)
     except ValueError as error:
@@ -39,15 +45,11 @@ def build(
             name=f"{PREFIX}PROVIDER",
             known=Listed(PROVIDERS),
         ) from None
-    providers = [
-        (embedded or EmbeddedKnowledge(config.path)) if name == "embedded" else _one(name, config, sleep)
-        for name in names
-    ]
-    return providers[0] if len(providers) == 1 else ChainKnowledge(providers)
+    return {name: _one(name, config, sleep) for name in names if name != "embedded"}
 
 
 def routes(config: KnowledgeConfig) -> tuple[Route, ...]:
-    """How each remote provider is asked, in their order. ConfigInvalid if a proxy is none."""
+    """Return how each remote provider is reached, in order. Raises ConfigInvalid if a proxy is none."""
     names = providers_of(config.provider)
     return tuple(config.proxy.route(_remote(name, config)[0].base_url) for name in names if name != "embedded")
 
@@ -88,9 +90,9 @@ def _one(provider: Remote, config: KnowledgeConfig, sleep: retry.Sleep) -> Knowl
 
 
 def _remote(provider: Remote, config: KnowledgeConfig) -> tuple[OwnConfig, Names]:
-    """What this provider is asked with, and the settings where it stands.
+    """Return the values of this provider, and the names of the settings that they come from.
 
-    One with an address of its own takes nothing of the dataset and the token that are meant for another address.
+    A provider with its own address does not use the dataset and token of the shared address.
     """
     own = config.own.get(provider, OwnConfig())
     alone = bool(own.base_url.strip())

@@ -1,9 +1,9 @@
-"""Whether a text that a model composed says only what the records say. Code decides, not a model.
+"""Checks that a text composed by a model says only what the records say. Code decides, not a model.
 
 Checked are: every number with its unit, in digits or in words; every link, address and code; words that promise, ask
-for money or lead elsewhere; and that the text as a whole is put together from stretches of the records. Beyond that
-each clause must come from one sentence of one record, the price of one thing is no other thing's price, and say it with
-the same denials, limits and people: nothing that is denied, allowed or limited there may be less so here.
+for money or lead elsewhere; and that the whole text is put together from stretches of the records. Beyond that each
+clause must come from one sentence of one record, because the price of one thing is no other thing's price, and must
+have the same denials, limits and people: what is denied, allowed or limited there must not be less so here.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from agent_core.texts.clean import is_clean
 
 
 def _lists() -> tuple[list[str], list[str]]:
-    """Words that need a record, and words that need none."""
+    """Return the words that need a record, and the words that need none."""
     lists = tomllib.loads((resources.files("knowledge") / "words.toml").read_text(encoding="utf-8"))
     return lists["risky"].split(), lists["glue"].split()
 
 
 LONGEST_REPLY = 300  # characters
-_COVERED = 0.8  # the share of a reply that has to stand in the records
-_LONGEST_GAP = 3  # characters, or Latin words, in a row that do not
+_COVERED = 0.8  # the share of a reply that has to be in the records
+_LONGEST_GAP = 3  # characters, or Latin words, in a row that are not
 
 _MARKDOWN = re.compile(r"\*\*|__|`|~~|^\s{0,3}(?:#+|[-*+>•]|\d+[.)])\s|\]\(|<[a-z/!][^>]*>|^\s*\|", re.M | re.I)
 _MARK = re.compile("[，；！？（）：]")
@@ -52,7 +52,7 @@ _CAPITALS = re.compile(r"(?<![A-Za-z])[A-Z]{2,}(?![a-z])")
 
 
 def problems(reply: str, records: Sequence[str]) -> list[str]:
-    """What is wrong with ``reply``, as short names; empty where all of it stands in ``records`` (their texts)."""
+    """Return what is wrong with ``reply``, as short names; empty if all of it is in ``records`` (their texts)."""
     source = "\n".join(records)
     found: list[str] = []
     if not reply.strip():
@@ -83,7 +83,10 @@ def problems(reply: str, records: Sequence[str]) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Each character in one form, lower case. A full-width mark ends a link or a number, a plain one may be in it."""
+    """Return the text in one form of each character, in lower case.
+
+    A full-width mark ends a link or a number, a plain one may be part of it; so a full-width one gets a space.
+    """
     return unicodedata.normalize("NFKC", _MARK.sub(r"\g<0> ", text)).lower()
 
 
@@ -92,7 +95,7 @@ def _has(text: str, word: str) -> bool:
 
 
 def _symbols(text: str) -> set[str]:
-    """Emoji and the like; letters of scripts that look like others are left to the words."""
+    """Return emoji and the like; letters of look-alike scripts are checked as words."""
     return {char for char in text if unicodedata.category(char) in {"So", "Sc", "Sk"}}
 
 
@@ -100,10 +103,10 @@ def _symbols(text: str) -> set[str]:
 
 
 def _from_one_sentence_each(said: str, records: Sequence[str]) -> bool:
-    """Whether all that a clause says, figures, links, codes and words, stands in one sentence of one record.
+    """Tell whether all of each clause, figures, links, codes and words, is in one sentence of one record.
 
-    Where the next clause comes from another sentence it has to begin as a clause of it does: in "数据线，39.9元" the
-    price would be said of what stands before the comma.
+    If the next clause comes from another sentence it has to begin as a clause of that does: in "数据线，39.9元" the
+    price would apply to what precedes the comma.
     """
     sentences = [sentence for record in records for sentence in _cut(record, _SENTENCE_END)]
     before: set[int] = set()
@@ -120,7 +123,7 @@ def _from_one_sentence_each(said: str, records: Sequence[str]) -> bool:
 
 
 def _cut(text: str, ends: re.Pattern[str]) -> list[str]:
-    """Cut there, but not inside a link."""
+    """Split the text at ``ends``, but not inside a link."""
     links = [match.span() for match in LINK.finditer(text)]
     parts, start = [], 0
     for match in ends.finditer(text):
@@ -131,7 +134,7 @@ def _cut(text: str, ends: re.Pattern[str]) -> list[str]:
 
 
 def _content(text: str) -> str:
-    """What is left of it without blanks, marks and words that need no record."""
+    """Return the text without spaces, marks and words that need no record."""
     bare = _LATIN_GLUE.sub("", _HAN_GLUE.sub("", text))
     return "".join(char for char in bare if char.isalnum())
 
@@ -158,12 +161,12 @@ def _holds(sentence: str, clause: str) -> bool:
 
 
 def _alike(one: Facts, other: Facts) -> bool:
-    """Return whether two clauses have the same limits and people, and deny, allow and want the same."""
+    """Tell whether two clauses have the same limits and people, and deny, allow and want the same."""
     return (one.closed, one.modality, one.tense) == (other.closed, other.modality, other.tense)
 
 
 def _stretches(sentence: str) -> Iterable[str]:
-    """Yield the neighbouring clauses of a sentence, together: what one of them denies is not denied of the others."""
+    """Yield each group of neighbouring clauses of a sentence: what one of them denies is not denied of the others."""
     clauses = _cut(sentence, _CLAUSE_END)
     for start in range(len(clauses)):
         for end in range(start + 1, len(clauses) + 1):
@@ -174,7 +177,7 @@ def _stretches(sentence: str) -> Iterable[str]:
 
 
 def _covered(said: str, known: str) -> bool:
-    """Whether the reply is put together from the records: stretches of two characters and more, or whole words."""
+    """Tell whether the reply is put together from the records: stretches of two or more characters, or whole words."""
     han = [_han_gaps(run, known) for run in re.findall(rf"[{HAN}]+", _HAN_GLUE.sub(" ", FIGURE.sub(" ", said)))]
     words, known_words = WORD.findall(said), set(WORD.findall(known))
     latin = [word in known_words or word in _GLUE for word in words]
@@ -201,7 +204,7 @@ def _short_gaps(marks: Sequence[bool]) -> bool:
 
 
 def _han_gaps(run: str, known: str) -> list[bool]:
-    """For each character whether it stands in a stretch of two and more that the records have."""
+    """Return for each character whether it is in a stretch of two or more that the records have."""
     marks = [False] * len(run)
     for index in range(len(run) - 1):
         if run[index : index + 2] in known:

@@ -1,8 +1,8 @@
-"""What every knowledge service over HTTP shares: one call with JSON in and out, and what can go wrong with it.
+"""The client of every knowledge service over HTTP: one call with JSON in and out, and its possible errors.
 
-A call has a time limit for all its tries, reads at most 4 MB as they come over the net, follows no redirect (the token
-goes to the configured host and to no other), is tried again by the table of ``agent_core.retry``, and ends in what was
-asked for or in an error of the KnowledgeError tree that holds no secret.
+A call has a time limit for all its tries, reads at most 4 MB as they arrive, follows no redirect (the token goes to the
+configured host and to no other), is retried by the table of ``agent_core.retry``, and ends in the result or in an error
+of the KnowledgeError tree without any secret.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from agent_core.texts.clean import clean_text
 from knowledge.config import KNOWLEDGE_PROXY
 
 MAX_BODY = 4 * 1024 * 1024  # bytes
-_MAX_FAILURE = 64 * 1024  # bytes that are read of an answer which says that the call failed
-_MOST_BRACKETS = 400_000  # in 4 MB may stand 1.4 million empty objects: half a second of the event loop, and 140 MB
-_MOST_PAUSES = 2  # that a service may ask for
+_MAX_FAILURE = 64 * 1024  # bytes that are read of a failed call's answer
+_MOST_BRACKETS = 400_000  # 4 MB can hold 1.4 million empty objects: half a second of the event loop, and 140 MB
+_MOST_PAUSES = 2  # at the service's request
 _LONGEST_MESSAGE = 200  # characters of a service's own words
 _SENTENCE_END = re.compile(r"[。！？!?；;\n]|[.](?=\s)")
 _CLAUSE_END = re.compile(r"[，,、\s]")
@@ -53,7 +53,7 @@ _SAID: Mapping[type[KnowledgeError], str] = {
     KnowledgeUnreachable: "The knowledge service failed",
     KnowledgeError: "The knowledge service refused the query",
 }
-KEYS: Mapping[type[KnowledgeError], str] = {  # of the texts that say so
+KEYS: Mapping[type[KnowledgeError], str] = {  # of the texts of these errors
     KnowledgeQuota: "knowledge_says_later",
     KnowledgeAuth: "knowledge_says_token",
     KnowledgeNotFound: "knowledge_says_dataset",
@@ -66,7 +66,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The settings that a person is told to look at."""
+    """The names of the settings that a person is told to check."""
 
     base_url: str = "PHONEDESK_KNOWLEDGE__BASE_URL"
     dataset_id: str = "PHONEDESK_KNOWLEDGE__DATASET_ID"
@@ -75,22 +75,23 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class ServiceProblem:
-    """What a service says went wrong, in its own words. ``error`` None: the HTTP status decides what it is."""
+    """A problem that a service reports, in its own words. If ``error`` is None, the HTTP status decides the error."""
 
     code: str = ""
     message: str = ""
     error: type[KnowledgeError] | None = None
 
 
-# From the HTTP status and the JSON of an answer (None where it is none): what went wrong, None for nothing.
+# Takes the HTTP status and the JSON of an answer (None if it is none); returns what went wrong, or None.
 FindProblem = Callable[[int, Any], ServiceProblem | None]
 
 
 class Endpoint:
-    """One service, at the host of ``url``. ``timeout`` in seconds for a call with all its tries; ``secrets`` stand in
-    no message. ``proxy`` decides how the host is asked; ConfigInvalid if it names a proxy that is none.
+    """One service, at the host of ``url``. Connections are opened by the first call and closed by ``close``.
 
-    Connections are opened with the first call and closed by ``close``.
+    timeout: seconds for a call with all its tries.
+    secrets: are removed from every message.
+    proxy: decides how the host is reached; raises ConfigInvalid if it names a proxy that is none.
     """
 
     def __init__(
@@ -122,10 +123,10 @@ class Endpoint:
             self._http = None
 
     async def ask(self, url: str, body: object, read: Callable[[Any], T]) -> T:
-        """What ``read`` makes of the JSON that the service answers; ``body`` None sends none.
+        """Return what ``read`` makes of the service's JSON answer; ``body`` None sends none.
 
-        A ValidationError of ``read`` means that the answer has an unknown form. KnowledgeError after the retries, and
-        after a pause that the service itself asks for, if there is time left for them.
+        A ValidationError of ``read`` means that the answer has an unknown form. Raises KnowledgeError after the
+        retries, and after a pause that the service requests, if there is time for them.
         """
         now = asyncio.get_running_loop().time
         deadline = now() + self._timeout
@@ -146,7 +147,7 @@ class Endpoint:
 
     async def _once(self, url: str, body: object, read: Callable[[Any], T], deadline: float) -> T:
         status, raw, pause = await self._send(url, body, deadline)
-        # In a thread: what is read of 4 MB may take longer than the event loop can be without.
+        # In a thread, because parsing 4 MB may block the event loop for too long.
         return await asyncio.to_thread(self._understood, status, raw, pause, read)
 
     def _understood(self, status: int, raw: bytes, pause: float | None, read: Callable[[Any], T]) -> T:
@@ -163,7 +164,7 @@ class Endpoint:
             raise unknown_form(f"{where} is not what it must be.") from None
 
     async def _send(self, url: str, body: object, deadline: float) -> tuple[int, bytes, float | None]:
-        """Status, body, and the seconds that the service asks to wait."""
+        """Return status, body, and the seconds that the service asks to wait."""
         try:
             async with (
                 asyncio.timeout_at(deadline),
@@ -178,7 +179,7 @@ class Endpoint:
                 seconds=f"{self._timeout:g}",
             ) from None
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, SOCKSError) as error:
-            # not chained and not quoted in full: an error of the client can hold the request's headers
+            # not chained and not quoted in full: an error of the client can contain the request's headers
             kind = type(error).__name__
             raise self._unreachable(
                 f"The knowledge service cannot be reached ({kind}).", "knowledge_not_reached", why=kind
@@ -192,13 +193,13 @@ class Endpoint:
         return KnowledgeUnreachable(message, advice=advice, key=key, **values)
 
     def _client(self) -> httpx2.AsyncClient:
-        """Without cookies, and with no time limits of its own: ``ask`` has one for all."""
+        """Return the client, without cookies and time limits of its own: ``ask`` has one for everything."""
         if self._http is None:
             self._http = httpx2.AsyncClient(
                 timeout=None,
                 proxy=self._route.proxy or None,
                 trust_env=False,
-                verify=httpx2.create_ssl_context(),  # of the environment it reads where the certificates are
+                verify=httpx2.create_ssl_context(),  # reads from the environment where the certificates are
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             )
         return self._http
@@ -210,7 +211,7 @@ class Endpoint:
             answer = None
         error = self._of_problem(status, self._find_problem(status, answer) or ServiceProblem(), page=answer is None)
         if pause is not None:
-            cast("Any", error).retry_after = pause  # what the retry table looks for
+            cast("Any", error).retry_after = pause  # read by the retry table
         return error
 
     def _of_problem(self, status: int, problem: ServiceProblem, *, page: bool = False) -> KnowledgeError:
@@ -238,11 +239,11 @@ class Endpoint:
         )
 
     def _to_check(self, kind: type[KnowledgeError], *, page: bool) -> list[str]:
-        """The settings that are likely to be wrong."""
+        """Return the settings that are likely to be wrong."""
         names = self._names
         if kind is KnowledgeAuth:
             return [names.token]
-        if kind is KnowledgeNotFound:  # a page in place of JSON: the address is more likely wrong than the dataset
+        if kind is KnowledgeNotFound:  # a page instead of JSON: the address is more likely wrong than the dataset
             return [names.base_url, names.dataset_id] if page else [names.dataset_id]
         return []
 
@@ -259,7 +260,7 @@ def unknown_form(what: str, *, advice: str | None = None) -> KnowledgeUnreachabl
 
 
 def checked_url(url: str, names: Names) -> str:
-    """``url`` without blanks around it. ConfigInvalid where it is no http address, or holds a password."""
+    """Return ``url`` without surrounding spaces. Raises ConfigInvalid if it is no http address, or holds a password."""
     url = url.strip()
     try:
         parts = urlsplit(url)
@@ -284,7 +285,7 @@ def checked_url(url: str, names: Names) -> str:
 
 
 def checked_token(token: str, names: Names) -> str:
-    """``token`` without blanks around it; "" where there is none. ConfigInvalid where it can be no token."""
+    """Return ``token`` without surrounding spaces; "" if there is none. Raises ConfigInvalid if it can be no token."""
     token = token.strip()
     if not (token.isascii() and token.isprintable()):
         raise ConfigInvalid(
@@ -297,7 +298,7 @@ def checked_token(token: str, names: Names) -> str:
 
 
 def bearer(token: str, names: Names) -> tuple[Mapping[str, str], str]:
-    """The header ``Authorization`` and the secret in it; no header if there is no token."""
+    """Return the header ``Authorization`` and the secret in it; no header if there is no token."""
     token = checked_token(token, names)
     if not token:
         return {}, ""
@@ -306,7 +307,7 @@ def bearer(token: str, names: Names) -> tuple[Mapping[str, str], str]:
 
 
 def cut_query(query: str, limit: int) -> str:
-    """``query`` stripped and at most ``limit`` characters: cut after a sentence, a clause, or where it must be."""
+    """Return ``query`` cut to ``limit`` characters: after a sentence, a clause, or anywhere if need be."""
     query = query.strip()
     if len(query) <= limit:
         return query
@@ -329,7 +330,7 @@ def _of_status(status: int) -> type[KnowledgeError]:
 
 
 def _retry_after(value: str) -> float | None:
-    """Seconds from the header ``Retry-After``: a number or a date; None where it is neither."""
+    """Return the seconds of the header ``Retry-After``, a number or a date; None if it is neither."""
     try:
         seconds = float(value)
     except ValueError:
@@ -341,12 +342,12 @@ def _retry_after(value: str) -> float | None:
 
 
 async def _body(response: httpx2.Response) -> bytes:
-    """The body, or the beginning of one that only says what went wrong. It is never unpacked."""
+    """Read the body, or the beginning of one that only says what went wrong. It is never decompressed."""
     good = 200 <= response.status_code < 300
     most = MAX_BODY if good else _MAX_FAILURE
     if response.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
         if not good:
-            return b""  # the status tells enough
+            return b""  # the status says enough
         raise KnowledgeUnreachable(
             "The knowledge service answered with packed data, although it was asked not to.",
             advice="Turn compression off in the service, or in the proxy before it.",
@@ -363,7 +364,7 @@ async def _body(response: httpx2.Response) -> bytes:
 
 
 def _one_line(said: str) -> str:
-    """What a service says, as it can be shown and stored."""
+    """Return a service's own words as one line that can be shown and stored."""
     return " ".join(clean_text(said[: 10 * _LONGEST_MESSAGE]).split())
 
 

@@ -1,12 +1,13 @@
-"""What people answer becomes waiting entries, which are never sent before a person approves them.
+"""Turns people's answers into waiting entries, which are never sent before a person approves them.
 
-A record that a person picked learns the customer's words as another wording; a person's own text becomes an entry whose
-question is these words. All of the words are kept, because whether a record answers is told by all of them: without
-politeness and without the contact's own name in front or at the end.
+If a person picked a record, it learns the customer's words as another wording; a person's own text becomes an entry
+with these words as its question. All of the words are kept, because whether a record answers depends on all of them;
+only politeness and the contact's own name at the beginning or end are left out.
 
-Words with personal data are nobody else's. They are never a wording, and in the question of an entry they are masked.
-Only some names and addresses can be told from other words, so whoever approves looks at them. A person's answer is kept
-as it is, although it may be meant for one customer: ``personal_data`` finds what to warn of before it is approved.
+Words with personal data are no use for others. They never become a wording, and in the question of an entry they are
+masked. Only some names and addresses can be told from other words, so whoever approves checks for them. A person's
+answer is kept as it is, although it may be meant for one customer: ``personal_data`` finds what to warn of before
+approval.
 """
 
 from __future__ import annotations
@@ -22,30 +23,30 @@ from knowledge.entries import LONGEST_QUESTION, Entry, line, make_entry
 from knowledge.personal import MASK, is_personal, masked
 
 _OURS = "embedded:"
-_MARKS = r"\s*[，。！？…,!?;；:：\n]+\s*(?!\d)"  # with a blank alone a name may belong to what follows
+_MARKS = r"\s*[，。！？…,!?;；:：\n]+\s*(?!\d)"  # after a mere space a name may belong to what follows
 _NAMES_ONESELF = r"(?:我是|我叫|这里是|这边是|this is|i am|i'm)?"
 
 
 def wording_of(words: str, contact: str = "") -> str:
     """Return a customer's words on one line, as they wrote them, without politeness and without the contact's name.
 
-    Clauses of nothing but politeness are left out, and the name if it stands apart in front or at the end. What is left
-    means what the words meant: their stripped form is the same, the name aside.
+    Clauses of nothing but politeness are left out, and the name if it is set apart at the beginning or end. The meaning
+    stays: the stripped form is the same except for the name.
     """
     words = _without_name(clean_text(words), contact)
     return line(without_politeness(words)).rstrip("，,；;：:、~～")
 
 
 class Learning:
-    """Learns from what people decide, for the embedded base."""
+    """Learns from people's decisions, for the embedded base."""
 
     def __init__(self, base: EmbeddedKnowledge) -> None:
         self._base = base
 
     async def from_answer(self, answer: AnswerEvent) -> str:
-        """Return the id of the waiting entry that was learnt from what the answer log is told; "" if none was."""
+        """Return the id of the waiting entry learnt from an event of the answer log; "" if none was."""
         if not answer.query:
-            return ""  # what was asked could not be read
+            return ""  # the question could not be read
         entry = await self.from_reply(
             words=answer.question,
             answer=answer.sent,
@@ -59,12 +60,12 @@ class Learning:
     async def from_reply(
         self, *, words: str, answer: str, record_id: str, record_source: str, person: str, contact: str
     ) -> Entry | None:
-        """Return the waiting entry that was learnt from a reply which a person wrote or picked; None if nothing is new.
+        """Return the waiting entry learnt from a reply that a person wrote or picked; None if nothing is new.
 
-        A person's own text (``record_id`` "") answers the customer's ``words``: all of them, with stars for personal
-        data, never what the model made of them. A record of ours that was picked learns the words as another wording;
-        one of another provider is kept with its text. Nothing is learnt from words of politeness alone, from a wording
-        that means an entry already, live or waiting, or from a question that has this answer already.
+        A person's own text (``record_id`` "") answers the customer's ``words``: all of them, with personal data masked,
+        never what the model made of them. A picked record of ours learns the words as another wording; one of another
+        provider is stored with its text. Nothing is learnt from politeness alone, from a wording that already means an
+        entry, live or waiting, or from a question that already has this answer.
         """
         wording = wording_of(words, contact)
         if not stripped(wording) or not clean_text(answer):
@@ -91,7 +92,7 @@ class Learning:
 
 
 def _made(question: str, answer: str, origin: str, alias_of: str = "") -> Entry | None:
-    """None for what is no question, or too long to be one, or an answer that is too long to be kept."""
+    """Make a waiting entry; None if the question is none or too long, or the answer is too long."""
     if not stripped(question.replace(MASK, "")):
         return None
     try:
@@ -106,15 +107,15 @@ def _names(text: str, contact: str) -> bool:
 
 
 def _without(text: str, contact: str) -> str:
-    """One line, without personal data and the contact's own name."""
+    """Return the text on one line, with personal data and the contact's own name masked."""
     text = masked(line(text))
     return text.replace(line(contact), MASK) if _names(text, contact) else text
 
 
 def _without_name(text: str, contact: str) -> str:
-    """Return ``text`` without the contact's name in front or at the end, if a mark sets it apart.
+    """Return ``text`` without the contact's name at the beginning or end, if punctuation sets it apart.
 
-    A name without a letter stays: it may be a number that the customer asks about.
+    A name without a letter stays, because it may be a number that the customer asks about.
     """
     name = line(contact)
     if len(name) < 2 or not any(char.isalpha() for char in name):

@@ -30,11 +30,11 @@ from knowledge.config import KNOWLEDGE_PROXY
 from knowledge.http_client import Endpoint, Names, ServiceProblem, bearer, checked_url, cut_query
 from knowledge.records import Hit, best, member, records_of
 
-MAX_QUERY = 1000  # characters; what is longer is no question, and costs an embedding
+MAX_QUERY = 1000  # characters; anything longer is no question, and costs an embedding
 PAGE_SIZE = 5  # records that come back
-TOP_K = 1024  # chunks that are compared by vector, the service's own default; a small one makes it blind
+TOP_K = 1024  # chunks that are compared by vector, the service's own default; a small number misses matches
 
-# The service's return codes; 101 (argument) and 103 (operating) are what is left: the query was refused.
+# The service's return codes; for the remaining 101 (argument) and 103 (operating) the query was refused.
 _ERRORS: Mapping[int, type[KnowledgeError]] = {
     100: KnowledgeUnreachable,  # an exception inside
     105: KnowledgeUnreachable,  # its own connections
@@ -47,7 +47,7 @@ _ERRORS: Mapping[int, type[KnowledgeError]] = {
     429: KnowledgeQuota,
     500: KnowledgeUnreachable,
 }
-# Behind 100 and 102 stands all kinds of things; the words tell them apart.
+# 100 and 102 stand for many things; the words tell them apart.
 _WORDS: Sequence[tuple[re.Pattern[str], type[KnowledgeError]]] = (
     (re.compile(r"don't own the dataset|dataset not found|can't find this knowledgebase", re.I), KnowledgeNotFound),
     (re.compile(r"no chunk found|index_not_found|not parsed|doesn't own parsed", re.I), KnowledgeNotReady),
@@ -82,7 +82,7 @@ class _Problem(BaseModel):
 
 
 class RagflowKnowledge:
-    """Datasets in RAGFlow; ``dataset_id`` may be a list with commas. The rest is as in ``DifyKnowledge``."""
+    """Datasets in RAGFlow; ``dataset_id`` may be a list with commas. Otherwise as ``DifyKnowledge``."""
 
     def __init__(
         self,
@@ -131,7 +131,10 @@ class RagflowKnowledge:
         await self._endpoint.close()
 
     async def retrieve(self, query: str) -> Sequence[Record]:
-        """The chunks for ``query``, best first; empty where none has a text. KnowledgeError after the retries."""
+        """Return the chunks for ``query``, best first; empty if none has a text.
+
+        Raises KnowledgeError after the retries.
+        """
         if not query.strip():
             return ()
         body = {
@@ -171,7 +174,7 @@ def _find_problem(status: int, answer: Any) -> ServiceProblem | None:
     fine = problem.code == 0 and 200 <= status < 300
     if fine and not (message and isinstance(answer.get("data"), bool)):
         return None
-    # A missing key is told with code 0 and "data": false.
+    # A missing key is reported with code 0 and "data": false.
     error = next((error for words, error in _WORDS if words.search(message)), None)
     if error is None and 200 <= status < 300:
         error = _ERRORS.get(problem.code, KnowledgeError)

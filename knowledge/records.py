@@ -1,7 +1,7 @@
-"""From what a service answers to records: one rule for every knowledge service over HTTP.
+"""Turns a service's answer into records: one rule for every knowledge service over HTTP.
 
-A service may answer with anything. At most 50 records of it are read, a score that is none is no score, and a text that
-holds what nobody sees makes no record sure (``Record.unclean``).
+A service may answer anything. At most 50 records are read, an invalid score counts as none, and a text with invisible
+characters is never sure (``Record.unclean``).
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ log = structlog.get_logger(__name__)
 
 MOST_RECORDS = 50
 _LONGEST_NAME = 200  # characters of an id, and of a document's name
-_LONGEST_SCORE = 40  # characters of a score that is written as a text
+_LONGEST_SCORE = 40  # characters of a score given as a text
 _SCORE_OF_ANOTHER_MEASURE = 1.01  # some services round 1 up
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One record as the service gave it. ``score`` is whatever stands in its place."""
+    """One record as the service gave it. ``score`` is whatever the service gave as such."""
 
     text: str
     question: str = ""
@@ -38,12 +38,12 @@ class Hit:
 
 
 def member(raw: Any, name: str) -> object:
-    """Return what stands at ``name`` in ``raw``; None if it is no object, or has no such member."""
+    """Return the member ``name`` of ``raw``; None if ``raw`` is no object, or has no such member."""
     return raw.get(name) if isinstance(raw, dict) else None
 
 
 def best(found: Sequence[Any], score_of: Callable[[Any], object], *, scale: float = 1.0) -> Sequence[Any]:
-    """Return the best 50 of ``found``, in the service's order: by their scores if each has one, else the first."""
+    """Return the best 50 of ``found``, in the service's order: by score if each has one, else the first 50."""
     if len(found) <= MOST_RECORDS:
         return found
     scores: list[float] = []
@@ -56,9 +56,9 @@ def best(found: Sequence[Any], score_of: Callable[[Any], object], *, scale: floa
 
 
 def records_of(hits: Sequence[Hit], *, provider: str, min_score: float, scale: float = 1.0) -> tuple[Record, ...]:
-    """Return ``hits`` as records of ``provider``, in their order, those without a text left out.
+    """Return ``hits`` as records of ``provider``, in order, without those that have no text or too long a one.
 
-    So are those that are longer than an answer may be. ``scale`` is the score that means 1.
+    scale: the score that means 1.
     """
     records = []
     for index, hit in enumerate(hits):
@@ -80,9 +80,9 @@ def records_of(hits: Sequence[Hit], *, provider: str, min_score: float, scale: f
 
 
 def unit_score(value: object, scale: float = 1.0) -> float | None:
-    """Return a score, a number or a text that is one, as 0–1; None for anything else.
+    """Return a score (a number, or a text that is one) as 0–1; None for anything else.
 
-    None, too, for what is of another measure (over 1): to call it 1 would make it look sure.
+    A score over 1 also gives None, because it has another scale, and 1 would make it look sure.
     """
     if isinstance(value, str) and len(value) <= _LONGEST_SCORE:
         try:
@@ -93,7 +93,7 @@ def unit_score(value: object, scale: float = 1.0) -> float | None:
         return None
     try:
         score = value / scale
-    except OverflowError:  # an integer of hundreds of digits
+    except OverflowError:  # an integer with hundreds of digits
         return None
     if not math.isfinite(score) or score > _SCORE_OF_ANOTHER_MEASURE:
         return None
@@ -101,10 +101,10 @@ def unit_score(value: object, scale: float = 1.0) -> float | None:
 
 
 def is_sure(score: float | None, min_score: float) -> bool:
-    """Return whether a record with this score answers without a person; without one only if ``min_score`` is 0."""
+    """Tell whether a record with this score answers without a person; without a score only if ``min_score`` is 0."""
     return min_score <= 0 if score is None else score >= min_score
 
 
 def _name(text: str) -> str:
-    """Return ``text`` on one line, as long as a name may be."""
+    """Return ``text`` on one line, cut to the length of a name."""
     return " ".join(clean_text(text[: 2 * _LONGEST_NAME]).split())[:_LONGEST_NAME]

@@ -1,8 +1,8 @@
-"""Any knowledge service over HTTP, described by a template: what to send, and where the records stand in the answer.
+"""Any knowledge service over HTTP, described by a template: what to send, and where the answer has its records.
 
-A path goes through the answer by dots: ``data.list``, ``0.text``. Where a field has several paths with commas between
-them, the first that holds something counts. Placeholders are ``{query}`` and ``{dataset_id}`` in the address and the
-body, ``{token}`` and ``{dataset_id}`` in headers. In the body they are filled in after it was read as JSON, and in the
+A path goes through the answer with dots: ``data.list``, ``0.text``. If a field has several paths with commas between
+them, the first with a value counts. Placeholders are ``{query}`` and ``{dataset_id}`` in the address and the body,
+``{token}`` and ``{dataset_id}`` in headers. In the body they are filled in after it was read as JSON, and in the
 address they are percent-encoded, so whatever a customer writes stays inside its value.
 """
 
@@ -42,13 +42,14 @@ _ERRORS: Mapping[str, type[KnowledgeError]] = {
     "network": KnowledgeUnreachable,
     "query": KnowledgeError,
 }
-_LEAST_SECRET = 6  # characters; a shorter header value would blot out whole messages
+_LEAST_SECRET = 6  # characters; masking a shorter header value would blot out whole messages
 _MISSING = object()
 
 
 class TemplateKnowledge:
-    """A service by template. ``url`` is the whole address of the call. Without a header that holds ``{token}``, a
-    token is sent as ``Authorization: Bearer …``. The rest is as in ``DifyKnowledge``.
+    """A service described by a template. ``url`` is the complete address of the call.
+
+    If no header contains ``{token}``, a token is sent as ``Authorization: Bearer …``. Otherwise as ``DifyKnowledge``.
     """
 
     def __init__(
@@ -96,8 +97,10 @@ class TemplateKnowledge:
         await self._endpoint.close()
 
     async def retrieve(self, query: str) -> Sequence[Record]:
-        """The records for ``query``, in the service's order; empty where none has a text. KnowledgeError after the
-        retries."""
+        """Return the records for ``query``, in the service's order; empty if none has a text.
+
+        Raises KnowledgeError after the retries.
+        """
         if not query.strip():
             return ()
         values = {**self._values, "query": cut_query(query, MAX_QUERY)}
@@ -198,8 +201,9 @@ class TemplateKnowledge:
         return self._of_types(value) if isinstance(value, list) else value
 
     def _of_types(self, scores: list[Any]) -> object:
-        """Scores of several kinds: that of the first type named in the template, or none. Scores by rank or by words
-        are no measure of how well a record fits, so the one that comes first is not simply taken.
+        """Return the score of the first type that the template names; None if there is none.
+
+        Scores by rank or by words do not measure how well a record fits, so the first one is not simply taken.
         """
         kinds = [score for score in scores if isinstance(score, dict) and isinstance(score.get("type"), str)]
         by_type = {score["type"]: score.get("value") for score in kinds}
@@ -208,7 +212,7 @@ class TemplateKnowledge:
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
-    """All at once: a placeholder inside a value stays as it is."""
+    """Fill in all values at once: a placeholder inside a value stays as it is."""
     return PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), text)
 
 
@@ -221,7 +225,7 @@ def _filled_all(value: Any, values: Mapping[str, str]) -> Any:
 
 
 def _find(value: Any, paths: str) -> Any:
-    """What stands at the first path that holds something; at worst None or nothing (``_MISSING``)."""
+    """Return the value at the first path that has one; otherwise None or ``_MISSING``."""
     found: Any = _MISSING
     for path in paths.split(","):
         at = _at(value, [key for key in path.strip().split(".") if key])
@@ -243,12 +247,12 @@ def _at(value: Any, keys: Sequence[str]) -> Any:
 
 
 def _part(raw: Any, paths: str) -> str:
-    """The text at ``paths``; "" where a record has no such part."""
+    """Return the text at ``paths``; "" if a record has none there."""
     return _text(_find(raw, paths)) if paths else ""
 
 
 def _text(value: Any) -> str:
-    """A text or a number as text; "" for anything else."""
+    """Return a text or a number as text; "" for anything else."""
     if isinstance(value, str):
         return value.strip()
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""

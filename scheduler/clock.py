@@ -84,7 +84,7 @@ class Clock:
         self._queued = False  # whether a tick waits for the run before it
 
     async def start(self) -> None:
-        """Skip (or catch up) what was missed, then start waking up."""
+        """Skip (or catch up) missed ticks, then start waking up."""
         self._alarm.start()
         await self.look(grace=timedelta(seconds=STARTUP_GRACE_SECONDS))
         await self._following.start()

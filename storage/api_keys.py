@@ -111,6 +111,14 @@ class ApiKeys:
             found = await connection.execute(sa.select(*_SHOWN).order_by(api_keys.c.id))
             return [KeyRow(**row) for row in found.mappings()]
 
+    async def rotate(self, name: str) -> tuple[str, KeyRow] | None:
+        """Give a key a new secret, and refuse the old one. Return the key and its row, or None if there is none."""
+        key = new_key()
+        changed = sa.update(api_keys).where(api_keys.c.name == name).values(key_hash=hash_of(key), last_used_at=None)
+        async with self._db.write(durable=True) as connection:
+            row = (await connection.execute(changed.returning(*_SHOWN))).mappings().one_or_none()
+        return None if row is None else (key, KeyRow(**row))
+
     async def remove(self, name: str) -> KeyRow | None:
         """Revoke a key at once. Return its row, or None if there is none with this name."""
         async with self._db.write(durable=True) as connection:

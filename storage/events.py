@@ -155,6 +155,13 @@ class Events:
         async with self._db.read() as connection:
             return (await connection.execute(wanted)).scalar_one_or_none()
 
+    async def newest_picture(self, run_id: str) -> int | None:
+        """Return the id of the newest event of a run that has a picture; None if there is none."""
+        wanted = sa.select(sa.func.max(events.c.id)).where(events.c.run_id == run_id, events.c.picture_id.is_not(None))
+        async with self._db.read() as connection:
+            newest: int | None = (await connection.execute(wanted)).scalar_one()
+        return newest
+
     async def entry_of(self, run_id: str, question_id: str) -> str:
         """Return the id of the knowledge entry learnt from the answer to this question, or "" if there is none."""
         wanted = (
@@ -179,6 +186,15 @@ class Events:
             )
             position: int | None = found.scalar_one_or_none()
         return position or 0
+
+    async def begin(self, consumer: str) -> int:
+        """Return the consumer's position. One that has never read begins at the newest event."""
+        newest = sa.select(sa.func.coalesce(sa.func.max(events.c.id), 0)).scalar_subquery()
+        new = self._db.insert(consumers).values(consumer=consumer, position=newest).on_conflict_do_nothing()
+        found = sa.select(consumers.c.position).where(consumers.c.consumer == consumer)
+        async with self._db.write() as connection:
+            await connection.execute(new)
+            return int((await connection.execute(found)).scalar_one())
 
     async def advance(self, consumer: str, position: int) -> None:
         """Store how far ``consumer`` has read. The position never goes back."""

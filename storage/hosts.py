@@ -12,14 +12,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
 from storage.leases import LEASE_SECONDS
+from storage.runs.rows import QUEUED
 from storage.shielded import shielded
-from storage.tables import host_phones, hosts, phone_requests, phones
+from storage.tables import contacts, host_phones, hosts, phone_addresses, phone_requests, phones, runs, schedules
 
 UP, DRAINING, ENDED = "up", "draining", "ended"
 USABLE, GONE = "device", "gone"
+SHARED = "shared "  # in front of an identity that several phones have
 OPEN, DONE, FAILED = "open", "done", "failed"
 SCREENSHOT = "screenshot"
 ANSWERS_KEPT = timedelta(minutes=10)  # nobody waits for an answer that long
@@ -276,3 +279,76 @@ class Phones:
                 new = self._db.insert(phones).values(serial=serial, model=model, seen_at=now)
                 values = {"seen_at": now, **({"model": model} if model else {})}
                 await connection.execute(new.on_conflict_do_update(index_elements=["serial"], set_=values))
+
+    async def addresses(self) -> dict[str, str]:
+        """Return the serial of the phone that was last reached at each network address, newest addresses last."""
+        async with self._db.read() as connection:
+            found = await connection.execute(sa.select(phone_addresses).order_by(phone_addresses.c.seen_at))
+            return {row.address: row.serial for row in found}
+
+    async def maker_serial_at(self, address: str) -> str:
+        """Return the maker's serial of the phone that was last reached at this address, "" if it has none."""
+        there = sa.select(phones.c.hardware).where(
+            phone_addresses.c.address == address, phones.c.serial == phone_addresses.c.serial
+        )
+        async with self._db.read() as connection:
+            hardware: str = (await connection.execute(there)).scalar_one_or_none() or ""
+        return "" if hardware.startswith(SHARED) else hardware.partition(" ")[0]
+
+    async def identities(self) -> dict[str, str]:
+        """Return the serial of each phone that was identified, by its identity."""
+        async with self._db.read() as connection:
+            known = sa.select(phones.c.hardware, phones.c.serial).where(phones.c.hardware != "")
+            found = await connection.execute(known)
+            return {row.hardware: row.serial for row in found}
+
+    async def identify(self, maker_serial: str, hardware: str, transport: str, *, address: bool) -> str:
+        """Return the serial under which the product knows a phone, and store it.
+
+        It is the maker's serial; for another phone with the same one, some letters of its own are added. All processes
+        on one database agree on it, and it never changes. Phones that share their identity, see ``share``, are known by
+        their transports.
+        hardware: the identity, see ``Hardware``. transport: a name by which adb reaches it. address: it is a network
+        address, which is the phone's from now on: what was left for whichever phone is there becomes this phone's.
+        """
+        async with self._db.write() as connection:
+            rows = await connection.execute(
+                sa.select(phones.c.serial, phones.c.hardware).where(
+                    sa.or_(phones.c.hardware.in_((hardware, SHARED + hardware)), phones.c.serial == maker_serial)
+                )
+            )
+            known = {row.serial: row.hardware for row in rows}
+            if SHARED + hardware in known.values():
+                return transport
+            serial = next((one for one, its in known.items() if its == hardware), "")
+            if not serial:
+                serial = maker_serial if not known.get(maker_serial) else f"{maker_serial}-{hardware[-4:]}"
+            now = self._db.now()
+            values = {"hardware": hardware, "seen_at": now}
+            new = self._db.insert(phones).values(serial=serial, **values)
+            await connection.execute(new.on_conflict_do_update(index_elements=["serial"], set_=values))
+            if address:
+                its = {"serial": serial, "seen_at": now}
+                there = self._db.insert(phone_addresses).values(address=transport, **its)
+                await connection.execute(there.on_conflict_do_update(index_elements=["address"], set_=its))
+            if transport != serial:
+                await _known_as(connection, transport, serial)
+        return serial
+
+    async def share(self, hardware: str) -> None:
+        """Store that several phones have this identity (copies of one emulator), so that it tells nothing."""
+        mine = phones.c.hardware == hardware
+        async with self._db.write() as connection:
+            serials = (await connection.execute(sa.select(phones.c.serial).where(mine))).scalars().all()
+            await connection.execute(sa.delete(phone_addresses).where(phone_addresses.c.serial.in_(serials)))
+            await connection.execute(sa.update(phones).where(mine).values(hardware=SHARED + hardware))
+
+
+async def _known_as(connection: AsyncConnection, transport: str, serial: str) -> None:
+    """Give what waits for the phone at ``transport`` to the phone with this serial."""
+    nameless = sa.and_(phones.c.serial == transport, phones.c.hardware == "")
+    await connection.execute(sa.delete(phones).where(nameless))
+    same = contacts.alias()
+    there = sa.exists().where(same.c.serial == serial, same.c.app == contacts.c.app, same.c.name == contacts.c.name)
+    for table, waits in ((runs, runs.c.status == QUEUED), (schedules, sa.true()), (contacts, ~there)):
+        await connection.execute(sa.update(table).where(table.c.serial == transport, waits).values(serial=serial))

@@ -1,7 +1,9 @@
-"""What was learnt about apps on phones: one row for each phone, app and version."""
+"""What was learnt about apps on phones: how a version looks, and what an icon's label opens."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -10,7 +12,7 @@ from pydantic import TypeAdapter
 from agent_core.apps.learnt import LearntApp
 from storage.engine import Database
 from storage.shielded import shielded
-from storage.tables import learnt_apps
+from storage.tables import app_labels, learnt_apps
 
 _DATA = TypeAdapter(LearntApp)
 
@@ -46,6 +48,52 @@ class LearntApps:
             await connection.execute(
                 new.on_conflict_do_update(index_elements=["serial", "app", "version"], set_=values)
             )
+
+
+@dataclass(frozen=True, slots=True)
+class AppLabel:
+    """The app that an icon with this label opened on a phone. ``label``: see ``agent_core.apps.names.bare``."""
+
+    serial: str
+    label: str
+    package: str
+    seen_at: datetime
+
+
+@shielded
+class AppLabels:
+    """The packages that icons of the home screens opened, by their labels, see ``agent_core.loop.launching``."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def get(self, serial: str, label: str) -> str | None:
+        """Return the package that the label opened, or None."""
+        statement = sa.select(app_labels.c.package).where(app_labels.c.serial == serial, app_labels.c.label == label)
+        async with self._db.read() as connection:
+            package: str | None = (await connection.execute(statement)).scalar_one_or_none()
+        return package
+
+    async def put(self, serial: str, label: str, package: str) -> None:
+        """Store what the label opened in place of what was known."""
+        values = {"package": package, "seen_at": self._db.now()}
+        new = self._db.insert(app_labels).values(serial=serial, label=label, **values)
+        async with self._db.write() as connection:
+            await connection.execute(new.on_conflict_do_update(index_elements=["serial", "label"], set_=values))
+
+    async def all(self) -> list[AppLabel]:
+        """Return everything that is remembered, by phone and label."""
+        statement = sa.select(app_labels).order_by(app_labels.c.serial, app_labels.c.label)
+        async with self._db.read() as connection:
+            return [AppLabel(**row) for row in (await connection.execute(statement)).mappings()]
+
+    async def forget(self, label: str, serial: str = "") -> int:
+        """Delete what a label opened, on one phone or on all of them; return on how many it was known."""
+        statement = sa.delete(app_labels).where(app_labels.c.label == label)
+        if serial:
+            statement = statement.where(app_labels.c.serial == serial)
+        async with self._db.write() as connection:
+            return (await connection.execute(statement)).rowcount
 
 
 def _learnt(row: sa.Row[Any]) -> LearntApp:

@@ -15,7 +15,7 @@ from agent_core.session import Elsewhere, Question, RowMark
 from storage.contacts import ChosenRows
 from storage.engine import Database
 from storage.history import History
-from storage.learnt import LearntApps
+from storage.learnt import AppLabels, LearntApps
 from storage.leases import hold_turn
 from storage.questions import OPEN, Questions
 from storage.runs import WAITING, Runs
@@ -156,6 +156,12 @@ class StoredLedger:
 
     async def choose_row(self, serial: str, app: str, contact: str, row: RowMark) -> None:
         await ChosenRows(self._db).put(serial, app, contact, row)
+
+    async def labelled(self, serial: str, label: str) -> str | None:
+        return await AppLabels(self._db).get(serial, label)
+
+    async def keep_label(self, serial: str, label: str, package: str) -> None:
+        await AppLabels(self._db).put(serial, label, package)
 
     async def keep_waiting(self, serial: str, app: str, contact: str, state: str) -> None:
         await Sweeps(self._db).keep(SweptApp(serial, app), contact, state)

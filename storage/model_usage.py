@@ -34,7 +34,7 @@ class Used:
 
 
 @shielded
-class Spending:
+class UsageTotals:
     """The tables of model usage, by day and by minute."""
 
     def __init__(self, db: Database) -> None:

@@ -318,8 +318,9 @@ class Audit:
         async with self._db.read() as connection:
             return {row.actor: row.at for row in await connection.execute(wanted)}
 
-    async def last(self, limit: int = 100) -> list[AuditRow]:
-        """Return the last entries, newest first."""
+    async def last(self, limit: int = 100, *, before: int = 0) -> list[AuditRow]:
+        """Return the last entries, newest first. ``before``: only those before the entry with this id, unless 0."""
+        wanted = sa.select(audit).order_by(audit.c.id.desc()).limit(limit)
         async with self._db.read() as connection:
-            found = await connection.execute(sa.select(audit).order_by(audit.c.id.desc()).limit(limit))
+            found = await connection.execute(wanted.where(audit.c.id < before) if before else wanted)
             return [AuditRow(**row) for row in found.mappings()]

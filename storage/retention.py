@@ -30,6 +30,7 @@ from storage.tables import (
     runs,
     trajectories,
     trajectory_pictures,
+    webhook_deliveries,
 )
 
 BITE = 200
@@ -45,9 +46,11 @@ PRUNED: Mapping[str, str] = {
     "outbox": "what was sent or given up, after the same days",
     "requests": "after the same days, but not while an update waits that may have made them",
     "question_copies": "of questions that are closed, after the same days",
+    "webhook_deliveries": "what was delivered or given up, after the same days",
     "audit": "after a year; the newest of each person stays, it says when they were last seen",
     "runs": "the saved session of a run that is over, after a year; the row stays",
     "pairing_codes": "once they have run out, when the next one is made",
+    "console_sessions": "once they have run out, when the next link is made",
     "phone_requests": "with their answer, or after ten minutes",
     "model_minutes": "with the next minute in which a model is asked",
     "schedules": "a week after they were removed",
@@ -66,11 +69,14 @@ KEPT: Mapping[str, str] = {
     "contacts": "kept by people",
     "chosen_rows": "one row for each contact that a person has told from others of the name",
     "learnt_apps": "one row for each phone, app and version that a person has confirmed",
+    "app_labels": "one small row for each phone and name of an app that was found on its home screen",
     "knowledge_entries": "kept by people; of what was deleted the id",
     "knowledge_revision": "one row",
     "model_days": "one small row for each day and model",
     "people": "kept by people",
     "api_keys": "kept by people",
+    "webhooks": "kept by people",
+    "incoming_webhooks": "kept by people",
     "leases": "one row for each phone; its fencing number only grows",
     "topics": "one row for each phone and forum",
     "digest_chats": "one row for each chat",
@@ -79,6 +85,7 @@ KEPT: Mapping[str, str] = {
     "phones": "one row for each phone",
     "hosts": "one row for each host",
     "host_phones": "one row for each host and phone",
+    "phone_addresses": "one row for each address at which a phone was reached",
     "clocks": "one row for each process that runs a clock; the dead are dropped",
     "sweep_lists": "one row for each phone and app",
     "contact_marks": "one row for each customer that a sweep has seen",
@@ -151,6 +158,11 @@ class Retention:
     async def outbox(self, before: datetime) -> int:
         """Delete a batch of messages that were sent or given up."""
         return await self._bitten(outbox, outbox.c.id, outbox.c.state != PENDING, outbox.c.updated_at < before)
+
+    async def deliveries(self, before: datetime) -> int:
+        """Delete a batch of webhook deliveries that are over."""
+        table = webhook_deliveries
+        return await self._bitten(table, table.c.id, table.c.next_at.is_(None), table.c.updated_at < before)
 
     async def requests(self, before: datetime) -> int:
         """Delete a batch of idempotency keys.

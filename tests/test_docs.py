@@ -279,8 +279,9 @@ def test_every_exit_code_stands_in_the_reference(page: Path) -> None:
 
 def test_examples_of_own_files_can_be_used(tmp_path: Path) -> None:
     page = ROOT / "docs" / "how-to" / "your-own-prompts-and-apps.md"
-    (app_file,), (tool,) = blocks(page, "toml"), blocks(page, "python")
-    assert faults(write_own(tmp_path, {"apps/dd.toml": app_file, "tools/shop.py": tool})) == []
+    (app_file, names), (tool,) = blocks(page, "toml"), blocks(page, "python")
+    files = {"apps/dd.toml": app_file, "apps/map.toml": names, "tools/shop.py": tool}
+    assert faults(write_own(tmp_path, files)) == []
 
 
 # -- the virtual phone

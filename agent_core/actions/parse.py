@@ -1,17 +1,17 @@
-"""From a model's reply to one action: what is thinking, what is the answer, and the first complete call in it.
+"""Reads one action from a model's reply: what is thinking, what is the answer, and the first complete call in it.
 
-- Between think tags stands thinking; a call mentioned there never counts. A closing tag without an opening one (the
+- Text between think tags is thinking; a call mentioned there never counts. A closing tag without an opening one (the
   opening one may be part of the prompt) makes everything before it thinking.
-- With answer tags, only what stands between them is read; without, everything outside the thinking; where all is inside
+- With answer tags, only the text between them is read; without, everything outside the thinking; if all is inside
   thinking that was never closed, that.
-- The first complete call wins. Outside answer tags, a finish within a sentence is only a mention where a call follows
-  on a line of its own; and where very many calls are mentioned, only one on a line of its own is meant,
-  the first of those that were looked at, else one that ends the reply.
+- The first complete call wins. Outside answer tags, a finish within a sentence is only a mention if a call follows on a
+  line of its own; and if very many calls are mentioned, only one on a line of its own is meant, the first of those that
+  were examined, else one that ends the reply.
 - Tags inside the quotes of a call are data.
-- Of a reply that was cut off only a call counts that nothing after it could have changed. A reply that its model ended
-  by itself may lack the last bracket of its call, and nothing else.
+- In a reply that was cut off, a call counts only if nothing after it could have changed it. A reply that its model
+  ended by itself may lack the last bracket of its call, and nothing else.
 
-Reading goes once from left to right, in time proportional to the text.
+The text is read once from left to right, in time proportional to its length.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from agent_core.errors import ActionParseError
 
 Dialect = Literal["autoglm", "json", "gelab", "auto"]
 
-_MOST_TRIES = 12  # calls looked at outside answer tags before the rest is only searched for tags
-_MOST_FRESH = 3  # times that a tag lets it begin anew with counting them
-_LAST_LINES = 2_000  # characters at the end in which it stands
-_MOST_LAST = 3  # that are read there, the last first
-_MOST_TAGS = 200  # what has more is no reply
+_MOST_TRIES = 12  # calls examined outside answer tags before the rest is only searched for tags
+_MOST_FRESH = 3  # how often a tag restarts the count of tries
+_LAST_LINES = 2_000  # characters at the end in which the last call is searched for
+_MOST_LAST = 3  # calls that are read there, the last first
+_MOST_TAGS = 200  # a text with more is no reply
 _CLOSERS = frozenset(")）}｝\n>")
-# Characters that a watch reads as it likes, each look from the beginning; no honest reply needs a quarter of it. Beyond
-# that it looks only when the text has grown by an eighth, so that the whole costs no more than the text is long.
+# Characters that a watch reads without restraint, each time from the beginning; no honest reply needs a quarter of it.
+# Beyond that it reads only when the text has grown by an eighth, so that the total stays proportional to the text.
 _FREELY_READ = 4_000_000
 
 
-# A value that ends in one of these is whole: of a number or a word more might have come.
+# A value that ends in one of these is complete: more of a number or a word might have come.
 _WHOLE_VALUES = frozenset("\"'”’」』＂＇)）]】］}｝")
 _LAST_BRACKETS: dict[Dialect, str] = {"autoglm": ")", "json": "}", "gelab": "", "auto": ")}"}
 
@@ -68,7 +68,7 @@ def parse_reply(text: str, dialect: Dialect = "autoglm", *, ended: bool | None =
 
 
 def _with_last_bracket(text: str, dialect: Dialect) -> Iterator[tuple[str, int]]:
-    """Give the text with the bracket that may be missing before its closing tags, and the index just after it."""
+    """Yield the text with the bracket that may be missing before its closing tags, and the index just after it."""
     end = wrapping_begins(text)
     if end and text[end - 1] in _WHOLE_VALUES:
         for bracket in _LAST_BRACKETS[dialect]:
@@ -89,7 +89,7 @@ def _parse(text: str, dialect: Dialect, *, cut_off: bool = False, call_end: int 
         action = call.build()
         if call_end is not None and isinstance(action, Finish) and not action.message.strip():
             raise ActionParseError("The end is told without a message.")  # a status may be missing, too
-    except RecursionError:  # nested beyond reason, in a place where no limit was set
+    except RecursionError:  # nested extremely deeply, in a place without a limit
         raise ActionParseError("The call is nested too deeply.") from None
     ignored = [part for part in (call.aside, unwrapped(text[call.end :])) if part]
     return Reply(
@@ -101,27 +101,27 @@ def _parse(text: str, dialect: Dialect, *, cut_off: bool = False, call_end: int 
 
 
 def complete_call_end(text: str, dialect: Dialect = "autoglm") -> int | None:
-    """The index just after the first complete call in a reply that is still arriving; None while there is none.
+    """Return the index just after the first complete call in a reply that is still arriving; None if there is none yet.
 
-    Complete means that nothing still to come can change the call: not within thinking that is open, not with a quote
-    still open, and, outside answer tags, only on a line of its own. The call may still be invalid: ``parse_reply`` says
-    so. In the gelab dialect a call is complete with the line of its summary.
+    Complete means that nothing still to come can change the call: it is not inside open thinking or an open quote, and,
+    outside answer tags, it is on a line of its own. The call may still be invalid: ``parse_reply`` says so. In the
+    gelab dialect a call is complete with the line of its summary.
     """
     return _look(text, dialect)[0]
 
 
 def _look(text: str, dialect: Dialect) -> tuple[int | None, bool]:
-    """The end of the first complete call, and whether the text ends inside thinking."""
+    """Return the end of the first complete call, and whether the text ends inside thinking."""
     reader = _Reader(text, _dialect(dialect), streaming=True)
     try:
         call = reader.find()
-    except ActionParseError:  # malformed as far as it has come
+    except ActionParseError:  # malformed up to now
         return None, False
     return (call.end if call and call.closed else None), reader.in_open_thinking
 
 
 class CallWatch:
-    """``complete_call_end`` for a text that grows: feed it the pieces.
+    """Runs ``complete_call_end`` on a growing text: feed it the pieces.
 
     ``end`` is the index just after the first complete call in ``text``, None until there is one.
     """
@@ -132,10 +132,10 @@ class CallWatch:
         self._dialect: Dialect = dialect
         self._thinking = False
         self._read = 0
-        self._next_look = 0  # characters that the text must have
+        self._next_look = 0  # the length that the text must have
 
     def feed(self, piece: str) -> int | None:
-        """Add ``piece``; ``end`` as it is now. Cheap where the piece cannot have ended a call."""
+        """Add ``piece`` and return ``end``. Cheap if the piece cannot have ended a call."""
         seam = max(0, len(self.text) - 16)  # a tag may come in two pieces
         self.text += piece
         if self.end is None and not _CLOSERS.isdisjoint(piece):
@@ -159,13 +159,16 @@ def _dialect(name: Dialect) -> _call.Dialect:
 
 
 class _Auto:
-    """All dialects at once: what stands first is read as what it is. One object for one text: it remembers."""
+    """Reads all dialects at once, each call in the one that it begins in.
+
+    Use one object per text, because it remembers.
+    """
 
     hint = AutoGLM.hint
 
     def __init__(self) -> None:
         self._parts: tuple[_call.Dialect, ...] = (AutoGLM(), JsonCalls(), GELab(known_only=True))
-        self._next: list[int | None] = [0] * len(self._parts)  # where each begins next, up to ``_end``
+        self._next: list[int | None] = [0] * len(self._parts)  # where each dialect's next call begins, up to ``_end``
         self._end = -1
 
     def next_start(self, text: str, pos: int, end: int) -> int | None:
@@ -189,20 +192,20 @@ class _Auto:
 
 @dataclass
 class _Reader:
-    """One reading of one text."""
+    """Reads one text once."""
 
     text: str
     dialect: _call.Dialect
     streaming: bool = False
     in_answer: bool = False
     answer_begin: int = 0
-    in_open_thinking: bool = False  # all the rest stands in thinking that was never closed
+    in_open_thinking: bool = False  # all the rest is inside thinking that was never closed
     think_spans: list[tuple[int, int]] = field(default_factory=list)
     prose_begin: int = 0
-    first: Call | None = None  # outside answer tags
-    alone: Call | None = None  # the first of those that stands on its own line
+    first: Call | None = None  # the first call outside answer tags
+    alone: Call | None = None  # the first of those on a line of its own
     error: ActionParseError | None = None
-    broken: bool = False  # the text was cut off within a call
+    broken: bool = False  # the text was cut off inside a call
     tries: int = 0
     fresh: int = 0
 
@@ -225,12 +228,15 @@ class _Reader:
         raise ActionParseError(f"The reply holds too many think and answer tags. {self.dialect.hint}")
 
     def thoughts(self, call: Call) -> list[str]:
-        """What the model thought before ``call``: between think tags, else the prose before it."""
+        """Return the model's thinking before ``call``: the text between think tags, else the prose before it."""
         spans = self.think_spans or [(0, self.answer_begin if self.in_answer else call.start)]
         return [part for begin, end in spans if (part := unwrapped(self.text[begin:end]).strip())]
 
     def _read(self, pos: int, end: int) -> Call | int | None:
-        """Look for calls from ``pos`` to the tag at ``end``: the call, or where one that was passed ends, or None."""
+        """Search for calls from ``pos`` to the tag at ``end``.
+
+        Returns the call, or the end of one that was passed, or None.
+        """
         region = pos
         while self.tries < _MOST_TRIES:
             start = self.dialect.next_start(self.text, pos, end)
@@ -262,7 +268,7 @@ class _Reader:
         return None
 
     def _pass_tag(self, tag: Tag, begin: int, end: int) -> int | None:
-        """Go on after a tag; None where the text ends inside thinking that is still arriving."""
+        """Continue after a tag; None if the text ends inside thinking that is still arriving."""
         if tag is Tag.END_THINK and not self.in_answer and not self.in_open_thinking:
             self.think_spans.append((self.prose_begin, begin))
             self._begin_anew()
@@ -279,7 +285,7 @@ class _Reader:
         return end
 
     def _begin_anew(self) -> None:
-        """What was found so far was thinking."""
+        """Forget everything found up to now, because it was thinking."""
         self.first = self.alone = self.error = None
         self.broken = False
         self.fresh += 1
@@ -325,7 +331,7 @@ class _Reader:
         return self.first
 
     def _last(self) -> Call:
-        """The call that ends a text in which very many are mentioned."""
+        """Return the call that ends a text with very many calls."""
         text, size = self.text, len(self.text)
         pos = region = max(self.prose_begin, text.rfind("\n", 0, max(0, size - _LAST_LINES)) + 1)
         starts: list[int] = []

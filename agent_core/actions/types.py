@@ -99,7 +99,7 @@ class CallAPI(_Action):
 
 
 class GetKnowledgeData(_Action):
-    """``query`` may be blank here: that is a failed action with a message, not an unreadable reply."""
+    """A query of the knowledge base. A blank one is a failed action with a message, not an unreadable reply."""
 
     kind: Literal["get_knowledge_data"] = "get_knowledge_data"
     query: str = ""
@@ -134,9 +134,10 @@ Action = Annotated[
 
 
 class Reply(BaseModel):
-    """A model's reply, read. ``ignored`` is what followed the first complete call.
+    """A model's reply after parsing.
 
-    ``summary`` is the model's own account of what was done so far, in the dialect that has one (gelab).
+    ignored: the text after the first complete call.
+    summary: the model's own summary of what was done, in the dialect that has one (gelab).
     """
 
     model_config = ConfigDict(frozen=True)

@@ -1,6 +1,4 @@
-"""From an action to the call that a model would have written: the inverse of reading, for the history; and in
-words, for people.
-"""
+"""Writes an action as the call that a model would have written, for the history; and in words, for people."""
 
 from __future__ import annotations
 
@@ -21,9 +19,9 @@ _Argument = str | tuple[int, int] | tuple[str, ...]
 
 
 def to_autoglm(action: Action) -> str:
-    """``action`` on one line, such as ``do(action="Tap", element=[500,300])``; ``parse_reply`` reads it back as equal.
+    """Return ``action`` as a line such as ``do(action="Tap", element=[500,300])``, which ``parse_reply`` can read.
 
-    A finish without success is written as ``do(action="Abort", …)``, since a model's finish always says success.
+    A finish without success is written as ``do(action="Abort", …)``, because a model's finish always means success.
     """
     if isinstance(action, types.Finish):
         if action.success:
@@ -36,7 +34,7 @@ def to_autoglm(action: Action) -> str:
 
 
 def to_json(action: Action, *, thought: str = "", longest: int | None = None) -> str:
-    """``action`` as the JSON object of the json dialect, such as ``{"action": "Tap", "element": [500, 300]}``.
+    """Return ``action`` as an object of the json dialect, such as ``{"action": "Tap", "element": [500, 300]}``.
 
     Texts of more than ``longest`` characters are cut: for the history, not to be read back.
     """
@@ -117,11 +115,11 @@ _DEFAULTS: Mapping[str, Any] = {
 
 
 def in_words(lang: Lang, action: Mapping[str, object]) -> str:
-    """Say what an action does: ``Open QQ``. ``action``: its fields, as they are stored."""
+    """Say what an action does, such as ``Open QQ``. ``action``: its fields, as they are stored."""
     kind = str(action.get("kind", ""))
     pattern = catalogue(lang).get(f"action.{kind}", kind)
     said = pattern.format(**{**_DEFAULTS, **{key: _shown(value) for key, value in action.items()}})
-    return said.rstrip(" :：")  # what is asked, noted or told may be without a word
+    return said.rstrip(" :：")  # a question, note or message may be empty
 
 
 def _shown(value: object) -> object:

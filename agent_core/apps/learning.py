@@ -1,6 +1,6 @@
-"""Getting to know an app on a phone: a chat that its owner names is opened and read, and a text is typed and deleted.
+"""Learns an app on a phone: opens and reads a chat that its owner names, and types and deletes a text.
 
-It touches no other chat than the named one: other chats are left by Back. It sends nothing unless it is told to.
+It touches no chat but the named one: it leaves other chats by Back. It sends nothing unless it is told to.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from agent_core.perception.readings import ChatScreen, SendState, Side
 from agent_core.ports import Lease
 from agent_core.reply.match import is_bubble_of, is_draft
 
-MOST_WAYS = 8  # acts that lead to the chat
-MOST_PAGES = 6  # of the list that are looked through for it
+MOST_WAYS = 8  # acts on the way to the chat
+MOST_PAGES = 6  # pages of the list that are searched for it
 ARRIVES_SECONDS = 8.0
 SWIPE_SECONDS = 0.6  # slow enough not to fling
 
@@ -36,9 +36,10 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class ReadChat:
-    """The named chat as it was read. ``tree``: how much the accessibility tree told of it.
+    """The named chat as it was read.
 
-    ``listed``: the list as people may see it where the chat was found; None if it was in front already.
+    tree: how much the accessibility tree says about it.
+    listed: the list, as people may see it, on which the chat was found; None if the chat was already in front.
     """
 
     seen: Observation
@@ -50,14 +51,14 @@ class ReadChat:
 
 @dataclass(frozen=True, slots=True)
 class TriedInput:
-    """What typing has shown. ``sent``: whether the text was seen to arrive; None if none was sent."""
+    """The result of typing. ``sent``: whether the text was seen to arrive; None if none was sent."""
 
     sends_by: SendsBy
     sent: bool | None = None
 
 
 class AppLearning:
-    """Works on one phone, whose lease is ours.
+    """Works on one phone that we have leased.
 
     Raises LearningFailed if the app cannot be learnt, and errors of the phone.
     """
@@ -87,7 +88,7 @@ class AppLearning:
             seen = await self._look()
             if seen.window.package not in self._profile.packages:
                 await self._lease.check()
-                await self._device.launch(self._profile.packages[0])
+                await self._device.launch(self._profile.package_among(await self._device.packages()))
             elif seen.chat is not None:
                 if same_name(seen.chat.title, contact, drawn=seen.chat.drawn):
                     return await self._read(seen, contact)
@@ -101,7 +102,7 @@ class AppLearning:
         return await self._read(await self._look(), contact)
 
     async def _towards(self, seen: Observation, contact: str) -> None:
-        """One act towards the chat from a page that is none."""
+        """Act once towards the chat from a page that is no chat."""
         rows: Sequence[ChatRow] = await self._observer.reader.rows(seen.frame, seen.nodes)
         if not self._named(rows, contact) and is_list_page(rows, seen.readings, self._profile, seen.size):
             rows = await self._further(rows, seen.size, contact)
@@ -151,7 +152,7 @@ class AppLearning:
             raise self._failed("learn_other_chat", said, title=chat.title, contact=contact)
         if chat.group:
             raise self._failed("learn_group", f"{chat.title} is a group.", contact=chat.title)
-        from agent_core.perception.app_look import look_of  # NumPy: it is loaded when a picture is read
+        from agent_core.perception.app_look import look_of  # needs NumPy, so it is loaded when a picture is read
 
         look = await asyncio.to_thread(look_of, seen.frame.image, chat, self._profile)
         return ReadChat(seen, chat, look, self._observer.reader.health(seen.nodes, seen.frame), self._listed)
@@ -159,9 +160,9 @@ class AppLearning:
     # Typing
 
     async def type_and_delete(self, read: ReadChat, text: str, *, send: bool = False) -> TriedInput:
-        """Type ``text`` into the input, look what sends it, and delete it again; send it first if ``send`` is True.
+        """Type ``text`` into the input, see what sends it, and delete it again; if ``send`` is True, send it first.
 
-        The input must be empty. The person's keyboard is back afterwards, whatever happens.
+        The input must be empty. The person's keyboard is restored afterwards, whatever happens.
         """
         chat = await self._with_input(read)
         if chat.draft:
@@ -182,7 +183,7 @@ class AppLearning:
     async def _tried(
         self, keyboard: TextInput, read: ReadChat, text: str, touches: TouchWatch, *, by_key: bool, send: bool
     ) -> TriedInput:
-        """Type, send if that is asked for, and delete; after a touch the input is a person's and left as it is."""
+        """Type, send if requested, and delete; after a touch the input is a person's and is left as it is."""
         try:
             tried = await self._typed(keyboard, read, text, by_key)
             if send and not touches.touched:
@@ -195,7 +196,7 @@ class AppLearning:
             except PhonedeskError:
                 raise self._text_left(read, text, error) from error
             raise
-        if not touches.touched:  # the input was empty: what stands there is ours
+        if not touches.touched:  # the input was empty, so its text is ours
             await self._delete(keyboard, read)
             return tried
         seen = (await self._look()).chat
@@ -206,12 +207,12 @@ class AppLearning:
         raise touched if empty else self._text_left(read, text, touched)
 
     def _text_left(self, read: ReadChat, text: str, why: PhonedeskError) -> LearningFailed:
-        """An error that says why, and that what was typed may stand in the input."""
+        """Return an error that says why it failed, and that the typed text may be in the input."""
         said = f"{why.message} {text!r} may stand in the input of the chat with {read.chat.title}."
         return self._failed("learn_text_left", said, why=why, draft=text, contact=read.chat.title)
 
     async def _with_input(self, read: ReadChat) -> ChatScreen:
-        """The chat with its text input, which a bar to hold and talk may have the place of."""
+        """Return the chat with its text input, after switching back from a hold-to-talk bar."""
         chat = self._same(await self._look(), read)
         if chat.keyboard_icon is not None:
             await self._tap(chat.keyboard_icon)
@@ -223,7 +224,9 @@ class AppLearning:
         await self._lease.check()
         await keyboard.type(text)
         chat = self._same(await self._look(), read)
-        if not is_draft(chat.draft or "", text, chat.source):
+        arrived = is_draft(chat.draft or "", text, chat.source)
+        await keyboard.confirm(arrived=arrived)
+        if not arrived:
             said = f"The text did not get into the input, which shows {chat.draft!r}."
             raise self._failed("learn_not_typed", said, draft=chat.draft or "")
         if chat.send_state is SendState.ON and chat.send_point is not None:
@@ -233,7 +236,7 @@ class AppLearning:
         return TriedInput(way)
 
     async def _sent(self, keyboard: TextInput, read: ReadChat, text: str, way: SendsBy) -> TriedInput:
-        """Send what is typed and look whether it arrives."""
+        """Send the typed text and see whether it arrives."""
         seen = self._same(await self._look(), read)
         await self._lease.check()
         if way == "button" and seen.send_point is not None:
@@ -251,7 +254,7 @@ class AppLearning:
         return TriedInput(way, sent=arrived)
 
     async def _delete(self, keyboard: TextInput, read: ReadChat) -> None:
-        """Empty the input, if the chat is the named one still."""
+        """Empty the input, if the chat is still the named one."""
         if not self._same(await self._look(), read).draft:
             return
         await self._lease.check()
@@ -269,7 +272,7 @@ class AppLearning:
     # Acting
 
     def _same(self, seen: Observation, read: ReadChat) -> ChatScreen:
-        """The chat in front. Raises LearningFailed if it is not the one that was read."""
+        """Return the chat in front. Raises LearningFailed if it is not the one that was read."""
         chat = seen.chat
         if chat is None or not same_name(chat.title, read.chat.title):
             said = f"The chat with {read.chat.title} is not in front any more."

@@ -1,4 +1,4 @@
-"""What a phone has shown of an app, beside what the app's profile says of every phone."""
+"""Facts learnt about an app on one phone, in addition to the app's profile, which is for every phone."""
 
 from __future__ import annotations
 
@@ -14,24 +14,26 @@ from agent_core.errors import DeviceError
 log = structlog.get_logger(__name__)
 
 SendsBy = Literal["button", "enter", "keyboard_key"]
-# What a person may say was read wrongly: the title, whose a message is, words or kinds, the input or Send, the list.
+# Parts that a person may report as read wrongly: the title, whose a message is, words or kinds, the input or Send,
+# the list.
 Part = Literal["title", "sides", "words", "input", "list", "other"]
 PARTS: tuple[Part, ...] = get_args(Part)
 
 
-_COLOR_TOLERANCE = 14  # levels of a channel: another theme is farther off, a compressed picture is nearer
+_COLOR_TOLERANCE = 14  # levels of a channel: another theme is farther away, a compressed picture is closer
 _TOLERANCE = 0.03  # of the screen's width
 MOST_LOOKS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class AppLook:
-    """How a chat page of an app looks: its theme and its layout. "" and None are not known.
+    """How a chat page of an app looks: its theme and its layout. "" and None mean unknown.
 
     ground, mine, theirs: the colours of the page, of our own bubbles and of the other side's, as ``#rrggbb``.
-    header: the header's lower edge; bar: the height from the input bar's upper edge to the screen's end, without a
-        keyboard; avatar_left, avatar_size: of the other side's avatars. All are fractions of the screen's width.
-    send_always: whether Send is seen while the input is empty.
+    header: the header's lower edge.
+    bar: the height from the input bar's upper edge to the screen's end, without a keyboard.
+    avatar_left, avatar_size: of the other side's avatars. These and the two before are fractions of the screen's width.
+    send_always: whether Send is visible while the input is empty.
     """
 
     ground: str = ""
@@ -49,12 +51,12 @@ class LearntApp:
     """One app in one version, as it was found on one phone.
 
     app: the profile's key.
-    sends_by: what sends a text if no Send is seen after typing. "enter": the Enter key; "keyboard_key": the key of the
-        keyboard that says 发送; "button": nothing but a button that is seen.
-    looks: the looks that a person has confirmed, the newest last; () if nobody has shown us the app.
-    tree: how much the accessibility tree tells: full, no_texts or empty.
+    sends_by: what sends a text if no Send is visible after typing: "enter", the Enter key; "keyboard_key", the key of
+    the keyboard that says 发送; "button", nothing but a visible button.
+    looks: the looks that a person confirmed, the newest last; () if nobody has shown us the app.
+    tree: how much the accessibility tree says: full, no_texts or empty.
     confirmed_by, confirmed_at: the person, and the time in ISO format.
-    wrong: parts that a person has said are read wrongly. They are in doubt on every page until the app is learnt anew.
+    wrong: parts that a person said are read wrongly. They are doubtful on every page until the app is learnt again.
     """
 
     app: str
@@ -67,19 +69,17 @@ class LearntApp:
     wrong: tuple[Part, ...] = ()
 
     def corrected(self, part: Part) -> LearntApp:
-        """Return it with one more part that is read wrongly. Of whose the messages are, no colour is used any more."""
+        """Add a part that is read wrongly. If that is whose the messages are, their colours are no longer used."""
         looks = tuple(replace(look, mine="", theirs="") for look in self.looks) if part == "sides" else self.looks
         return replace(self, looks=looks, wrong=tuple(dict.fromkeys((*self.wrong, part))))
 
     def with_look(self, look: AppLook) -> LearntApp:
-        """Return it with one more look that a person has confirmed, in the place of one like it; the oldest are
-        forgotten."""
+        """Add a look that a person confirmed, in place of a similar one; only the newest are kept."""
         others = [known for known in self.looks if _differences(known, look)]
         return replace(self, looks=(*others, look)[-MOST_LOOKS:])
 
     def on(self, profile: AppProfile) -> AppProfile:
-        """Return ``profile`` with the bubbles' colours that this phone has shown, before those of every phone, and with
-        what is read wrongly here."""
+        """Return ``profile`` with what this phone has shown: bubble colours before the general ones, wrong parts."""
         mine = [look.mine for look in reversed(self.looks) if look.mine]
         theirs = [look.theirs for look in reversed(self.looks) if look.theirs]
         return profile.model_copy(
@@ -92,10 +92,10 @@ class LearntApp:
 
 
 def differs(learnt: LearntApp, seen: AppLook) -> list[str]:
-    """Return the names of what is not as in any look that was learnt: fields of AppLook, of the look that is nearest.
+    """Return the fields of AppLook in which a page differs from the most similar look that was learnt.
 
-    What is not known on one side is no difference, and neither is the other side's colour: a customer who has a bubble
-    of their own changes nothing of the layout. [] if nothing was learnt.
+    A field that is unknown on one side is no difference, and neither is the other side's colour: a customer with a
+    bubble of their own does not change the layout. [] if nothing was learnt.
     """
     return min((_differences(look, seen) for look in learnt.looks), key=len, default=[])
 
@@ -120,9 +120,12 @@ def _apart(one: str, other: str) -> bool:
 
 
 async def version_of(device: Device, profile: AppProfile) -> str:
-    """Return the version of the app on this phone; "" if the phone does not tell."""
+    """Return the version of the app on this phone; "" if the phone does not say."""
     try:
-        return await device.app_version(profile.packages[0]) or ""
+        for package in profile.packages:  # one for each system
+            if version := await device.app_version(package):
+                return version
+        return ""
     except DeviceError as error:
         log.info("app_version_unknown", app=profile.key, error=str(error))
         return ""

@@ -3,23 +3,19 @@
 The file's top holds for every version of the app; each of its ``[[layers]]`` holds for a range of versions.
 ``resolve`` makes one flat profile of them for the version that a phone has. Layout and theme are read from the page
 itself, and what a person has confirmed on a phone is in ``agent_core.apps.learnt``. The shipped files stand beside this
-module, the owner's in ``apps`` of their own folder.
+module, the owner's in ``apps`` of their own folder. ``map.toml`` there is none of them: see ``agent_core.apps.names``.
 
 Regions are fractions of the screen (left, top, right, bottom; 0–1) for reading from the picture; ids are the resource
 ids of the accessibility tree, without the package. Colours are ``#rrggbb``.
-An app is found by the names that people and models call it.
 """
 
 from __future__ import annotations
 
-import json
 import operator
 import re
 import tomllib
-import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,20 +26,23 @@ from agent_core.apps.secrets import Region, SecretRules
 from agent_core.owner import folder as own
 from agent_core.texts import Lang
 
+MAP_FILE = "map.toml"
+_NO_PROFILES = {MAP_FILE, SECRETS_FILE}
+
 _CONDITION = re.compile(r"\s*(>=|<=|>|<)\s*(\d+(?:\.\d+)*)\s*")
 _COMPARE = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 _VERSION = re.compile(r"\d+(?:\.\d+)*")
 
 
 def _range(written: str) -> str:
-    """Check a range of versions. Raises ValueError if it is not conditions parted by commas."""
+    """Check a range of versions. Raises ValueError if it is not a comma-separated list of conditions."""
     if written and not all(_CONDITION.fullmatch(condition) for condition in written.split(",")):
         raise ValueError(f"no range of versions, as '>=9.1,<10' is one: {written}")
     return written
 
 
 class Parts(BaseModel):
-    """Hold what one version of an app may have of its own."""
+    """The fields that one version of an app may have of its own."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -53,13 +52,13 @@ class Parts(BaseModel):
     input_ids: tuple[str, ...] = ()
     send_ids: tuple[str, ...] = ()
     more_ids: tuple[str, ...] = ()  # the ＋ beside the input, which is no Send
-    messages_ids: tuple[str, ...] = ()  # the list that holds the rows of a chat
+    messages_ids: tuple[str, ...] = ()  # the list with the rows of a chat
     row_ids: tuple[str, ...] = ()  # one row of a chat: an avatar with its message, or a time
     avatar_ids: tuple[str, ...] = ()
     nickname_ids: tuple[str, ...] = ()  # above a message in a group
     badge_ids: tuple[str, ...] = ()  # a level or a title beside a nickname
     time_ids: tuple[str, ...] = ()
-    bubble_ids: tuple[str, ...] = ()  # the layout that holds a message of whatever kind
+    bubble_ids: tuple[str, ...] = ()  # the layout of a message of any kind
     text_ids: tuple[str, ...] = ()  # the words of a message
     picture_ids: tuple[str, ...] = ()
     sticker_ids: tuple[str, ...] = ()
@@ -75,12 +74,12 @@ class Parts(BaseModel):
     my_bubble_colors: tuple[str, ...] = ()
     their_bubble_colors: tuple[str, ...] = ()
     # how it behaves
-    counts_in_title: bool = True  # a group's title ends with the count of its members
-    quotes_below: bool = False  # what a message quotes stands in a box of its own below the bubble
+    counts_in_title: bool = True  # a group's title ends with its member count
+    quotes_below: bool = False  # a quotation is in a box of its own below the bubble
 
 
 class Layer(Parts):
-    """Hold what the versions in a range have of their own."""
+    """The fields of the versions in a range."""
 
     name: str
     versions: Annotated[str, AfterValidator(_range)]
@@ -91,9 +90,9 @@ class AppProfile(Parts):
     name: str  # "QQ", as launchers show it
     aliases: tuple[str, ...] = ()
     packages: tuple[str, ...]
-    unlike: tuple[str, ...] = ()  # names of other things that this one's name is a part of; they never mean this app
+    unlike: tuple[str, ...] = ()  # names of other things that contain this name; they never mean this app
     ai_entries: tuple[str, ...] = ()  # texts of the built-in AI, never to be tapped in a reply task
-    # How words begin that offer to ask the AI, on a list or in a search.
+    # How texts begin that offer to ask the AI, on a list or in a search.
     ai_offers: tuple[str, ...] = (
         "问AI",
         "问问AI",
@@ -113,17 +112,17 @@ class AppProfile(Parts):
     delivery_only: tuple[str, ...] = ()  # texts that only delivery may tap: send, stickers, quick replies, paste
     list_tabs: tuple[str, ...] = ()  # texts at the bottom of the screen that lead to the list of chats
     tabs: tuple[str, ...] = ()  # all texts at the bottom of the app's main pages
-    service_rows: tuple[str, ...] = ()  # rows of that list that are the app's own, and no contacts
-    chat_url: str = ""  # opens the chat with the account ``{number}``; "" where the app has no such address
-    avatar_texts: tuple[str, ...] = ("{name}头像",)  # what the tree says of the avatar of a person
-    my_avatar_texts: tuple[str, ...] = ()  # … of our own; () if it says the same of everybody
+    service_rows: tuple[str, ...] = ()  # rows of that list that are the app's own, not contacts
+    chat_url: str = ""  # opens the chat with the account ``{number}``; "" if the app has no such address
+    avatar_texts: tuple[str, ...] = ("{name}头像",)  # how the tree describes the avatar of a person
+    my_avatar_texts: tuple[str, ...] = ()  # … our own avatar; () if all have the same description
     voice_bar_texts: tuple[str, ...] = (
         "按住 说话",
         "按住讲话",
         "Hold to Talk",
     )  # a bar to hold and talk, in the place of the input
     said_wrong: tuple[str, ...] = ()  # parts of a page that this phone's owner said are read wrongly, see ``learnt``
-    # what pictures for people do not show, beside what they show of no app
+    # what pictures for people do not show, besides what they show of no app
     secrets: SecretRules = SecretRules()
 
     def name_in(self, lang: Lang) -> str:
@@ -131,6 +130,13 @@ class AppProfile(Parts):
         if lang == "zh" or self.name.isascii():
             return self.name
         return next((alias for alias in self.aliases if alias.isascii()), self.name)
+
+    def package_among(self, installed: Collection[str]) -> str:
+        """Return the app's name on a phone that has these packages; Android's if it is not among them.
+
+        Each system has its own name for an app, so ``packages`` has several.
+        """
+        return next((package for package in self.packages if package in installed), self.packages[0])
 
     def chat_url_of(self, number: str) -> str | None:
         """Return the address of the chat with this account; None if the app has none or ``number`` is not digits."""
@@ -148,10 +154,11 @@ class LayeredProfile(BaseModel):
     layers: tuple[Layer, ...] = ()
 
     def resolve(self, version: str | None = None) -> AppProfile:
-        """Return the flat profile for a version of the app; None if it is not known.
+        """Return the flat profile for a version of the app; None if it is unknown.
 
-        Lists are united, the most special first: the layers of this version, the later ones before, then the base. If
-        the version is not known, the lists of every layer follow. Of a single value the most special one is taken.
+        Lists are united, the most specific first: the layers of this version, later ones before earlier ones, then the
+        base. If the version is unknown, the lists of every layer follow. Of a single value the most specific one is
+        taken.
         """
         known = [(layer, in_range(version, layer.versions)) for layer in self.layers]
         sure = [layer for layer, applies in reversed(known) if applies]
@@ -168,7 +175,7 @@ class LayeredProfile(BaseModel):
 
 
 def in_range(version: str | None, versions: str) -> bool | None:
-    """Return whether ``version`` fulfils the conditions of ``versions`` (">=9.1,<10"); None if it tells no number."""
+    """Tell whether ``version`` fulfils the conditions of ``versions`` (">=9.1,<10"); None if it has no number."""
     number = _VERSION.match(version or "")
     if number is None:
         return None
@@ -177,7 +184,7 @@ def in_range(version: str | None, versions: str) -> bool | None:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """Return "9.0.0" as (9,): the zeros at the end say nothing."""
+    """Return the numbers without trailing zeros, which mean nothing: "9.0.0" gives (9,)."""
     return tuple(int(part) for part in re.sub(r"(?:\.0+)+$", "", version).split("."))
 
 
@@ -185,8 +192,8 @@ def _united(lists: Iterable[Sequence[str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value for values in lists for value in values))
 
 
-# What is never touched, and never shown. An owner's file in the place of a shipped one adds to these and takes nothing
-# away: a text that is forgotten there would be tapped.
+# What is never touched, and never shown. An owner's file in place of a shipped one adds to these and removes nothing: a
+# text that is forgotten there would be tapped.
 GUARDS = ("ai_entries", "ai_offers", "risky", "delivery_only", "service_rows", "unlike")
 
 
@@ -199,6 +206,8 @@ def _read(_: Path | None) -> dict[str, LayeredProfile]:
     shipped = _shipped()
     found = dict(shipped)
     for read in own.sources(own.Part.APPS).values():
+        if f"{read.name}.toml" == MAP_FILE:
+            continue
         found[read.name] = guarded(file_in(read), shipped.get(read.name))
     return found
 
@@ -207,7 +216,7 @@ def _read(_: Path | None) -> dict[str, LayeredProfile]:
 def _shipped() -> dict[str, LayeredProfile]:
     with own.looking_at(None):
         found = own.sources(own.Part.APPS, "agent_core.apps")
-    return {name: file_in(read) for name, read in found.items() if f"{name}.toml" != SECRETS_FILE}
+    return {name: file_in(read) for name, read in found.items() if f"{name}.toml" not in _NO_PROFILES}
 
 
 def file_in(read: own.OwnerSource) -> LayeredProfile:
@@ -218,7 +227,7 @@ def file_in(read: own.OwnerSource) -> LayeredProfile:
 
 
 def guarded(file: LayeredProfile, shipped: LayeredProfile | None) -> LayeredProfile:
-    """Return the owner's profile of an app with all that the shipped one never touches or shows."""
+    """Return the owner's profile of an app with everything that the shipped one never touches or shows."""
     if shipped is None:
         return file
     base = shipped.base
@@ -228,7 +237,7 @@ def guarded(file: LayeredProfile, shipped: LayeredProfile | None) -> LayeredProf
 
 
 def layered(text: str) -> LayeredProfile:
-    """Return the profile that a TOML text holds. Raises ValidationError if it has a word that is none of a profile."""
+    """Return the profile in a TOML text. Raises ValidationError if it has an unknown field."""
     return _layered(tomllib.loads(text))
 
 
@@ -238,7 +247,7 @@ def _layered(data: dict[str, Any]) -> LayeredProfile:
 
 
 def profiles() -> tuple[AppProfile, ...]:
-    """Return every profile, the shipped ones and the owner's, for a version that is not known."""
+    """Return every profile, the shipped ones and the owner's, for an unknown version."""
     return _resolved(own.key())
 
 
@@ -266,94 +275,5 @@ def _of_version(_: Path | None, key: str, version: str | None) -> AppProfile:
 
 
 def profile_of_package(package: str | None) -> AppProfile | None:
-    """Return the profile whose packages hold exactly this one; None if there is none."""
+    """Return the profile that has exactly this package; None if there is none."""
     return next((p for p in profiles() if package in p.packages), None)
-
-
-_OPENS = re.compile(
-    r"\s*(?:请|帮我|麻烦)*\s*(?:打开|启动|(?:open|launch)\s)\s*(?:the\s)?\s*[“\"'「]?(?P<app>[^“”\"'「」，。,;；!！]+?)[”\"'」]?"
-    r"\s*(?:应用|\sapp)?\s*[。.!！]?\s*",
-    re.IGNORECASE,
-)
-PACKAGE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+")
-
-
-def _bare(name: str) -> str:
-    """Without spaces, case and full-width letters."""
-    return re.sub(r"\s+", "", unicodedata.normalize("NFKC", name)).casefold()
-
-
-def _packages_by_name() -> dict[str, tuple[str, ...]]:
-    return _named(own.key())
-
-
-@cache
-def _named(_: Path | None) -> dict[str, tuple[str, ...]]:
-    raw = json.loads(resources.files("agent_core.apps").joinpath("map.json").read_text(encoding="utf-8"))
-    found: dict[str, tuple[str, ...]] = {}
-    for label, (package, *aliases) in raw.items():
-        for name in (label, *aliases):
-            found[_bare(name)] = (package,)
-    for profile in profiles():
-        for name in (profile.name, *profile.aliases):
-            found[_bare(name)] = profile.packages
-    return found
-
-
-_OF_THE_PHONE = ("com.android.", "com.google.android.")  # packages of the phone's own apps, and of mail
-
-
-def packages_named(name: str) -> tuple[str, ...]:
-    """The packages that ``name`` (a label, an alias, or a package) may mean, installed or not."""
-    wanted = name.strip()
-    return (wanted,) if PACKAGE.fullmatch(wanted) else _packages_by_name().get(_bare(wanted), ())
-
-
-def opened_alone(task: str) -> str:
-    """Return the app that the task only opens; "" if the task is another one, or the name is not known."""
-    found = _OPENS.fullmatch(task)
-    return found["app"] if found is not None and packages_named(found["app"]) else ""
-
-
-def names_one_of(text: str, packages: Collection[str]) -> bool:
-    """Whether a label, an alias or the package of one of these apps stands somewhere in ``text``."""
-    names = [name for name, known in _packages_by_name().items() if set(known) & set(packages)]
-    words = unicodedata.normalize("NFKC", text).casefold()
-    return any(_stands_in(name, words) for name in (*names, *map(str.casefold, packages)))
-
-
-def names_an_app(text: str) -> bool:
-    """Tell whether any app that is known by name stands in ``text``."""
-    words = unicodedata.normalize("NFKC", text).casefold()
-    return any(_stands_in(name, words) for name in _packages_by_name())
-
-
-def without_profile(text: str) -> list[str]:
-    """Return the names in ``text``, as they are written there, of other people's apps that are known by name and have
-    no profile: neither the phone's own apps nor mail.
-    """
-    answered = {package for one in profiles() for package in one.packages}
-    found: list[str] = []
-    for name, packages in _packages_by_name().items():
-        if not answered & set(packages) and not all(package.startswith(_OF_THE_PHONE) for package in packages):
-            found += (match[0] for match in re.finditer(_pattern(name), text, re.IGNORECASE))
-    return sorted(dict.fromkeys(found), key=len, reverse=True)
-
-
-def _stands_in(name: str, words: str) -> bool:
-    return re.search(_pattern(name), words) is not None
-
-
-def _pattern(name: str) -> str:
-    """``name`` is bare. In Latin letters it is a whole word: "x" is not named by "excel"."""
-    spaced = r"\s*".join(map(re.escape, name))
-    return rf"(?<![A-Za-z0-9]){spaced}(?![A-Za-z0-9])" if name.isascii() else spaced
-
-
-def resolve_app(name: str, installed: Sequence[str]) -> str | None:
-    """The installed package that ``name`` (a label, an alias, or a package) means; None where there is none."""
-    wanted = name.strip()
-    if PACKAGE.fullmatch(wanted) and wanted in installed:
-        return wanted
-    candidates = _packages_by_name().get(_bare(wanted), ())
-    return next((package for package in candidates if package in installed), None)

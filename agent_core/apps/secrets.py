@@ -1,7 +1,7 @@
-"""What no picture for people may show: codes, passwords, balances, card numbers. Data, as the app profiles are.
+"""Rules for secrets that no picture for people may show: codes, passwords, balances, card numbers.
 
-``secrets.toml`` holds the rules of every app and those of apps that are no chat apps; a chat app's own stand in its
-profile, in the table ``secrets``.
+They are data, as the app profiles are. ``secrets.toml`` has the rules for every app and those of apps that are no chat
+apps; a chat app's own are in its profile, in the table ``secrets``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Region = tuple[float, float, float, float]  # fractions of the screen: left, top
 
 
 def _pattern(written: str) -> str:
-    """ValueError where it is no regular expression."""
+    """Check a regular expression. Raises ValueError if it is none."""
     try:
         re.compile(written)
     except re.error as error:
@@ -39,9 +39,9 @@ class _Data(BaseModel):
 
 
 class SecretRule(_Data):
-    """A text is covered where ``value`` is found in it (case and width of letters do not matter).
+    """A text is covered if ``value`` is found in it (ignoring case and width of letters).
 
-    With a ``label`` only beside one: in the same text, on the same row to its right, or right above or below it.
+    label: cover it only beside a label: in the same text, on the same row to its right, or right above or below it.
     """
 
     name: str
@@ -50,9 +50,11 @@ class SecretRule(_Data):
 
 
 class SecretRules(_Data):
-    """``pages``: a text by which a page is known that is covered as a whole. ``regions`` are always covered.
+    """The rules for an app.
 
-    ``sensitive``: what nobody could read is covered as a whole.
+    pages: texts by which a page is recognised that is covered completely.
+    regions: are always covered.
+    sensitive: a page that nobody could read is covered completely.
     """
 
     rules: tuple[SecretRule, ...] = ()
@@ -61,7 +63,7 @@ class SecretRules(_Data):
     sensitive: bool = False
 
     def joined(self, other: SecretRules) -> SecretRules:
-        """Both of them."""
+        """Return both sets of rules as one."""
         return SecretRules(
             rules=(*self.rules, *other.rules),
             pages=(*self.pages, *other.pages),
@@ -87,13 +89,13 @@ def _file() -> _File:
 
 
 def rules_of(package: str | None) -> SecretRules:
-    """What holds while this package is in front: the rules of every app, and its own."""
+    """Return the rules that apply while this package is in front: those of every app, and its own."""
     return _rules_of(own.key(), package)
 
 
 @cache
 def _rules_of(_: Path | None, package: str | None) -> SecretRules:
-    from agent_core.apps.profile import profile_of_package  # a profile holds rules, too
+    from agent_core.apps.profile import profile_of_package  # here, because a profile has rules, too
 
     found = _file().every
     for app in _file().apps:
@@ -104,5 +106,5 @@ def _rules_of(_: Path | None, package: str | None) -> SecretRules:
 
 
 def packages_with(sensitive: bool) -> Iterable[str]:
-    """The packages of ``secrets.toml``, by whether they are sensitive."""
+    """Yield the packages of ``secrets.toml`` that are, or are not, sensitive."""
     return (package for app in _file().apps if app.sensitive is sensitive for package in app.packages)

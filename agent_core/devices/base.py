@@ -25,6 +25,22 @@ class Key(StrEnum):
     DELETE = "DEL"
 
 
+class System(StrEnum):
+    """What a phone runs."""
+
+    ANDROID = "android"
+    HARMONYOS = "harmonyos"
+    IOS = "ios"
+
+
+_PREFIXES = {"hdc:": System.HARMONYOS, "wda:": System.IOS}
+
+
+def system_of(serial: str) -> System:
+    """Return the system of the phone with this serial. A serial without ``hdc:`` or ``wda:`` in front is adb's."""
+    return next((system for prefix, system in _PREFIXES.items() if serial.startswith(prefix)), System.ANDROID)
+
+
 class WindowKind(StrEnum):
     APP = "app"
     SHADE = "shade"  # the notification shade is down
@@ -95,14 +111,43 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
+class LookedPicture:
+    """A picture, and what was in front directly before it was taken."""
+
+    frame: Frame
+    look: Look
+
+
+LOW_PERCENT, CHARGED_PERCENT = 15, 20
+HOT_CELSIUS, COOL_CELSIUS = 45.0, 42.0
+
+
+@dataclass(frozen=True, slots=True)
 class Battery:
     """A phone's battery. Each is None if the phone does not say it.
 
     percent: the charge, 0-100. charging: whether the phone draws power for it; True, too, if it is full and plugged in.
+    celsius: its temperature.
     """
 
     percent: int | None = None
     charging: bool | None = None
+    celsius: float | None = None
+
+    def is_low(self, *, was: bool = False) -> bool:
+        """Tell whether the phone may soon switch off: below 15 % and not charging.
+
+        was: whether it was so before; then it lasts until it charges or has more than 20 %, or while nothing is known.
+        """
+        if self.charging or self.percent is None:
+            return was and not self.charging
+        return self.percent < LOW_PERCENT or (was and self.percent <= CHARGED_PERCENT)
+
+    def is_hot(self, *, was: bool = False) -> bool:
+        """Tell whether the battery is above 45 °C. ``was``: it was so before, and lasts until it is below 42 °C."""
+        if self.celsius is None:
+            return was
+        return self.celsius > HOT_CELSIUS or (was and self.celsius >= COOL_CELSIUS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +158,34 @@ class DeviceInfo:
     sdk: int
     status: str = "device"  # device, offline, unauthorized …
     connection: str = "usb"  # usb or tcp
+    system: System = System.ANDROID
+    transports: tuple[str, ...] = ()  # see ``DeviceEntry``
+    battery: Battery = field(default_factory=Battery)  # if it was asked for, too
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceEntry:
+    """One attached phone as it is listed, without having been asked anything itself.
+
+    serial: how the product names it everywhere. One that is no Android has its tool in front: ``hdc:…``, ``wda:…``.
+    transports: the names by which its tool reaches it, best first; () if that is the serial alone.
+    number: the adb server's of this connection; another one each time that the phone is connected again.
+    state: ``device`` if it can be used, else ``offline``, ``unauthorized`` …
+    model: as its tool writes it; adb writes underscores.
+    """
+
+    serial: str
+    state: str
+    model: str = ""
+    connection: str = "usb"  # usb or tcp
+    system: System = System.ANDROID
+    transports: tuple[str, ...] = ()
+    number: str = field(default="", compare=False)
+
+    @property
+    def reached_by(self) -> tuple[str, ...]:
+        """The names by which its tool reaches it, best first; at least one."""
+        return self.transports or (self.serial,)
 
 
 class TextInput(Protocol):
@@ -128,7 +201,13 @@ class TextInput(Protocol):
     async def type(self, text: str) -> None:
         """Add ``text`` (any Unicode, ``\\n`` is a new line) to the focused field.
 
-        No error does not mean that it was typed: read the field back.
+        No error does not mean that it was typed: read the field back, and tell ``confirm``.
+        """
+
+    async def confirm(self, *, arrived: bool) -> None:
+        """Learn from what the screen shows after ``type``: whether the whole text is in the field.
+
+        If it is not, the next text is typed in another way, if the phone has one. Empty the field first.
         """
 
     async def tap(self, point: Point) -> None:
@@ -156,10 +235,23 @@ class Device(Protocol):
     @property
     def serial(self) -> str: ...
 
+    @property
+    def system(self) -> System: ...
+
+    @property
+    def round_trips(self) -> int:
+        """How many calls have been made to the phone so far."""
+
     async def info(self) -> DeviceInfo: ...
 
     async def screenshot(self) -> Frame:
         """A fresh picture. A black or broken one raises ScreenshotFailed, never an old one."""
+
+    async def observe(self) -> LookedPicture:
+        """Return a picture and the look of one moment, in as few calls as the phone allows.
+
+        ScreenOff if the screen is off, whatever the picture shows.
+        """
 
     async def look(self) -> Look:
         """Window and screen state in one round trip."""
@@ -181,8 +273,15 @@ class Device(Protocol):
     async def launch(self, package: str) -> None:
         """Bring the app to the front. AppNotFound where it is not installed."""
 
-    async def packages(self, *, fresh: bool = False) -> Sequence[str]:
-        """The installed packages; kept for an hour. ``fresh``: one that should be there is not in them."""
+    async def packages(self, *, fresh: bool = False, also: Sequence[str] = ()) -> Sequence[str]:
+        """Return the installed packages; kept for an hour.
+
+        fresh: one that should be there is not in them.
+        also: packages that are asked for, too, on a phone that tells no list of its apps.
+        """
+
+    def start_apps_afresh(self) -> None:
+        """Have each app that is launched from now on begin anew, the first time: what it showed before is gone."""
 
     def keyboard(self) -> AbstractAsyncContextManager[TextInput]:
         """Take the keyboard; the one that was there is back in every outcome, cancelling included."""
@@ -211,5 +310,27 @@ class Device(Protocol):
         """Android system properties by name (``ro.build.version.release``); HarmonyOS and iOS answer what they can."""
 
     async def app_version(self, package: str) -> str | None: ...
+
+    async def battery(self) -> Battery: ...
+
+    async def leave(self) -> None:
+        """End a use of the phone, before its lease is given back: lock it if it was unlocked for a run.
+
+        Raises nothing if the phone cannot be reached: the next run then does it.
+        """
+
+    async def close(self) -> None:
+        """Let go of connections and files of ours. Nothing is done that a person, or another run, would notice."""
+
+
+class DeviceServer(Protocol):
+    """Where the phones of one system are attached: an adb server, hdc, WebDriverAgent."""
+
+    async def devices(self) -> list[DeviceEntry]:
+        """Return all that are attached, whatever their state, within 5 s. None of them is asked more than whether it
+        is there."""
+
+    def device(self, serial: str) -> Device:
+        """Return the phone of this serial, which is one of ``devices``. It is not asked anything yet."""
 
     async def close(self) -> None: ...

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from agent_core.devices.base import Frame
+from agent_core.devices.base import Frame, Look
 from agent_core.errors import ScreenshotFailed
 from agent_core.retry import Sleep
 
@@ -18,15 +18,19 @@ class Camera(Protocol):
 
     async def screenshot(self) -> Frame: ...
 
+    async def look(self) -> Look: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Still:
     """The newest picture and whether the screen had come to rest; ``pictures`` counts what was taken.
 
-    ``capturing``: the seconds that the newest picture took; the rest of ``seconds`` is what rest was waited for.
+    look: what was in front while the newest picture was taken.
+    capturing: the seconds that the newest picture took; the rest of ``seconds`` is what rest was waited for.
     """
 
     frame: Frame
+    look: Look
     still: bool
     pictures: int
     seconds: float
@@ -46,6 +50,8 @@ async def wait_until_still(
 ) -> Still:
     """Take pictures until the screen rests, or ``ceiling`` seconds are over.
 
+    What is in front is asked while the second picture and each later one is taken, so that it costs no time.
+
     It rests when ``quiet`` pictures in a row are equal and lie at least ``floor`` seconds apart. ``before`` is the
     digest of the screen before an act whose effect is waited for: for ``patience`` seconds that screen does not count
     as rest. The pauses follow from what a picture takes: a phone that needs longer than ``floor`` for one is asked
@@ -54,12 +60,13 @@ async def wait_until_still(
     """
     started = clock()
     frame: Frame | None = None
+    look: Look | None = None
     since, equal, pictures = started, 0, 0
     capturing = 0.0
     while True:
         asked = clock()
         try:
-            newest = await device.screenshot()
+            newest, look = await _taken(device, with_look=frame is not None)
         except ScreenshotFailed:
             # Black for a moment, as between two pages; at the end it is the caller's to know.
             if clock() - started >= ceiling and frame is None:
@@ -72,9 +79,21 @@ async def wait_until_still(
                 since, equal = asked, 0
             frame, equal = newest, equal + 1
             waits_for_effect = newest.digest == before and asked - started < patience
-            if equal >= quiet and asked - since >= floor - 0.001 and not waits_for_effect:
-                return Still(frame, True, pictures, clock() - started, capturing)
+            if look is not None and equal >= quiet and asked - since >= floor - 0.001 and not waits_for_effect:
+                return Still(frame, look, True, pictures, clock() - started, capturing)
         now = clock()
         if now - started >= ceiling and frame is not None:
-            return Still(frame, False, pictures, now - started, capturing)
+            look = await device.look()  # the newest pictures may have failed since the last one
+            return Still(frame, look, False, pictures, clock() - started, capturing)
         await sleep(max(0.0, floor - (now - asked)))
+
+
+async def _taken(device: Camera, *, with_look: bool) -> tuple[Frame, Look | None]:
+    if not with_look:
+        return await device.screenshot(), None
+    looking = asyncio.create_task(device.look())
+    try:
+        return await device.screenshot(), await looking
+    finally:
+        looking.cancel()
+        await asyncio.gather(looking, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""Screen kits: one page of an app as geometry, colours and replaced texts, in a file that its owner can give away."""
+"""Screen kits: one page of an app as geometry, colours and replaced texts, in a file that its owner can share."""
 
 from agent_core.kits.kit import Kit, differences, kit_text, load_kit
 

@@ -1,12 +1,12 @@
-"""Replacing the words of a screen by others of the same length and kind.
+"""Replaces the words of a screen by others of the same length and kind.
 
 Chinese becomes Chinese, digits become digits, letters become Latin letters of about the same width; punctuation stays,
-and any other sign becomes one and the same. A Chinese character always becomes the same other one within a kit, and so
-does a whole number or a whole Latin word, so that equal names stay equal; several may become one, so that nobody can
-restore them.
+and all other signs become the same one. A Chinese character always becomes the same other one within a kit, and so does
+a whole number or a whole Latin word, so that equal names stay equal; several may become one, so that nobody can restore
+them.
 
-Nothing stays because of what it looks like. What stays is the closed list in ``phrases.toml``: whole phrases of the
-apps, and the app's own words in templates, whose gaps are replaced.
+Nothing stays because of what it looks like. Only the closed list in ``phrases.toml`` stays: whole phrases of the apps,
+and the app's own words in templates, of which the gaps are replaced.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from importlib import resources
 from agent_core.apps.profile import AppProfile
 from agent_core.perception.kinds import is_time
 
-# None that a letter of another script looks like (力 and カ, 工 and エ): it would be read as that one now and then.
+# No character that resembles a letter of another script (力 and カ, 工 and エ): it would sometimes be read as that.
 _CHINESE = (
     "安白班北本边表兵才草长场车城春村大刀灯地点电东冬对多方风高歌光国海汉河红花话黄火家江交节金京开空来蓝老乐里立林"
     "路绿马满毛美门米面民明木南年牛女平前青清秋去全热山上少生声石时事树水思松岁台太天田听头外王文五午夏先香向小心新星"
@@ -41,7 +41,7 @@ _UNITS = re.compile(r"[0-9]+|[A-Za-z]+|.", re.DOTALL)
 
 
 class Disguise:
-    """Replaces texts. ``seed`` makes it repeatable; without one the letters are drawn anew each time."""
+    """Replaces texts. ``seed`` makes it repeatable; without one the replacements are random each time."""
 
     def __init__(self, profile: AppProfile, seed: str | None = None) -> None:
         self._random = random.Random(seed) if seed is not None else random.SystemRandom()  # noqa: S311 - no secret
@@ -52,7 +52,7 @@ class Disguise:
         self._replaced: dict[str, str] = {}
 
     def line(self, text: str) -> str:
-        """Replace a text that the app itself may have said: its own words in it stay."""
+        """Replace a text that may come from the app itself: the app's own words in it stay."""
         if text.strip() in self._own:
             return text
         if is_time(text):
@@ -86,7 +86,7 @@ class Disguise:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What apps say: whole texts, and templates in which * stands for other words."""
+    """Texts of apps: whole texts, and templates in which * stands for other words."""
 
     phrases: frozenset[str]
     templates: tuple[str, ...]

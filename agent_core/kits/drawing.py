@@ -1,4 +1,4 @@
-"""A kit drawn again as the picture of a screen."""
+"""Draws a kit as the picture of a screen."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from PIL import Image, ImageDraw
 from agent_core.kits.kit import Kit
 from agent_core.texts.layout import font
 
-_MIDDLE = 0.38  # of the font's size: half the height of a Chinese character above the base line
+_MIDDLE = 0.38  # of the font's size: half the height of a Chinese character above the baseline
 
 
 def draw_kit(kit: Kit) -> Image.Image:

@@ -1,7 +1,8 @@
-"""A screen as a kit: words are replaced, avatars become blocks of their mean colours, pictures a mosaic of nothing.
+"""Exports a screen as a kit: replaces words, turns avatars into blocks of their mean colours and pictures into mosaics.
 
-Nothing here relies on the reader having understood the page: a page that it cannot read is the one worth giving away.
-What is neither flat, nor a known icon, nor a line of text that OCR found, becomes a plain block. Needs OCR and NumPy.
+Nothing here relies on the reader having understood the page: a page that it cannot read is the one worth sharing.
+Anything that is neither flat, nor a known icon, nor a line of text that OCR found, becomes a plain block. Needs OCR and
+NumPy.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ from agent_core.perception.readings import BubbleKind, Reading
 from agent_core.texts.layout import font
 
 # Lengths are fractions of the screen's width.
-_SIGN = 0.065  # no larger is a small sign
+_SIGN = 0.065  # a small sign is no larger
 _AVATAR = 0.06  # an avatar is no smaller
-_DENSE = 0.3  # of its box that what has no flat colour covers in a picture
+_DENSE = 0.3  # of its box that areas without a flat colour cover in a picture
 _HEADER = 0.20  # of a page that is no chat
-_ICONS_RIGHT = 0.885  # no name reaches so far: what stands in a header behind it is an icon
+_ICONS_RIGHT = 0.885  # no name reaches this far: a sign in a header after this is an icon
 _FLAT_SHARE = 0.001  # of a page that a flat colour covers
-_FEW = 60  # pixels that a colour needs to be kept as one
-_MANY = 160  # colours that are kept at most
-# Kinds of messages on which an app itself writes. The words of any other are a person's.
+_FEW = 60  # pixels that a colour needs to be kept
+_MANY = 160  # most colours that are kept
+# Kinds of messages on which an app itself writes. The words of all others are a person's.
 _APP_KINDS = frozenset({BubbleKind.CALL, BubbleKind.FILE, BubbleKind.CARD, BubbleKind.RED_PACKET, BubbleKind.VOICE})
 _APP_MESSAGES = frozenset(MessageKind(kind.value) for kind in _APP_KINDS)
 
@@ -50,7 +51,7 @@ Codes = NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line of text on the screen. ``personal``: a person wrote it; of any other the app's own words may stay."""
+    """A line of text on the screen. ``personal``: a person wrote it; in others the app's own words may stay."""
 
     box: Box
     ink: Box
@@ -70,8 +71,8 @@ async def export_kit(
 ) -> Kit:
     """Return the screen in ``frame`` as a kit. Raises ExtraMissing if OCR is not installed.
 
-    nodes: the accessibility tree of the same moment; its texts are replaced alike. None leaves the tree out.
-    seed: makes the replaced words the same each time; for kits that show nobody's words.
+    nodes: the accessibility tree of the same moment; its texts are replaced in the same way. None leaves the tree out.
+    seed: makes the replacements the same each time; only for kits that show nobody's words.
     """
     ocr = ocr or OcrEngine()
     page = await read_page(ScreenReader(ocr=ocr, model=None), frame, None, profile)
@@ -109,7 +110,7 @@ async def export_kit(
     )
 
 
-# What is on the screen
+# The contents of the screen
 
 
 def _shapes(grid: Grid, profile: AppProfile) -> shapes.PageShapes | None:
@@ -120,7 +121,7 @@ def _shapes(grid: Grid, profile: AppProfile) -> shapes.PageShapes | None:
 
 
 async def _lines(ocr: OcrEngine, frame: Frame, seen: shapes.PageShapes | None, page: ReadPage) -> list[_Line]:
-    """The lines of the messages as the reader takes them apart, and those that OCR finds elsewhere."""
+    """Return the lines of the messages as the reader separates them, and those that OCR finds elsewhere."""
     image = frame.image
     found: list[_Line] = []
     taken: list[Box] = []
@@ -130,7 +131,7 @@ async def _lines(ocr: OcrEngine, frame: Frame, seen: shapes.PageShapes | None, p
         boxes = picture.lines_of(image, own_box(shape), shape.color)
         words = await ocr.recognise_lines([image.crop(line.box.as_tuple()) for line in boxes])
         if any(word.confidence < 0.5 for word in words):
-            continue  # no lines of text alone: what OCR finds by itself there is surer
+            continue  # not only lines of text: OCR's own findings are more reliable there
         taken += [line.box for line in boxes]
         personal = _is_personal(shape.box, seen, page)
         found += [
@@ -144,7 +145,7 @@ async def _lines(ocr: OcrEngine, frame: Frame, seen: shapes.PageShapes | None, p
 
 
 def _is_personal(box: Box, seen: shapes.PageShapes | None, page: ReadPage) -> bool:
-    """Whether what stands in ``box`` is a person's: a name, a message, what is typed."""
+    """Tell whether the text in ``box`` is a person's: a name, a message, a draft."""
     chat = page.chat
     if chat is not None:
         if chat.title_box is not None and chat.title_box.intersects(box):
@@ -159,7 +160,7 @@ def _is_personal(box: Box, seen: shapes.PageShapes | None, page: ReadPage) -> bo
 
 
 def _is_icon(reading: Reading, seen: shapes.PageShapes | None, page: ReadPage) -> bool:
-    """Whether OCR took an icon for a letter: it finds signs alone, or one letter in the bars that is not the name."""
+    """Tell whether OCR took an icon for a letter: a sign alone, or one letter in the bars that is not the name."""
     letters = sum(char.isalnum() for char in reading.text)
     if letters > 1:
         return False
@@ -186,7 +187,7 @@ def _ink(image: Image.Image, box: Box) -> Box:
 def _cover_pictures(
     image: Image.Image, letterless: Image.Image, seen: shapes.PageShapes | None, chance: random.Random
 ) -> None:
-    """Put a mosaic in ``image`` over what has no flat ground in ``letterless``; bubbles on a wallpaper stay."""
+    """Put a mosaic in ``image`` over parts without a flat colour in ``letterless``; bubbles on a wallpaper stay."""
     top = seen.box.top if seen is not None else round(_HEADER * image.width)
     bottom = seen.box.bottom if seen is not None else image.height
     if seen is not None and not seen.plain:
@@ -204,7 +205,7 @@ def _cover_pictures(
 
 
 def _areas_of(grid: Grid, seen: shapes.PageShapes | None) -> list[Area]:
-    """The grounds of the bubbles, of what they quote, of the input and of Send."""
+    """Return the backgrounds of the bubbles, of their quotations, of the input and of Send."""
     found = []
     for shape in seen.shapes if seen is not None else ():
         if shape.form is shapes.MessageShape.PICTURE:
@@ -218,7 +219,7 @@ def _areas_of(grid: Grid, seen: shapes.PageShapes | None) -> list[Area]:
 
 
 def _icons(grid: Grid, seen: shapes.PageShapes | None, lines: Sequence[_Line]) -> list[Box]:
-    """The icons of a chat's header and input bar, by where an app keeps them; none that has a letter in it."""
+    """Return the icons of a chat's header and input bar by their usual places; none that contains a letter."""
     header, fields = layout.header(grid), layout.fields(grid)
     if seen is None or header is None or not fields:
         return []
@@ -232,7 +233,7 @@ def _icons(grid: Grid, seen: shapes.PageShapes | None, lines: Sequence[_Line]) -
 
 
 async def _without_words(ocr: OcrEngine, image: Image.Image, known: Sequence[Box]) -> None:
-    """Cover in ``image``, which should have none, what OCR still takes for letters: very large ones, say."""
+    """Cover everything in ``image``, which should have no words, that OCR still takes for letters: very large ones."""
     draw = ImageDraw.Draw(image)
     for reading in await ocr.read(image):
         if sum(char.isalnum() for char in reading.text) > 1 and not any(reading.box.intersects(box) for box in known):
@@ -240,7 +241,7 @@ async def _without_words(ocr: OcrEngine, image: Image.Image, known: Sequence[Box
 
 
 def _avatars(grid: Grid, page: ReadPage, seen: shapes.PageShapes | None, lines: Sequence[_Line]) -> list[Box]:
-    """The avatars of a list, or what stands at both edges of a chat and is large enough for one."""
+    """Return the avatars of a list, or everything at both edges of a chat that is large enough for one."""
     if page.rows:
         texts = [line.box.left for line in lines if any(row.box.contains(line.box.center) for row in page.rows)]
         column = [left for left in texts if left < 0.4 * grid.image.width]
@@ -253,7 +254,7 @@ def _avatars(grid: Grid, page: ReadPage, seen: shapes.PageShapes | None, lines: 
 
 
 def _header_avatars(grid: Grid, page: ReadPage) -> list[Box]:
-    """Our own avatar over a list, at the left."""
+    """Return our own avatar above a list, at the left."""
     bottom, strip = page.rows[0].box.top // grid.step, round(_HEADER * grid.width)
     part = grid.pixels[:bottom, :strip]
     busy = far(part, mode(part, tolerance=4)[0]) > 6
@@ -263,7 +264,7 @@ def _header_avatars(grid: Grid, page: ReadPage) -> list[Box]:
 
 
 def _pictures(grid: Grid, top: int, bottom: int) -> Iterator[Box]:
-    """Boxes of what has no flat colour, in pixels of the picture."""
+    """Yield the boxes of parts without a flat colour, in pixels of the picture."""
     rows = (top // grid.step, bottom // grid.step)
     part = grid.pixels[rows[0] : rows[1]]
     busy = np.ones(part.shape[:2], dtype=bool)
@@ -276,7 +277,7 @@ def _pictures(grid: Grid, top: int, bottom: int) -> Iterator[Box]:
 
 
 def _flat_colors(pixels: Pixels) -> list[Color]:
-    """The colours of areas: of a photograph's no single one covers so much."""
+    """Return the colours of areas: no single colour of a photo covers as much."""
     flat = pixels.reshape(-1, 3).astype(np.int32)
     values, counts = np.unique((flat[:, 0] << 16) | (flat[:, 1] << 8) | flat[:, 2], return_counts=True)
     common = values[counts >= _FLAT_SHARE * len(flat)].tolist()
@@ -284,14 +285,14 @@ def _flat_colors(pixels: Pixels) -> list[Color]:
 
 
 def _marks(image: Image.Image, avatars: Sequence[Box]) -> list[Box]:
-    """The red marks at the corners of avatars."""
+    """Return the red marks at the corners of avatars."""
     disc = badges.round_avatars(image, avatars)
     found = (badges.corner_mark(image, box, disc=disc) for box in avatars)
     return [mark.box for mark in found if mark is not None]
 
 
 def _beside(line: _Line, marks: Sequence[Box]) -> _Line | None:
-    """The line without the mark at its left end; None if it is the number in one."""
+    """Return the line without the mark at its left end; None if it is the number in one."""
     for mark in marks:
         if mark.contains(line.box.center):
             return None
@@ -302,7 +303,7 @@ def _beside(line: _Line, marks: Sequence[Box]) -> _Line | None:
 
 
 def _around(image: Image.Image, box: Box) -> Color:
-    """The colour beside an avatar."""
+    """Return the colour beside an avatar."""
     return _rgb(image.getpixel((max(0, box.left - 3) or min(image.width - 1, box.right + 3), box.center.y)))
 
 
@@ -355,7 +356,7 @@ def _text_part(image: Image.Image, line: _Line, disguise: Disguise) -> TextPart 
 
 
 def _strongest(image: Image.Image, box: Box, ground: Color) -> Color:
-    """The colour of letters: of the pixels that are farthest from their ground, the middle one."""
+    """Return the colour of letters: the median of the pixels that are farthest from their background."""
     pixels = np.asarray(image.crop(box.as_tuple()).convert("RGB")).astype(np.int16).reshape(-1, 3)
     away = np.abs(pixels - np.array(ground, dtype=np.int16)).max(axis=1)
     least = np.quantile(away, 0.97)
@@ -364,7 +365,7 @@ def _strongest(image: Image.Image, box: Box, ground: Color) -> Color:
 
 
 def _disguised(page: PageReport, disguise: Disguise) -> PageReport:
-    """The report with replaced words."""
+    """Return the report with replaced words."""
 
     def said(kind: MessageKind, text: str) -> str:
         return "\n".join(map(disguise.line, text.split("\n"))) if kind in _APP_MESSAGES else disguise.plain(text)
@@ -407,7 +408,7 @@ def _checked(nodes: Sequence[Node]) -> Sequence[Node]:
 
 
 def _areas(image: Image.Image) -> tuple[list[Color], list[Band]]:
-    """The picture in few colours, as bands of rows that look alike."""
+    """Return the picture in few colours, as bands of rows that look alike."""
     pixels = np.asarray(image.convert("RGB")).astype(np.int32)
     codes: Codes = (pixels[..., 0] << 16) | (pixels[..., 1] << 8) | pixels[..., 2]
     values, inverse, counts = np.unique(codes, return_inverse=True, return_counts=True)

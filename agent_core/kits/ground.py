@@ -1,7 +1,7 @@
-"""The picture of a screen without anything that a person wrote or showed: flat areas, and blocks where things stood.
+"""Reduces a screen to flat areas and blocks, without anything that a person wrote or showed.
 
-What stays is what is flat over an area that no stroke of a letter covers, and what the caller names as an icon. So a
-word that OCR did not find does not stay either. Needs NumPy.
+Only parts stay that are flat over an area that no stroke of a letter covers, and those that the caller names as icons.
+So a word that OCR did not find does not stay either. Needs NumPy.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from agent_core.perception.pixels import Color, Mask, Pixels, far, greatest, mod
 # Lengths are fractions of the screen's width.
 _FLAT = 0.02  # the side of a flat square; a bold stroke of the largest letters is half as wide
 _LEVEL = 0.15  # the length of a row of one colour: a line between parts, the rim of a bar
-_UPRIGHT = 0.1  # the height of a column of one colour: the gap between two keys; no letter is so high
-_THIN = 0.021  # what is left of corners and rims is smaller; it goes without a block
+_UPRIGHT = 0.1  # the height of a column of one colour: the gap between two keys; no letter is as high
+_THIN = 0.021  # remains of corners and rims are smaller; they disappear without a block
 _WORD = 0.022  # between the letters of a line
-_HIGH = 0.1  # a line of letters is lower
+_HIGH = 0.1  # the greatest height of a line of letters
 _DENSE = 0.3  # of its box that something higher covers; the rim of a bubble or a card covers less
 _CELL = 1 / 14  # of a mosaic
 _STEP = 2  # levels between neighbours of one colour
@@ -33,7 +33,7 @@ _SPREAD = 48  # levels by which cells differ from a picture's mean
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A part whose ground is known: a bubble, a quotation, an input; in pixels."""
+    """A part with a known background: a bubble, a quotation, an input; in pixels."""
 
     box: Box
     color: Color
@@ -42,7 +42,7 @@ class Area:
 def bare(image: Image.Image, areas: Sequence[Area], icons: Sequence[Box]) -> Image.Image:
     """Return ``image`` with its flat areas, its ``icons``, and one block for each line of anything else.
 
-    areas: grounds that letters may hide, so that nothing of them is flat; the later ones stand on the earlier.
+    areas: backgrounds that letters may hide, so that nothing of them is flat; later ones lie on earlier ones.
     """
     pixels = np.asarray(image.convert("RGB")).astype(np.int16)
     width = pixels.shape[1]
@@ -68,7 +68,7 @@ def bare(image: Image.Image, areas: Sequence[Area], icons: Sequence[Box]) -> Ima
 
 
 def mosaic(image: Image.Image, box: Box, chance: random.Random) -> None:
-    """Replace a box by cells drawn at random around its mean colour: nothing of the picture is left but that."""
+    """Replace a box by cells of random colours around its mean colour: nothing else of the picture remains."""
     cell = max(8, round(_CELL * image.width))
     size = (max(2, min(12, round(box.width / cell))), max(2, min(24, round(box.height / cell))))
     mean = mean_color(image, box)
@@ -87,7 +87,7 @@ def mean_color(image: Image.Image, box: Box) -> Color:
 
 
 def clusters(mask: Mask, box: Box, depth: int = 0) -> Iterator[Box]:
-    """Cut what is set apart in ``mask`` by empty rows and columns, alternately."""
+    """Split the contents of ``mask`` at empty rows and columns, alternately; yield the parts."""
     part = mask[box.top : box.bottom, box.left : box.right]
     rows = spans(part.any(axis=1), gap=2)
     columns = spans(part.any(axis=0), gap=2)
@@ -104,7 +104,7 @@ def clusters(mask: Mask, box: Box, depth: int = 0) -> Iterator[Box]:
 
 
 def _flat(pixels: Pixels) -> Mask:
-    """Which pixels belong to a flat square, or to a long row or column of one colour."""
+    """Return a mask of the pixels that belong to a flat square, or to a long row or column of one colour."""
     height, width = pixels.shape[:2]
     across = np.zeros((height, width), dtype=bool)  # a step to the next pixel of the row
     across[:, :-1] = greatest(np.abs(pixels[:, 1:] - pixels[:, :-1])) > _STEP
@@ -115,7 +115,7 @@ def _flat(pixels: Pixels) -> Mask:
 
 
 def _covered(good: Mask, high: int, wide: int) -> Mask:
-    """Which pixels lie in a window of ``high`` × ``wide`` pixels that are all good."""
+    """Return a mask of the pixels that lie in a window of ``high`` × ``wide`` pixels that are all good."""
     height, width = good.shape
     if height < high or width < wide:
         return np.zeros_like(good)
@@ -136,7 +136,7 @@ def _sums(mask: Mask) -> NDArray[np.int32]:
 
 
 def _filled(pixels: Pixels, flat: Mask) -> Pixels:
-    """The picture with the colour of the nearest flat pixel of its row or column wherever it is not flat."""
+    """Return the picture with non-flat pixels replaced by the nearest flat pixel of their row or column."""
     height, width = flat.shape
     if not flat.any():
         return np.broadcast_to(np.array(mode(pixels)[0], dtype=np.int16), pixels.shape).copy()
@@ -165,14 +165,14 @@ def _filled(pixels: Pixels, flat: Mask) -> Pixels:
 
 
 def _block(filled: Pixels, pixels: Pixels, ink: Mask, box: Box) -> None:
-    """Paint a box in the commonest colour of what stands in it."""
+    """Paint a box in the most common colour of its contents."""
     own = ink[box.top : box.bottom, box.left : box.right]
     color, _ = mode(pixels[box.top : box.bottom, box.left : box.right][own].reshape(1, -1, 3), tolerance=24)
     filled[box.top : box.bottom, box.left : box.right] = color
 
 
 def _fill(filled: Pixels, pixels: Pixels, area: Area) -> None:
-    """Give each row of an area its ground from its first to its last pixel of that colour: its corners stay."""
+    """Fill each row of an area with its background, from its first to its last pixel; the corners stay."""
     box = area.box
     part = pixels[box.top : box.bottom, box.left : box.right]
     same = far(part, area.color) <= _INK
@@ -181,9 +181,9 @@ def _fill(filled: Pixels, pixels: Pixels, area: Area) -> None:
 
 
 def _lines(ink: Mask, width: int) -> list[Box]:
-    """The boxes of what is as thick as a letter, that of one line together, so that no letter has a width of its own.
+    """Return the boxes of parts as thick as a letter; those of one line together, so that no letter shows its width.
 
-    Larger things are boxes of their own; a rim is none.
+    Larger parts have separate boxes; a rim has none.
     """
     least, high = max(2, round(_THIN * width)), round(_HIGH * width)
     low = least // 3

@@ -1,4 +1,4 @@
-"""The format of a screen kit, and reading and writing its file.
+"""The format of a screen kit; reads and writes its file.
 
 Coordinates are pixels of the screen. Errors about a file are InputRejected and name it.
 """
@@ -35,14 +35,19 @@ class _Part(BaseModel):
 
 
 class Band(_Part):
-    """Rows that look alike. ``runs``: width and index of the colour, from the left; together as wide as the screen."""
+    """Rows that look alike. ``runs``: width and colour index, from the left; together as wide as the screen."""
 
     rows: Pixels
     runs: Annotated[tuple[tuple[Pixels, Annotated[int, Field(ge=0)]], ...], Field(min_length=1, max_length=LONGEST)]
 
 
 class TextPart(_Part):
-    """One line. ``left`` is where its letters begin, ``middle`` half their height, ``size`` the font's, in pixels."""
+    """One line of text, in pixels.
+
+    left: where its letters begin.
+    middle: half their height.
+    size: the font's.
+    """
 
     left: Annotated[int, Field(ge=0, le=LONGEST)]
     middle: Annotated[int, Field(ge=0, le=LONGEST)]
@@ -57,18 +62,18 @@ class NodePart(_Part):
     box: PixelBox
     text: Words = ""
     description: Words = ""
-    id: Name = ""  # whole, with the package
+    id: Name = ""  # complete, with the package
     kind: Name = ""  # the class
     clickable: bool = False
     focused: bool = False
 
 
 class Kit(_Part):
-    """One page. ``page`` is what a reader should say of it; its boxes and doubts are there for people alone."""
+    """One page. ``page`` is the report that a reader should give; its boxes and doubts are for people only."""
 
     format: Literal[1] = 1
     app: Annotated[str, Field(pattern=r"^[a-z]{1,20}$")]
-    version: Annotated[str, Field(max_length=40, pattern=r"^[\w.() -]*$")] = ""  # of the app, "" if not known
+    version: Annotated[str, Field(max_length=40, pattern=r"^[\w.() -]*$")] = ""  # of the app; "" if unknown
     activity: Name = ""
     size: tuple[Pixels, Pixels]
     page: PageReport
@@ -131,7 +136,7 @@ def load_kit(path: Path) -> Kit:
 
 
 def kit_text(kit: Kit) -> str:
-    """Return a kit as its file holds it, one part a line. Raises InputRejected if it would be too large."""
+    """Return a kit as its file contains it, one part per line. Raises InputRejected if it would be too large."""
     data = kit.model_dump(mode="json", exclude_defaults=True) | {"format": kit.format}
     if "rows" not in data["page"]:
         data["page"] = kit.page.model_dump(mode="json")
@@ -143,9 +148,9 @@ def kit_text(kit: Kit) -> str:
 
 
 def differences(wanted: PageReport, seen: PageReport) -> list[str]:
-    """Return the fields in which a reading is not what it should be.
+    """Return the fields in which a reading differs from what it should be.
 
-    Boxes, doubts and certainty are not compared, nor how wide a sign is: a recogniser takes ？ for ?.
+    Boxes, doubts and certainty are not compared, nor is the width of a sign: a recogniser takes ？ for ?.
     """
     pairs: list[tuple[str, object, object]] = [("page", wanted.page, seen.page)]
     pairs.append(("title", _title(wanted), _title(seen)))

@@ -1,4 +1,4 @@
-"""What the picture reader makes of a kit: a kit is a test of the reader."""
+"""Reads a kit with the picture reader: a kit is a test of the reader."""
 
 from __future__ import annotations
 

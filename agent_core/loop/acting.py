@@ -25,8 +25,7 @@ from agent_core.actions.types import (
     Wait,
 )
 from agent_core.actions.write import in_words
-from agent_core.apps.profile import packages_named, resolve_app
-from agent_core.devices.base import Device, Key, TouchWatch
+from agent_core.devices.base import Device, Key, TextInput, TouchWatch
 from agent_core.errors import (
     ActionFailed,
     AppNotFound,
@@ -37,6 +36,7 @@ from agent_core.errors import (
 )
 from agent_core.geometry import Point
 from agent_core.loop import questions
+from agent_core.loop.launching import AppLauncher
 from agent_core.loop.notes import Summary
 from agent_core.loop.result import ActResult, Ending
 from agent_core.perception.compare import same_name
@@ -48,19 +48,22 @@ from agent_core.reply.flow import ReplyFlow
 from agent_core.reply.outcome import told_reply
 from agent_core.retry import RETRIES
 from agent_core.session import GateState, Session, Status
-from agent_core.texts import Lang, say, sentences, told
+from agent_core.texts import say, sentences, told
 
 KEYS = {"enter": Key.ENTER, "app_switch": Key.APP_SWITCH}
 
 
-async def do_on(device: Device, action: Action, size: tuple[int, int], lang: Lang) -> None:
-    """Carry out ``action``. ``size`` (pixels) is the size of the picture that its points belong to.
+async def do_on(device: Device, action: Action, size: tuple[int, int], launcher: AppLauncher) -> TextInput | None:
+    """Carry out ``action``; return what typed, if it was a text.
 
-    Raises ActionFailed if there is no such app or the action is none on the phone, and the device's DeviceError.
+    size: of the picture that its points belong to, in pixels.
+
+    Raises ActionFailed if the action is none on the phone, AppNotFound if there is no such app, and the device's
+    DeviceError.
     """
     match action:
         case Launch(app=app):
-            await _launch(device, app, lang)
+            await launcher.launch(app)
         case Tap(element=pair):
             await device.tap(Point.from_relative(pair, size))
         case DoubleTap(element=pair):
@@ -73,6 +76,7 @@ async def do_on(device: Device, action: Action, size: tuple[int, int], lang: Lan
             async with device.keyboard() as keyboard:
                 await keyboard.clear()
                 await keyboard.type(text)
+                return keyboard
         case Back():
             await device.key(Key.BACK)
         case Home():
@@ -81,18 +85,7 @@ async def do_on(device: Device, action: Action, size: tuple[int, int], lang: Lan
             await device.key(KEYS[key])
         case _:
             raise ActionFailed(f"{action.kind} is not an act on the phone.")
-
-
-async def _launch(device: Device, app: str, lang: Lang) -> None:
-    package = await installed(device, app)
-    if package is None:
-        raise ActionFailed(say(lang, "run.app_missing" if packages_named(app) else "run.app_unknown", app=app))
-    await device.launch(package)
-
-
-async def installed(device: Device, app: str) -> str | None:
-    """Return the package of ``app`` on the phone, by any of the app's names; None if it is not installed."""
-    return resolve_app(app, await device.packages()) or resolve_app(app, await device.packages(fresh=True))
+    return None
 
 
 # Trying again may help, either by the model, which is told, or by code.
@@ -110,6 +103,7 @@ class ActionPerformer:
         session: Session,
         knowledge: KnowledgeBase,
         flow: ReplyFlow | None,
+        launcher: AppLauncher,
         touches: TouchWatch,
         summary: Summary,
         chooser: Chooser | None = None,
@@ -119,10 +113,12 @@ class ActionPerformer:
         self._session = session
         self._knowledge = knowledge
         self._flow = flow
+        self._launcher = launcher
         self._touches = touches
         self._summary = summary
         self._chooser = chooser
         self._failed = 0
+        self._typed: tuple[TextInput, str] | None = None  # what typed last, and the digest of the screen before
 
     async def perform(self, judgement: Judgement, seen: Observation) -> ActResult:
         """Carry out what the gate has made of a proposal; ``seen`` is the screen that it was made on.
@@ -132,6 +128,7 @@ class ActionPerformer:
         """
         if judgement.action is None:
             return ActResult("", ok=False)
+        await self._read_back(seen)
         try:
             return await self._act(judgement.action, seen, judgement.to_ask)
         except RETRIABLE as error:
@@ -209,7 +206,7 @@ class ActionPerformer:
             if self._touches.touched:
                 return ActResult("", ok=False, question=questions.person_on_phone(self._session))
             try:
-                await do_on(self._device, action, seen.size, self._session.lang)
+                typed = await do_on(self._device, action, seen.size, self._launcher)
             except DeviceError as error:
                 if allowed and not error.may_repeat:
                     self._session.approval = None
@@ -219,7 +216,16 @@ class ActionPerformer:
             else:
                 if allowed:
                     self._session.approval = None
-                return ActResult(say(self._session.lang, "run.done"))
+                self._typed = None if typed is None else (typed, seen.frame.digest)
+                return ActResult(say(self._session.lang, "run.done"), acted=True)
+
+    async def _read_back(self, seen: Observation) -> None:
+        """Have the next text typed in another way if the last one changed nothing on the screen."""
+        if self._typed is not None:
+            keyboard, before = self._typed
+            self._typed = None
+            if seen.frame.digest == before:
+                await keyboard.confirm(arrived=False)
 
     async def _same_after(self, seconds: float, seen: Observation) -> bool:
         await asyncio.sleep(seconds)

@@ -73,6 +73,7 @@ class MemoryLedger:
         self._rows: dict[int, LedgerRow] = {}
         self._learnt: dict[tuple[str, str, str], LearntApp] = {}
         self._chosen: dict[tuple[str, str, str], RowMark] = {}
+        self._labels: dict[tuple[str, str], str] = {}
         self.waiting: dict[tuple[str, str, str], str] = {}
 
     async def find(self, key: MessageKey) -> LedgerRow | None:
@@ -155,6 +156,12 @@ class MemoryLedger:
 
     async def choose_row(self, serial: str, app: str, contact: str, row: RowMark) -> None:
         self._chosen[serial, app, contact] = row
+
+    async def labelled(self, serial: str, label: str) -> str | None:
+        return self._labels.get((serial, label))
+
+    async def keep_label(self, serial: str, label: str, package: str) -> None:
+        self._labels[serial, label] = package
 
     async def keep_waiting(self, serial: str, app: str, contact: str, state: str) -> None:
         self.waiting[serial, app, contact] = state

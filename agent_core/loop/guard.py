@@ -7,15 +7,17 @@ never held up.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
 from agent_core.actions.types import Action, Back, Finish, Home, Interact, Launch, PressKey, Swipe, TakeOver, Wait
-from agent_core.apps.profile import packages_named, profile, profile_of_package
+from agent_core.apps.names import packages_named
+from agent_core.apps.profile import profile_of_package
 from agent_core.devices.base import WindowKind
 from agent_core.loop import questions
+from agent_core.loop.home_screen import is_home
+from agent_core.loop.launching import allowed_packages
 from agent_core.loop.result import ActResult
 from agent_core.perception.compare import Likeness, likeness, same_name
 from agent_core.perception.observer import Observation
@@ -44,7 +46,6 @@ TOUCHING = frozenset({"tap", "double_tap", "long_press", "swipe", "type", "type_
 MOVING = TOUCHING | {"back"}
 # After these, whatever is in front is expected: the run opened it, or a person did.
 OPENING = frozenset({"launch", "home", "back", "press_key", "take_over", "interact"})
-_LAUNCHER = re.compile(r"launcher|trebuchet|\.miui\.home$|\.home$|homescreen", re.IGNORECASE)
 
 
 class Recovery:
@@ -198,7 +199,7 @@ class Recovery:
         popup = popup_in(seen.window, seen.readings, seen.frame) if seen.chat is None else None
         if popup is None or popup.belongs_to(self._session.task):
             return None
-        own = self._own_packages()
+        own = allowed_packages(self._session)
         return popup if popup.system or not own or seen.window.package in own else None
 
     def _of_popup(self, popup: Popup | None, seen: Observation) -> str:
@@ -229,7 +230,7 @@ class Recovery:
 
     def _meant(self, front: str) -> bool:
         steps, back = self._session.steps, self._back
-        if not steps or front in back.allowed or _LAUNCHER.search(front):
+        if not steps or front in back.allowed or is_home(front):
             return True
         if front in self._task_packages():
             return True
@@ -237,20 +238,13 @@ class Recovery:
             return False
         before = steps[-1].package or ""
         opened = self._last is not None and self._last["kind"] in OPENING
-        return opened or bool(_LAUNCHER.search(before)) or any(step.package == front for step in steps)
-
-    def _own_packages(self) -> set[str]:
-        """Return the packages that the task may touch; an empty set means all."""
-        session = self._session
-        if session.gate.enabled:
-            return set(profile(session.gate.app).packages)
-        return {package for app in session.apps for package in packages_named(app)}
+        return opened or is_home(before) or any(step.package == front for step in steps)
 
     def _task_packages(self) -> set[str]:
         session = self._session
         launched = [step.action["app"] for step in session.steps if step.action and step.action["kind"] == "launch"]
         packages = {package for app in (*session.apps, *launched) for package in packages_named(str(app))}
-        return packages | self._own_packages()
+        return packages | allowed_packages(self._session)
 
     def _of_act(self, last: Mapping[str, Any] | None) -> str:
         back = self._back

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -59,11 +59,12 @@ def best_first(records: Sequence[Record]) -> list[Record]:
 
 
 def no_sure_answer(
-    session: Session, planned: Planned, records: Sequence[Record], *, sure_alone: bool = False
+    session: Session, planned: Planned, records: Sequence[Record], *, beside: Sequence[Mapping[str, str | None]] = ()
 ) -> Question:
     """Ask for an answer: with the customer's words, the best records as choices, free text, or skip.
 
-    sure_alone: this text has a sure answer, but something else that the customer wrote has none.
+    beside: what else the customer wrote that has no sure answer, although this text has one: its ``words``, and the
+        ``answer`` of a person, "" if it has none yet, or None if a person skipped it.
     """
     best = [r for r in best_first(records) if r.text.strip() and (r.score is None or r.score >= LEAST_SCORE)]
     best = best[:CANDIDATES]
@@ -76,7 +77,7 @@ def no_sure_answer(
         query=planned.query,
         ledger_id=planned.ledger_id,
         fingerprint=planned.fingerprint,
-        sure_alone=sure_alone,
+        beside=[dict(one) for one in beside],
         candidates=[
             {"id": r.id, "text": r.text, "question": r.question, "score": r.score, "source": r.source} for r in best
         ],
@@ -190,15 +191,21 @@ def first_delivery(session: Session, planned: Planned, app: str, version: str, c
     )
 
 
-def rest_unsent(session: Session, planned: Planned) -> Question:
-    """Ask whether to send the rest of a long answer, because a message came between two of its parts."""
+def rest_unsent(session: Session, planned: Planned, new: Sequence[str] = ()) -> Question:
+    """Ask whether to send the rest of a long answer, because the messages ``new`` came between two of its parts."""
     rest = "\n".join(planned.parts[planned.part :])
     text = say(session.lang, "delivery.rest_unsent", sent=planned.part, parts=len(planned.parts))
-    return _question(session, QuestionKind.REST_UNSENT, text, {"send": "send_rest", SKIP: "leave_rest"}, answer=rest)
+    choices = {"send": "send_rest", SKIP: "leave_rest"}
+    return _question(session, QuestionKind.REST_UNSENT, text, choices, answer=rest, new=list(new))
 
 
-def still_send(session: Session, planned: Planned, shown: Sequence[CustomerQuestion] = ()) -> Question:
-    """Ask whether to send a person's answer although the chat has changed since. ``shown``: what a skip settles."""
+def still_send(
+    session: Session, planned: Planned, shown: Sequence[CustomerQuestion] = (), new: Sequence[str] = ()
+) -> Question:
+    """Ask whether to send a person's answer although the chat has changed since.
+
+    shown: what a skip settles. new: the messages that came since the answer.
+    """
     text = say(session.lang, "delivery.still_send")
     return _question(
         session,
@@ -208,6 +215,7 @@ def still_send(session: Session, planned: Planned, shown: Sequence[CustomerQuest
         free_text=True,
         answer=planned.text,
         customer=planned.question,
+        new=list(new),
         shown=[{"words": one.words, "fingerprint": one.fingerprint} for one in shown],
     )
 
@@ -243,10 +251,10 @@ def foreign_draft(session: Session, draft: str) -> Question:
     return _question(session, QuestionKind.FOREIGN_DRAFT, text, {"clear": "clear", SKIP: "keep"}, draft=draft)
 
 
-def chat_changed(session: Session) -> Question:
-    """Ask whether to try again, because the chat kept changing while we answered."""
+def chat_changed(session: Session, new: Sequence[str] = ()) -> Question:
+    """Ask whether to try again, because the chat kept changing while we answered; ``new`` is what came last."""
     text = say(session.lang, "delivery.changed_gave_up")
-    return _question(session, QuestionKind.CHAT_CHANGED, text, {"retry": "retry", SKIP: "skip"})
+    return _question(session, QuestionKind.CHAT_CHANGED, text, {"retry": "retry", SKIP: "skip"}, new=list(new))
 
 
 def sensitive_tap(session: Session, tap: Tap, situation: Situation, to_ask: str = "") -> Question:

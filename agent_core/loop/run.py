@@ -7,15 +7,17 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 from agent_core.actions.types import Action
-from agent_core.apps.profile import AppProfile, opened_alone, profile
+from agent_core.apps.names import opened_alone
+from agent_core.apps.profile import AppProfile, profile
 from agent_core.devices.base import Device, Frame, TouchWatch, Window
 from agent_core.loop import questions
-from agent_core.loop.acting import ActionPerformer, as_seen, installed
+from agent_core.loop.acting import ActionPerformer, as_seen
 from agent_core.loop.ending import end_at_limit
 from agent_core.loop.guard import RepeatWatch
+from agent_core.loop.launching import AppLauncher, allowed_packages
 from agent_core.loop.recording import Recorder
-from agent_core.loop.result import ActResult, Ending
-from agent_core.loop.thinking import Thinker, Thought
+from agent_core.loop.result import ActResult, Ending, Thought
+from agent_core.loop.thinking import Thinker
 from agent_core.loop.trajectory import Trajectory
 from agent_core.model.usage import Account, charge_to
 from agent_core.perception.observer import Observation, Observer
@@ -89,6 +91,7 @@ class Run:
     device: Device
     observer: Observer
     actor: ActionPerformer
+    launcher: AppLauncher
     recorder: Recorder
     repeats: RepeatWatch
     touches: PersonTouches
@@ -128,7 +131,8 @@ class Run:
         if session.dry_run and not (await self.device.screen()).awake:
             said = say(session.lang, "run.dry_run_asleep")
             return ActResult(said, ok=False, ending=Ending(Status.FAILED, said))
-        if not session.steps and (app := opened_alone(session.task)) and not await installed(self.device, app):
+        app = "" if session.steps or session.dry_run else opened_alone(session.task)
+        if app and not await self.launcher.is_there(app):
             said = say(session.lang, "run.app_needed", app=app)  # no model can help
             return ActResult(said, ok=False, ending=Ending(Status.FAILED, said))
         if len(session.steps) >= session.max_steps:
@@ -203,8 +207,17 @@ def take_up(session: Session, outside: Outside) -> Run:
     touches = PersonTouches()
     flow, decisions = _reply(session, app, outside, recorder, touches) if app is not None else (None, None)
     summary = outside.thinker.summary
+    launcher = AppLauncher(outside.observer, outside.ledger, outside.lease, touches, allowed_packages(session))
     actor = ActionPerformer(
-        outside.device, outside.lease, session, outside.knowledge, flow, touches, summary, chooser=outside.chooser
+        outside.device,
+        outside.lease,
+        session,
+        outside.knowledge,
+        flow,
+        launcher,
+        touches,
+        summary,
+        chooser=outside.chooser,
     )
     policies = outside.policies
     if policies is None:
@@ -215,6 +228,7 @@ def take_up(session: Session, outside: Outside) -> Run:
         outside.device,
         outside.observer,
         actor,
+        launcher,
         recorder,
         RepeatWatch(session),
         touches,

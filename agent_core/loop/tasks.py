@@ -7,12 +7,13 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agent_core.apps.profile import names_an_app, names_one_of, packages_named, profiles
+from agent_core.apps.names import names_an_app, names_one_of, packages_named
+from agent_core.apps.profile import profiles
 from agent_core.errors import ConfigInvalid, InputRejected
 from agent_core.policies import PolicyName
 from agent_core.policies.detect import app_without_replies, lacks_app
 from agent_core.settings import gate_for
-from agent_core.texts import Listed
+from agent_core.texts import Listed, NameIn
 
 # 进入 is not among them: it leads to a page as well as to an app.
 _OPENED = re.compile(r"(?:打开|启动|\b(?:open|launch|start)\s+)[“\"「]?([^\s“”\"「」，,。.、；;]+)", re.IGNORECASE)
@@ -83,7 +84,7 @@ def check_rules(task: str, rules: TaskRules) -> TaskRules:
             key="reply_where",
         )
     if not rules.policy and not gate.enabled and (app := app_without_replies(task)):
-        known = Listed(profile.name for profile in profiles())
+        known = Listed(NameIn(profile.name_in("en"), profile.name_in("zh")) for profile in profiles())
         raise InputRejected(
             f"Customers are answered only in {known}, not in {app}.",
             advice="Name one of these; for another app give it a profile of your own. If it is no customer, choose the "

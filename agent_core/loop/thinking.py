@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from dataclasses import replace
 
 from agent_core.actions import parse_reply
-from agent_core.actions.types import Action
 from agent_core.apps.profile import AppProfile
 from agent_core.errors import ActionParseError, ModelError
 from agent_core.loop.notes import Summary
 from agent_core.loop.questions import stuck
-from agent_core.loop.result import ActResult
-from agent_core.model.base import Completion, Message, Model, Request
+from agent_core.loop.recording import Recorder
+from agent_core.loop.result import ActResult, Thought
+from agent_core.model.base import Message, Model, Request
 from agent_core.model.history import app_name
 from agent_core.model.profile import ModelProfile
 from agent_core.model.prompt import build_messages
@@ -23,28 +21,6 @@ from agent_core.session import Session
 from agent_core.texts import Lang, say, told
 
 PARSE_TRIES = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Thought:
-    """What the model said. ``problem`` is set if no action could be read from it."""
-
-    completion: Completion
-    seconds: float
-    thinking: str = ""
-    action: Action | None = None
-    ignored: str = ""
-    problem: ActResult | None = field(default=None)
-
-
-class Listener(Protocol):
-    """Is told what the model is asked, and what it thinks meanwhile."""
-
-    async def asked(
-        self, seen: Observation, messages: Sequence[dict[str, Any]], model: str, profile: ModelProfile
-    ) -> None: ...
-
-    async def thinking(self, text: str) -> None: ...
 
 
 class Thinker:
@@ -57,7 +33,7 @@ class Thinker:
         self._elements = elements
 
     async def think(
-        self, session: Session, seen: Observation, profile: AppProfile | None, listener: Listener
+        self, session: Session, seen: Observation, profile: AppProfile | None, recorder: Recorder
     ) -> Thought:
         """Return the model's proposal for the screen in ``seen``. Raises ModelError if the model does not answer."""
         begun = time.monotonic()
@@ -73,15 +49,15 @@ class Thinker:
             )
 
         messages = Request(written, self._profile)
-        await listener.asked(seen, messages, self._model.name, self._profile)
+        await recorder.asked(seen, messages, self._model.name, self._profile)
         try:
-            completion = await self._model.complete(messages, on_thinking=listener.thinking)
+            completion = await self._model.complete(messages, on_thinking=recorder.thinking)
         except ModelError as error:
             raise in_words(error, session.lang) from None
         seconds = time.monotonic() - begun
         answered, name = completion.profile or self._profile, completion.model or self._model.name
         if (answered, name) != (self._profile, self._model.name):  # a fallback answered: record what it was asked
-            await listener.asked(seen, messages.written_for(answered), name, answered)
+            await recorder.asked(seen, messages.written_for(answered), name, answered)
         completion = replace(completion, model=name, profile=answered)
         try:
             reply = parse_reply(completion.text, dialect=answered.dialect, ended=completion.ended)

@@ -1,4 +1,5 @@
-"""What is read of an endpoint's answers. The library hands on whatever came; here it has its form, or a ValueError.
+"""Types of an endpoint's answers. The library passes on whatever came; here it gets its form, or a ValueError.
+
 The chunks of a streamed completion are read from the bytes of its server-sent events. Source of their format: the
 section "Interpreting an event stream" of the HTML standard, https://html.spec.whatwg.org/.
 """
@@ -20,13 +21,13 @@ from agent_core.model.failures import Failures
 
 
 class _Part(BaseModel):
-    """From JSON, or from the objects of the library. What is missing is None; what else there is does not matter."""
+    """Built from JSON, or from the library's objects. A missing field is None; unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", from_attributes=True)
 
 
 class Piece(_Part):
-    """A part of a content, where that is a list: of the text, or of thinking, which may be a list itself (Mistral)."""
+    """A part of a content that is a list: text, or thinking, which may be a list itself (Mistral)."""
 
     text: str | None = None
     thinking: str | list[Piece] | None = None
@@ -53,7 +54,7 @@ class ApiMessage(_Part):
 
     @property
     def text(self) -> str:
-        """The content, without thinking that stands in it in parts of its own."""
+        """The content without any parts that are thinking."""
         if isinstance(self.content, list):
             return "".join(part if isinstance(part, str) else part.text or "" for part in self.content)
         return self.content or ""
@@ -75,7 +76,7 @@ def _thinking(piece: Piece) -> str:
 
 
 class ApiChoice(_Part):
-    """``delta`` in a stream, where the last one of some endpoints has none; else ``message``."""
+    """One choice of a completion: ``delta`` in a stream (some endpoints omit it in the last one), else ``message``."""
 
     delta: ApiMessage | None = None
     message: ApiMessage | None = None
@@ -83,9 +84,9 @@ class ApiChoice(_Part):
 
 
 class ApiCompletion(_Part):
-    """A whole completion, or a chunk of one. ``usage`` as the endpoint counts it."""
+    """A whole completion, or a chunk of one. ``usage`` is as the endpoint counts it."""
 
-    model_config = ConfigDict(extra="allow", from_attributes=True)  # the rest may be words about an error
+    model_config = ConfigDict(extra="allow", from_attributes=True)  # other fields may describe an error
 
     choices: list[ApiChoice] | None = None
     usage: Any = None
@@ -102,12 +103,13 @@ class Models(_Part):
 
 
 def read_answer(body: bytes, failures: Failures) -> ApiCompletion:
-    """Read a whole completion. ModelFormat if ``body`` is none; ValueError or RecursionError if its form is unknown."""
+    """Read a whole completion.
+
+    Raises ModelFormat if ``body`` is none; ValueError or RecursionError if its form is unknown.
+    """
     if not body.lstrip().startswith(b"{"):
         raise failures.not_json(body.decode(errors="replace"))
-    return ApiCompletion.model_validate(
-        json.loads(body)
-    )  # which takes half a surrogate pair; pydantic's own reader does not
+    return ApiCompletion.model_validate(json.loads(body))  # unlike pydantic, accepts half a surrogate pair
 
 
 _LINE = re.compile(rb"\r\n|\n|\r(?!$)")  # a CR at the very end may be half of a CRLF
@@ -115,7 +117,7 @@ _DONE = "[DONE]"
 
 
 class EventReader:
-    """Takes the bytes as they come and gives the data of each whole event."""
+    """Takes the bytes as they come and returns the data of each complete event."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -126,7 +128,7 @@ class EventReader:
         return [data for line in lines if (data := self._take(line)) is not None]
 
     def _take(self, line: bytes) -> str | None:
-        """The data of the event that ``line``, an empty one, ends."""
+        """Take one line; return the data of an event if this line, an empty one, ends it."""
         if not line:
             data, self._data = self._data, []
             return "\n".join(data) if data else None
@@ -137,25 +139,25 @@ class EventReader:
 
 
 class Chunks:
-    """The chunks of one response, one by one. Close ``body`` when no more are wanted."""
+    """Reads the chunks of one response, one by one. Close ``body`` when no more are wanted."""
 
     def __init__(self, body: AsyncIterator[bytes], request: httpx2.Request) -> None:
         self._body = body
         self._request = request
         self._events = EventReader()
         self._waiting: deque[str] = deque()
-        self.strange = ""  # what was passed over last: some gateways send pings of their own
+        self.strange = ""  # the last data that was skipped: some gateways send their own pings
 
     def arrived(self) -> Iterator[ApiCompletion]:
-        """Those that have arrived and were not asked for yet, up to the first that is none. Waits for nothing."""
+        """Yield chunks that have arrived but were not read yet, up to the first that is none. Waits for nothing."""
         with suppress(ValueError, RecursionError, openai.APIError):
             while self._waiting and (chunk := self._chunk(self._waiting.popleft())) is not None:
                 yield chunk
 
     async def next(self) -> ApiCompletion | None:
-        """The next chunk, None at the end; what says nothing of a reply is passed over.
+        """Return the next chunk, None at the end; data that is no part of a reply is skipped.
 
-        Raises openai.APIError for an error event, ValueError where it is no JSON object or no chunk, and the errors of
+        Raises openai.APIError for an error event, ValueError if data is no JSON object or no chunk, and the errors of
         the HTTP library.
         """
         while True:

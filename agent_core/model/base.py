@@ -1,5 +1,6 @@
-"""What the agent needs of a model: the next reply, streamed, and a transcription of a picture; and a wrapper
-for models that do one thing otherwise than another model.
+"""The interface of a model: the next reply, streamed, plain text, and a transcription of a picture.
+
+ModelWrapper is the base of models that do one thing differently from the model that they wrap.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ from PIL import Image
 from agent_core.model.profile import ModelProfile
 
 OnThinking = Callable[[str], Awaitable[None]]
-Message = dict[str, Any]  # in the chat completions form
+Message = dict[str, Any]  # in the format of the chat completions API
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Seconds from the request; tokens as the endpoint says, ``guessed`` from above where it says nothing.
+    """The usage of one call: seconds since the request, and tokens as the endpoint counts them.
 
-    ``tokens_cached`` are those of ``tokens_in`` that the endpoint had in its cache.
+    tokens_cached: those of ``tokens_in`` that the endpoint had in its cache.
+    guessed: the endpoint gave no counts, so they are estimated from above.
     """
 
     first_token: float | None = None
@@ -34,12 +36,14 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """``text`` is the raw reply up to the end of the first complete call; the stream was closed there. ``rest`` is what
-    the model had said by then after it: it counts for nothing.
+    """A model's reply.
 
-    ``model`` is the name of the one that answered. Where that is not the one that is asked first, ``profile`` is its
-    own, and ``instead_of`` the kind of error of the first. ``ended`` False: the reply was cut off, at the
-    limit of tokens mostly, before the model had ended it or a call in it was complete.
+    text: the raw reply up to the end of the first complete call; the stream was closed there.
+    model: the name of the model that answered.
+    profile: that model's own, if it is not the one that is asked first.
+    instead_of: the kind of error of the first model, if another one answered.
+    rest: text of the model after the call; it is ignored.
+    ended: False if the reply was cut off, mostly at the token limit, before the model ended it or a call was complete.
     """
 
     text: str
@@ -54,7 +58,7 @@ class Completion:
 class Request(Sequence[Message]):
     """The messages of one request, written for the profile of the model that is asked first.
 
-    A model with another profile is asked with ``written_for``.
+    For a model with another profile use ``written_for``.
     """
 
     def __init__(self, write: Callable[[ModelProfile], Sequence[Message]], profile: ModelProfile) -> None:
@@ -88,19 +92,25 @@ class Model(Protocol):
     async def complete(
         self, messages: Sequence[dict[str, Any]], *, on_thinking: OnThinking | None = None
     ) -> Completion:
-        """The next reply. ``messages`` are in the chat completions form. ModelError where there is none."""
+        """Return the next reply to ``messages`` (format of the chat completions API).
+
+        Raises ModelError if there is none.
+        """
 
     async def ask(self, messages: Sequence[dict[str, Any]]) -> Completion:
-        """A plain text in answer to ``messages``, whole and without thinking. ModelError where there is none."""
+        """Return plain text in answer to ``messages``, complete and without thinking.
+
+        Raises ModelError if there is none.
+        """
 
     async def transcribe(self, picture: Image.Image, instruction: str) -> str:
-        """What the model reads in ``picture``. ModelError where it cannot."""
+        """Return what the model reads in ``picture``. Raises ModelError if it cannot."""
 
     async def close(self) -> None: ...
 
 
 class ModelWrapper:
-    """Fits ``Model``. Hands everything on to ``model``; who builds on it says only what it does otherwise."""
+    """Passes every call on to ``model``. Fits ``Model``; a subclass overrides what it does differently."""
 
     def __init__(self, model: Model) -> None:
         self._model = model

@@ -1,4 +1,4 @@
-"""The client of any OpenAI-compatible chat endpoint: streamed, closed at the first complete call."""
+"""The client for any OpenAI-compatible chat endpoint: streams, and closes the stream at the first complete call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from agent_core.errors import MODEL_NAMES, ModelNames
 from agent_core.model.api_types import ApiChoice, ApiCompletion, ApiMessage, Chunks, Models, read_answer
 from agent_core.model.base import Completion, OnThinking
 from agent_core.model.failures import LIBRARY_ERRORS, Failures, tried
-from agent_core.model.http import MODEL_PROXY, bounded_client, counted_unheard, time_limits
+from agent_core.model.http import MODEL_PROXY, bounded_client, estimated_if_cut_off, time_limits
 from agent_core.model.parameters import Parameters
 from agent_core.model.prompt import data_url
 from agent_core.model.stream import ReplyDeadline, ReplyReader, plain_text, usage_of
@@ -32,13 +32,13 @@ from agent_core.model.usage import Meter
 from agent_core.proxies import ProxySetting
 from agent_core.retry import Sleep
 
-# After the call is complete, an endpoint that is just ending is heard out this long, for its count of the tokens.
+# After the call is complete, wait this long for an endpoint that is about to end, because it then counts the tokens.
 GRACE_SECONDS = 0.1
-# A server that asks for a longer pause than this is not waited for.
+# If a server asks for a longer pause than this, do not wait for it.
 LONGEST_PAUSE = 120.0
-# What may be over in a moment, or at another endpoint.
+# Errors that may be over in a moment, or at another endpoint.
 MAY_PASS = (errors.ModelTimeout, errors.ModelUnreachable, errors.ModelQuota)
-# Reasons to finish with which a model has said all that it wanted to. The last two are of TGI and of gateways.
+# Finish reasons of a model that has said all that it wanted to. The last two are TGI's and gateways'.
 ENDED = frozenset({"stop", "tool_calls", "eos_token", "end_turn"})
 REMEMBERED = 32  # requests that were refused for their content
 
@@ -51,9 +51,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ModelCheck:
-    """What ``check`` found. ``models`` are the endpoint's; ``can_see`` None: not tried (vision is off).
+    """The result of ``check``.
 
-    ``problem``: why it is not reachable, cannot see or lists no models.
+    models: the names that the endpoint lists.
+    can_see: None if it was not tried, because vision is off.
+    problem: why the endpoint is not reachable, cannot see or lists no models.
     """
 
     reachable: bool
@@ -78,15 +80,22 @@ def _checked(max_tokens: int, temperature: float, top_p: float, frequency_penalt
 
 
 class ChatModel:
-    """Fits ``agent_core.model.base.Model``.
+    """Asks one model at one endpoint. Fits ``agent_core.model.base.Model``.
 
-    ``timeout`` (seconds) bounds the wait for the connection, for the first token and between tokens; a reply that takes
-    longer than that has to come at the speed of ``ReplyDeadline``. ``vision`` False: pictures are taken out of what is
-    sent, and ``transcribe`` fails. ``extra_body`` is passed on as it is. ``tools`` are offered with each request for an
-    action (see ``model.tools``). An endpoint that refuses tools or one of the numbers is asked without. ``alone``
-    False: others are asked if this one cannot be reached, is too slow or is asked too often, so that is not tried again
-    here. ``meter`` is told of every call. ``proxy`` decides how ``base_url`` is asked: that is ``route``. ``names``: of
-    its settings, for errors. ConfigInvalid if a number is out of range, or the proxy is none.
+    timeout: limits the wait in seconds for the connection, for the first token and between tokens; a longer reply has
+    to keep the speed of ``ReplyDeadline``.
+    vision: False removes pictures from requests, and ``transcribe`` fails.
+    extra_body: is passed on as it is.
+    tools: are offered with each request for an action (see ``model.tools``). An endpoint that refuses tools or one of
+    the numbers is asked without them.
+    alone: False if other models are asked when this one cannot be reached, is too slow or is rate limited; such errors
+    are then not retried here.
+    meter: is told of every call.
+    proxy: decides how ``base_url`` is reached: that is ``route``.
+    names: of its settings, for errors.
+
+    Raises ConfigMissing if the name is empty, and ConfigInvalid if the address or the proxy is none or a number is out
+    of range.
     """
 
     def __init__(
@@ -132,7 +141,7 @@ class ChatModel:
         self.route = proxy.route(base_url)
         self._failures = Failures(base_url, name, api_key, self.route, names)
         self._refused: deque[str] = deque(maxlen=REMEMBERED)  # digests of requests
-        # A placeholder key: the client refuses to be built without one, local servers want none.
+        # A placeholder key, because the client refuses to be built without one, and local servers need none.
         self._client = AsyncOpenAI(
             base_url=base_url,
             api_key=api_key or "none",
@@ -159,21 +168,25 @@ class ChatModel:
     async def complete(
         self, messages: Sequence[dict[str, Any]], *, on_thinking: OnThinking | None = None
     ) -> Completion:
-        """The next reply, up to the end of its first complete call; the whole reply where it holds none.
+        """Return the next reply, up to the end of its first complete call; the whole reply if it holds none.
 
-        ``on_thinking`` gets the thinking so far, each time it has grown (from the start again after a retry). Raises
-        ModelError after the retries of ``agent_core.retry``.
+        Raises ModelError after the retries of ``agent_core.retry``.
+
+        on_thinking: gets the thinking so far each time it has grown (from the start again after a retry).
         """
         sent = list(messages) if self._vision else [_without_pictures(message) for message in messages]
         return await self._retried(sent, lambda: self._stream_once(sent, on_thinking))
 
     async def ask(self, messages: Sequence[dict[str, Any]]) -> Completion:
-        """A plain text in answer to ``messages``: not read as an action, and without tools. Errors as ``complete``."""
+        """Return plain text in answer to ``messages``, not read as an action, without tools.
+
+        Raises as ``complete`` does.
+        """
         sent = list(messages) if self._vision else [_without_pictures(message) for message in messages]
         return await self._retried(sent, lambda: self._text_once(sent))
 
     async def transcribe(self, picture: Image.Image, instruction: str) -> str:
-        """What the model answers to ``instruction`` about ``picture``, without thinking or box tokens."""
+        """Return the model's answer to ``instruction`` about ``picture``, without thinking or box tokens."""
         if not self._vision:
             raise self._failures.blind()
         parts = [
@@ -184,7 +197,7 @@ class ChatModel:
         return await self._retried(sent, lambda: self._plain_once(sent))
 
     async def check(self) -> ModelCheck:
-        """Look whether the endpoint is there, knows the model and can see. Never raises ModelError; no retries."""
+        """Check that the endpoint is there, knows the model and can see. Never raises ModelError; does not retry."""
         models: tuple[str, ...] = ()
         listing: errors.ModelError | None = None
         try:
@@ -192,7 +205,7 @@ class ChatModel:
         except (errors.ModelUnreachable, errors.ModelTimeout, errors.ModelAuth) as error:
             return ModelCheck(reachable=False, problem=error)
         except errors.ModelError as error:
-            listing = error  # many endpoints have no list of models; asking is what counts
+            listing = error  # many endpoints have no list of models; an answer is what counts
         known = self._name in models
         try:
             problem = await self._look()
@@ -202,9 +215,11 @@ class ChatModel:
         return ModelCheck(True, models, known, can_see, problem or listing)
 
     async def unreachable(self) -> errors.ModelError | None:
-        """Why the endpoint cannot be used, None where it answers. Asks for its list of models: that costs no tokens.
+        """Return why the endpoint cannot be used, None if it answers.
 
-        An endpoint without such a list answers, too. Never raises ModelError; no retries.
+        Requests its list of models, which costs no tokens.
+
+        An endpoint without such a list counts as answering, too. Never raises ModelError; does not retry.
         """
         try:
             await self._models()
@@ -215,13 +230,16 @@ class ChatModel:
         return None
 
     async def _models(self) -> tuple[str, ...]:
-        """The names that the endpoint lists."""
+        """Return the names that the endpoint lists."""
         async with self._mapped(), asyncio.timeout(self._timeout):
             response = await self._client.models.with_raw_response.list()
             return tuple(model.id for model in Models.model_validate_json(response.content).data or ())
 
     async def _look(self) -> errors.ModelError | None:
-        """Tell what is wrong with what the model sees. Raises ModelError if it does not answer."""
+        """Ask about a test picture; return what is wrong with the model's sight.
+
+        Raises ModelError if it does not answer.
+        """
         if not self._vision:
             await self._plain_once([{"role": "user", "content": "Answer with OK."}])
             return None
@@ -235,7 +253,7 @@ class ChatModel:
         return self._failures.misread(answer[:60], CHECK_NUMBER)
 
     async def _retried(self, sent: Sequence[_Message], call: Callable[[], Awaitable[T]]) -> T:
-        """``call`` with its retries; what was refused for its content is not sent again."""
+        """Run ``call`` with its retries; a request that was refused for its content is not sent again."""
         if self._refused and _digest(sent) in self._refused:
             raise self._failures.refused("")
         try:
@@ -254,7 +272,10 @@ class ChatModel:
 
     @asynccontextmanager
     async def _mapped(self) -> AsyncIterator[None]:
-        """Errors of the library become ours. Not chained: a library's error holds the request with its key."""
+        """Turn the library's errors into ours.
+
+        They are not chained: a library's error holds the request with its key.
+        """
         try:
             yield
         except (*LIBRARY_ERRORS, TimeoutError, ValueError, RecursionError) as error:
@@ -268,8 +289,8 @@ class ChatModel:
         return replace(completion, text=plain_text(completion.text))
 
     async def _answered(self, messages: list[dict[str, Any]]) -> Completion:
-        given_up = counted_unheard(self._meter, self._name, messages, self._max_tokens)
-        # Not as the library's objects: it makes them one by one of whatever the body holds.
+        given_up = estimated_if_cut_off(self._meter, self._name, messages, self._max_tokens)
+        # Not as the library's objects, which it makes one by one of whatever the body holds.
         create = self._client.chat.completions.with_raw_response.create
         async with self._mapped(), given_up, asyncio.timeout(self._timeout):
             response = await self._parameters.ask(create, self._request(messages))
@@ -290,7 +311,7 @@ class ChatModel:
     async def _stream_once(
         self, messages: list[dict[str, Any]], on_thinking: OnThinking | None, *, plain: bool = False
     ) -> Completion:
-        """``plain``: the whole reply, whatever calls its text may hold."""
+        """Stream one reply. ``plain``: read the whole reply, even if its text holds calls."""
         await self._meter.admit(self._name)
         started, pace = time.monotonic(), ReplyDeadline(self._timeout)
         async with self._mapped(), asyncio.timeout_at(pace.deadline):
@@ -299,18 +320,18 @@ class ChatModel:
         reader = ReplyReader(self._dialect, started, whole=plain or offered)
         try:
             kind = response.headers.get("content-type", "")
-            if "json" in kind or "html" in kind:  # the wish for a stream was ignored
+            if "json" in kind or "html" in kind:  # the request for a stream was ignored
                 async with self._mapped(), asyncio.timeout_at(pace.deadline):
                     answer = read_answer(await response.aread(), self._failures)
                 await self._unstreamed(answer, reader, on_thinking)
             else:
-                # Not by iterating the library's stream: cut short, it leaves generators to the garbage collector, which
-                # closes them in any thread, and then two threads may run one of them at once.
+                # Not by iterating the library's stream: if it is cut short, it leaves generators to the garbage
+                # collector, which closes them in any thread, and then two threads may run one of them at once.
                 async with aclosing(response.aiter_bytes()) as pieces:
                     await self._read(Chunks(pieces, response.request), reader, pace, on_thinking)
         finally:
             await response.aclose()
-            if reader.counted or not reader.empty:  # what broke off, or was stopped, is paid for, too
+            if reader.counted or not reader.empty:  # a reply that broke off, or was stopped, costs tokens, too
                 completion = reader.completion(self._name, messages)
                 await self._meter.count(self._name, completion.usage)
         return completion
@@ -377,7 +398,7 @@ class ChatModel:
             raise self._failures.broke_off()
 
     async def _next(self, chunks: Chunks, deadline: float, *, heard: bool) -> ApiCompletion | None:
-        """The next chunk; None at the end, and where ``heard`` (nothing more is needed) also at an error."""
+        """Return the next chunk; None at the end, or after an error if ``heard`` (nothing more is needed)."""
         try:
             async with self._mapped(), asyncio.timeout_at(deadline):
                 return await chunks.next()
@@ -395,7 +416,7 @@ class ChatModel:
 
 
 def _feed(choice: ApiChoice, reader: ReplyReader) -> bool:
-    """True where the thinking has grown."""
+    """Pass a choice to the reader; True if the thinking has grown."""
     if choice.delta is None:
         return False
     grown = reader.feed(choice.delta.text, choice.delta.thought)
@@ -406,7 +427,7 @@ def _feed(choice: ApiChoice, reader: ReplyReader) -> bool:
 
 
 def _hear_out(chunks: Chunks, reader: ReplyReader) -> None:
-    """What has come after the answer. The stream is closed next."""
+    """Read the chunks that came after the answer. The stream is closed next."""
     for chunk in chunks.arrived():
         reader.counted = chunk.usage or reader.counted
         for choice in (chunk.choices or ())[:1]:
@@ -427,7 +448,7 @@ def _digest(sent: Sequence[_Message]) -> str:
 
 
 def _without_pictures(message: dict[str, Any]) -> dict[str, Any]:
-    """The words alone, as one text: endpoints of models without eyes refuse a list of parts."""
+    """Return the message with its words as one text: endpoints of models without vision refuse a list of parts."""
     content = message.get("content")
     if not isinstance(content, list):
         return message

@@ -1,4 +1,4 @@
-"""What went wrong at a model's endpoint, as one of our errors, never with a key in it; and calls that are retried."""
+"""Turns what went wrong at a model's endpoint into our errors, never with a key in them; and retries calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 import openai
-from socksio.exceptions import SOCKSError  # of a proxy that speaks no SOCKS; the HTTP client lets it through
+from socksio.exceptions import SOCKSError  # of a proxy without SOCKS; the HTTP client does not map it
 
 from agent_core import errors
 from agent_core.errors import MODEL_NAMES, ModelError, ModelLimit, ModelNames
@@ -25,7 +25,7 @@ from agent_core.retry import Sleep, with_retries
 E = TypeVar("E", bound=errors.ModelError)
 
 _LONGEST = 300  # characters of an endpoint's own words that are passed on
-_LONGEST_READ = 4000  # characters of them that are looked at
+_LONGEST_READ = 4000  # characters of them that are examined
 _KEY_LIKE = re.compile(r"(?i)\b(?:bearer\s+\S+|sk-[\w*.-]+)")
 # How providers say that they refuse the content: OpenAI and Azure (content_filter, content_policy_violation,
 # invalid_prompt with "usage policy", ResponsibleAIPolicyViolation), Zhipu (1301), DashScope (data_inspection_failed),
@@ -37,31 +37,35 @@ _REFUSED = re.compile(
     r"(?i)content[_ ]?(?:filter|policy|management|exists risk)|data_?inspection|inappropriate content"
     r"|sensitive[_ ]?(?:content|words?|info)|\bunsafe\b|usage polic|PolicyViolation|敏感"
 )
-# These words may as well be about the account, or a setting: then nothing of the request was refused.
+# These words may also be about the account or a setting, and then nothing of the request was refused.
 _MAYBE_REFUSED = re.compile(r"(?i)moderation|违规")
 _ACCOUNT = re.compile(r"(?i)account|auth|banned|suspend|not (?:enabled|supported)|账号|账户|帐号|封禁|未开通")
 _REFUSED_ENDINGS = ("content_filter", "content-filter", "sensitive", "safety", "prohibited", "refusal", "blocklist")
 _UNKNOWN = {"model_not_found", "1211"}  # the second is Zhipu's
-_FORBIDDEN = frozenset({400, 403, 422, 451})  # the statuses with which content is refused
+_FORBIDDEN = frozenset({400, 403, 422, 451})  # the statuses for refused content
 _QUOTA = re.compile(r"(?i)insufficient|balance|arrear|quota")
-# The account is empty: waiting does not help. Codes of OpenAI, Moonshot, DashScope, Zhipu (1113); by the words only
-# where they can mean nothing else, for "quota" is also what is allowed a minute.
+# The account is empty, so waiting does not help. Codes of OpenAI, Moonshot, DashScope, Zhipu (1113); words count only
+# if they can mean nothing else, because "quota" may also be a limit per minute.
 _SPENT = re.compile(r"(?i)insufficient|balance|arrear|billing|exceeded_current_quota|\b1113\b")
 _SPENT_WORDS = re.compile(r"(?i)insufficient[_ ]balance|余额不足|欠费")
-_STATUS_AGAIN = re.compile(r"\AError code: \d+(?: - )?")  # the library's beginning of an answer's body
+_STATUS_AGAIN = re.compile(r"\AError code: \d+(?: - )?")  # the library puts this before an answer's body
 _VERSION = re.compile(r"/v\d")  # in the path of most endpoints' addresses
 _TAGS = re.compile(r"<[^>]*>")
 
 
 class Failures:
-    """Makes the errors of one model, which is asked at ``url`` by ``route``; ``api_key`` is taken out of every text."""
+    """Makes the errors of one model at ``url``; removes ``api_key`` from every text.
+
+    route: how the endpoint is reached; its proxy is named in errors that it may have caused.
+    """
 
     def __init__(self, url: str, name: str, api_key: str, route: Route, names: ModelNames = MODEL_NAMES) -> None:
-        self._url = url
         self._name = name
         self._api_key = api_key
         self._route = route
-        self._values = {"model": name, **asdict(names)}
+        parts = urlsplit(url)
+        self._address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"  # without a password
+        self._values = {"model": name, "address": self._address, **asdict(names)}
 
     def _clean(self, text: str) -> str:
         text = text[:_LONGEST_READ]
@@ -71,7 +75,7 @@ class Failures:
         return " ".join(text.split())[:_LONGEST]
 
     def of(self, error: Exception) -> errors.ModelError:
-        """``error`` of the library as ours; ``retry_after`` (seconds) is set where the server said it."""
+        """Return the library's ``error`` as ours; ``retry_after`` (seconds) is set if the server gave it."""
         if (refusal := refusal_in(error)) is not None:
             said = f"The answer of {self._name} was not read: {refusal}."
             return self._made(errors.ModelFormat, said, refusal.key, **refusal.values)
@@ -80,7 +84,7 @@ class Failures:
         if isinstance(error, TimeoutError | openai.APITimeoutError | httpx2.TimeoutException):
             return self._made(errors.ModelTimeout, f"The model {self._name} did not answer in time.", "model_no_answer")
         if isinstance(error, openai.APIConnectionError | httpx2.HTTPError | httpx2.StreamError | SOCKSError):
-            said = f"The connection to the model {self._name} could not be made or broke off."
+            said = f"The connection to the model {self._name} at {self._address} could not be made or broke off."
             return self._made(errors.ModelUnreachable, said, "model_no_connection")
         if isinstance(error, openai.APIResponseValidationError | ValueError | RecursionError):
             said = f"The answer of {self._name} is not in the chat completions form."
@@ -91,7 +95,7 @@ class Failures:
         return self._made(errors.ModelError, f"The model {self._name} failed: {words}", "model_failed", words=words)
 
     def _made(self, kind: type[E], said: str, key: str, **values: object) -> E:
-        """The error, told of the proxy if it may be that one's fault."""
+        """Make the error; mention the proxy if it may be the cause."""
         by_proxy = self._route.proxy and issubclass(kind, errors.ModelUnreachable | errors.ModelTimeout)
         advice = None
         if by_proxy:
@@ -115,13 +119,11 @@ class Failures:
         return made
 
     def _with_version(self) -> str:
-        """Return the address with the version that it lacks, and without secrets in it; "" if it has one."""
-        parts = urlsplit(self._url)
-        path = "" if _VERSION.search(parts.path) else f"{parts.path.rstrip('/')}/v1"
-        return path and f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{path}"
+        """Return the address with the version that it lacks, without secrets; "" if it has one."""
+        return "" if _VERSION.search(urlsplit(self._address).path) else f"{self._address.rstrip('/')}/v1"
 
     def _redirected(self, error: openai.APIStatusError) -> errors.ModelError:
-        """The key and the pictures go to the address that the owner has set, and to no other."""
+        """Return the error of a redirect. Key and pictures go to the address that the owner set, and to no other."""
         host = self._clean(error.response.headers.get("location", ""))
         return self._made(
             errors.ModelFormat,
@@ -142,7 +144,7 @@ class Failures:
         return self._made(errors.ModelUnreachable, said, "model_failed_inside", words=words)
 
     def check_ending(self, reason: str | None, refusal: str | None) -> None:
-        """ModelRefused where the provider ended the reply for its content; ModelUnreachable where it failed inside."""
+        """Raise ModelRefused if the provider ended the reply for its content; ModelUnreachable if it failed inside."""
         if reason == "network_error":  # Zhipu
             said = f"The model {self._name} failed in the middle of its reply."
             raise self._made(errors.ModelUnreachable, said, "model_failed_inside", words=reason)
@@ -150,7 +152,7 @@ class Failures:
             raise self.refused(self._clean(refusal or ""))
 
     def refused(self, words: str) -> errors.ModelRefused:
-        """The provider refuses this content; ``words`` are its own."""
+        """Return the error of a provider that refuses this content; ``words`` are its own."""
         said = f"The model {self._name} refused the content. {words}".strip()
         return self._made(errors.ModelRefused, said, "refused", words=words)
 
@@ -167,7 +169,7 @@ class Failures:
         return self._made(errors.ModelFormat, said, "model_not_json", words=words)
 
     def misread(self, said: str, right: str) -> errors.ModelError:
-        """Return the error of a model that does not see what is in a picture."""
+        """Return the error of a model that misread the number in a picture."""
         told = f"The model answers, but read {said!r} in a picture of the number {right}."
         return self._made(errors.ModelFormat, told, "model_misread", read=said, right=right)
 
@@ -191,7 +193,7 @@ def _kind_of_status(error: openai.APIStatusError) -> type[errors.ModelError]:
         return errors.ModelQuota
     if status in {408, 504}:
         return errors.ModelTimeout
-    if status >= 500 or status == 407:  # also what a proxy answers by itself
+    if status >= 500 or status == 407:  # proxies answer with these, too
         return errors.ModelUnreachable
     return errors.ModelQuota if _QUOTA.search(str(error.code)) else errors.ModelFormat
 
@@ -209,13 +211,13 @@ def _is_spent(error: openai.APIError) -> bool:
 
 
 def _inner(body: object, name: str) -> object:
-    """Of the error inside an error, as Azure has it."""
+    """Return a field of the error inside an error, as Azure has it."""
     inner = body.get("innererror") if isinstance(body, dict) else None
     return inner.get(name) if isinstance(inner, dict) else None
 
 
 def retry_after(headers: httpx2.Headers) -> float | None:
-    """Seconds from the header ``Retry-After``: a number or a date; None where it is not there or not readable."""
+    """Return the seconds of the header ``Retry-After``, a number or a date; None if it is missing or not readable."""
     value = headers.get("retry-after", "").strip()
     if not value:
         return None
@@ -241,9 +243,10 @@ async def tried(
     patience: Callable[[], float],
     failed: Callable[[ModelError], None],
 ) -> T:
-    """Run ``call`` with its retries; ``patience`` as in ``with_retries``.
+    """Run ``call`` with its retries.
 
-    ``failed`` is told of each try that failed; a limit of ours is none.
+    patience: as in ``with_retries``.
+    failed: is told of each failed try, except those that our own limit stopped.
     """
 
     async def once() -> T:

@@ -1,4 +1,4 @@
-"""Models in the order in which they are asked: the next one where one fails, the first again after a while."""
+"""Asks models in order: the next one if one fails, and the first again after a while."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ log = structlog.get_logger(__name__)
 
 AGAIN_AFTER = 60.0
 LONGEST_REST = 600.0
-LONGEST_WISH = 3600.0  # of a server's: its clock may be wrong
-SHORT_PAUSE = 10.0  # seconds that a server may ask for, where none of the others answers
+LONGEST_WISH = 3600.0  # a server may ask for at most this: its clock may be wrong
+SHORT_PAUSE = 10.0  # a server may ask for this many seconds if none of the others answers
 _DELAYS = RETRIES[ModelUnreachable].delays
-# What is asked. A model that rests from actions rests from all; one that failed with another thing from that only.
+# The kinds of requests. A model that failed at an action rests from everything; one that failed at something else rests
+# from that only.
 _ACTION, _TEXT, _PICTURE = "action", "text", "picture"
 
 T = TypeVar("T")
@@ -33,7 +34,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Mind:
-    """A model, and how it is asked and read."""
+    """A model with the profile by which it is asked and read."""
 
     model: Model
     profile: ModelProfile
@@ -41,7 +42,10 @@ class Mind:
 
 @dataclass(slots=True)
 class _Rest:
-    """Of a model that failed ``failures`` times in a row, with an error of this ``kind``. Seconds of our clock."""
+    """The rest of a model that failed ``failures`` times in a row, last with an error of this ``kind``.
+
+    Seconds of our clock.
+    """
 
     until: float
     noted_at: float
@@ -50,14 +54,18 @@ class _Rest:
 
 
 class Fallbacks:
-    """Fits ``Model``. Whatever one model fails with, the next is asked within the same call.
+    """Asks the next model within the same call if one fails. Fits ``Model``.
 
-    One that cannot be reached, is too slow or is asked too often is tried once before the next is asked, and again only
-    where no other answers; so its own client is to be made with ``alone=False``. One that failed is not asked for
-    ``again_after`` seconds (or what its server wants, an hour at most), twice as long with each failure in a row,
-    unless every other fails, too; then one call tries it, while the others go on with the next. One that refused the
-    content only of this request does not rest. A limit of ours holds for all: ModelLimit is raised at once. Where all
-    fail the error is that of the first. ``meter`` is told who stood in for whom. ValueError without any.
+    A model that cannot be reached, is too slow or is rate limited is tried once before the next is asked, and again
+    only if no other answers; so make its own client with ``alone=False``. A model that failed is not asked for
+    ``again_after`` seconds (or as long as its server wants, an hour at most), twice as long with each failure in a row,
+    unless every other fails, too; then one call tries it, while the others go on with the next. A model that refused
+    only this request's content does not rest. A limit of ours applies to all: ModelLimit is raised at once. If all
+    fail, the first one's error is raised.
+
+    meter: is told which model stood in for which.
+
+    Raises ValueError if there is no model.
     """
 
     def __init__(
@@ -76,12 +84,12 @@ class Fallbacks:
         self._meter = meter or Meter()
         self._clock = clock
         self._sleep = sleep
-        self._rests: dict[tuple[str, int], _Rest] = {}  # by what is asked, and the model
-        self._answers = 0  # the one that answered last
+        self._rests: dict[tuple[str, int], _Rest] = {}  # by kind of request and model
+        self._answers = 0  # the model that answered last
 
     @property
     def name(self) -> str:
-        """Of the one that is asked first."""
+        """The name of the model that is asked first."""
         return self._minds[0].model.name
 
     async def complete(
@@ -101,7 +109,7 @@ class Fallbacks:
         return (await self._first(_TEXT, range(len(self._minds)), lambda mind: mind.model.ask(messages)))[1]
 
     async def transcribe(self, picture: Image.Image, instruction: str) -> str:
-        """By those that see."""
+        """Ask only the models that see."""
         seeing = [index for index, mind in enumerate(self._minds) if mind.profile.vision]
         if not seeing:
             said = f"The model {self.name} is set up without vision and cannot read a picture."
@@ -113,7 +121,7 @@ class Fallbacks:
             await mind.model.close()
 
     async def _first(self, what: str, among: Sequence[int], ask: Callable[[Mind], Awaitable[T]]) -> tuple[int, T, str]:
-        """The first that answers, its answer, and the kind of error of the one that is asked first ("": it did)."""
+        """Return the first model that answers, its answer, and the kind of error of the preferred model, or ""."""
         begun = self._clock()
         resting = [index for index in among if self._rests_now(what, index)]
         awake = [index for index in among if index not in resting]
@@ -140,7 +148,10 @@ class Fallbacks:
         raise _all_failed([failed[index] for index in sorted(failed)])
 
     async def _asked(self, what: str, index: int, ask: Callable[[Mind], Awaitable[T]], begun: float) -> T:
-        """One model, and what that tells of its rest. A rest that is over goes on for the calls beside this one."""
+        """Ask one model and update its rest.
+
+        A rest that is over goes on for other calls until this one has answered.
+        """
         if (rest := self._rests.get((what, index))) is not None:
             rest.until = max(rest.until, self._clock() + self._again_after)
         try:
@@ -163,14 +174,14 @@ class Fallbacks:
     def _note(self, what: str, index: int, error: ModelError, begun: float) -> None:
         if isinstance(error, ModelLimit):
             return
-        if isinstance(error, ModelRefused):  # it is there, and may be asked something else
+        if isinstance(error, ModelRefused):  # it is reachable, and may be asked something else
             self._rests.pop((what, index), None)
             return
         if what != _ACTION and isinstance(error, ModelFormat):
-            return  # of one text or picture, which tells nothing of the next
+            return  # this is about one text or picture, and says nothing about the next
         before, now = self._rests.get((what, index)), self._clock()
         failures = before.failures if before is not None else 0
-        if before is None or before.noted_at < begun:  # else this call, or one beside it, has told of the same
+        if before is None or before.noted_at < begun:  # otherwise it was counted already
             failures += 1
         pause = min(self._again_after * 2 ** min(failures - 1, 10), max(self._again_after, LONGEST_REST))
         seconds = max(pause, min(_wait(error, 0.0), LONGEST_WISH))
@@ -179,7 +190,7 @@ class Fallbacks:
         log.warning("model_rests", model=name, kind=error.kind, seconds=round(seconds), error=error.message)
 
     def _tell(self, index: int, instead_of: str) -> None:
-        """Once: that another one answers now, or the first again."""
+        """Log once that another model answers now, or the first again."""
         if index == self._answers:
             return
         self._answers = index
@@ -191,12 +202,12 @@ class Fallbacks:
 
 
 def _may_pass(error: ModelError) -> bool:
-    """So soon that it is waited for here: the client leaves these retries to us."""
+    """Tell whether the error may pass so soon that we wait for it: the client leaves these retries to us."""
     return isinstance(error, MAY_PASS) and not isinstance(error, ModelSpent) and _wait(error, 0.0) <= SHORT_PAUSE
 
 
 def _wait(error: ModelError, usual: float) -> float:
-    """Seconds, as the server wants it."""
+    """Return the seconds to wait: as the server wants, else ``usual``."""
     wanted: float | None = getattr(error, "retry_after", None)
     return usual if wanted is None else wanted
 

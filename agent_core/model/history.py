@@ -1,4 +1,4 @@
-"""The past of a run in a request: turns of the conversation, the oldest condensed in blocks; or a summary."""
+"""Puts a run's past into a request: turns of the conversation, the oldest condensed in blocks; or a summary."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from agent_core.model.words import PromptTexts, texts
 from agent_core.session import Session, StepRecord
 
 BLOCK = 10  # steps that are condensed at once
-AFTER_CONDENSING = 0.6  # of the budget: how full it may be after condensing, so that it happens rarely
-CONDENSED_SHARE = 0.3  # of the budget, for the one-liners
+AFTER_CONDENSING = 0.6  # of the budget: how full it may be after condensing; a low value makes that rare
+CONDENSED_SHARE = 0.3  # of the budget, for the one-line steps
 LONGEST_THINKING = 500  # characters of a past step's thinking
 LONGEST_OBSERVATION = 800
 LONGEST_SUMMARY = 4_000
 LONGEST_LINE = 90
-LONGEST_ANSWER = 200  # of a person, in such a line
-RECALLED = 10  # past steps that are listed: since the summary, and where a person answered
+LONGEST_ANSWER = 200  # of a person's answer, in such a line
+RECALLED = 10  # past steps that are listed: those since the summary, and those with a person's answer
 
 _THINK = re.compile(r"<think>(.*?)(?:</think>|$)", re.IGNORECASE | re.DOTALL)
 _ANSWER = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
@@ -38,7 +38,7 @@ Message = dict[str, Any]
 
 
 def app_name(package: str | None) -> str:
-    """The app's name as the prompt shows it: the profile's, else the package."""
+    """Return the app's name as the prompt shows it: the profile's, else the package."""
     known = apps.profile_of_package(package)
     return known.name if known else package or ""
 
@@ -52,15 +52,15 @@ def as_json(data: dict[str, Any]) -> str:
 
 
 def history(session: Session, profile: ModelProfile, budget: int) -> list[Message]:
-    """Past steps: the oldest as one-liners in the first turn, the others as turns of their own."""
+    """Return the past steps: the oldest as one-liners in the first turn, the others as turns of their own."""
     words = texts(session.lang)
     turns = [_turn(session.steps, index, profile, words) for index in range(len(session.steps))]
     costs = [sum(text_tokens(text) + MESSAGE_TOKENS for text in turn) for turn in turns]
     lines = [_line(step, profile, words) for step in session.steps]
     line_costs = [text_tokens(line) + 2 for line in lines]
     condensed, left_out = _condensed_at(costs, line_costs, budget)
-    # Steps that are long beyond measure: the window counts for more than the prefix.
-    # The newest of the condensed ones is a turn still, with the lines in the place of its thinking.
+    # If steps are extremely long, the window matters more than a stable prefix. The newest condensed step is still a
+    # turn, with the lines in place of its thinking.
     while condensed < len(turns) - 1:
         carrier = _carrier(session, turns, condensed - 1, profile) if condensed else 0
         if sum(costs[condensed:]) + sum(line_costs[left_out:condensed]) + carrier <= budget:
@@ -79,15 +79,15 @@ def history(session: Session, profile: ModelProfile, budget: int) -> list[Messag
 
 
 def _carrier(session: Session, turns: Sequence[tuple[str, str]], index: int, profile: ModelProfile) -> int:
-    """What the turn with the lines costs beside them."""
+    """Return the tokens of the turn that carries the lines, without them."""
     bare = _assistant(session.steps[index], profile, texts(session.lang), thinking="…")
     return text_tokens(bare) + text_tokens(turns[index][1]) + 2 * MESSAGE_TOKENS
 
 
 def _condensed_at(costs: Sequence[int], line_costs: Sequence[int], budget: int) -> tuple[int, int]:
-    """How many of the oldest steps are condensed, and how many of these are left out; both grow in blocks only.
+    """Return how many of the oldest steps are condensed, and how many of these are left out; both grow in blocks only.
 
-    Played through from the first step, so that the outcome at each step is the one of all requests before.
+    It is replayed from the first step, so that each step gives the same result as in all requests before.
     """
     condensed = left_out = 0
     spent = 0
@@ -107,7 +107,7 @@ def _condensed_at(costs: Sequence[int], line_costs: Sequence[int], budget: int) 
 
 
 def _turn(steps: Sequence[StepRecord], index: int, profile: ModelProfile, words: PromptTexts) -> tuple[str, str]:
-    """The assistant's text of this step, and the Screen Info that followed it (empty for the last step)."""
+    """Return the assistant's text of this step, and the Screen Info that followed it (empty for the last step)."""
     step = steps[index]
     if index + 1 == len(steps):
         return _assistant(step, profile, words), ""
@@ -120,7 +120,7 @@ def _turn(steps: Sequence[StepRecord], index: int, profile: ModelProfile, words:
 
 
 def told_of(step: StepRecord) -> str:
-    """What the model was told of a step: what came of it, and what a person answered then."""
+    """Return what the model was told of a step: its result, and a person's answer if there was one."""
     answer = cut(step.followed, LONGEST_OBSERVATION)
     room = LONGEST_OBSERVATION - len(answer) - 1
     result = step.result if not answer else cut(step.result, room) if room > 0 else ""
@@ -128,7 +128,7 @@ def told_of(step: StepRecord) -> str:
 
 
 def _assistant(step: StepRecord, profile: ModelProfile, words: PromptTexts, *, thinking: str = "") -> str:
-    """The assistant's turn. ``thinking``: in place of what the model thought."""
+    """Return the assistant's turn. ``thinking`` replaces what the model thought."""
     thought, answer = _split(_reply_of(step, profile))
     thinking = thinking or cut((thought or step.thinking).strip(), LONGEST_THINKING)
     if profile.form == "json" and step.asked is not None:
@@ -138,9 +138,9 @@ def _assistant(step: StepRecord, profile: ModelProfile, words: PromptTexts, *, t
 
 
 def _reply_of(step: StepRecord, profile: ModelProfile) -> str:
-    """What the model said; for a step that was decided without it, the call that it would have said.
+    """Return what the model said; for a step decided without it, the call that it would have made.
 
-    So for a step of a model whose answers have another form.
+    That call is also used for a step of a model whose answers have another form.
     """
     if step.form not in {"", profile.form} and step.asked is not None:
         return to_autoglm(_ACTION.validate_python(step.asked))
@@ -174,8 +174,9 @@ def _earlier(lines: Sequence[str], condensed: int, left_out: int, words: PromptT
 
 
 def recalled(session: Session, profile: ModelProfile) -> dict[str, Any]:
-    """For a model that keeps its own account: what it wrote last, and the steps since then on a line each; those at
-    which a person answered stay, for it may not have written that down.
+    """Return the past for a model that keeps its own summary: that summary, and one line per step since then.
+
+    Steps with a person's answer stay, because the model may not have written it down.
     """
     words = texts(session.lang)
     kept = [step for at, step in enumerate(session.steps) if at >= session.summarised_at or step.followed]

@@ -1,6 +1,7 @@
-"""The HTTP client for models' endpoints: an answer is bounded as it arrives, and the key goes to no other host.
+"""The HTTP client for models' endpoints: limits answers as they arrive, and sends the key to no other host.
 
-A call that is given up before its answer has come is counted: the endpoint may have done, and charges for, all of it.
+A call that is given up before its answer has come is counted, because the endpoint may have done, and may charge for,
+all of it.
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ from agent_core.model.base import Usage
 from agent_core.model.usage import Meter, request_tokens
 from agent_core.proxies import ProxySetting, Route
 
-MODEL_PROXY = ProxySetting("PHONEDESK_MODEL__PROXY")  # of whoever says nothing of proxies: the environment decides
+MODEL_PROXY = ProxySetting("PHONEDESK_MODEL__PROXY")  # for callers that set no proxy: the environment decides
 MOST_BYTES = 8 * 2**20  # of one answer
-_MOST_ERROR_BYTES = 64 * 2**10  # of an answer with an error status; what follows is cut off, it is only words
+_MOST_ERROR_BYTES = 64 * 2**10  # of an answer with an error status; the rest is cut off, it is only words
 _LONGEST_LINE = 2**20  # bytes, in a stream of events
-# Objects and lists in the JSON of one answer, or of what arrives of a stream at once. A long list of models holds
-# about 4,000 of them; each costs up to a kilobyte and 50 µs when a library makes Python objects of it. Ten plain values
-# of a list count as one.
+# Objects and lists in the JSON of one answer, or of the part of a stream that arrives at once. A long list of models
+# holds about 4,000 of them; each costs up to a kilobyte and 50 µs when a library turns it into a Python object. Ten
+# plain values of a list count as one.
 _MOST_OBJECTS = 10_000
 
 
 class AnswerRefused(httpx2.TransportError):
-    """What a server answered is not read; the message says why, and so does the text of ``key`` with ``values``."""
+    """A server's answer that is not read; the message says why, and so does the text of ``key`` with ``values``."""
 
     def __init__(self, message: str, key: str, *, request: httpx2.Request | None = None, **values: object) -> None:
         super().__init__(message, request=request)
@@ -36,16 +37,16 @@ class AnswerRefused(httpx2.TransportError):
 
 
 def bounded_client(timeout: httpx2.Timeout, route: Route) -> httpx2.AsyncClient:
-    """Return a client for ``AsyncOpenAI`` that raises AnswerRefused for what no honest endpoint sends.
+    """Return a client for ``AsyncOpenAI`` that raises AnswerRefused for answers that no honest endpoint sends.
 
-    It follows no redirect, asks for answers that are not compressed and refuses others: what a few kilobytes unpack to
-    has no bounds. It goes by ``route``, whatever proxies the environment names.
+    It follows no redirects, requests uncompressed answers and refuses others, because a few kilobytes may unpack to any
+    size. It goes by ``route``, whatever proxies the environment names.
     """
     return httpx2.AsyncClient(
         timeout=timeout,
         proxy=route.proxy or None,
         trust_env=False,
-        verify=httpx2.create_ssl_context(),  # of the environment it reads where the certificates are
+        verify=httpx2.create_ssl_context(),  # reads from the environment where the certificates are
         limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=100),
         follow_redirects=False,
         headers={"Accept-Encoding": "identity"},
@@ -54,7 +55,7 @@ def bounded_client(timeout: httpx2.Timeout, route: Route) -> httpx2.AsyncClient:
 
 
 def refusal_in(error: BaseException) -> AnswerRefused | None:
-    """Return why the answer was not read, if that is what ``error`` of a library comes from."""
+    """Return the AnswerRefused that caused a library's ``error``; None if nothing did."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, AnswerRefused):
         cause = cause.__cause__
@@ -77,7 +78,7 @@ async def _bound(response: httpx2.Response) -> None:
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """The bytes of one answer. AnswerRefused if they, or the objects in them, are too many."""
+    """The bytes of one answer. Raises AnswerRefused if there are too many of them, or of objects in them."""
 
     def __init__(self, stream: httpx2.AsyncByteStream) -> None:
         self._stream = stream
@@ -102,7 +103,7 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 class _Cut(_Bounded):
-    """The beginning of the words about an error."""
+    """The beginning of an error's text."""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for piece in self._stream:
@@ -113,7 +114,7 @@ class _Cut(_Bounded):
 
 
 class _Lines(_Bounded):
-    """The whole lines of a stream of events: to join a line from thousands of pieces costs the square of its length."""
+    """The complete lines of an event stream: joining a line from thousands of pieces takes quadratic time."""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         begun = bytearray()
@@ -134,19 +135,24 @@ class _Lines(_Bounded):
             yield bytes(begun)
 
 
-CONNECTING = 0.9  # of the time for an answer: what has no connection by then was sent to nobody
+CONNECTING = 0.9  # of the time for an answer: a call without a connection by then was not sent
 _NOT_SENT = (httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.WriteTimeout)
 
 
 def time_limits(seconds: float) -> httpx2.Timeout:
-    """For a client each of whose calls is bounded by ``seconds`` as a whole, or longer."""
+    """Return the limits of a client whose calls are each limited as a whole to ``seconds``, or longer."""
     return httpx2.Timeout(seconds, connect=CONNECTING * seconds, pool=CONNECTING * seconds)
 
 
 @asynccontextmanager
-async def counted_unheard(meter: Meter, name: str, sent: Sequence[Mapping[str, Any]], most: int) -> AsyncIterator[None]:
-    """Around a call whose answer is ``most`` tokens long at most: where our own time limit or a cancel ends it after it
-    was sent, it is counted by a guess from above. What an endpoint says of its own time limits costs nothing.
+async def estimated_if_cut_off(
+    meter: Meter, name: str, sent: Sequence[Mapping[str, Any]], most: int
+) -> AsyncIterator[None]:
+    """Count a call by an estimate if our own time limit or a cancellation ends it after it was sent.
+
+    A timeout that the endpoint itself reports costs nothing.
+
+    most: the longest possible answer, in tokens.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""What an endpoint takes of a request: it tells by refusing the rest, and is not asked with that again."""
+"""Learns which parameters an endpoint refuses, and leaves them out of later requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import structlog
 log = structlog.get_logger(__name__)
 
 _INSTEAD = {"max_tokens": "max_completion_tokens"}
-# What may be left out, the least missed first, for an error may name more than one.
+# Parameters that may be left out, the least important first, because an error may name more than one.
 _SAMPLING = ("frequency_penalty", "top_p", "temperature", "max_tokens", "max_completion_tokens")
 _UNSUPPORTED = re.compile(
     r"(?i)unsupported|(?:not|n't) (?:be )?(?:supported?|permitted|allowed|accepted)"
@@ -22,7 +22,7 @@ _UNSUPPORTED = re.compile(
 
 
 class Parameters:
-    """Of one model at one endpoint: which parameters it has refused by now."""
+    """The parameters that one model at one endpoint has refused up to now."""
 
     def __init__(self) -> None:
         self._refused: set[str] = set()
@@ -31,10 +31,10 @@ class Parameters:
         return name not in self._refused
 
     async def ask(self, create: Callable[..., Awaitable[Any]], request: Mapping[str, Any]) -> Any:
-        """What ``create`` gives for ``request``, which is asked again where a parameter of it is refused.
+        """Return what ``create`` returns for ``request``, asking again without a parameter that is refused.
 
-        ``max_tokens`` becomes ``max_completion_tokens``; the others are left out. Errors as those of ``create``. What
-        was left out is remembered once that has helped: an error may name a parameter and mean something else.
+        ``max_tokens`` becomes ``max_completion_tokens``; others are left out. Raises the errors of ``create``. An
+        omission is remembered once it has helped, because an error may name a parameter and mean something else.
         """
         refused: set[str] = set()
         while True:
@@ -59,7 +59,7 @@ def _taken(request: Mapping[str, Any], refused: Collection[str]) -> dict[str, An
 
 
 def _refused(error: openai.APIStatusError, sent: Mapping[str, Any]) -> str | None:
-    """The parameter of ``sent`` that this refuses as such, not for its value; None for none."""
+    """Return the parameter of ``sent`` that is refused as such, not for its value; None if there is none."""
     words = error.message
     told = f"{words} {error.code}"
     if _UNSUPPORTED.search(told.replace("_", " ")):
@@ -69,8 +69,8 @@ def _refused(error: openai.APIStatusError, sent: Mapping[str, Any]) -> str | Non
         for name in _SAMPLING:
             if name in sent and re.search(rf"(?<!\w){name}(?!\w)", words):
                 return name
-    if "stream_options" in sent and "stream_options" in words:  # an older endpoint; the tokens are not counted then
+    if "stream_options" in sent and "stream_options" in words:  # an older endpoint; it does not count tokens then
         return "stream_options"
-    if "tools" in sent and "tool" in words.lower():  # an answer is read in any form
+    if "tools" in sent and "tool" in words.lower():  # answers are read in any form
         return "tools"
     return None

@@ -1,7 +1,7 @@
-"""Model profiles: what a kind of model wants to be asked, and how it answers. Data, one TOML file a profile.
+"""Model profiles: how a kind of model is asked, and how it answers. Data, one TOML file per profile.
 
 A profile is found by the model's name, or named by the settings. The file's fields are those of ``ModelProfile``. The
-shipped ones stand in ``profiles``, the owner's in ``models`` of their own folder.
+shipped ones are in ``profiles``, the owner's in ``models`` of their own folder.
 """
 
 from __future__ import annotations
@@ -19,18 +19,22 @@ from agent_core.owner import folder as own
 from agent_core.texts import Listed
 
 Form = Literal["autoglm", "json", "gelab"]
-OTHERS = "general"  # for a model that no other profile knows
+OTHERS = "general"  # for a model that fits no other profile
 BY_NAME = "auto"
 
 
 class ModelProfile(BaseModel):
-    """``models``: names as shell patterns, in lower case, without what stands before a ``/``; the longest that fits
-    wins. ``form``: the prompt's texts and the form of past answers. ``dialect``: how replies are read.
+    """How one kind of model is asked and read.
 
-    ``history``: ``turns``, past steps as turns of the conversation; ``summary``, the model's own account of them, which
-    it writes anew each time. ``tools``: the actions are offered as tools, and a tool call is an answer.
-    ``context_tokens``: the window that a request and its reply of ``reply_tokens`` must fit in. ``vision`` False: no
-    pictures are sent; ``elements`` False: what is read of the screen is not listed as text.
+    models: names as lower-case shell patterns, without anything before a ``/``; the longest match wins.
+    form: the prompt's texts and the form of past answers.
+    dialect: how replies are read.
+    history: ``turns`` shows past steps as turns of the conversation; ``summary`` shows the model's own summary, which
+    it rewrites each time.
+    tools: the actions are offered as tools, and a tool call is an answer.
+    context_tokens: the window that a request and its reply of ``reply_tokens`` must fit in.
+    vision: False sends no pictures.
+    elements: False does not list what is read of the screen as text.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -47,7 +51,7 @@ class ModelProfile(BaseModel):
     reply_tokens: int = Field(default=3000, gt=0)
 
     def fit(self, model: str) -> int:
-        """How closely this profile fits a model's name: the length of the pattern that does, 0 for none."""
+        """Return how closely this profile matches a model's name: the length of the matching pattern, 0 for none."""
         plain = model.strip().lower().rpartition("/")[2]
         return max((len(pattern) for pattern in self.models if fnmatchcase(plain, pattern)), default=0)
 
@@ -60,7 +64,7 @@ def model_profiles() -> tuple[ModelProfile, ...]:
 @cache
 def _profiles(_: Path | None) -> tuple[ModelProfile, ...]:
     found = own.sources(own.Part.MODELS, "agent_core.model", "profiles")
-    # Of two that fit a model equally well the first is taken: the owner's.
+    # If two profiles match equally well, the first is taken: the owner's.
     return tuple(profile_in(read) for read in sorted(found.values(), key=lambda read: (read.file is None, read.name)))
 
 
@@ -72,7 +76,7 @@ def profile_in(read: own.OwnerSource) -> ModelProfile:
 
 
 def model_profile(name: str) -> ModelProfile:
-    """The profile with this name; ConfigInvalid names those that there are."""
+    """Return the profile with this name. Raises ConfigInvalid, which lists the existing names, if there is none."""
     for profile in model_profiles():
         if profile.name == name:
             return profile
@@ -87,7 +91,7 @@ def model_profile(name: str) -> ModelProfile:
 
 
 def profile_of_model(model: str, wanted: str = BY_NAME) -> ModelProfile:
-    """The profile ``wanted``, or where that is ``auto`` the one that fits the model's name best."""
+    """Return the profile ``wanted``; if that is ``auto``, the one that matches the model's name best."""
     if wanted != BY_NAME:
         return model_profile(wanted)
     best = max(model_profiles(), key=lambda profile: profile.fit(model))

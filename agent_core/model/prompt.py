@@ -1,10 +1,9 @@
-"""The messages of a request, and their pictures, in the form that the model's profile wants.
+"""Builds the messages of a request, with their pictures, in the form that the model's profile wants.
 
-One conversation: the system prompt, the task once, past steps as text, the newest screen with its picture. What stands
-before the newest screen grows at its end only, and is condensed in blocks, so that a server's prefix cache holds.
-
-A model that keeps its own account of what was done gets that in place of the past.
-A picture is a small JPEG as a data URL; each screen is encoded once.
+They are one conversation: the system prompt, the task once, past steps as text, the newest screen with its picture.
+Everything before the newest screen grows only at its end, and is condensed in blocks, so that a server's prefix cache
+stays valid. A model that keeps its own summary gets that in place of the past. A picture is a small JPEG as a data URL;
+each screen is encoded once.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ QUALITY = 80
 
 
 class Picture(Protocol):
-    """What is needed of a captured frame: the image, and a digest by which an equal screen is known."""
+    """What is needed of a captured frame: the image, and a digest that is equal for equal screens."""
 
     @property
     def image(self) -> Image.Image: ...
@@ -47,7 +46,7 @@ class Picture(Protocol):
 
 
 def data_url(image: Image.Image) -> str:
-    """``image`` as a JPEG data URL of at most about 70 KB of base64: half size first, then coarser as it must be."""
+    """Return ``image`` as a JPEG data URL of at most about 70 KB of base64: at half size, then at lower quality."""
     encoded = b""
     for candidate, quality in _candidates(image.convert("RGB")):
         buffer = io.BytesIO()
@@ -59,7 +58,7 @@ def data_url(image: Image.Image) -> str:
 
 
 def picture_tokens(size: tuple[int, int]) -> int:
-    """What a picture of ``size`` pixels costs a vision model of this family, at most: one token a 28×28 patch."""
+    """Return the most tokens that a picture of ``size`` pixels costs a model of this family: one per 28×28 patch."""
     factor = _factor(size)
     return math.ceil(size[0] / factor / 28) * math.ceil(size[1] / factor / 28) + 16
 
@@ -78,12 +77,12 @@ def _candidates(image: Image.Image) -> Iterator[tuple[Image.Image, int]]:
 
 
 class PictureCache:
-    """Data URLs by the digest of the screen; the last few screens are kept."""
+    """Data URLs by the digest of the screen; the newest screens are kept."""
 
     def __init__(self, size: int = 8) -> None:
         self._size = size
         self._urls: OrderedDict[str, str] = OrderedDict()
-        self.encoded = 0  # how often a picture really was encoded
+        self.encoded = 0  # how often a picture was really encoded
 
     def url(self, picture: Picture) -> str:
         known = self._urls.get(picture.digest)
@@ -95,7 +94,7 @@ class PictureCache:
 
 
 USUAL = model_profile("autoglm-phone")
-ELEMENTS_TOKENS = 3_500  # all elements together; what does not fit is left out from the end
+ELEMENTS_TOKENS = 3_500  # all elements together; whatever does not fit is left out from the end
 LONGEST_TEXT = 300  # of one element
 
 _pictures = PictureCache()
@@ -104,7 +103,7 @@ _pictures = PictureCache()
 def system_prompt(
     session: Session, profile: AppProfile | None = None, *, elements: bool = False, model: ModelProfile = USUAL
 ) -> str:
-    """The system prompt of this run: the same bytes at each of its steps."""
+    """Return the system prompt of this run: the same bytes at each of its steps."""
     lang = session.lang
     words = texts(lang)
     day = {"date": session.date, "weekday": weekday(lang, session.date)}
@@ -138,14 +137,14 @@ def system_prompt(
 
 
 def tools_of(model: ModelProfile, lang: str) -> list[dict[str, Any]]:
-    """The actions as tools of the chat completions API; [] for a profile without."""
+    """Return the actions as tools of the chat completions API; [] for a profile without tools."""
     from agent_core.model.tools import tools
 
     return tools(form_texts(model.form, lang).actions) if model.tools else []
 
 
 def _task_app(session: Session, profile: AppProfile | None) -> AppProfile | None:
-    """The task's app, not the one in front: the prefix must not change with the screen."""
+    """Return the task's app, not the one in front: the prefix must not change with the screen."""
     return next((known for known in apps.profiles() if known.key == session.gate.app), profile)
 
 
@@ -159,11 +158,12 @@ def build_messages(
     size: tuple[int, int] | None = None,
     model: ModelProfile = USUAL,
 ) -> list[Message]:
-    """The messages of the next request, within the window of ``model`` with a whole reply.
+    """Return the messages of the next request, within the window of ``model`` with a whole reply.
 
-    ``current_app`` is the name of the app in front. ``elements`` None: not shown. Their boxes are pixels of the
-    picture, or of a screen of ``size`` (width, height) where there is no picture. ``profile`` is the reply task's app,
-    used where the gate's app has no profile of its own.
+    current_app: the name of the app in front.
+    elements: None shows none. Their boxes are in pixels of the picture, or of a screen of ``size`` (width, height) if
+    there is no picture.
+    profile: the reply task's app, used if the gate's app has no profile of its own.
     """
     shown = size or (picture.image.size if picture is not None else None)
     if elements is not None and shown is None:

@@ -1,5 +1,6 @@
-"""Reading a reply while it arrives: its thinking, and the end of its first complete call.
-How long it is waited for follows from how fast it arrives.
+"""Reads a reply while it arrives: its thinking, and the end of its first complete call.
+
+How long to wait for it depends on how fast it arrives.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from agent_core.model.usage import request_tokens, text_tokens
 
 _THINK_OPEN = re.compile(r"\s*<think>", re.IGNORECASE)
 _THINK_CLOSE = re.compile(r"</think>", re.IGNORECASE)
-# Where thinking without tags ends: the answer's tag, or the call itself.
+# The end of thinking without tags: the answer's tag, or the call itself.
 _ANSWER = re.compile(r"<answer>|\b(?:do|finish)\s{0,9}\(\s{0,9}\w{1,20}\s{0,9}=|\baction:", re.IGNORECASE)
 _PARTIAL = re.compile(r"(?:</?[a-z]{0,6}|\b(?:do|finish)\s{0,9}(?:\(\s{0,9}\w{0,20}\s{0,9})?)\Z", re.IGNORECASE)
-_SEAM = 60  # characters; no match of the three is longer, so what came earlier need not be searched again
+_SEAM = 60  # characters; no match of the three is longer, so earlier text need not be searched again
 _CLOSING = re.compile(r"(?:\s|</answer>|<\|end_of_box\|>|<\|[a-z_]*\|>|`)*(?:<[^>]*)?", re.IGNORECASE)
 _WHOLE_THINK = re.compile(r"<think>.*?</think>", re.IGNORECASE | re.DOTALL)
 _WRAPPINGS = re.compile(r"<\|(?:begin|end)_of_box\|>|</?answer>", re.IGNORECASE)
 _MARKS = re.compile(r"</?(?:think|answer)>|<\|(?:begin|end)_of_box\|>", re.IGNORECASE)
-_MOST_TOKENS = 2**31  # what counts more counts wrong
-_CHARACTERS_PER_TOKEN = 8  # more than any model's mean: only a reply that ignores max_tokens gets there
+_MOST_TOKENS = 2**31  # a higher count is wrong
+_CHARACTERS_PER_TOKEN = 8  # more than any model's average: only a reply that ignores max_tokens reaches this
 
 
 @dataclass(slots=True)
@@ -38,7 +39,7 @@ class _ToolCall:
 
     @property
     def text(self) -> str:
-        """In the json dialect, so that a call is read in one way only."""
+        """The call in the json dialect, so that calls are read in one way only."""
         return (
             f'{{"action": {json.dumps(self.name, ensure_ascii=False)}, "arguments": {self.arguments.strip() or "{}"}}}'
         )
@@ -51,7 +52,7 @@ class _Halves:
         self._half = ""
 
     def joined(self, piece: str) -> str:
-        """Return ``piece`` with what was held back; a first half at its end waits for the second."""
+        """Return ``piece`` after the part that was held back; a first half at its end waits for the second."""
         if self._half or not piece.isascii():
             piece, self._half = self._half + piece, ""
             if "\ud800" <= piece[-1:] <= "\udbff":
@@ -61,18 +62,18 @@ class _Halves:
 
 
 class _Thinking:
-    """The thinking in a content that grows: each character is searched once."""
+    """Finds the thinking in a growing content; each character is searched once."""
 
     def __init__(self) -> None:
         self.tagged = False  # the content begins with a think tag
         self.closed = False
         self._begin = 0
-        self._begun = False  # whether the content begins with a tag is known
+        self._begun = False  # whether it is known that the content begins with a tag
         self._searched = 0
         self._text = ""
 
     def of(self, content: str) -> str:
-        """Return the thinking in ``content``, which begins with what it was the last time."""
+        """Return the thinking in ``content``, which begins with the content of the call before."""
         if self.closed:
             return self._text
         if not self._begun:
@@ -97,9 +98,12 @@ class _Thinking:
 
 
 class ReplyReader:
-    """Collects the parts of one reply. ``end`` is the place in ``text`` after the first complete call, or None.
+    """Collects the parts of one reply.
 
-    ``whole``: calls in the text are no end of it; those of tools are. ``size`` is the number of characters so far.
+    ``end`` is the position in ``text`` after the first complete call, or None; ``size`` is the number of characters so
+    far.
+
+    whole: calls in the text do not end it; tool calls do.
     """
 
     def __init__(self, dialect: Dialect, started: float, *, whole: bool = False) -> None:
@@ -112,14 +116,14 @@ class ReplyReader:
         self._thinking = _Thinking()
         self._first: float | None = None
         self._thought: float | None = None
-        self._whole = whole  # a call in the text may be a mention (it counts where no tool is called): no end there
+        self._whole = whole  # calls in the text count only without a tool call, so they do not end it
         self._call: _ToolCall | None = None
-        self._others: dict[int, _ToolCall] = {}  # by their numbers
+        self._others: dict[int, _ToolCall] = {}  # by index
         self._talked = False
         self.size = 0
         self.thinking = ""
         self.ended = False  # by the model itself
-        self.counted: Any = None  # the tokens, as the endpoint says them
+        self.counted: Any = None  # the tokens as the endpoint counts them
         self.end: int | None = None
         self.end_time = 0.0  # of the event loop's clock
 
@@ -137,13 +141,13 @@ class ReplyReader:
 
     @property
     def talks_on(self) -> bool:
-        """More than closing tags came after the call."""
+        """Whether more than closing tags came after the call."""
         if self._call is not None:
             return self._talked
         return self.end is not None and _CLOSING.fullmatch(self.text, self.end) is None
 
     def feed(self, content: str, reasoning: str) -> bool:
-        """Take a part of the reply; True where the thinking has grown."""
+        """Take a part of the reply; return whether the thinking has grown."""
         if not content and not reasoning:
             return False
         self._note_first()
@@ -151,7 +155,7 @@ class ReplyReader:
         content, reasoning = self._content_halves.joined(content), self._reasoning_halves.joined(reasoning)
         arriving = self.end is None
         self._content += content
-        if arriving:  # thinking after the call would move the place of its end
+        if arriving:  # thinking after the call would move the position of its end
             self._reasoning += reasoning
             if not self._whole:
                 self._note_end(self._watch.feed(content))
@@ -161,7 +165,7 @@ class ReplyReader:
         beside = bool(self._reasoning and self._content.strip()) and not self._thinking.tagged
         if arriving and (self._thinking.closed or beside):
             self._note_thought()
-        if self._reasoning:  # what comes beside it is the answer, unless it says otherwise
+        if self._reasoning:  # content beside it is the answer, unless it is tagged as thinking
             own = thinking if self._thinking.tagged else ""
             thinking = f"{self._reasoning}\n{own}".strip()
         grown = len(thinking) > len(self.thinking)
@@ -170,9 +174,9 @@ class ReplyReader:
         return grown
 
     def feed_call(self, index: int, name: str, arguments: str) -> None:
-        """Take a part of the tool call with this number: its name, in the first part, and its arguments.
+        """Take a part of the tool call with this index: its name, in the first part, and its arguments.
 
-        The first call is the answer, whatever calls the text mentions. It is complete with its arguments, or where
+        The first call is the answer, whatever calls the text mentions. It is complete with its arguments, or when
         another one begins.
         """
         self.size += len(name) + len(arguments)
@@ -184,7 +188,7 @@ class ReplyReader:
         if self._call is None or self.end is not None or index != self._call.index:
             self._note_other(index, name, arguments)
             if self._call is not None and self.end is None and not self._call.arguments.strip():
-                self._end_here()  # the answer is complete, unless the endpoint mixes their parts
+                self._end_here()  # the answer is complete, unless the endpoint mixes the parts of calls
             return
         self._call.arguments += arguments
         if _is_object(self._call.arguments):
@@ -218,7 +222,7 @@ class ReplyReader:
         return self.size > max_tokens * _CHARACTERS_PER_TOKEN
 
     def completion(self, model: str, sent: Sequence[Mapping[str, Any]]) -> Completion:
-        """What has come by now from ``model``, in answer to the messages ``sent``."""
+        """Return the reply of ``model`` up to now, in answer to the messages ``sent``."""
         usage = replace(
             usage_of(self.counted, sent, self._said),
             first_token=self._first,
@@ -240,7 +244,7 @@ class ReplyReader:
         return self.text if self.end is None else self.text[: self.end]
 
     def _rest(self) -> str:
-        """What came after the answer, without closing tags."""
+        """Return the text after the answer, without closing tags."""
         after = "" if self.end is None else self.text[self.end :]
         if (closing := _CLOSING.match(after)) is not None and closing.end() == len(after):
             after = ""
@@ -257,31 +261,31 @@ def _is_object(text: str) -> bool:
 
 
 def usage_of(counted: Any, sent: Sequence[Mapping[str, Any]], said: Callable[[], str]) -> Usage:
-    """The tokens as the endpoint counted them; guessed from above where it says nothing, or was not heard out."""
+    """Return the tokens as the endpoint counted them; estimated from above if it did not, or was cut short."""
     tokens_in, tokens_out = (_count(counted, name) for name in ("prompt_tokens", "completion_tokens"))
     if tokens_in is None or tokens_out is None or not (tokens_in or tokens_out):
         return Usage(tokens_in=request_tokens(sent), tokens_out=text_tokens(said()), guessed=True)
     details = _field(counted, "prompt_tokens_details")
-    # Elsewhere than OpenAI: DeepSeek, Moonshot.
+    # Names that others than OpenAI use: DeepSeek, Moonshot.
     others = ("prompt_cache_hit_tokens", "cached_tokens")
     cached = _count(details, "cached_tokens") or next(filter(None, (_count(counted, name) for name in others)), 0)
     return Usage(tokens_in=tokens_in, tokens_out=tokens_out, tokens_cached=min(cached, tokens_in))
 
 
 def _count(part: Any, name: str) -> int | None:
-    """A number of tokens; None where it is none."""
+    """Return a token count; None if it is none."""
     number = _field(part, name)
     whole = isinstance(number, int) and not isinstance(number, bool) and 0 <= number < _MOST_TOKENS
     return number if whole else None
 
 
 def _field(part: Any, name: str) -> Any:
-    """The library leaves what it does not check as it came."""
+    """Return a field of data that the library passes on unchecked."""
     return part.get(name) if isinstance(part, Mapping) else getattr(part, name, None)
 
 
 def plain_text(text: str) -> str:
-    """The words of a plain answer, without thinking, box tokens and answer tags; "" where it was cut off thinking."""
+    """Return the words of a plain answer, without thinking and tags; "" if it was cut off while thinking."""
     text = _THINK_CLOSE.split(_WHOLE_THINK.sub("", text))[-1]
     if _THINK_OPEN.match(text):
         return ""
@@ -289,21 +293,21 @@ def plain_text(text: str) -> str:
 
 
 def whole_characters(text: str) -> str:
-    """``text`` with the halves of surrogate pairs joined, for some gateways cut between them; a lone half becomes �.
+    """Return ``text`` with halves of surrogate pairs joined; a lone half becomes �.
 
-    Half a pair can neither be stored nor sent on.
+    Some gateways cut between halves, and half a pair can neither be stored nor sent on.
     """
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-SECONDS_PER_CHARACTER = 0.05  # what comes slower than 20 characters a second uses up the time it was given
+SECONDS_PER_CHARACTER = 0.05  # a reply slower than 20 characters a second uses up its time
 
 
 class ReplyDeadline:
     """The deadline of one reply, from the moment of its request.
 
-    ``timeout`` seconds without a character end it. What counts are the reply's own characters, so pings and empty parts
-    keep nothing alive; and each is worth ``SECONDS_PER_CHARACTER``, so one character now and then does not, either.
+    It ends after ``timeout`` seconds without a character. Only the reply's own characters count, so pings and empty
+    parts keep nothing alive; and each is worth ``SECONDS_PER_CHARACTER``, so an occasional character does not either.
     """
 
     def __init__(self, timeout: float) -> None:
@@ -314,12 +318,12 @@ class ReplyDeadline:
 
     @property
     def deadline(self) -> float:
-        """A time of the event loop's clock."""
+        """The deadline on the event loop's clock."""
         earned = self._begun + self._size * SECONDS_PER_CHARACTER
         return min(self._heard, earned) + self._timeout
 
     def heard(self, size: int) -> None:
-        """Take note that ``size`` characters have come by now."""
+        """Note that ``size`` characters have come up to now."""
         if size > self._size:
             self._size = size
             self._heard = self._now()

@@ -1,4 +1,4 @@
-"""The actions as tools of the chat completions API, for models that answer best by calling one."""
+"""Offers the actions as tools of the chat completions API, for models that answer best by calling one."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _KINDS: Mapping[str, type[BaseModel]] = {
 
 
 def tools(described: Mapping[str, tuple[str, str]]) -> list[dict[str, Any]]:
-    """One function for each of ``described`` (name → example, what it does), in its order. KeyError for an unknown one.
+    """Return one function for each of ``described`` (name → example, what it does), in its order.
 
-    The parameters are the JSON schema of the action's fields. A call is read in the json dialect as
-    ``{"action": name, "arguments": {…}}``.
+    The parameters are the JSON schema of the action's fields. A call is read in the json dialect as ``{"action": name,
+    "arguments": {…}}``. Raises KeyError for an unknown name.
     """
     return [
         {"type": "function", "function": {"name": name, "description": says, "parameters": _parameters(_KINDS[name])}}
@@ -57,8 +57,8 @@ def _parameters(kind: type[BaseModel]) -> dict[str, Any]:
 
 
 def _plain(part: dict[str, Any]) -> dict[str, Any]:
-    """Without what endpoints refuse: titles, defaults, and the item-wise form of a pair."""
-    if "anyOf" in part:  # a field that may be left out
+    """Remove what endpoints refuse: titles, defaults, and the item-wise form of a pair."""
+    if "anyOf" in part:  # an optional field
         part = next(choice for choice in part["anyOf"] if choice.get("type") != "null")
     if "prefixItems" in part:
         number = {key: value for key, value in part["prefixItems"][0].items() if key != "title"}

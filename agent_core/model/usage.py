@@ -1,8 +1,8 @@
-"""Count the calls of models, their tokens and what they cost: to the run that they are made for, and against limits.
+"""Counts the calls of models, their tokens and their cost: per run, and against limits.
 
-Whoever asks a model (the client, the chooser of records, a planner) tells its meter. The run is known by the task in
-which the call is made, so what is shared between runs (the reader of screens, the chooser) counts to the right one.
-Tokens that an endpoint does not tell are guessed from above, without the model's tokenizer.
+Whoever asks a model (the client, the chooser of records, a planner) tells its meter. The run is known by the asyncio
+task in which the call is made, so calls of shared parts (the reader of screens, the chooser) count to the right run.
+Tokens that an endpoint does not report are estimated from above, without the model's tokenizer.
 """
 
 from __future__ import annotations
@@ -22,13 +22,16 @@ MILLION = 1_000_000
 
 
 def money(cost: float) -> str:
-    """A sum as people read it; small ones with what makes them differ."""
+    """Return a sum as people read it; small sums with four decimals, so that they differ."""
     return f"{cost:,.2f}" if cost >= 0.1 or not cost else f"{cost:.4f}"
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Of a million tokens. ``tokens_cached``: of those that the endpoint had in its cache; None: as any other."""
+    """The price of a million tokens.
+
+    tokens_cached: for tokens that the endpoint had in its cache; None: the same as for any others.
+    """
 
     tokens_in: float = 0.0
     tokens_out: float = 0.0
@@ -42,7 +45,7 @@ class Price:
 
 @dataclass(frozen=True)
 class Prices:
-    """By the models' names, in any case of letters; ``default``: of all others. None: not known."""
+    """Prices by model name, ignoring case; ``default`` is for all other models, None if unknown."""
 
     models: Mapping[str, Price] = field(default_factory=dict)
     default: Price | None = None
@@ -52,7 +55,7 @@ class Prices:
         return bool(self.models) or self.default is not None
 
     def of(self, model: str, usage: Usage) -> float | None:
-        """What it cost, in ``currency``; None where the model has no price."""
+        """Return the cost in ``currency``; None if the model has no price."""
         own = {name.casefold(): price for name, price in self.models.items()}
         price = own.get(model.casefold(), self.default)
         return None if price is None else price.of(usage)
@@ -60,7 +63,10 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Of one run. ``owes``: whether a customer has a part of an answer, of which the rest is still to be sent."""
+    """The usage of one run.
+
+    owes: whether a customer has got part of an answer, of which the rest is still to be sent.
+    """
 
     spent: Spent
     owes: Callable[[], bool] = lambda: False
@@ -70,33 +76,33 @@ _account: ContextVar[Account | None] = ContextVar("account", default=None)
 
 
 def charge_to(account: Account) -> None:
-    """From now on the calls of this task, and of those that it begins, are of this run."""
+    """Charge the calls of this asyncio task, and of tasks that it starts from now on, to this run."""
     _account.set(account)
 
 
 def account() -> Account | None:
-    """Of the run in whose task this is; None outside of any."""
+    """Return the account of the run whose task this is; None outside of any."""
     return _account.get()
 
 
 class Meter:
-    """Counts to the run, by ``prices``; knows no limits."""
+    """Counts calls to the run, by ``prices``; has no limits of its own."""
 
     def __init__(self, prices: Prices | None = None) -> None:
         self.prices = prices or Prices()
 
     async def admit(self, model: str) -> None:
-        """Before a call: wait for its turn. ModelLimit where no more are allowed today."""
+        """Wait for a call's turn. Raises ModelLimit if no more calls are allowed today."""
 
     async def count(self, model: str, usage: Usage) -> None:
-        """After a call that was answered, wholly or in part."""
+        """Count a call that was answered, wholly or in part."""
         self._charge(usage, self.prices.of(model, usage))
 
     def failed(self, model: str, error: ModelError) -> None:
-        """After each try of a call that gave no reply."""
+        """Note a try of a call that gave no reply."""
 
     def stood_in(self, model: str, instead_of: str) -> None:
-        """After a reply of ``model``, which was asked since the one of the name ``instead_of`` failed or rests."""
+        """Note that ``model`` replied because ``instead_of`` failed or rests."""
 
     def _charge(self, usage: Usage, cost: float | None) -> None:
         if (now := account()) is not None:
@@ -110,19 +116,19 @@ class Meter:
 
 
 _WORDS, _SPACES, _RARE = re.compile(r"[A-Za-z]+"), re.compile(r"[ \t]+"), re.compile("[\U00010000-\U0010ffff]")
-MESSAGE_TOKENS = 6  # the marks around one message
+MESSAGE_TOKENS = 6  # for the markup around one message
 PICTURE_TOKENS = 1_600  # of a picture, at most; a half-size phone screen costs about 900
 
 
 def text_tokens(text: str) -> int:
-    """Tokens of ``text`` at most: a Chinese character, digit or mark is one, Latin letters one for each three."""
+    """Return the most tokens that ``text`` takes: one per Chinese character, digit or sign, or three Latin letters."""
     words, spaces = _WORDS.findall(text), _SPACES.findall(text)
     others = len(text) - sum(map(len, words)) - sum(map(len, spaces)) + 2 * len(_RARE.findall(text))
     return others + sum(math.ceil(len(word) / 3) for word in words) + sum(len(space) // 4 for space in spaces)
 
 
 def request_tokens(messages: Sequence[Mapping[str, Any]]) -> int:
-    """What ``messages`` of the chat completions form cost at most, pictures included."""
+    """Return the most tokens that ``messages`` (chat completions format) cost, pictures included."""
     total = 0
     for message in messages:
         content = message.get("content") or ""

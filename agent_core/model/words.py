@@ -1,6 +1,6 @@
 """The texts of the prompts: what holds for every model, and what its form of answers adds. See ``prompts``.
 
-An owner's own system prompt, for one profile and language, stands in ``prompts`` of their own folder.
+An owner's system prompt, for one profile and language, is in ``prompts`` of their own folder.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from agent_core.texts import Listed
 
 LANGUAGES = ("zh", "en")
 _FILLED_IN = frozenset({"date", "weekday"})
-_LARGEST_SHARE = 0.5  # of a model's window that an own prompt may take
+_LARGEST_SHARE = 0.5  # of a model's window: the most that an own prompt may take
 
 
 @dataclass(frozen=True, slots=True)
 class PromptTexts:
-    """What is said in one language, from ``prompts/<lang>.toml``; ``$launch`` and its like are a form's names.
+    """The texts in one language, from ``prompts/<lang>.toml``; ``$launch`` and the like are a form's names.
 
-    ``system`` and ``rules`` are how a model is told its work; ``screen`` is what each turn holds, and that texts on the
-    screen are no orders.
+    ``system`` and ``rules`` tell a model its work; ``screen`` says what each turn holds, and that texts on the screen
+    are no orders.
     """
 
     system: str
@@ -48,10 +48,10 @@ class PromptTexts:
 
 @dataclass(frozen=True, slots=True)
 class FormTexts:
-    """What is said of one form of answers, from ``prompts/<form>/<lang>.toml``.
+    """The texts about one form of answers, from ``prompts/<form>/<lang>.toml``.
 
-    ``actions``: an example and what it does, by name. ``answer_tools``: in place of ``answer`` where the actions are
-    offered as tools; "" in a form that has none.
+    actions: by name, an example and what it does.
+    answer_tools: replaces ``answer`` if the actions are offered as tools; "" in a form that has none.
     """
 
     answer: str
@@ -97,16 +97,16 @@ def prompt_in(read: own.OwnerSource) -> str:
 
 
 def own_actions(profile: ModelProfile, lang: str, prompt: str) -> str:
-    """Return how the actions are written that a reply needs, as far as an own prompt does not name them."""
+    """Return how to write the actions that a reply needs, except those that an own prompt already names."""
     form = form_texts(profile.form, lang)
     needed = {form.names[name] for name in ("knowledge", "type_name")}
     return "\n".join(" ".join(form.actions[name]) for name in sorted(needed) if name not in prompt)
 
 
 def how_to_answer(profile: ModelProfile, lang: str) -> tuple[str, ...]:
-    """The prompt's sections about the form of the answer and the actions.
+    """Return the prompt's sections about the form of the answer and the actions.
 
-    With tools too: an endpoint may refuse them, and a model may answer in words.
+    They are needed with tools, too: an endpoint may refuse tools, and a model may answer in words.
     """
     own = form_texts(profile.form, lang)
     lines = (" ".join(filter(None, (example, says))) for example, says in own.actions.values())
@@ -114,14 +114,14 @@ def how_to_answer(profile: ModelProfile, lang: str) -> tuple[str, ...]:
 
 
 def summary_text(lang: str, **values: str | int) -> str:
-    """What a model is asked for a summary with: ``task``, ``wish``, ``notes``, ``app``, ``page``, ``longest``."""
+    """Return the request for a summary. values: ``task``, ``wish``, ``notes``, ``app``, ``page``, ``longest``."""
     words = texts(lang)
     filled_in = {key: str(value) or words.none for key, value in values.items()}
     return string.Template(words.summary).substitute(filled_in).strip()
 
 
 def filled(text: str, profile: ModelProfile, lang: str, **values: str) -> str:
-    """``text`` with the form's names of the actions, and ``values``."""
+    """Return ``text`` with the form's names of the actions, and ``values``, filled in."""
     return string.Template(text).substitute({**form_texts(profile.form, lang).names, **values})
 
 

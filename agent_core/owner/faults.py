@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from agent_core.apps.profile import file_in, profiles
+from agent_core.apps.names import map_in
+from agent_core.apps.profile import MAP_FILE, file_in, profiles
 from agent_core.model.profile import model_profiles, profile_in
 from agent_core.model.words import prompt_in
 from agent_core.owner import folder as own
@@ -48,8 +49,9 @@ def _of_part(part: own.Part) -> Iterator[own.Fault]:
         yield from error.faults
         return
     for file in files:
+        is_map = part is own.Part.APPS and file.name == MAP_FILE
         try:
-            _READERS[part](own.source(part, file))
+            (map_in if is_map else _READERS[part])(own.source(part, file))
         except own.OwnWrong as error:
             yield from error.faults
 

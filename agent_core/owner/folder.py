@@ -8,6 +8,7 @@ is refused.
     models/NAME.toml        model profiles (``agent_core.model.profile``)
     prompts/NAME.LANG.txt   system prompts, NAME being a model profile (``agent_core.model.words``)
     apps/KEY.toml           app profiles (``agent_core.apps.profile``)
+    apps/map.toml           names of apps (``agent_core.apps.names``)
     planner/LANG.txt        how the planner is to plan (``agent_core.planner.words``)
     tools/*.py              tools of the planner (``agent_core.planner.own_tools``)
 """

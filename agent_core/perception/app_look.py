@@ -1,4 +1,4 @@
-"""How a chat page looks, apart from what is written on it: its colours and where its parts stand. Needs NumPy."""
+"""Measures how a chat page looks apart from its words: its colours and where its parts are. Needs NumPy."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from agent_core.perception.pixels import Grid, far, spans
 from agent_core.perception.readings import ChatScreen, SendState, Side
 
 # Fractions of the screen's width.
-_STRIP = 0.142  # avatars of a chat stand within this distance of an edge
+_STRIP = 0.142  # avatars of a chat lie within this distance of an edge
 _AVATAR = (0.06, 0.16)  # their size
 _KEYBOARD = 0.12  # of the screen's height: more below the input bar is a keyboard or a panel
 
 
 def look_of(image: Image.Image, chat: ChatScreen, profile: AppProfile) -> AppLook:
-    """Return the look of the chat page in ``image``, as far as it can be told. ``chat`` is what was read of it."""
+    """Return the look of the chat page in ``image``, as far as it can be measured. ``chat`` is what was read of it."""
     grid = Grid.of(image)
     header = layout.header(grid)
     field = next(iter(layout.fields(grid)), None)
@@ -44,7 +44,10 @@ def look_of(image: Image.Image, chat: ChatScreen, profile: AppProfile) -> AppLoo
 
 
 def edge_avatars(grid: Grid, page: shapes.PageShapes) -> list[Box]:
-    """What stands at both edges of a chat and is large enough for an avatar, from the top; in pixels of the picture."""
+    """Return everything at both edges of a chat that is large enough for an avatar.
+
+    The boxes are in pixels of the picture, from top to bottom for the left edge, then for the right one.
+    """
     rows = (page.box.top // grid.step, page.box.bottom // grid.step)
     strip = round(_STRIP * grid.width)
     least = _AVATAR[0] * grid.width
@@ -61,7 +64,7 @@ def edge_avatars(grid: Grid, page: shapes.PageShapes) -> list[Box]:
 
 
 def _bubbles(page: shapes.PageShapes, side: Side) -> str:
-    """The commonest ground of one side's bubbles."""
+    """Return the most common colour of one side's bubbles, as ``#rrggbb``; "" if no bubble is sure."""
     sure = [
         shape for shape in page.shapes if shape.sure and shape.side is side and shape.form is shapes.MessageShape.BUBBLE
     ]

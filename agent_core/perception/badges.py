@@ -1,8 +1,8 @@
-"""Find avatars and unread marks in the picture of a list. Pillow only.
+"""Finds avatars and unread marks in the picture of a list. Pillow only.
 
-Nothing here knows the colours of a theme: what an avatar stands on is taken from the left edge of its own row. Marks
-are the exception: QQ paints them #fe4833 and WeChat #fa5151, in light and in dark. Proportions: an avatar is 0.11 to
-0.13 of the screen's width, a mark with a number about 0.045, a dot 0.02 to 0.025.
+Nothing here knows the colours of a theme: the background of an avatar is taken from the left edge of its own row. Only
+the marks have known colours: QQ paints them #fe4833 and WeChat #fa5151, in light and in dark mode. Proportions: an
+avatar is 0.11 to 0.13 of the screen's width, a mark with a number about 0.045, a dot 0.02 to 0.025.
 """
 
 from __future__ import annotations
@@ -19,22 +19,26 @@ from agent_core.perception.picture import projections, spans
 _STANDS_OUT = 9  # levels of a channel: a grey avatar on a white row, a black one on a dark row
 _SMALLEST, _LARGEST = 0.08, 0.17  # an avatar's side, of the screen's width
 _LEAST, _HIGHEST, _WIDEST = 0.012, 0.06, 0.11  # a mark's sides, of the screen's width
-_WRITTEN = 0.05  # of a mark's inner part: what is not red there is a number
+_WRITTEN = 0.05  # of a mark's inner part: if more of it is not red, a number is written there
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A red mark. ``number``: something is written in it; otherwise it is a dot."""
+    """A red mark.
+
+    number: something is written in it; otherwise it is a dot.
+    """
 
     box: Box
     number: bool
 
 
 def find_avatars(image: Image.Image, column: int) -> list[Box]:
-    """Find the avatars left of the names, from the top.
+    """Find the avatars left of the names, from top to bottom.
 
-    ``column``: where the names begin, in pixels. Only whole ones are returned: those that a header or the bar at the
-    bottom cuts are left out, because the name beside them is cut as well.
+    Avatars that a header or the bottom bar cuts are left out, because the name beside them is cut as well.
+
+    column: the left edge of the names, in pixels.
     """
     width, height = image.size
     right = max(1, min(width, column - round(0.008 * width)))
@@ -58,16 +62,17 @@ def find_avatars(image: Image.Image, column: int) -> list[Box]:
 
 
 def round_avatars(image: Image.Image, avatars: Sequence[Box]) -> bool:
-    """Tell whether most of these avatars are discs: their left corners show the row."""
+    """Tell whether most of these avatars are round: the row shows at their left corners."""
     square = sum(_square(image, box) for box in avatars)
     return square * 2 < len(avatars)
 
 
 def corner_mark(image: Image.Image, avatar: Box, *, disc: bool) -> Mark | None:
-    """Find the mark at the upper right corner of an avatar.
+    """Find the mark at the upper right corner of an avatar; None if there is none.
 
-    A mark reaches out of the avatar; red inside it is a part of the avatar's own picture. ``disc``: the page's avatars
-    are round, so that what lies in the corner of the square is outside as well.
+    A mark sticks out of the avatar; red inside it belongs to the avatar's own picture.
+
+    disc: the page's avatars are round, so the corner of the square is outside as well.
     """
     unit, side = image.width, avatar.width
     window = Box(
@@ -90,7 +95,8 @@ def corner_mark(image: Image.Image, avatar: Box, *, disc: bool) -> Mark | None:
     if bounds is None:
         return None
     if bounds[0] == 0 or bounds[3] == red.height or not _fits(bounds, unit):
-        # It has run into a red avatar: what reaches out must tell, without a quarter of it at the least.
+        # The mark merges with a red avatar. Judge by the part that sticks out, which lacks at least a quarter of the
+        # mark.
         blob = _outside(blob, avatar, window, round_=round_, margin=max(2, round(0.004 * unit)))
         bounds, filled = blob.getbbox(), 0.25
         if bounds is None or _area(blob) < 0.00006 * unit * unit:
@@ -102,7 +108,7 @@ def corner_mark(image: Image.Image, avatar: Box, *, disc: bool) -> Mark | None:
 
 
 def red_marks(image: Image.Image, area: Box) -> list[Mark]:
-    """Find the red marks that stand by themselves in ``area``, from the left."""
+    """Find the separate red marks in ``area``, from left to right."""
     area = Box(max(0, area.left), max(0, area.top), min(image.width, area.right), min(image.height, area.bottom))
     if area.width < 4 or area.height < 4:
         return []
@@ -118,13 +124,16 @@ def red_marks(image: Image.Image, area: Box) -> list[Mark]:
 
 
 def reds(image: Image.Image, area: Box) -> int:
-    """Return how many pixels of ``area`` have the red of a mark."""
+    """Return the number of pixels in ``area`` that have the red of a mark."""
     area = Box(max(0, area.left), max(0, area.top), min(image.width, area.right), min(image.height, area.bottom))
     return _area(_red(image.crop(area.as_tuple()))) if area.width > 0 and area.height > 0 else 0
 
 
 def _block(marks: Image.Image, top: int, bottom: int) -> Box | None:
-    """The square that fills a run of rows. Its left half has no mark at its corner, so it tells the height."""
+    """Return the square that fills a run of rows; None if it is no square.
+
+    The height is measured on its left half, because a mark covers only the right corner.
+    """
     bounds = marks.crop((0, top, marks.width, bottom)).getbbox()
     if bounds is None:
         return None
@@ -140,7 +149,7 @@ def _block(marks: Image.Image, top: int, bottom: int) -> Box | None:
 
 
 def _outside(marks: Image.Image, avatar: Box, window: Box, *, round_: bool, margin: int) -> Image.Image:
-    """What of ``marks``, a mask of ``window``, lies at least ``margin`` pixels outside the avatar."""
+    """Return the part of ``marks``, a mask of ``window``, that lies at least ``margin`` pixels outside the avatar."""
     shape = (
         avatar.left - window.left - margin,
         avatar.top - window.top - margin,
@@ -154,7 +163,7 @@ def _outside(marks: Image.Image, avatar: Box, window: Box, *, round_: bool, marg
 
 
 def _square(image: Image.Image, avatar: Box) -> bool:
-    """Whether both left corners of an avatar are filled, short of a rounding."""
+    """Tell whether both left corners of an avatar are filled, except for a rounding."""
     side = avatar.width
     inset, size = round(0.055 * side), max(2, round(0.03 * side))
     ground = image.getpixel((max(2, image.width // 250), avatar.center.y))
@@ -173,7 +182,10 @@ def _different(image: Image.Image, ground: Image.Image) -> Image.Image:
 
 
 def _red(image: Image.Image) -> Image.Image:
-    """255 where a pixel has the red of a mark, or nearly (the rim of a small one is mixed with its ground)."""
+    """Return a mask that is 255 where a pixel has the red of a mark or nearly so.
+
+    The rim of a small mark is mixed with the colour behind it.
+    """
     red, green, blue = image.split()
     other = ImageChops.lighter(green, blue)
     apart = ImageChops.subtract(red, other).point([255 if level > 130 else 0 for level in range(256)])
@@ -186,7 +198,7 @@ def _area(marks: Image.Image) -> int:
 
 
 def _most_inner(marks: Image.Image) -> tuple[int, int] | None:
-    """A set pixel of the row that has the most of them."""
+    """Return a set pixel in the middle of the longest run of the row with the most set pixels; None if none is set."""
     bounds = marks.getbbox()
     if bounds is None:
         return None

@@ -1,7 +1,7 @@
-"""The chat page read from its picture: its parts by their shapes, words by recognising line by line.
+"""Reads the chat page from its picture: the parts by their shapes, the words by recognising line by line.
 
-What is not understood is a doubt, never silence: a message whose side or words are not certain, a block that is no
-known kind of message, a page with a picture behind it.
+Whatever is not understood becomes a doubt and is never passed over: a message whose side or words are uncertain, a
+block that is no known kind of message, a page with a picture behind it.
 """
 
 from __future__ import annotations
@@ -38,16 +38,19 @@ from agent_core.perception.transcribe import Transcriber
 from agent_core.perception.tree_rows import with_lines
 from agent_core.texts.clean import is_clean
 
-_HINT_CONTRAST = 120  # of an input's words against its ground: a hint is pale
-_ICON_ROOM = 0.12  # of the screen's width, at the right end of an input, in which a microphone may stand
-_MARK_REACH = 0.16  # of the screen's width, left of our message: where a mark of a failed one stands
+_HINT_CONTRAST = 120  # contrast of an input's words with its background: a hint is paler
+_ICON_ROOM = 0.12  # of the screen's width, at the right end of an input: a microphone may be here
+_MARK_REACH = 0.16  # of the screen's width, left of our message: the mark of a failed one is here
 _STATES = (BubbleState.OK, BubbleState.SENDING, BubbleState.FAILED)  # from the best to the worst
-_DIMMED = (70, 205)  # how light an input bar is behind a dialog: no theme's is
+_DIMMED = (70, 205)  # how light an input bar is behind a dialog; no theme has such a bar
 
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """Where a text is typed, and what sends it. ``voice``: a bar to hold and talk is in the input's place."""
+    """The input of a chat and what sends its text.
+
+    voice: a hold-to-talk bar takes the input's place.
+    """
 
     field: layout.Field
     send: Box | None
@@ -57,7 +60,7 @@ class Footer:
 
 
 async def find_footer(ocr: OcrEngine, grid: Grid, profile: AppProfile) -> Footer | None:
-    """Return the input bar of a chat; None if there is none on this screen."""
+    """Return the input bar of a chat; None if the screen has none."""
     for field in layout.fields(grid):
         sends = [button for button in field.buttons if await _says(ocr, grid.image, button, profile.send_texts)]
         if not sends and (field.buttons or not any(icon.left >= field.box.right for icon in field.icons)):
@@ -77,7 +80,7 @@ async def _says(ocr: OcrEngine, image: Image.Image, box: Box, texts: Sequence[st
 
 
 async def _send_key(ocr: OcrEngine, grid: Grid, field: layout.Field, profile: AppProfile) -> Box | None:
-    """Return the key of a keyboard that says 发送."""
+    """Return the key of the keyboard that says 发送; None if there is none."""
     image, top = grid.image, layout.keyboard_top(grid, field)
     if top is None:
         return None
@@ -90,14 +93,14 @@ async def _send_key(ocr: OcrEngine, grid: Grid, field: layout.Field, profile: Ap
 async def read_input(
     ocr: OcrEngine, image: Image.Image, field: layout.Field, profile: AppProfile
 ) -> tuple[Words, bool]:
-    """Return what was typed into an input, and whether it is a bar to hold and talk."""
+    """Return what was typed into an input, and whether the input is a hold-to-talk bar."""
     words = await _read_typed(ocr, image, field.box)
     voice = normalise(words.text).casefold() in {normalise(text).casefold() for text in profile.voice_bar_texts}
     return Words() if voice or tree.is_hint(words.text) else words, voice
 
 
 async def read_draft(ocr: OcrEngine, image: Image.Image, box: Box) -> Words:
-    """Return what stands in an input box (of a long text the lines that are seen); "" if nothing but a hint does."""
+    """Return the text in an input box (only the visible lines of a long one); "" if it is empty or shows a hint."""
     words = await _read_typed(ocr, image, box)
     return Words() if tree.is_hint(words.text) else words
 
@@ -114,7 +117,7 @@ async def _read_typed(ocr: OcrEngine, image: Image.Image, box: Box) -> Words:
 
 
 def _text_room(crop: Image.Image, ground: picture.Color, width: int) -> Box:
-    """An input without the icon at its right end, which stands apart and is no draft."""
+    """Return the box of an input without the icon at its right end, which is separate and no draft."""
     right = crop.width
     columns = picture.spans(picture.projections(picture.ink(crop, ground, 40))[0], gap=round(0.01 * width))
     if columns:
@@ -131,7 +134,7 @@ async def read_chat(
 ) -> ChatScreen | None:
     """Read the chat page in a picture by OCR; None if it is not one.
 
-    ``second``: a model that is asked for the crop of what OCR is not sure of. If both say the same, it is sure.
+    second: a model that is shown the crop of anything OCR is unsure of. If both read the same, the reading is sure.
     """
     image = frame.image
     grid = Grid.of(image)
@@ -151,7 +154,7 @@ async def read_chat(
         return None
     found, cut = _whole(page)
     bubbles = await _messages(ocr, frame, replace(page, shapes=tuple(found)), second)
-    whole = 1 if cut and len(found) > 1 and found[0].cut else 0  # of what is cut, that is the doubt
+    whole = 1 if cut and len(found) > 1 and found[0].cut else 0  # a message that is cut is left to the doubt ABOVE
     doubts = _doubts(page, found[whole:], bubbles[whole:], title, footer.draft)
     if cut:
         doubts.append(Doubt(DoubtKind.ABOVE))
@@ -180,7 +183,10 @@ async def read_chat(
 
 
 def _whole(page: shapes.PageShapes) -> tuple[list[shapes.Shape], bool]:
-    """The shapes without the one that the upper edge cuts, and whether that one is a part of what is asked now."""
+    """Return the shapes, and whether the upper edge cuts into the current question.
+
+    A shape that is cut is left out if a message of ours follows it.
+    """
     found = list(page.shapes)
     cut = bool(found) and found[0].cut
     if all(shape.side is Side.THEM for shape in found):
@@ -200,7 +206,7 @@ async def _messages(ocr: OcrEngine, frame: Frame, page: shapes.PageShapes, secon
 def _doubts(
     page: shapes.PageShapes, found: Sequence[shapes.Shape], bubbles: Sequence[Bubble], title: Title, draft: Words
 ) -> list[Doubt]:
-    """Everything on a page that is not certain, and matters for what is asked now."""
+    """Return everything uncertain on a page that matters for what is asked now."""
     doubts = [Doubt.of(kind) for kind in page.doubts]
     if found and found[-1].open:
         doubts.append(Doubt(DoubtKind.BELOW))
@@ -214,10 +220,11 @@ def _doubts(
 
 
 async def _title_twice(model: Transcriber, image: Image.Image, title: Title, wanted: str = "") -> Title:
-    """A title that OCR read with too little confidence is sure if a model writes down the very same.
+    """Make a title sure that OCR read with too little confidence, if a model reads exactly the same.
 
-    If letters look as if they were others, or something more stands there, no second reading helps. ``wanted``: what
-    the tree has; the model may bear that out instead.
+    If letters look like others, or something else is beside them, a second reading does not help.
+
+    wanted: the tree's title; the model may confirm it instead.
     """
     if title.sure or title.box is None or title.flawed or title.blank or title.signed or not title.text:
         return title
@@ -229,9 +236,10 @@ async def _title_twice(model: Transcriber, image: Image.Image, title: Title, wan
 
 
 def _named_by_picture(seen: ChatScreen, title: Title) -> ChatScreen:
-    """The tree's page, its title sure if the tree only did not tell which text is the name, and the picture does.
+    """Make the tree's title sure if the picture tells which text is the name.
 
-    The picture tells the name by its place, and has to be sure of the very same letters in the same place.
+    The tree may only have left open which of its texts is the name. The picture tells it by position, and must be sure
+    of exactly the same letters in the same place.
     """
     if seen.title_sure or not title.sure or normalise(title.text) != normalise(seen.title):
         return seen
@@ -242,9 +250,9 @@ def _named_by_picture(seen: ChatScreen, title: Title) -> ChatScreen:
 
 
 async def _words_twice(model: Transcriber, image: Image.Image, bubbles: Sequence[Bubble], start: int) -> list[Bubble]:
-    """The messages, those sure whose words OCR was not certain of if a model writes down the same for their crop.
+    """Ask a model about the messages whose words OCR was unsure of; those that it reads alike become sure.
 
-    ``start``: where what is asked now begins; of what stands above no model is asked.
+    start: the index of the first message that is asked now; messages above it are not shown to the model.
     """
     found = list(bubbles[:start])
     for bubble in bubbles[start:]:
@@ -259,7 +267,10 @@ async def _words_twice(model: Transcriber, image: Image.Image, bubbles: Sequence
 
 
 def newest_doubts(bubbles: Sequence[Bubble], sided: Sequence[bool]) -> list[Doubt]:
-    """Return what is in doubt of the messages since our last one. ``sided``: whose each is, is sure."""
+    """Return the doubts about the messages after our last one.
+
+    sided: for each message, whether its side is sure.
+    """
     doubts = []
     for bubble in bubbles[asked_from(bubbles, sided) :]:
         if not bubble.sure:
@@ -269,13 +280,13 @@ def newest_doubts(bubbles: Sequence[Bubble], sided: Sequence[bool]) -> list[Doub
 
 
 def asked_from(bubbles: Sequence[Bubble], sided: Sequence[bool]) -> int:
-    """Return the index behind our last message, which surely is ours: what stands below is asked now."""
+    """Return the index after our last message that is surely ours: the messages from there on are asked now."""
     ours = [i for i, bubble in enumerate(bubbles) if bubble.side is Side.ME and i < len(sided) and sided[i]]
     return ours[-1] + 1 if ours else 0
 
 
 async def _grouped(ocr: OcrEngine, frame: Frame, area: Box) -> list[Bubble]:
-    """Lines found by OCR as bubbles by place: same side, close together. None of them is sure."""
+    """Group lines found by OCR into bubbles: lines of one side that are close together. No bubble is sure."""
     size = frame.size
     groups: list[list[Reading]] = []
     calls = []
@@ -305,7 +316,7 @@ async def _grouped(ocr: OcrEngine, frame: Frame, area: Box) -> list[Bubble]:
 
 
 def whole_lines(readings: Sequence[Reading]) -> list[Reading]:
-    """Readings with the parts of one line put together that a detector took apart at a wide comma."""
+    """Join readings of one line that a detector separated, at a wide comma for example."""
     lines: list[Reading] = []
     for reading in sorted(readings, key=lambda r: (r.box.center.y // max(1, r.box.height // 2), r.box.left)):
         last = next((line for line in reversed(lines) if _beside(line.box, reading.box)), None)
@@ -326,7 +337,7 @@ def whole_lines(readings: Sequence[Reading]) -> list[Reading]:
 
 
 def _beside(left: Box, right: Box) -> bool:
-    """Whether ``right`` goes on in the line of ``left``."""
+    """Tell whether ``right`` continues the line of ``left``."""
     height = min(left.height, right.height)
     overlap = min(left.bottom, right.bottom) - max(left.top, right.top)
     return overlap > 0.6 * height and -height < right.left - left.right < 0.9 * height
@@ -337,7 +348,7 @@ def _centred(box: Box, size: tuple[int, int]) -> bool:
 
 
 def _continues(above: Box, below: Box, image: Image.Image) -> bool:
-    """Whether two lines stand in one bubble: close together on one ground all the way."""
+    """Tell whether two lines belong to one bubble: close together, with the same background all the way."""
     if below.top - above.bottom > 0.8 * above.height or abs(above.left - below.left) > above.height:
         return False
     between = image.crop(
@@ -357,10 +368,11 @@ async def checked(
     profile: AppProfile,
     second: Transcriber | None = None,
 ) -> ChatScreen:
-    """``seen`` (from the tree) held against the picture: the title, the newest message, what is below it, the draft.
+    """Check a page read from the tree against the picture: title, newest message, anything below it, draft.
 
-    A tree that is older than the picture shows here. ``second``: a model that is asked for the crop of what OCR is not
-    sure of and the tree has otherwise.
+    This reveals a tree that is older than the picture.
+
+    second: a model that is shown the crop of anything OCR is unsure of and the tree has differently.
     """
     image = frame.image
     grid = Grid.of(image)
@@ -397,7 +409,7 @@ async def checked(
 
 
 def _sides_by_picture(seen: ChatScreen, page: shapes.PageShapes) -> ChatScreen:
-    """The tree's messages, those sure whose side only the picture tells: their avatar is out of sight."""
+    """Make messages of the tree sure whose avatar is out of sight, if the picture tells their side."""
     if not page.plain or all(bubble.sure for bubble in seen.bubbles):
         return seen
     found = []
@@ -413,10 +425,10 @@ def _sides_by_picture(seen: ChatScreen, page: shapes.PageShapes) -> ChatScreen:
 
 
 def _states_by_picture(seen: ChatScreen, page: shapes.PageShapes, image: Image.Image) -> ChatScreen:
-    """The tree's messages, each of ours in the worse state of the two sources.
+    """Give each of our messages the worse of the states that tree and picture tell.
 
-    The tree often does not name the red mark beside a message that failed: its id changes from build to build. On a
-    wallpaper shapes have no state, so that red is looked for there by itself.
+    The tree often does not name the red mark beside a failed message, because its id changes from build to build. On a
+    wallpaper shapes have no state, so the red is searched for separately.
     """
 
     def state(bubble: Bubble) -> BubbleState:
@@ -436,7 +448,7 @@ def _states_by_picture(seen: ChatScreen, page: shapes.PageShapes, image: Image.I
 
 
 def placed(seen: ChatScreen, image: Image.Image, profile: AppProfile) -> tuple[ChatScreen, list[Doubt]]:
-    """Return the tree's page with the sides and states that only the picture tells, and what stands elsewhere in it.
+    """Return the tree's page with sides and states from the picture, and the doubts about the places of messages.
 
     A page with a picture behind it tells no sides.
     """
@@ -447,7 +459,7 @@ def placed(seen: ChatScreen, image: Image.Image, profile: AppProfile) -> tuple[C
 
 
 def _without_lines(seen: ChatScreen, page: shapes.PageShapes) -> ChatScreen:
-    """Return the tree's page without the calls that the picture has as lines in the middle, which are no shapes."""
+    """Return the tree's page without calls that the picture shows as centred lines, because those are no shapes."""
     kept = [
         bubble
         for bubble in seen.bubbles
@@ -459,7 +471,7 @@ def _without_lines(seen: ChatScreen, page: shapes.PageShapes) -> ChatScreen:
 
 
 def page_between(grid: Grid, header: layout.Header | None, profile: AppProfile, field: Box | None) -> shapes.PageShapes:
-    """Return the messages between header and input; ``field`` is the input as another source has it."""
+    """Return the messages between header and input. ``field`` is the input's box by another source."""
     image = grid.image
     top = header.bottom if header else picture.region_box(profile.messages_region, image.size).top
     found = next((f for f in layout.fields(grid) if field is None or f.box.intersects(field)), None)
@@ -491,14 +503,14 @@ def _place_doubts(seen: ChatScreen, page: shapes.PageShapes, width: int) -> list
 async def _newest_doubts(
     ocr: OcrEngine, seen: ChatScreen, image: Image.Image, page: shapes.PageShapes, second: Transcriber | None
 ) -> list[Doubt]:
-    """For a newest message that stands where the picture has it: whether it says there what it says in the tree.
+    """Check whether the newest message says in the picture what it says in the tree; return the doubts.
 
-    If OCR is not sure of its words, the model is asked for the crop.
+    If OCR is unsure of its words, the model is shown the crop.
     """
     newest = seen.newest
     if newest is None or newest.box is None or newest.kind is not BubbleKind.TEXT:
         return []
-    # The bubble as the picture has it: in a tree that is older it may be a shorter one at the same place.
+    # The bubble's box by the picture: an older tree may have a shorter bubble in the same place.
     box = messages.own_box(page.shapes[-1]) if page.plain and page.shapes else newest.box
     lines = picture.text_lines(image, box, picture.common_color(image.crop(box.as_tuple())))
     some = lines if len(lines) <= 4 else [*lines[:2], *lines[-2:]]
@@ -517,7 +529,10 @@ async def _newest_doubts(
 
 
 def _header(title: Box | None, header: layout.Header | None, image: Image.Image, profile: AppProfile) -> Box:
-    """Where the title is read: the header's line, so that no letter is cut; without one the rows that the tree says."""
+    """Return the box to read the title from.
+
+    This is the header's line, so that no letter is cut; without a header, the rows that the tree gives.
+    """
     if header is not None and (title is None or header.line.intersects(title)):
         return header.line
     region = picture.region_box(profile.title_region, image.size)
@@ -532,8 +547,10 @@ def _header(title: Box | None, header: layout.Header | None, image: Image.Image,
 
 
 def _agree(name: str, seen: Title) -> bool:
-    """Whether a title in the picture can be ``name``. One that was read alike but is flawed is another, and no picture
-    bears out letters that nobody sees."""
+    """Tell whether a title in the picture can be ``name``.
+
+    A flawed title that reads the same is a different one, and no picture can confirm letters that nobody sees.
+    """
     if not is_clean(name):
         return False
     if normalise(name) == normalise(seen.text):

@@ -1,8 +1,8 @@
-"""Compare texts that came by different ways (typed, from the tree, from OCR, from a model), and know a customer's
-message again: by its words, its neighbours and its place after our last bubble.
+"""Compares texts that came by different ways, and recognises a customer's message again.
 
-The same message read from the tree, by OCR or by a model gives the same fingerprint as far as signs, blanks and
-look-alikes go; another wording is another fingerprint.
+A text may be typed, or come from the tree, OCR or a model. A message is recognised by its words, its neighbours and its
+place after our last bubble. Read by any of these ways, the same message gives the same fingerprint as far as
+punctuation, spaces and look-alike letters go; other wording gives another fingerprint.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from agent_core.perception.kinds import voice_seconds
 from agent_core.perception.readings import Bubble, BubbleKind, ChatScreen, Side
 from agent_core.texts.clean import DEFAULT_IGNORABLE
 
-# What no font draws, controls that are no blanks, and the place of an object (U+FFFC).
+# Characters that no font draws, controls that are no spaces, and the placeholder of an object (U+FFFC).
 _INVISIBLE = re.compile(rf"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ufffc{DEFAULT_IGNORABLE}]")
 _BLANKS = re.compile(r"\s+")
-# What NFKC leaves apart although a person reads the same.
+# Signs that NFKC keeps apart although people read them as the same.
 _SAME_SIGNS = str.maketrans(
     {
         **dict.fromkeys("“”„「」『』《》", '"'),
@@ -37,14 +37,14 @@ _SAME_SIGNS = str.maketrans(
         "～": "~",
     }
 )
-# Signs alone: in letters and digits the width tells two names apart.
+# Signs only: in letters and digits the width distinguishes two names.
 _WIDE_SIGNS = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if not chr(code).isalnum()}
-# Letters that a recogniser takes for one another. Folding them is for comparing only.
+# Letters that a recogniser confuses. Folding them serves comparison only.
 _LOOKALIKES = str.maketrans("oil〇", "0110")
 _LETTERS_DIGITS = re.compile(r"[\W_]+")
 _REPEATED = re.compile(r"(.)\1+")
 _DIGITS = re.compile(r"\d+")
-# Whole statuses alone: "11 在线客服" is another name, and so is one with brackets around what follows.
+# Only complete statuses: "11 在线客服" is another name, and so is one with brackets around the status.
 _SEPARATED_STATUS = re.compile(
     r"[\s·•\-–—|,/]+(?:(?:手机|电脑|平板|ipad|[2345]g|wi-?fi|wlan|无线)?\s?在线|离线|离开|忙碌|隐身|请勿打扰|q我吧"
     r"|(?:对方)?正在输入(?:中)?|听歌中|online|offline|away|busy|typing)"
@@ -56,34 +56,37 @@ _GROUP_COUNTER = re.compile(r"\s*[(（](\d{1,6})[)）]$")
 
 class Match(StrEnum):
     EXACT = "exact"
-    NEARLY = "nearly"  # the same but for what a recogniser gets wrong
+    NEARLY = "nearly"  # the same except for a recogniser's errors
     DIFFERENT = "different"
 
 
+@lru_cache(maxsize=4096)  # each policy asks for the words of a page again at every step
 def normalise(text: str) -> str:
-    """One form for texts that are meant to be equal: NFKC, one kind of each sign, no blanks, no line breaks.
+    """Return one form for texts that should count as equal: NFKC, one variant of each sign, no whitespace.
 
     Case and words stay.
     """
     plain = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text).translate(_SAME_SIGNS))
-    # Some accents become a blank and a mark by NFKC, which is one sign again without the blank.
+    # NFKC turns some accents into a space and a mark, which become one sign again without the space.
     return unicodedata.normalize("NFKC", _BLANKS.sub("", plain)).translate(_SAME_SIGNS)
 
 
 def fold(text: str) -> str:
-    """What stays of a text under a recogniser: letters and digits, small, look-alikes folded.
+    """Return the part of a text that a recogniser preserves: letters and digits in lower case, look-alikes folded.
 
-    Of signs alone one each stays: "？？" is "?".
+    Of a text that is only signs, one of each run stays: "？？" becomes "?".
     """
     plain = normalise(text).casefold()
     return (_LETTERS_DIGITS.sub("", plain) or _REPEATED.sub(r"\1", plain)).translate(_LOOKALIKES)
 
 
 def compare(left: str, right: str, *, confidence: float = 1.0) -> Match:
-    """How alike two texts are. ``confidence`` (0–1) is that of the less certain one.
+    """Return how alike two texts are.
 
-    Digits must be equal (a price read wrongly is another price); letters may differ the more, the longer the text and
-    the lower the confidence.
+    Digits must be equal, because a misread price is another price. The longer the text and the lower the confidence,
+    the more letters may differ.
+
+    confidence: the confidence (0–1) of the less certain text.
     """
     if normalise(left) == normalise(right):
         return Match.EXACT
@@ -97,7 +100,7 @@ def compare(left: str, right: str, *, confidence: float = 1.0) -> Match:
 
 
 def contains(whole: str, part: str, *, confidence: float = 1.0) -> bool:
-    """Whether ``part`` (a line of it, say) stands in ``whole``, as a recogniser would see it."""
+    """Tell whether ``part`` (a line, for example) occurs in ``whole``, as a recogniser would see it."""
     a, b = fold(whole), fold(part)
     if b in a or not any(char.isalnum() for char in b):
         return True
@@ -111,18 +114,18 @@ def contains(whole: str, part: str, *, confidence: float = 1.0) -> bool:
 
 
 def ends_with(whole: str, tail: str, *, confidence: float = 1.0) -> bool:
-    """Whether ``tail`` is the end of ``whole``, as a recogniser would see it: an input shows the last lines only."""
+    """Tell whether ``whole`` ends with ``tail``, as a recogniser would see it: an input shows the last lines only."""
     a, b = fold(whole), fold(tail)
     return bool(b) and len(b) <= len(a) + 2 and compare(a[-len(b) :], b, confidence=confidence) is not Match.DIFFERENT
 
 
 def _tolerance(length: int, confidence: float) -> int:
-    """Signs that may differ: none in short words, 4 % of a long text, more where the recogniser was not certain."""
+    """Return how many characters may differ: none in short words, 4 % of a long text, more at low confidence."""
     return int(length * (0.04 + 0.3 * max(0.0, min(0.4, 0.97 - confidence)))) if length >= 6 else 0
 
 
 def distance(left: str, right: str, limit: int) -> int:
-    """Edit distance, or ``limit + 1`` as soon as it is more than ``limit``."""
+    """Return the edit distance, or ``limit + 1`` as soon as it exceeds ``limit``."""
     if abs(len(left) - len(right)) > limit:
         return limit + 1
     row = list(range(len(right) + 1))
@@ -136,18 +139,20 @@ def distance(left: str, right: str, limit: int) -> int:
 
 
 class Likeness(StrEnum):
-    """How a name that is seen stands to the one that is meant."""
+    """How a name on the screen compares with the wanted one."""
 
     SAME = "same"  # letter by letter
-    ALIKE = "alike"  # nobody sees a difference, but other letters: somebody else may be called so
+    ALIKE = "alike"  # looks the same but has other letters: this may be somebody else's name
     OTHER = "other"
 
 
 def name(text: str, *, drawn: bool = False) -> str:
-    """A contact's name as it is compared, letter by letter: NFC, blanks at the ends gone, one blank inside.
+    """Return a contact's name in the form for comparing letter by letter: NFC, stripped, single spaces inside.
 
-    Case stays, and so does every letter that cannot be seen. ``drawn``: the name was read from a picture, which does
-    not tell in which width a sign was written; letters and digits are wider if they are wide.
+    Case stays, and so does every letter that cannot be seen.
+
+    drawn: the name was read from a picture, which does not show whether a sign was written wide or narrow; letters and
+    digits do look wider if they are wide.
     """
     plain = unicodedata.normalize("NFC", text)
     return _BLANKS.sub(" ", plain.translate(_WIDE_SIGNS) if drawn else plain).strip()
@@ -162,9 +167,9 @@ def _confusables() -> Mapping[int, str]:
 
 @lru_cache(maxsize=4096)
 def skeleton(text: str) -> str:
-    """What a name looks like: two names with one skeleton cannot be told apart by eye (Unicode TR39).
+    """Return the skeleton of a name: two names with one skeleton cannot be told apart by eye (Unicode TR39).
 
-    TR39's own form leaves wide letters apart; here they are as the narrow ones.
+    Unlike TR39's own form, this one turns wide letters into narrow ones.
     """
     plain = unicodedata.normalize("NFKD", _INVISIBLE.sub("", text))
     alike = unicodedata.normalize("NFKD", plain.translate(_confusables()))
@@ -172,7 +177,7 @@ def skeleton(text: str) -> str:
 
 
 def differences(seen: str, wanted: str) -> str:
-    """How a name that is seen differs from the one that is meant, for people: "U+200B ZERO WIDTH SPACE; 1 → l"."""
+    """Describe how a name on the screen differs from the wanted one: "U+200B ZERO WIDTH SPACE; 1 → l"."""
     left, right = name(wanted), name(seen)
     told = []
     for kind, a, b, c, d in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
@@ -188,33 +193,35 @@ def _letter(char: str) -> str:
 
 
 def without_status(title: str) -> str:
-    """A title without the status that stands apart from the name ("11 手机在线", "11\\n对方正在输入…")."""
+    """Return a title without a status that is separate from the name ("11 手机在线", "11\\n对方正在输入…")."""
     first = next((line for line in title.splitlines() if line.strip()), "")
     return name(_SEPARATED_STATUS.sub("", first)) or name(first)
 
 
 def tells_status(title: str) -> bool:
-    """Whether what may be a status stands in the line of the name: it may as well be a part of the name."""
+    """Tell whether the line of the name contains a possible status; it may also be part of the name."""
     first = next((line for line in title.splitlines() if line.strip()), "")
     return without_status(title) != name(first)
 
 
 def counts_members(title: str) -> bool:
-    """Whether a title ends as a group's does, with the count of its members: "11(3)"."""
+    """Tell whether a title ends with a member count, as a group's does: "11(3)"."""
     return _GROUP_COUNTER.search(name(title)) is not None
 
 
 def without_count(title: str) -> str:
-    """A group's title without the count of its members: "11(3)" is "11"."""
+    """Return a group's title without its member count: "11(3)" becomes "11"."""
     plain = name(title)
     return _GROUP_COUNTER.sub("", plain) or plain
 
 
 def likeness(seen: str, wanted: str, *, group: bool = False, drawn: bool = False) -> Likeness:
-    """How a title or a row stands to the contact ``wanted``, whole name.
+    """Compare a title or the name in a row with the contact ``wanted``, the whole name.
 
-    A status that stands apart is no part of the name. A counter of members in brackets is ignored for groups only:
-    without ``group``, "11(2)" is another name than "11". ``drawn``: as in ``name``, ``seen`` was read from a picture.
+    A status that is separate from the name is ignored.
+
+    group: ignore a member count in brackets; otherwise "11(2)" is another name than "11".
+    drawn: ``seen`` was read from a picture, as in ``name``.
     """
     if not name(wanted):
         return Likeness.OTHER
@@ -228,7 +235,7 @@ def likeness(seen: str, wanted: str, *, group: bool = False, drawn: bool = False
 
 
 def same_name(seen: str, wanted: str, *, group: bool = False, drawn: bool = False) -> bool:
-    """Whether a title or a row is exactly the contact ``wanted``, letter by letter: see ``likeness``."""
+    """Tell whether a title or a row's name is exactly the contact ``wanted``, letter by letter: see ``likeness``."""
     return likeness(seen, wanted, group=group, drawn=drawn) is Likeness.SAME
 
 
@@ -236,13 +243,13 @@ NEIGHBOURS = 4
 
 
 def fingerprint(chat: ChatScreen, index: int | None = None, *, part: str = "") -> str:
-    """``words-place-neighbours`` of the newest cluster, or of ``chat.bubbles[index]`` alone.
+    """Return ``words-place-neighbours`` of the newest cluster, or of ``chat.bubbles[index]`` alone.
 
-    ``part``: one sentence of that bubble, where each sentence is known by itself.
+    ``words`` stands for the message itself, ``place`` for our last bubble above it and the number of bubbles since,
+    ``neighbours`` has a short part for each of up to four bubbles above, the nearest first, joined by ``.``. All are
+    hex digits. The result is "" if there is no message. Raises LookupError if ``index`` is outside the page.
 
-    ``words`` is of the message itself, ``place`` of our last bubble above it and the count of bubbles since,
-    ``neighbours`` one short part for each of up to four bubbles above, the nearest first, joined by ``.``. All hex;
-    "" where there is no message. LookupError where ``index`` is outside.
+    part: one sentence of that bubble, if each sentence gets its own fingerprint.
     """
     if index is None:
         end = len(chat.bubbles)
@@ -263,10 +270,11 @@ def fingerprint(chat: ChatScreen, index: int | None = None, *, part: str = "") -
 
 
 def same_message(left: str, right: str) -> Match:
-    """EXACT: the same message. NEARLY: the same words, and what both know of the place agrees; a person may decide.
+    """Compare two fingerprints: EXACT is the same message; NEARLY may be, and a person may decide.
 
-    A page that is scrolled a little, or made shorter by the keyboard, shows fewer neighbours: that is NEARLY. The same
-    words elsewhere are DIFFERENT: asked again.
+    NEARLY means that the words are the same and the neighbours that both know agree: a page that was scrolled a little,
+    or made shorter by the keyboard, shows fewer neighbours. The same words elsewhere are DIFFERENT: they are a new
+    question.
     """
     if left == right:
         return Match.EXACT
@@ -279,7 +287,7 @@ def same_message(left: str, right: str) -> Match:
 
 
 def _words(bubble: Bubble) -> str:
-    """What every source sees alike of a bubble: its words, a voice message's seconds, or that it is a picture."""
+    """Return whose a bubble is, with the part that every source sees alike: words, a voice's length, or its kind."""
     match bubble.kind:
         case BubbleKind.TEXT:
             what = fold(bubble.text)

@@ -1,4 +1,4 @@
-"""Kinds of messages, by the words in a bubble or those an app says of it; and times as chat apps write them."""
+"""Recognises kinds of messages by the words in a bubble or an app's description of it, and times in chat apps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from agent_core.perception.readings import BubbleKind
 
-# What an empty input says in the place of a text.
+# Hints that an empty input shows.
 _HINT = re.compile(
     r"^(?:说点什么|发消息|发送消息|输入消息|请输入(?:消息|内容)?|按住说话|聊点什么吧?|message|type a message)[.…。]*$",
     re.I,
@@ -28,7 +28,7 @@ _KINDS = (
     (BubbleKind.CARD, re.compile(r"^\[(?:(?:QQ|微信)?小程序|链接|分享|卡片)\]")),
 )
 _SECONDS = re.compile(r"(?<!\d)(\d{1,3})\s*(?:秒|[\"″”＂]|['’′]{1,2})\s*(?:$|\n)")
-# What an app says of a call, as a whole line. A person who writes nothing but these words is told of as a call, too.
+# Lines that apps show for calls. A person who writes nothing but these words is shown as a call, too.
 _CALLS = (
     r"未接来电|未接(?:语音|视频)?(?:通话|电话)|未接听|未接通|未应答|无人接听|(?:对方)?无应答|(?:对方|你)?已(?:取消|拒绝|挂断)",
     r"对方(?:未接听|未接通|未应答|无人接听|已?取消|已?拒绝|已?挂断|忙|正忙|忙线中?|正在通话中)|忙线(?:中|未接听)?",
@@ -43,41 +43,41 @@ _CALL = re.compile(
     rf"(?:\[?(?:语音|视频|QQ)?(?:通话|电话)\]?[\s:：,，]*)?(?P<said>(?:{'|'.join(_CALLS)})(?:[\s，,·]*点击(?:回拨|重拨))?)[。.]?",
     re.I,
 )
-# What a recogniser makes of the receiver before or behind such a line: signs, Latin letters, or one character.
+# What a recogniser makes of the receiver icon before or behind such a line: signs, Latin letters, or one character.
 _SIGN = r"(?:[^\u4e00-\u9fff]{0,3}|[\u4e00-\u9fff]\W{0,2})"
 _CALL_IN_PICTURE = re.compile(rf"{_SIGN}?{_CALL.pattern}{_SIGN}?", re.I)
-# What an app says of a message where its own words are not; a person may well write these words.
+# How an app describes a message whose own words are not there; a person may well write these words.
 _NAMES = (
     (BubbleKind.FILE, re.compile(r"^文件(?:$|\W)")),
     (BubbleKind.LOCATION, re.compile(r"^(?:地理)?位置(?:$|\W)")),
     (BubbleKind.CARD, re.compile(r"^(?:(?:QQ|微信)?小程序|链接|分享|卡片)(?:$|\W)")),
     (BubbleKind.CALL, re.compile(r"^(?:语音|视频)通话(?:$|\W)")),
 )
-# A call that did not come about. A person may write these words too, of an order say.
+# A missed call. A person may write these words too, about an order for example.
 _MISSED_CALL = re.compile(r"(?:通话|未接|接听|回拨|无应答|忙线|拒绝|取消)")
-LONGEST_CALL = 16  # characters of what an app says of one
+LONGEST_CALL = 16  # characters of an app's line about a call
 
-# What names them is no text of theirs.
+# Their names are no text of the customer's.
 WORDLESS = frozenset({BubbleKind.IMAGE, BubbleKind.STICKER, BubbleKind.VIDEO})
 CARDS = frozenset({BubbleKind.FILE, BubbleKind.LOCATION, BubbleKind.CARD})  # several texts, the first is the name
 
 
 def is_hint(text: str) -> bool:
-    """Whether ``text`` is what an empty input shows."""
+    """Tell whether ``text`` is the hint of an empty input."""
     return bool(_HINT.match(text.strip()))
 
 
 def call_line(text: str, *, in_picture: bool = False) -> str:
-    """Return what an app says of a call in ``text``, "" if the text is anything else.
+    """Return the app's line about a call in ``text``; "" if the text is anything else.
 
-    ``in_picture``: it was recognised, and the sign of a receiver may have been read with it.
+    in_picture: the text was recognised in a picture, so that the receiver icon may have been read with it.
     """
     found = (_CALL_IN_PICTURE if in_picture else _CALL).fullmatch(text.strip())
     return found["said"].strip() if found else ""
 
 
 def kind_of(text: str) -> BubbleKind:
-    """The kind of message that a bubble's words tell of."""
+    """Return the kind of message that a bubble's words indicate."""
     if call_line(text):
         return BubbleKind.CALL
     for kind, pattern in _KINDS:
@@ -87,23 +87,23 @@ def kind_of(text: str) -> BubbleKind:
 
 
 def voice_seconds(text: str) -> int | None:
-    """Return how long a voice message is by what stands in it, as ``16″`` or ``语音 16秒``; None if that tells nothing.
+    """Return the seconds of a voice message by its text, such as ``16″`` or ``语音 16秒``; None if it gives none.
 
-    What an app writes down of its words may hold other numbers.
+    An app's transcription of the message may contain other numbers.
     """
     found = _SECONDS.search(text)
     return int(found[1]) if found else None
 
 
 def named_kind(description: str) -> BubbleKind:
-    """The kind that an app's description of a message tells of; OTHER if it tells of none."""
+    """Return the kind that an app's description of a message indicates; OTHER if it indicates none."""
     said = description.strip()
     kind = next((kind for kind, pattern in _NAMES if pattern.search(said)), kind_of(said))
     return BubbleKind.OTHER if kind is BubbleKind.TEXT else kind
 
 
 def may_be_call(text: str) -> bool:
-    """Return whether an app may say this of a call that did not come about."""
+    """Tell whether an app may say this of a missed call."""
     return len(text) <= LONGEST_CALL and _MISSED_CALL.search(text) is not None
 
 
@@ -117,5 +117,5 @@ _TIME = re.compile(
 
 
 def is_time(text: str) -> bool:
-    """Whether ``text`` is what a row says of when: ``14:05``, ``昨天``, ``星期三`` …"""
+    """Tell whether ``text`` is the time in a row: ``14:05``, ``昨天``, ``星期三`` …"""
     return bool(_TIME.match(text.strip()))

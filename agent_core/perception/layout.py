@@ -1,8 +1,8 @@
-"""The parts of a chat page, found by their shapes: header, messages, input bar, keyboard. Nothing is read here.
+"""Finds the parts of a chat page by their shapes: header, messages, input bar, keyboard. Nothing is read here.
 
 No colour of a theme is assumed. An input is a wide flat box in the lower part of the screen with outlined icons or a
-Send button beside it in its bar; a header begins with the arrow that leads back; the ground of a page is what stands
-at its very edges.
+Send button beside it in its bar; a header begins with the back arrow; the background of a page is what shows at its
+very edges.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ _BAR_INK = 12  # levels by which an icon stands out from its bar
 _ARROW_HEIGHT, _ARROW_WIDTH = (0.031, 0.075), (0.012, 0.062)
 _ARROW_LEFT, _ARROW_RIGHT = 0.018, 0.105
 _HEADER_DOWN, _HEADER_UP = 0.36, 0.09  # the status bar is above, if the picture shows it
-_ARROW_ROOM = 0.009  # free on the right of an arrow: letters stand closer
-PAGE_EDGE = 0.012  # nothing of a message stands so near to the screen's edge
+_ARROW_ROOM = 0.009  # free space right of an arrow: letters are closer
+PAGE_EDGE = 0.012  # no part of a message is this close to the screen's edge
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """An input box in pixels of the picture, with what stands beside it in its bar.
+    """An input box in pixels of the picture, with what is beside it in its bar.
 
-    ``buttons``: filled shapes right of it, which may be Send; ``icons``: outlined ones on both sides, from the left.
-    ``bottom``: where its bar ends.
+    buttons: filled shapes right of the box, which may be Send.
+    icons: outlined shapes on both sides, from left to right.
+    top, bottom: the rows between which its bar lies.
     """
 
     box: Box
@@ -50,7 +51,12 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """``arrow`` leads back; ``line`` holds the name's line from the arrow to the right edge; ``bottom`` ends it."""
+    """The header of a page, in pixels of the picture.
+
+    arrow: leads back.
+    line: the line of the name, from the arrow to the right edge.
+    bottom: the row in which the header ends.
+    """
 
     arrow: Box
     line: Box
@@ -60,7 +66,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """The colour of a page between header and input. ``plain`` is False for a wallpaper."""
+    """The background colour of a page between header and input. ``plain`` is False if it is a picture."""
 
     color: Color
     plain: bool
@@ -84,13 +90,13 @@ def fields(grid: Grid) -> list[Field]:
 
 
 def input_top(image: Image.Image) -> int | None:
-    """Return where a chat's input begins (pixels), if the picture may show one; nothing is read."""
+    """Return the top edge of a chat's input in pixels, if the picture may show one; nothing is read."""
     found = fields(Grid.of(image))
     return found[0].box.top if found else None
 
 
 def _bar_by_icons(grid: Grid) -> Field | None:
-    """An input without a box of its own, as WeChat 6 has it: one icon at the left end of a bar and two at its right."""
+    """Find an input without a box, as in WeChat 6: one icon at the left end of a bar and two at its right."""
     width, height = grid.width, grid.height
     edge = max(2, round(PAGE_EDGE * width))
     lowest = grid.pixels[round(0.55 * height) :]
@@ -124,7 +130,7 @@ def _bar_by_icons(grid: Grid) -> Field | None:
 
 
 def _flat_boxes(grid: Grid) -> list[tuple[Box, Color]]:
-    """Wide boxes of one colour in the lower part of the screen, in pixels of the small copy, from the top."""
+    """Return wide boxes of one colour in the lower part of the screen, from the top, in pixels of the small copy."""
     width = grid.width
     top = round(_FIELD_TOP * grid.height)
     area = grid.pixels[top:]
@@ -145,7 +151,7 @@ def _flat_boxes(grid: Grid) -> list[tuple[Box, Color]]:
 
 
 def _longest_runs(area: Pixels, width: int) -> list[tuple[int, int] | None]:
-    """The longest run of one colour in each row, if it is as wide as an input and touches neither edge."""
+    """Return each row's longest run of one colour, if it is as wide as an input and touches neither edge."""
     broken = np.ones(area.shape[:2], dtype=bool)  # whether a new run begins at a pixel
     broken[:, 1:] = greatest(np.abs(area[:, 1:] - area[:, :-1])) > _FLAT
     places = np.arange(area.shape[1], dtype=np.int32)
@@ -170,7 +176,10 @@ def _color_at(area: Pixels, y: int, run: tuple[int, int]) -> Color:
 def _down(
     area: Pixels, runs: Sequence[tuple[int, int] | None], y: int, run: tuple[int, int], color: Color
 ) -> tuple[int, tuple[int, int]]:
-    """Where a box that begins in row ``y`` ends, and its full width: rows with letters are bridged by its left edge."""
+    """Return the row below a box that begins in row ``y``, and its full width.
+
+    Rows with letters are bridged along its left edge.
+    """
     width = area.shape[1]
     corner, last, broken = y + round(0.04 * width), y, 0
     left, right = _extent(area[y], run, color)
@@ -188,14 +197,14 @@ def _down(
         broken += 1
         if broken > 0.14 * width:
             break
-    # The rows in which its round corners, or an icon in it, leave no long run.
+    # The rows in which the round corners, or an icon inside, leave no long run.
     while last < len(runs) and (far(area[last, left + 2 : left + 6], color) <= 4).all():
         last += 1
     return last, (left, right)
 
 
 def _extent(row: Pixels, run: tuple[int, int], color: Color) -> tuple[int, int]:
-    """The part of a run that really has the colour: soft edges between two pale colours hide in a run."""
+    """Return the part of a run that really has the colour: soft edges between two pale colours hide in a run."""
     start, end = run
     while start < end and not _near(row[start], color, 4):
         start += 1
@@ -209,11 +218,11 @@ def _near(one: Pixels | Color, other: Color, tolerance: int = 5) -> bool:
 
 
 def _with_bar(grid: Grid, box: Box, color: Color) -> Field | None:
-    """The field with its neighbours, if they make an input bar of it. ``box`` is in the small copy."""
+    """Return the field with its neighbours; None if they do not make it an input bar. ``box`` is in the small copy."""
     width = grid.width
     middle = (box.top + box.bottom) // 2
     tall = min(box.height, round(0.13 * width))
-    # Icons stand in the lowest line of an input that has grown.
+    # In an input that has grown, icons are in the lowest line.
     rows = (box.bottom - tall, box.bottom)
     beside = [
         Box(max(0, box.left - 4), rows[0], box.left - 1, rows[1]),
@@ -236,7 +245,7 @@ def _with_bar(grid: Grid, box: Box, color: Color) -> Field | None:
             elif kind == "button" and left:
                 buttons.append(placed)
             elif kind != "speck":
-                return None  # an avatar, a key: this is a bubble, or the bar of a keyboard
+                return None  # an avatar or a key: this is a bubble, or the bar of a keyboard
     if not buttons and not any(icon.left >= box.right for icon in icons):
         return None
     top, bottom = _bar_rows(grid, box, bar)
@@ -270,7 +279,7 @@ def _neighbour(own: Mask, box: Box, width: int) -> str:
 
 
 def _bar_rows(grid: Grid, box: Box, bar: Color) -> tuple[int, int]:
-    """The rows of the bar around a field: its colour stands at both edges of the screen."""
+    """Return the first and the end row of the bar around a field: its colour shows at both edges of the screen."""
     edge = round(PAGE_EDGE * grid.width) or 1
     left, right = far(grid.pixels[:, :edge], bar), far(grid.pixels[:, -edge:], bar)
     same = (np.minimum(left.min(axis=1), right.min(axis=1)) <= 4).tolist()
@@ -288,7 +297,7 @@ def _bar_rows(grid: Grid, box: Box, bar: Color) -> tuple[int, int]:
 
 
 def header(grid: Grid) -> Header | None:
-    """Return the header of a page that can be left by an arrow at its upper left; None if there is none."""
+    """Return the header of a page with a back arrow at its upper left; None if there is none."""
     width = grid.width
     below = round(_HEADER_UP * width)
     arrow = _arrow(grid, below) or _arrow(grid, 0)
@@ -329,7 +338,7 @@ def _arrow(grid: Grid, top: int) -> Box | None:
 
 
 def _rough(part: Pixels) -> Mask:
-    """Rows in which something stands out from the row's left edge."""
+    """Return a mask of the rows in which something stands out from the row's left edge."""
     edge = part[:, :1]
     rough: Mask = greatest(np.abs(part - edge)).max(axis=1) > 40
     return rough
@@ -341,9 +350,9 @@ def _edge_color(part: Pixels) -> Color:
 
 
 def _points_left(own: Mask) -> bool:
-    """Whether a shape is a chevron or an arrow: its leftmost pixels stand at half its height.
+    """Tell whether a shape is a chevron or an arrow: its leftmost pixels are at half its height.
 
-    There one stroke stands, and nothing on its right but a shaft that goes on from it.
+    In that row there is one stroke, with nothing right of it but a shaft that continues it.
     """
     middle_row = own[own.shape[0] // 2]
     strokes = spans(middle_row)
@@ -364,7 +373,10 @@ def _points_left(own: Mask) -> bool:
 
 
 def _header_end(grid: Grid, middle: int, ground: Color) -> int:
-    """The row where the header ends: where its colour does at the screen's left edge, else a usual height below."""
+    """Return the row in which the header ends.
+
+    This is the row in which its colour ends at the screen's left edge, else a usual height.
+    """
     width = grid.width
     edge = grid.pixels[:, : max(2, round(PAGE_EDGE * width))]
     from_, to = middle + round(0.045 * width), middle + round(0.105 * width)
@@ -378,19 +390,19 @@ def _header_end(grid: Grid, middle: int, ground: Color) -> int:
 
 
 def ground(grid: Grid, top: int, bottom: int) -> Ground:
-    """Return the ground of the messages between two rows (pixels of the picture)."""
+    """Return the background of the messages between two rows (pixels of the picture)."""
     color, share = mode(margins(grid, top, bottom), tolerance=5)
     return Ground(color, share >= 0.8)
 
 
 def margins(grid: Grid, top: int, bottom: int) -> Pixels:
-    """Return the columns at both edges of the page between two rows (pixels of the picture), free of messages."""
+    """Return the columns at both page edges between two rows (pixels of the picture); no message reaches them."""
     edge = max(2, round(PAGE_EDGE * grid.width))
     rows = grid.pixels[top // grid.step : max(top // grid.step + 1, bottom // grid.step)]
     return np.concatenate((rows[:, :edge], rows[:, -edge:]), axis=1)
 
 
 def keyboard_top(grid: Grid, field: Field) -> int | None:
-    """Return the row (pixels of the picture) where a keyboard or a panel begins below the input; None without one."""
+    """Return the row (pixels of the picture) at which a keyboard or panel begins below the input, or None."""
     below = grid.image.height - field.bottom
     return field.bottom if below > 0.12 * grid.image.height else None

@@ -1,4 +1,4 @@
-"""Letters as they are drawn: their size, whether a text can be all of them, and what only looks like letters."""
+"""Measures letters as they are drawn: their size, whether a text can be complete, and what only looks like letters."""
 
 from __future__ import annotations
 
@@ -20,26 +20,27 @@ FULL, _DIGIT = 0.93, 0.74  # heights of a Chinese character and of a digit, in e
 _LEAST_FULL = {1: 0.78, 2: 0.85}  # one or two characters may be lower: 元, 上
 _NARROW = frozenset("ijl|I1.,:;!'()[]{}ft ")
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
-_LOW = re.compile(r"[^A-Zbdfhklt0-9]|[J,;]")  # without these, a line of Latin letters is as high as a digit
+_LOW = re.compile(r"[^A-Zbdfhklt0-9]|[J,;]")  # without these, a line of Latin letters is only as high as a digit
 _LOW_CHINESE = re.compile(r"[一二三日口工土士己已巳丁]")
-# Gaps that may be a blank, in heights of the letters. Where all digits are of one width, a 1 has room on both sides,
-# most on its right.
+# Gaps that may be a space, in heights of the letters. If all digits have one width, a 1 has room on both sides, most of
+# it on its right.
 _LATIN_GAP, _AFTER_NARROW, _BEFORE_NARROW = 0.27, 0.12, 0.04
-_WIDE_GAP = 0.245  # a bold blank; the strokes of a few letters (川, 八) stand as far apart, and are unsure
-_SIGN_GAP, _WIDE_SIGN_GAP = 0.28, 0.9  # beside signs, and beside those as wide as a Chinese character
+_WIDE_GAP = 0.245  # a space in bold type; the strokes of a few letters (川, 八) are as far apart, and these stay unsure
+_SIGN_GAP, _WIDE_SIGN_GAP = 0.28, 0.9  # beside signs, and beside signs as wide as a Chinese character
 _FLAT = frozenset("一二-—–_…·~.,")
 _TALLER = 1.12  # than the other characters of its line: an emoji
 _COLOURED = 70  # saturation, 0–255
 _BLUE = (130, 180)  # of 256 hues: links
-_FILL = 0.45  # of its box that a blue emoji fills, and no letter of a link
-_GLYPH_LEAST = 0.185  # of a bubble's height: no letter or digit that stands alone is lower
+_FILL = 0.45  # of its box that a blue emoji fills; a letter of a link fills less
+_GLYPH_LEAST = 0.185  # of a bubble's height: no single letter or digit is lower
 
 
 @dataclass(frozen=True, slots=True)
 class Letters:
-    """A size of letters (em) in pixels, 0 if it cannot be told. They are no larger than ``most``.
+    """A size of letters (em) in pixels; 0 if unknown.
 
-    ``surely``: other texts may be measured by it; no emoji makes it larger.
+    most: the letters are no larger than this.
+    surely: the size that other texts may be measured by; no emoji makes it larger.
     """
 
     most: float = 0.0
@@ -47,7 +48,7 @@ class Letters:
 
 
 def letters_of(image: Image.Image, line: TextLine, text: str, ground: Color) -> Letters:
-    """Return the size of the letters in a line that says ``text``."""
+    """Return the size of the letters in a line with this ``text``."""
     chinese, plain = _CHINESE.findall(text), text.replace(" ", "")
     if len(chinese) >= 2 or (chinese and len(plain) > 2 and not _LOW_CHINESE.search(plain)):
         wide = line.ink.width / (len(text) - 0.08) if len(chinese) == len(text) else 0.0
@@ -59,7 +60,7 @@ def letters_of(image: Image.Image, line: TextLine, text: str, ground: Color) -> 
 
 
 def _usual_height(image: Image.Image, line: TextLine, ground: Color) -> int:
-    """How high the characters of a line are, without those that are taller than most: emoji."""
+    """Return the height of the tallest character of a line that is not much taller than most, as an emoji would be."""
     marks = picture.ink(image.crop(line.ink.as_tuple()), ground)
     boxes = [
         marks.crop((left, 0, right, marks.height)).getbbox()
@@ -73,16 +74,16 @@ def _usual_height(image: Image.Image, line: TextLine, ground: Color) -> int:
 
 
 def is_coloured(crop: Image.Image, ground: Color) -> bool:
-    """Whether what is written in ``crop`` is coloured beside its ground: a link, an emoji."""
+    """Tell whether the writing in ``crop`` is coloured, apart from its background: a link or an emoji."""
     marks = picture.ink(crop, ground, 40)
     levels = crop.convert("HSV").split()[1].histogram(marks)
     return sum(levels[_COLOURED:]) > 0.5 * max(1, sum(levels))
 
 
 def is_emoji(image: Image.Image, line: TextLine, ground: Color) -> bool:
-    """Whether nothing but emoji stands in a line: all of it is coloured, and it is no link.
+    """Tell whether a line holds nothing but emoji: all of it is coloured, and it is no link.
 
-    On a coloured ground the edges of letters are coloured, too, and nothing can be told.
+    On a coloured background the edges of letters are coloured, too; then the answer is False.
     """
     crop = image.crop(line.ink.as_tuple())
     if saturation(ground) > _COLOURED or not is_coloured(crop, ground):
@@ -101,9 +102,9 @@ def _is_blue_stroke(part: Image.Image, marks: Image.Image) -> bool:
 
 
 def is_glyph(image: Image.Image, lines: Sequence[TextLine], text: str, box: Box, ground: Color) -> bool:
-    """Whether a letter or a digit alone in a bubble looks like one: a recogniser takes 。 for 0 and / for 1.
+    """Tell whether a single letter or digit in a bubble looks like one: a recogniser takes 。 for 0 and / for 1.
 
-    ``box``: the bubble, whose height tells how large letters are.
+    box: the bubble, whose height tells how large letters are.
     """
     glyph = text.strip()
     if len(glyph) != 1 or not glyph.isascii() or not glyph.isalnum() or len(lines) != 1:
@@ -123,13 +124,13 @@ def is_glyph(image: Image.Image, lines: Sequence[TextLine], text: str, box: Box,
 
 
 def ems(text: str) -> float:
-    """Return about how wide a text is, in em."""
+    """Return the approximate width of a text, in em."""
     return sum(map(_width, text))
 
 
 def _gap_least(text: str) -> float:
-    """The narrowest gap that can only be a blank, in heights of the letters: signs have room around them."""
-    signs = [char for char in text if not char.isalnum() and char not in "()"]  # these stand close to the letters
+    """Return the narrowest gap that can only be a space, in heights of the letters: signs have room around them."""
+    signs = [char for char in text if not char.isalnum() and char not in "()"]  # these are close to the letters
     if not signs:
         return _WIDE_GAP
     return _SIGN_GAP if all(unicodedata.east_asian_width(char) in ("N", "Na") for char in signs) else _WIDE_SIGN_GAP
@@ -144,7 +145,7 @@ def _width(char: str) -> float:
 
 
 def is_flawed(text: str, image: Image.Image, line: Box) -> bool:
-    """Whether ``text`` cannot be all that is written in ``line``."""
+    """Tell whether ``text`` cannot be all that is written in ``line``."""
     letters = [char for char in text if not char.isspace()]
     if not letters:
         return True
@@ -161,7 +162,7 @@ def is_flawed(text: str, image: Image.Image, line: Box) -> bool:
 
 
 def _unlike(letters: list[str], found: list[tuple[int, int]]) -> bool:
-    """Whether two equal letters have different sizes."""
+    """Tell whether the same letter occurs in different sizes."""
     first: dict[str, tuple[int, int]] = {}
     for letter, size in zip(letters, found, strict=True):
         other = first.setdefault(letter, size)
@@ -172,7 +173,7 @@ def _unlike(letters: list[str], found: list[tuple[int, int]]) -> bool:
 
 
 def has_blank_unread(text: str, image: Image.Image, line: Box) -> bool:
-    """Whether a blank seems to stand in ``line`` that is not in ``text``: "1 1" is read as "11"."""
+    """Tell whether ``line`` seems to contain a space that ``text`` lacks: "1 1" is read as "11"."""
     gaps = picture.gaps(image, line)
     if not text.isascii():
         least = _gap_least(text) * picture.ink_size(image, line)[1]

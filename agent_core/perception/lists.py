@@ -1,4 +1,4 @@
-"""Rows of a list of chats or of search results: name, unread count, where to tap."""
+"""Reads the rows of a list of chats or of search results: name, unread count, place to tap."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from agent_core.perception.tree_rows import within
 
 _COUNT = re.compile(r"^(\d{1,3})\+?$")
 _ONES = str.maketrans("lI|iOo", "111100")  # in a mark that holds a number
-# What an app puts before the words of the newest message. A recogniser may take one bracket for another.
+# Prefixes that apps put before the newest message. A recogniser may confuse brackets.
 _PREFIX = re.compile(
     r"^[\[［【(（]\s*(?:(?P<count>\d{1,4})\+?\s*条(?:新消息)?|(?P<draft>草稿)|(?P<called>[^\[\]［］【】]{0,6}@[^\[\]［］【】]{0,6})"
     r"|特别关[心注])\s*[\]］】)）]\s*"
@@ -34,21 +34,25 @@ _DESCRIBED = re.compile(
     re.DOTALL,
 )
 
-NAMES = (0.13, 0.36)  # of the screen's width: where names begin
-_TIMES = 0.75  # of the screen's width: times end right of it
-_EDGE = 0.85  # of the screen's width: marks of older versions stand right of it
-_TABS = 0.8  # of the screen's height: the tabs stand below
+NAMES = (0.13, 0.36)  # of the screen's width: names begin here
+_TIMES = 0.75  # of the screen's width: times end right of this
+_EDGE = 0.85  # of the screen's width: the marks of older versions are right of this
+_TABS = 0.8  # of the screen's height: the tabs are below
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRow:
-    """``box`` is the whole width of the row, in pixels. ``unread`` is 0 if no count is seen; ``dot``: there is a mark
-    without one, as on muted chats.
+    """One row of a list.
 
-    ``preview`` is without what the app puts before it. ``draft``: it is our own unsent text. ``called``: the app says
-    that somebody was called by @, so this is a group. ``sender``: who wrote, if the app tells it beyond doubt.
-    ``time`` is as the row shows it, "" without one. ``avatar_seen`` False: only the tree says where the avatar is, and
-    the picture may show another row there.
+    box: the row in its whole width, in pixels.
+    unread: the count; 0 if none is shown.
+    preview: the newest message without the app's prefix.
+    dot: there is a mark without a count, as on muted chats.
+    time: as the row shows it; "" if it shows none.
+    draft: the preview is our own unsent text.
+    called: the app says that somebody was mentioned by @, so this is a group.
+    sender: who wrote, if the app tells it beyond doubt.
+    avatar_seen: False if only the tree gives the avatar's place; the picture may show another row there.
     """
 
     name: str
@@ -66,12 +70,12 @@ class ChatRow:
 
     @property
     def is_new(self) -> bool:
-        """Whether there is something that the app calls unread."""
+        """Whether the app shows anything as unread."""
         return self.unread > 0 or self.dot
 
 
 def with_preview(row: ChatRow, text: str) -> ChatRow:
-    """The row with this preview, of which "[2条]", "[草稿]" and "[有人@我]" are parsed off."""
+    """Return the row with this preview, after parsing off "[2条]", "[草稿]" and "[有人@我]"."""
     rest = text.strip()
     while (found := _PREFIX.match(rest)) is not None:
         rest = rest[found.end() :]
@@ -85,17 +89,17 @@ def with_preview(row: ChatRow, text: str) -> ChatRow:
 
 
 def described_name(description: str) -> str:
-    """The name in QQ's description of a row, "" if ``description`` is none."""
+    """Return the name in QQ's description of a row; "" if ``description`` is none."""
     found = _DESCRIBED.match(description.strip())
     return found["name"].strip() if found else ""
 
 
 def tabs(readings: Sequence[Reading], profile: AppProfile, size: tuple[int, int]) -> list[Reading]:
-    """The tabs at the bottom of the app's main pages, from the left; nothing if fewer than two stand in a line."""
+    """Return the tabs at the bottom of the app's main pages, from the left; empty if fewer than two are in line."""
     low = [r for r in readings if r.box.center.y > _TABS * size[1] and r.text.strip() in profile.tabs]
     lines = [[r for r in low if abs(r.box.center.y - one.box.center.y) < 0.02 * size[0]] for one in low]
     best = max(lines, key=len, default=[])
-    # A tree may name a tab twice: the item, and the words in it.
+    # A tree may name a tab twice: as the item, and as the words in it.
     once = {r.text.strip(): r for r in best}
     return sorted(once.values(), key=lambda r: r.box.left) if len(once) > 1 else []
 
@@ -111,7 +115,7 @@ def is_list_page(
 
 
 def chat_rows(readings: Sequence[Reading], frame: Frame) -> list[ChatRow]:
-    """The rows from the top, told by the picture: a name and what stands under it, right of an avatar."""
+    """Return the rows from the top, found in the picture: a name and a preview under it, right of an avatar."""
     width = frame.size[0]
     inside = _inside(readings, frame)
     names = [r for r in inside if _may_be_name(r, width)]
@@ -125,7 +129,7 @@ def chat_rows(readings: Sequence[Reading], frame: Frame) -> list[ChatRow]:
         reach = 0.2 * avatar.height
         own = [r for r in lines if avatar.top - reach <= r.box.center.y < avatar.bottom + reach]
         rest = [r for r in rest if r not in own]
-        # Lower than the middle stands what is under a name that was not read.
+        # A line lower than the middle is the preview of a name that was not read.
         if own and own[0].box.center.y < avatar.center.y + 0.15 * avatar.height:
             rows.append(_row(own, _row_box(avatars, number, width), inside, avatar))
     rows += _without_avatars(rest, rows, inside, avatars, width)
@@ -135,7 +139,7 @@ def chat_rows(readings: Sequence[Reading], frame: Frame) -> list[ChatRow]:
 async def without_marks(readings: Sequence[Reading], frame: Frame, ocr: OcrEngine) -> list[Reading]:
     """Read the names again that a mark comes close to.
 
-    A wide "99+" reaches as far as the name. The recogniser then finds both as one line, or loses the first letter.
+    A wide "99+" reaches as far as the name. The recogniser then reads both as one line, or loses the first letter.
     """
     width, _ = frame.size
     lines = _lines(_inside(readings, frame), width)
@@ -164,7 +168,7 @@ async def without_marks(readings: Sequence[Reading], frame: Frame, ocr: OcrEngin
 
 
 async def _read_beside(one: Reading, mark: Box, column: int, frame: Frame, ocr: OcrEngine) -> Reading | None:
-    """Read a name from ``column`` on, with the mark painted over; None if there is nothing else in it.
+    """Read a name from ``column`` on with the mark painted over; None if nothing else is left.
 
     A name whose letters the mark covers is unsure.
     """
@@ -190,9 +194,9 @@ async def _read_beside(one: Reading, mark: Box, column: int, frame: Frame, ocr: 
 
 
 def tree_rows(nodes: Sequence[Node], frame: Frame) -> list[ChatRow]:
-    """The rows from the top, told by the tree; by the places of its texts if it has no nodes for rows.
+    """Return the rows from the top by the tree, or by the places of its texts if it has no nodes for rows.
 
-    Ids change with each version of the apps, so rows are known by their structure.
+    Ids change with each version of the apps, so rows are recognised by their structure.
     """
     width, _ = frame.size
     readings = tree.readings(nodes, frame.size)
@@ -216,7 +220,10 @@ def tree_rows(nodes: Sequence[Node], frame: Frame) -> list[ChatRow]:
 
 
 def _avatar_node(nodes: Sequence[Node], row: Box, column: int) -> Box | None:
-    """Return the square in a row left of its name: an avatar that is as pale as the row is seen by the tree alone."""
+    """Return the square left of a row's name.
+
+    Only the tree shows an avatar that is as pale as the row.
+    """
     squares = [
         n.box
         for n in nodes
@@ -229,7 +236,7 @@ def _avatar_node(nodes: Sequence[Node], row: Box, column: int) -> Box | None:
 
 
 async def count_unread(rows: Sequence[ChatRow], frame: Frame, ocr: OcrEngine | None) -> list[ChatRow]:
-    """The rows with what the red marks in the picture say: at the avatar's corner, else at the row's right edge."""
+    """Add the counts and dots of the red marks in the picture: at the avatar's corner, else at the row's right edge."""
     disc = badges.round_avatars(frame.image, [row.avatar for row in rows if row.avatar and row.avatar_seen])
     counted = []
     for row in rows:
@@ -248,7 +255,7 @@ async def count_unread(rows: Sequence[ChatRow], frame: Frame, ocr: OcrEngine | N
 
 
 async def read_number(mark: Mark, frame: Frame, ocr: OcrEngine | None) -> int:
-    """The number in a red mark; "99+" is 99. 1 if it cannot be read, 0 for a dot."""
+    """Return the number in a red mark: 99 for "99+", 1 if it cannot be read, 0 for a dot."""
     if not mark.number:
         return 0
     if ocr is None:
@@ -270,7 +277,7 @@ def _inside(readings: Sequence[Reading], frame: Frame) -> list[Reading]:
 
 
 def _lines(inside: Sequence[Reading], width: int) -> list[Reading]:
-    """The lines that begin where the names do, from the top."""
+    """Return the lines that begin at the column of the names, from the top."""
     names = [r for r in inside if _may_be_name(r, width)]
     column = _column(names, width)
     return sorted((r for r in names if abs(r.box.left - column) <= 0.03 * width), key=lambda r: r.box.top)
@@ -281,7 +288,7 @@ def _may_be_name(reading: Reading, width: int) -> bool:
 
 
 def _column(names: Sequence[Reading], width: int) -> int:
-    """Where most of the names begin; of two such places the left one."""
+    """Return where most of the names begin; the left one of two such places."""
     best: list[int] = []
     for name in sorted(names, key=lambda reading: reading.box.left):
         near = [other.box.left for other in names if abs(other.box.left - name.box.left) <= 0.02 * width]
@@ -291,7 +298,7 @@ def _column(names: Sequence[Reading], width: int) -> int:
 
 
 def _row_box(avatars: Sequence[Box], number: int, width: int) -> Box:
-    """Around an avatar, at most half way to the next ones."""
+    """Return the row's box: around an avatar, at most half way to the next ones."""
     box, margin = avatars[number], round(0.03 * width)
     above = (box.top - avatars[number - 1].bottom) // 2 if number else margin
     below = (avatars[number + 1].top - box.bottom) // 2 if number + 1 < len(avatars) else margin
@@ -321,9 +328,9 @@ def _row(lines: Sequence[Reading], box: Box, inside: Sequence[Reading], avatar: 
 def _without_avatars(
     lines: Sequence[Reading], known: Sequence[ChatRow], inside: Sequence[Reading], avatars: Sequence[Box], width: int
 ) -> list[ChatRow]:
-    """Rows whose avatar is as pale as the row: a name with a time beside it and a preview under it.
+    """Return rows whose avatar is as pale as the row: a name with a time beside it and a preview under it.
 
-    A name that a header or the tabs cut is lower than the others.
+    A name that a header or the tabs cut is lower than the others and left out.
     """
     if not avatars:
         return []
@@ -347,7 +354,7 @@ def _without_avatars(
 
 
 def _holders(nodes: Sequence[Node], size: tuple[int, int]) -> list[Node]:
-    """The nodes that hold one row each: as wide as the screen; of nested ones the inner."""
+    """Return the nodes that hold one row each: as wide as the screen; the inner ones of nested nodes."""
     width, height = size
     wide = [
         n
@@ -362,7 +369,7 @@ def _holders(nodes: Sequence[Node], size: tuple[int, int]) -> list[Node]:
 
 
 def _held(holder: Node, texts: Sequence[Reading], described: Sequence[Node], column: int, width: int) -> ChatRow | None:
-    """The row in a holder. ``column``: where the names of the list begin."""
+    """Return the row in a holder; None if there is none. ``column``: where the names of the list begin."""
     said = [
         one.description.strip()
         for one in described
@@ -376,7 +383,7 @@ def _held(holder: Node, texts: Sequence[Reading], described: Sequence[Node], col
         return _described(holder, said[0]) if said else None
     name = lines[0]
     row = _row(lines, holder.box, texts, None)
-    # The count stands at the avatar's corner: left of the name, in the upper half.
+    # The count is at the avatar's corner: left of the name, in the upper half.
     corner = [
         int(match[1])
         for r in texts
@@ -392,7 +399,7 @@ def _held(holder: Node, texts: Sequence[Reading], described: Sequence[Node], col
 
 
 def _described(holder: Node, description: str) -> ChatRow:
-    """A row of which the tree has nothing but its description."""
+    """Return a row of which the tree has only its description."""
     found = _DESCRIBED.match(description)
     if found is None:
         return ChatRow("", holder.box)

@@ -1,4 +1,4 @@
-"""Marks on a copy of a screenshot: where an action went. For cards, the console and the trajectory."""
+"""Marks on a copy of a screenshot where an action went. For cards, the console and the trajectory."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from agent_core.geometry import Point
 _COLOR = "#ff2d55"
 _HALO = "#ffffff"
 # Rings, the inner one first, in units of ``_unit``, and how far they are open above and below the middle at each side
-# (degrees): a line of text, and the one below it in a list, pass through.
+# (degrees): so that a line of text, and the one below it in a list, stay readable.
 RADII = (14, 22)
 OPEN = 40
 
 
 def mark(image: Image.Image, action: object) -> Image.Image:
-    """A copy of ``image`` with the action's place on it: a ring for a tap, two for a long press, an arrow for a swipe.
+    """Return a copy of ``image`` with the action's place: a ring for a tap, two for a long press, an arrow for a swipe.
 
-    A ring is open at both sides and has nothing in its middle, so that the words that are tapped can be read. Actions
-    without a place (and anything else) give an unmarked copy.
+    A ring is open at both sides and empty in the middle, so that the tapped words stay readable. Actions without a
+    place (and anything else) give an unmarked copy.
     """
     if isinstance(action, Swipe):
         return mark_swipe(
@@ -35,7 +35,7 @@ def mark(image: Image.Image, action: object) -> Image.Image:
 
 
 def mark_tap(image: Image.Image, point: Point, *, rings: int = 1) -> Image.Image:
-    """A copy with ``rings`` rings around ``point`` (pixels)."""
+    """Return a copy with ``rings`` rings around ``point`` (pixels)."""
     picture = image.convert("RGB") if image.mode != "RGB" else image.copy()
     draw = ImageDraw.Draw(picture)
     unit = _unit(image)
@@ -49,7 +49,7 @@ def mark_tap(image: Image.Image, point: Point, *, rings: int = 1) -> Image.Image
 
 
 def mark_swipe(image: Image.Image, start: Point, end: Point) -> Image.Image:
-    """A copy with an arrow from ``start`` to ``end`` (pixels); a swipe that does not move is a long press."""
+    """Return a copy with an arrow from ``start`` to ``end`` (pixels); a swipe that does not move is a long press."""
     if start == end:
         return mark_tap(image, start, rings=2)
     picture = image.convert("RGB") if image.mode != "RGB" else image.copy()
@@ -70,19 +70,19 @@ def mark_swipe(image: Image.Image, start: Point, end: Point) -> Image.Image:
 
 
 def to_jpeg(image: Image.Image, *, longest: int = 1200, quality: int = 70) -> bytes:
-    """``image`` as JPEG bytes, made smaller so that its longest side is at most ``longest`` pixels.
+    """Return ``image`` as JPEG bytes, reduced so that its longest side is at most ``longest`` pixels.
 
-    Screens look the same with 70 as with 80, and are a quarter smaller with tables of their own (``optimize``, 3 ms).
+    Screens look the same at quality 70 as at 80, and are a quarter smaller with their own tables (``optimize``, 3 ms).
     """
     picture = image.convert("RGB") if image.mode != "RGB" else image
     factor = max(1, math.ceil(max(picture.size) / longest))
     if factor > 1:
-        picture = picture.reduce(factor)  # whole factors: 3 ms in place of 22 for a phone's screen
+        picture = picture.reduce(factor)  # whole factors: 3 ms instead of 22 for a phone's screen
     buffer = BytesIO()
     picture.save(buffer, "JPEG", quality=quality, optimize=True)
     return buffer.getvalue()
 
 
 def _unit(image: Image.Image) -> int:
-    """Line width that looks alike on every screen: 8 pixels of 1080."""
+    """Return the line width that looks alike on every screen: 8 pixels at a width of 1080."""
     return max(2, round(min(image.size) / 135))

@@ -1,8 +1,8 @@
-"""What the shapes of a chat page say: their kinds and their words.
+"""Reads the shapes of a chat page: their kinds and their words.
 
-A text is known by its shape: lines of one size on one ground, nothing taller among them, and a bubble that fits them. A
-card has a picture or smaller, paler lines beside its words; a picture has no ground of one colour, or letters too small
-for a message.
+A text is recognised by its shape: lines of one size on one background, with nothing taller among them, in a bubble that
+fits them. A card has a picture or smaller, paler lines beside its words; a picture has no background of one colour, or
+letters too small for a message.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ _FILE_SIZE = re.compile(r"^\d+(?:[.,]\d+)?\s*[KMG]?B?(?:\s*[/／|·].*)?$", re.I
 _FILE_NAME = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")
 _CARD_FOOT = re.compile(r"^[^\w]{0,2}.{0,3}(?:QQ|微信)?(?:小程序|链接|网页|分享|公众号|视频号)$")
 # In heights of a line.
-_TALL = 1.55  # no letter or emoji of a text is taller than this beside the usual line
-_SMALL = 0.66  # a line of a card that tells its size or its source
+_TALL = 1.55  # no letter or emoji of a text is taller than this, compared with the usual line
+_SMALL = 0.66  # a line of a card that gives its size or source
 _PALE = 0.62  # of the strongest line's contrast
 # Of the screen's width.
-_LINE_HEIGHT = (0.020, 0.080)  # ink of a line of a message: a digit at the smallest text, an emoji at the largest
-_TINY = (0.62, 0.026)  # of the usual height, and of the width: no line of a message is so low
+_LINE_HEIGHT = (0.020, 0.080)  # ink of a line of a message: a digit at the smallest font size, an emoji at the largest
+_TINY = (0.62, 0.026)  # of the usual height, and of the width: no line of a message is this low
 _BLOCK = (0.055, 0.26)  # an icon or a small picture in a card
 _STICKER = 0.30
-_ONE_LINE = 0.14  # height of a bubble of one line at the most
-_EDGE = (0.004, 0.012)  # inside the box of a picture, where its frame is looked for
-_RECEIVER = 0.75  # in em: what stands beside a call's words
-_LETTERS_LEAST = 0.885  # of the page's letters: a text is not smaller
+_ONE_LINE = 0.14  # greatest height of a bubble with one line
+_EDGE = (0.004, 0.012)  # inside the box of a picture: its frame is searched for here
+_RECEIVER = 0.75  # in em: the icon beside a call's words
+_LETTERS_LEAST = 0.885  # of the size of the page's letters: a text is not smaller
 _SMALL_PRINT = 0.78  # of the letters of the largest line
-_ONE_GROUND = 12  # levels between two bubbles of one colour
-_PADDING = 1.15  # in em, above the first line of a text at the most
-_ROOM = 1.5  # in em: so much more beside the longest line than before it no text has
-_WIDTHS = (0.3, 0.55)  # of the screen: bubbles that are as wide as their longest line, whatever it is
-_PITCH = (1.9, 2.45)  # in em: no lines of a text stand so far apart, but for an empty line between them
+_ONE_GROUND = 12  # levels between two bubbles that count as one colour
+_PADDING = 1.15  # in em: the greatest padding above the first line of a text
+_ROOM = 1.5  # in em: no text has this much more room after its longest line than before it
+_WIDTHS = (0.3, 0.55)  # of the screen: bubbles of these widths are always as wide as their longest line
+_PITCH = (1.9, 2.45)  # in em: no lines of a text are this far apart, unless an empty line is between them
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +72,12 @@ class Words:
 
 
 def least(text: str) -> float:
-    """Return the confidence that is wanted of a text; a recogniser is never certain of signs alone."""
+    """Return the confidence that a text needs; a recogniser is never certain of punctuation alone."""
     return TEXT_CONFIDENCE if any(char.isalnum() for char in text) else SIGNS_CONFIDENCE
 
 
 def join_lines(lines: Sequence[str]) -> str:
-    """Join wrapped lines: Chinese without a blank, Latin words and numbers kept apart."""
+    """Join wrapped lines: Chinese without a space, Latin words and numbers with one."""
     text = ""
     for line in lines:
         if text and _WORDS_MEET.search(text) and line[:1].isascii() and line[:1].isalnum():
@@ -87,7 +87,7 @@ def join_lines(lines: Sequence[str]) -> str:
 
 
 def joined(found: Sequence[Recognised]) -> Words:
-    """Return recognised lines as one text."""
+    """Join recognised lines into one text."""
     found = [line for line in found if line.text]
     if not found:
         return Words()
@@ -100,12 +100,12 @@ async def read_lines(ocr: OcrEngine, image: Image.Image, lines: Sequence[Box]) -
 
 
 async def read_box(ocr: OcrEngine, image: Image.Image, box: Box, background: Color | None = None) -> Words:
-    """Read what is written in a box, line by line."""
+    """Read the text in a box line by line."""
     return joined(await read_lines(ocr, image, picture.text_lines(image, box, background)))
 
 
 async def read_shapes(ocr: OcrEngine, image: Image.Image, page: PageShapes) -> list[Bubble]:
-    """Read the messages of a page, from the top."""
+    """Read the messages of a page from the top."""
     own = [_own_lines(image, shape) for shape in page.shapes]
     usual = _usual_height(own, image.width)
     texts: list[_Text | None] = []
@@ -122,7 +122,7 @@ async def read_shapes(ocr: OcrEngine, image: Image.Image, page: PageShapes) -> l
 async def read_calls(ocr: OcrEngine, image: Image.Image, page: PageShapes) -> list[Bubble]:
     """Read what the app says of calls in the middle of a page, where no avatar tells whose they are.
 
-    They count as the customer's: one below our last message is something that nobody has answered.
+    They count as the customer's, because a call below our last message is unanswered.
     """
     found = []
     for box in page.lines:
@@ -148,9 +148,9 @@ def _own_lines(image: Image.Image, shape: Shape) -> list[TextLine]:
 
 
 def _usual_height(pages: Sequence[Sequence[TextLine]], width: int) -> float:
-    """How high the ink of a line of text is on this page; 0 if nothing is written on it.
+    """Return the usual height of a line's ink on this page; 0 if nothing is written on it.
 
-    Each text has its own usual height, and those of messages are the largest: what stands in pictures is smaller.
+    Each text has its own usual height, and those of messages are the largest: text in pictures is smaller.
     """
     least, most = _LINE_HEIGHT[0] * width, _LINE_HEIGHT[1] * width
     own = [[line.ink.height for line in lines] for lines in pages if lines]
@@ -160,9 +160,11 @@ def _usual_height(pages: Sequence[Sequence[TextLine]], width: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """How a text stands in its bubble. ``letters``: their size. ``tail``: its bubble has one.
+    """The layout of a text in its bubble.
 
-    ``odd``: its lines stand farther from the edge or from one another than a message's do, or are of several sizes.
+    letters: their size.
+    odd: its lines are farther from the edge or from one another than a message's, or have several sizes.
+    tail: its bubble has one.
     """
 
     letters: Letters
@@ -173,9 +175,10 @@ class _Text:
 
 
 def _fitting(bubbles: list[Bubble], texts: Sequence[_Text | None]) -> list[Bubble]:
-    """The messages, those in doubt that have a text which does not look like the page's others: a picture with words.
+    """Mark messages as doubtful whose text does not look like the page's other texts: pictures with words.
 
-    Letters in a picture are smaller. Bubbles of texts have a tail, or none has, and those of one side have one ground.
+    Letters in a picture are smaller. Either all bubbles of texts have a tail or none has, and those of one side have
+    one background.
     """
     found = []
     for index, (bubble, text) in enumerate(zip(bubbles, texts, strict=True)):
@@ -192,14 +195,17 @@ def _fitting(bubbles: list[Bubble], texts: Sequence[_Text | None]) -> list[Bubbl
 
 
 def _is_alone(ground: Color, others: Sequence[Color]) -> bool:
-    """Whether the others have one ground that is not this one: an owner of two colours is no rule to go by."""
+    """Tell whether the others share one background that differs from this one.
+
+    If the others have two colours, there is no rule to go by.
+    """
     return len(set(others)) == 1 and not picture.near(ground, others[0], _ONE_GROUND)
 
 
 async def _read(
     ocr: OcrEngine, image: Image.Image, page: PageShapes, shape: Shape, lines: Sequence[TextLine], usual: float
 ) -> tuple[Bubble, _Text | None]:
-    """Read one message. The second value tells how its text stands in its bubble, None if it is no text."""
+    """Read one message. The second value is the layout of its text in the bubble, None if it is no text."""
     if shape.form is MessageShape.BUBBLE and lines:
         return await _read_lines(ocr, image, shape, lines, usual)
     return await _wordless(ocr, image, page, shape, usual), None
@@ -220,7 +226,7 @@ async def _wordless(ocr: OcrEngine, image: Image.Image, page: PageShapes, shape:
         return replace(bubble, kind=BubbleKind.RED_PACKET, text=words.text)
     if shape.form is MessageShape.PICTURE:
         return await _pictured(ocr, image, page, shape, usual)
-    if shape.box.height <= _ONE_LINE * image.width:  # a sign that is too faint or too low for a line
+    if shape.box.height <= _ONE_LINE * image.width:  # a character that is too faint or too low for a line
         return replace(bubble, sure=False, doubt="what stands in it cannot be read")
     return replace(bubble, kind=BubbleKind.IMAGE)
 
@@ -261,27 +267,27 @@ def _text(image: Image.Image, shape: Shape, lines: Sequence[TextLine], read: Seq
     size = max(one.most for one in sizes)
     pitches = [(below.ink.bottom - above.ink.bottom) / size for above, below in pairwise(lines)] if size else []
     above = (lines[0].ink.top - own_box(shape).top) / size if size else 0.0
-    # Paragraphs and lists stand farther apart here and there, the lines of a screenshot all do.
+    # In paragraphs and lists a few lines are farther apart; in a screenshot all of them are.
     loose = above > _PADDING or (bool(pitches) and _PITCH[0] < median(pitches) < _PITCH[1])
-    # The lines of a text are of one size; those of a card are not, and its picture may stand in one.
+    # The lines of a text have one size; those of a card do not, and its picture may count as one.
     surely = max(one.surely for one in sizes)
     uneven = bool(size) and (
         min(one.most for one in sizes if one.most) < _SMALL_PRINT * surely
         or max(line.ink.height for line in lines) > _TALL * size
     )
-    # A narrower one may be as narrow as they get; in a wider one a line may have been broken.
+    # A narrower bubble may have the least possible width; in a wider one a line may have been broken.
     hugs = _WIDTHS[0] * image.width < shape.box.width < _WIDTHS[1] * image.width
     roomy = bool(size) and shape.quote is None and hugs and _room(image, shape, lines) > _ROOM * size
-    whole = not (shape.cut or shape.open)  # lines at the edge of the page may be cut through, or far from the bubble's
+    whole = not (shape.cut or shape.open)  # lines at the edge of the page may be cut, or far from the bubble's edge
     return _Text(Letters(size, surely), whole and (loose or uneven or roomy), shape.tail, shape.side, shape.color)
 
 
 def _room(image: Image.Image, shape: Shape, lines: Sequence[TextLine]) -> int:
-    """Return how many pixels more are empty behind the longest line, and what else stands there, than before it.
+    """Return how much wider the empty room after the longest line is than before it, in pixels.
 
-    A bubble is as wide as its longest line.
+    A bubble is as wide as its longest line, so a text has about the same room on both sides.
     """
-    edge = max(2, image.width // 200)  # its own is soft
+    edge = max(2, image.width // 200)  # the bubble's own edge is soft
     rows = (lines[0].ink.top, lines[-1].ink.bottom)
     crop = image.crop((shape.box.left + edge, rows[0], shape.box.right - edge, rows[1]))
     found = picture.ink(crop, shape.color).getbbox()
@@ -295,7 +301,7 @@ async def _quoted(ocr: OcrEngine, image: Image.Image, shape: Shape) -> str:
 
 
 async def _transcript(ocr: OcrEngine, image: Image.Image, shape: Shape) -> str:
-    """The words that the app has written down below a voice message."""
+    """Return the app's transcription below a voice message; "" if there is none."""
     return (await read_box(ocr, image, shape.transcript, shape.color)).text if shape.transcript else ""
 
 
@@ -304,7 +310,7 @@ def _is_small(shape: Shape, image: Image.Image) -> bool:
 
 
 def _is_framed(image: Image.Image, box: Box, ground: Color) -> bool:
-    """Whether a picture is a rectangle: it reaches all its edges, as a photo does and a sticker does not."""
+    """Tell whether a picture is a rectangle that reaches all its edges, as a photo does and a sticker does not."""
     near, far = (max(1, round(part * image.width)) for part in _EDGE)
     wide, high = box.width // 5, box.height // 5
     strips = (
@@ -318,7 +324,7 @@ def _is_framed(image: Image.Image, box: Box, ground: Color) -> bool:
 
 
 async def _is_voice(ocr: OcrEngine, image: Image.Image, text: str, lines: Sequence[TextLine], ground: Color) -> bool:
-    """Whether a bubble of one line holds the seconds of a voice message beside its waves, and no words."""
+    """Tell whether a bubble of one line holds the seconds of a voice message beside its waves, and no words."""
     if len(lines) != 1 or not re.search(r"\d", text):
         return False
     if (
@@ -327,7 +333,7 @@ async def _is_voice(ocr: OcrEngine, image: Image.Image, text: str, lines: Sequen
         or re.search(r"[A-Za-z]{3}", _WAVES.sub("", text))
     ):
         return False
-    # The seconds stand apart from the waves.
+    # The seconds are separate from the waves.
     line = lines[0]
     crop = image.crop(line.box.as_tuple())
     columns = picture.spans(
@@ -346,10 +352,10 @@ def _seconds(text: str) -> str:
 
 
 def _block(image: Image.Image, shape: Shape, lines: Sequence[TextLine], usual: float) -> Box | None:
-    """Return an icon or a small picture at one end of a bubble: taller than a line of text, apart from the words.
+    """Return an icon or a small picture at one end of a bubble: taller than a line of text, separate from the words.
 
     An icon may be as pale as its card, so every stroke of it counts. A picture that fills the bubble's width, with
-    words over or under it, is a box without a width.
+    words over or under it, is returned as a box without a width.
     """
     width, box = image.width, own_box(shape)
     tallest = max(line.ink.height for line in lines)
@@ -380,7 +386,7 @@ def _block(image: Image.Image, shape: Shape, lines: Sequence[TextLine], usual: f
 
 
 def _even(image: Image.Image, shape: Shape, lines: Sequence[TextLine]) -> bool:
-    """Whether lines are those of one text: none below the first is smaller, paler and grey, as small print is.
+    """Tell whether the lines belong to one text: none below the first is smaller, paler and grey, as small print is.
 
     A link is pale, but coloured.
     """
@@ -397,7 +403,7 @@ def _even(image: Image.Image, shape: Shape, lines: Sequence[TextLine]) -> bool:
 
 
 def _words_beside(shape: Shape, block: Box) -> Box:
-    """The part of a card that is written on: beside its icon or picture."""
+    """Return the part of a card with its words: beside its icon or picture."""
     words = own_box(shape)
     if not block.width:
         return words
@@ -409,7 +415,7 @@ def _words_beside(shape: Shape, block: Box) -> Box:
 async def _card(
     ocr: OcrEngine, image: Image.Image, bubble: Bubble, block: Box | None, lines: Sequence[TextLine]
 ) -> Bubble:
-    """Return the card with its kind and its name or title. OTHER, with all its words, if it cannot be told."""
+    """Return the card with its kind and its name or title; OTHER with all its words if the kind is unknown."""
     found = [line.text for line in await read_lines(ocr, image, [line.box for line in lines]) if line.text]
     if len(found) > 1 and _FILE_SIZE.match(found[-1]) and any(char.isdigit() for char in found[-1]):
         return replace(bubble, kind=BubbleKind.FILE, text="".join(found[:-1]))
@@ -432,7 +438,7 @@ async def _card(
 
 
 async def _pictured(ocr: OcrEngine, image: Image.Image, page: PageShapes, shape: Shape, usual: float) -> Bubble:
-    """A message without a flat ground: a picture, a film, a sticker, or a text in a decorated bubble."""
+    """Read a message without a flat background: a picture, a video, a sticker, or a text in a decorated bubble."""
     bubble = _begun(shape)
     if shape.box.height < 0.75 * image.width:
         lines = [line for line in await ocr.read_part(image, shape.box) if line.confidence >= TEXT_CONFIDENCE]

@@ -1,4 +1,4 @@
-"""One look at the phone: a still picture, what is in front, and what can be read from it."""
+"""Observes the phone: a still picture, what is in front, and what can be read from it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from PIL import Image, ImageChops
 from agent_core.apps.learnt import version_of
 from agent_core.apps.profile import AppProfile, profile_of_package, resolve
 from agent_core.devices.base import Device, Frame, Node, Window
-from agent_core.devices.stillness import wait_until_still
+from agent_core.devices.stillness import Still, wait_until_still
 from agent_core.errors import ScreenOff, TreeUnavailable
 from agent_core.geometry import Box
 from agent_core.perception.page_report import ReadPage, read_page, without_secrets
@@ -24,18 +24,21 @@ from agent_core.perception.redaction import Redaction, cover
 from agent_core.ports import Ledger
 
 TreeUse = Literal["auto", "on", "off"]
-KEYBOARD_ABOVE = 0.8  # of the screen's height: an input whose lower edge is above has a keyboard below it
+KEYBOARD_ABOVE = 0.8  # of the screen's height: an input that ends above this has a keyboard below it
 PICTURE_TRIES = 3
-CURSOR = 120  # a cursor is at most the 120th part of the screen wide; a letter is wider
+CURSOR = 120  # a cursor is at most 1/120 of the screen wide; a letter is wider
+AHEAD_SECONDS = 1.0  # a picture that was begun longer ago than this is not used
+EFFECT_SECONDS = 0.15  # how long the effect of an act may take to begin to show
 GIVE_UP_TREE_AFTER = 2  # unhealthy trees of one app in a row, in "auto"
 
 
 @dataclass(frozen=True)
 class Observation:
-    """``chat`` is the chat page in front, for apps with a profile; None where it is none or nothing could read it.
+    """The result of one observation.
 
-    ``unread_below``: it may be one that could not be read, whose input begins here (pixels); None where it is none.
-    ``phases``: seconds of ``capture`` (a picture, and what is in front), ``settle`` (until the screen rested) and
+    chat: the chat page in front, for apps with a profile; None if it is none or nothing could read it.
+    unread_below: the row (pixels) at which the input begins if this may be an unread chat; None if it is no chat.
+    phases: seconds for ``capture`` (the picture and what is in front), ``settle`` (until the screen was still) and
     ``read`` (tree, OCR, model).
     """
 
@@ -54,7 +57,7 @@ class Observation:
 
     @property
     def keyboard_up(self) -> bool:
-        """Whether a keyboard stands below the chat's input, which is at the very bottom without one."""
+        """Whether a keyboard is open below the chat's input, which is at the very bottom without one."""
         if self.chat is not None and self.chat.send_state is SendState.KEYBOARD:
             return True
         field = self.chat.input_box if self.chat else None
@@ -63,7 +66,10 @@ class Observation:
 
 @dataclass(frozen=True)
 class SeenPage:
-    """A screen for people, secrets covered, and what was read of it. ``app``: its name, "" for none with a profile."""
+    """A screen for people, with secrets covered, and what was read of it.
+
+    app: its name; "" if the app has no profile.
+    """
 
     image: Image.Image = field(repr=False)
     page: ReadPage
@@ -71,31 +77,31 @@ class SeenPage:
 
 
 def changed_width(now: Frame, then: Frame, box: Box) -> int:
-    """Return how wide what has changed in the box is, in pixels."""
+    """Return the width in pixels of the area inside ``box`` that has changed."""
     area = box.as_tuple()
     changed = ImageChops.difference(now.image.crop(area), then.image.crop(area)).getbbox()
     return 0 if changed is None else changed[2] - changed[0]
 
 
 def is_same_but_for_a_cursor(now: Frame, then: Frame, box: Box | None = None) -> bool:
-    """Return whether two pictures show the same in ``box`` (None: everywhere), but for a cursor that blinks."""
+    """Tell whether two pictures are the same in ``box`` (None: everywhere), except for a blinking cursor."""
     if now.digest == then.digest:
         return True
     return now.size == then.size and changed_width(now, then, box or Box(0, 0, *now.size)) * CURSOR <= now.size[0]
 
 
 async def look_for_people(device: Device) -> Image.Image:
-    """The phone's screen as it is now, secrets covered, by what can read it without anything installed: the tree."""
+    """Return the phone's current screen with secrets covered, found by the tree, which needs nothing installed."""
     return await Observer(device, ScreenReader(ocr=None, model=None)).picture()
 
 
 async def read_for_people(device: Device) -> SeenPage:
-    """What is read of the phone's screen as it is now, by what can read it without anything installed: the tree."""
+    """Return what the tree, which needs nothing installed, reads of the phone's current screen."""
     return await Observer(device, ScreenReader(ocr=None, model=None)).page()
 
 
 class Observer:
-    """Looks at one phone. Remembers which apps have no healthy tree, so that it is not asked for in vain."""
+    """Observes one phone. Remembers which apps have no healthy tree, so that the tree is not requested in vain."""
 
     def __init__(
         self,
@@ -108,7 +114,9 @@ class Observer:
     ) -> None:
         """Make an observer of ``device``.
 
-        ``ledger`` knows what was learnt of the apps on this phone. ``blur`` False: pictures for people show everything.
+        ledger: knows what was learnt about the apps on this phone.
+        tree: "auto" stops requesting an app's tree after two unhealthy ones in a row.
+        blur: False shows everything in pictures for people.
         """
         self.device = device
         self.reader = reader
@@ -116,44 +124,73 @@ class Observer:
         self.redaction = Redaction(reader, on=blur)
         self._tree = tree
         self._bad_trees: Counter[str] = Counter()
+        self._ahead: asyncio.Task[Still] | None = None  # see ``look_ahead``
+        self._ahead_since = 0.0  # monotonic
+
+    def look_ahead(self, before: Frame | None = None) -> None:
+        """Begin to take the next observation's picture, while the caller stores what was done.
+
+        before: the screen before an act whose effect is waited for a moment.
+        """
+        digest = before.digest if before is not None else None
+        waiting = wait_until_still(self.device, before=digest, patience=EFFECT_SECONDS)
+        self._ahead, self._ahead_since = asyncio.create_task(waiting, name="look-ahead"), time.monotonic()
+
+    async def end_look_ahead(self) -> None:
+        """Drop a picture that was begun and that nobody has asked for."""
+        if self._ahead is not None:
+            self._ahead.cancel()
+            await asyncio.gather(self._ahead, return_exceptions=True)
+            self._ahead = None
+
+    async def _still(self) -> Still:
+        if self._ahead is not None and self._ahead.done() and time.monotonic() - self._ahead_since > AHEAD_SECONDS:
+            await self.end_look_ahead()  # whatever held the run up, the phone went on
+        ahead, self._ahead = self._ahead, None
+        return await (ahead if ahead is not None else wait_until_still(self.device))
 
     async def observe(
         self, profile: AppProfile | None, *, read: bool = True, model_may_read: bool = False
     ) -> Observation:
-        """Look once the screen is still. ``profile`` asks for the chat page of that app, ``read`` for texts at all.
+        """Observe as soon as the screen is still.
 
-        ``model_may_read`` lets a model transcribe the chat page where neither tree nor OCR can. ScreenOff where a
-        person has switched the screen off.
+        Raises ScreenOff if a person has switched the screen off.
+
+        profile: the app whose chat page is wanted.
+        read: whether texts are read at all.
+        model_may_read: whether a model may transcribe the chat page if neither tree nor OCR can read it.
         """
-        begun = time.monotonic()
-        waited = settle = 0.0
+        capture = settle = reading = 0.0
         for tries_left in reversed(range(PICTURE_TRIES)):
-            asked = time.monotonic()
-            still = await wait_until_still(self.device)
-            frame = still.frame
-            look = await self.device.look()
+            still = await self._still()
+            begun = time.monotonic()
+            frame, look = still.frame, still.look
             settle += still.seconds - still.capturing
-            waited += time.monotonic() - asked
+            capture += still.capturing
             if not look.screen.awake:
                 raise ScreenOff("The screen went off.", key="screen_went_off")
             nodes = await self._nodes(look.window, frame) if read or self.redaction.needs_tree else None
             in_app = profile is not None and look.window.package in profile.packages
-            # A screen that never rests (a moving sticker) is held against its tree by what both say alone.
-            if not (in_app and nodes and still.still and tries_left) or await self._is_of(nodes, frame):
+            # A screen that never rests (a moving sticker) is compared with its tree only by what both say.
+            of_one_moment = not (in_app and nodes and still.still and tries_left) or await self._is_of(nodes, frame)
+            reading += time.monotonic() - begun
+            if of_one_moment:
                 break
+        begun = time.monotonic()
         readings = await self.reader.readings(frame, nodes) if read else []
         chat = None
         if profile is not None and in_app:
             here = await self._of_this_phone(profile)
             chat = await self.reader.chat(frame, nodes, here, use_model=model_may_read)
         self.redaction.saw(frame, look.window.package, nodes, chat)
-        now = time.monotonic()
-        phases = {"capture": waited - settle, "settle": settle, "read": now - begun - waited}
-        return Observation(frame, look.window, nodes, readings, chat, now - begun, phases=phases)
+        reading += time.monotonic() - begun
+        phases = {"capture": capture, "settle": settle, "read": reading}
+        return Observation(frame, look.window, nodes, readings, chat, sum(phases.values()), phases=phases)
 
     async def observe_closely(self, profile: AppProfile) -> Observation:
-        """As ``observe``; a page of the app that may be a chat and was not read is looked at once more, and a model may
-        read it. What may then still be one is told: nobody may act in it as if it were none.
+        """Observe, and if a page of the app may be an unread chat, observe once more with a model's help.
+
+        If it may still be a chat, ``unread_below`` says so: nobody may act in it as if it were none.
         """
         seen = await self.observe(profile)
         if seen.chat is not None or seen.window.package not in profile.packages:
@@ -173,20 +210,20 @@ class Observer:
         return await self.reader.unread_below(seen.frame, seen.nodes, here, seen.readings, use_model=model_may_read)
 
     async def chat(self, profile: AppProfile) -> ChatScreen | None:
-        """The chat page in front, by whatever can read it; None where no chat of this app is in front."""
+        """Return the chat page in front, by whatever can read it; None if no chat of this app is in front."""
         return (await self.observe(profile, model_may_read=True)).chat
 
     async def texts_now(self, frame: Frame, window: Window) -> Sequence[Reading]:
-        """What can be read of a picture that was taken just now, of this window."""
+        """Return what can be read of a picture of this window that was taken just now."""
         return await self.reader.readings(frame, await self._nodes(window, frame))
 
     async def picture(self) -> Image.Image:
-        """The screen as it is now, for people: what they may not see is covered."""
+        """Return the current screen for people, with everything covered that they may not see."""
         frame, _, _ = await self._moment(with_tree=self.redaction.needs_tree, certain=self.redaction.on)
         return await self.redaction.over(frame)
 
     async def page(self) -> SeenPage:
-        """The screen as it is now, and what is read of it, for people: what they may not see is covered in both.
+        """Return the current screen and what is read of it for people, with secrets covered in both.
 
         Raises ExtraMissing if nothing here can read it.
         """
@@ -199,7 +236,7 @@ class Observer:
         return SeenPage(image, without_secrets(page, covered), profile.name if profile else "")
 
     async def _of_this_phone(self, profile: AppProfile) -> AppProfile:
-        """Return the profile for the version of the app that this phone has, with what was learnt of it here."""
+        """Return the profile for the app's version on this phone, with what was learnt about it here."""
         version = await version_of(self.device, profile)
         if not version:
             return profile
@@ -208,16 +245,16 @@ class Observer:
         return learnt.on(here) if learnt is not None else here
 
     async def _moment(self, *, with_tree: bool, certain: bool) -> tuple[Frame, Window, Sequence[Node] | None]:
-        """A picture, what was in front as it was taken, and its tree: None if the screen does not rest.
+        """Return a picture, the window in front when it was taken, and its tree, None if the screen does not rest.
 
-        ``certain``: the picture is of that window for sure, and the redaction is told of it, else it counts as
-        sensitive.
+        certain: make sure that the picture is of that window, and tell the redaction so; otherwise the picture counts
+        as sensitive.
         """
         for _ in range(PICTURE_TRIES):
             before = await self.device.window()
             frame = await self.device.screenshot()
             nodes = await self._nodes(before, frame) if with_tree else None
-            # A tree, and an app, tell nothing of a picture that was taken of something else.
+            # Neither a tree nor an app says anything about a picture of something else.
             still = nodes is None or (await self.device.screenshot()).digest == frame.digest
             if not certain or (still and await self.device.window() == before):
                 self.redaction.saw(frame, before.package, nodes)
@@ -225,12 +262,13 @@ class Observer:
         return frame, before, None
 
     async def _is_of(self, nodes: Sequence[Node], frame: Frame) -> bool:
-        """Return whether the tree counts for the picture: the screen shows the same before and after it was dumped.
+        """Tell whether the tree belongs to the picture: the screen is the same before and after the dump.
 
-        A dump takes seconds on a phone, and what comes in the meantime would stand in the one and not in the other.
+        A dump takes seconds on a phone; whatever appears meanwhile would be in the tree or in the picture, but not in
+        both.
         """
         if self.reader.health(nodes, frame) is not TreeHealth.FULL:
-            return True  # nothing is read of it
+            return True  # nothing is read from it
         return is_same_but_for_a_cursor(frame, await self.device.screenshot())
 
     async def _nodes(self, window: Window, frame: Frame) -> Sequence[Node] | None:

@@ -1,8 +1,8 @@
-"""Reading text from pixels on this machine: RapidOCR, the extra ``[ocr]``.
+"""Reads text from pixels on this machine: RapidOCR, the extra ``[ocr]``.
 
-There is one instance in the process, loaded when it is first used. It runs in a thread of its own, one call at a time,
-because options given on a call stick to the instance; every call here gives all of them. A line that was recognised
-is known in the whole process: most of a screen stood on the one before.
+There is one instance per process, loaded on first use. It runs in a thread of its own, one call at a time, because
+options given to a call stick to the instance; every call here gives all of them. A recognised line is cached for the
+whole process, because most of a screen was on the one before.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
     Pixels = NDArray[np.uint8]
 
-LONGEST_SIDE = 960  # for finding lines; they are recognised in full resolution
+LONGEST_SIDE = 960  # for finding lines; they are recognised at full resolution
 _SCREENS_KEPT = 8
 _LINES_KEPT = 4096
 
-# One thread, ours: the loop's default executor is taken away when the queue ends.
+# One thread of our own: the loop's default executor is shut down when the queue ends.
 _thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ocr")
 _lock = threading.Lock()
 _instance: Any = None  # RapidOCR has no types
-_threads: int | None = None  # None: as many as the engine takes by itself
+_threads: int | None = None  # None: as many as the engine chooses
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Recognised:
 
 
 class _Lines:
-    """What lines say, by their pixels. Asked from every thread."""
+    """A cache of recognised lines by their pixels. Safe to use from any thread."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[bytes, Recognised] = OrderedDict()
@@ -68,20 +68,20 @@ _lines = _Lines()
 
 
 class OcrEngine:
-    """A face of the shared instance that keeps the newest screens by their digests."""
+    """Reads with the shared instance, and keeps the newest screens by their digests."""
 
     def __init__(self) -> None:
         self._screens: OrderedDict[tuple[str, tuple[int, int, int, int] | None], list[Reading]] = OrderedDict()
 
     @staticmethod
     def available() -> bool:
-        """Whether the extra ``[ocr]`` is installed; nothing is loaded."""
+        """Tell whether the extra ``[ocr]`` is installed; nothing is loaded."""
         return extras.installed("ocr")
 
     async def read(self, image: Image.Image, region: Box | None = None, *, digest: str = "") -> list[Reading]:
-        """The lines of text in ``image`` (RGB) or in ``region`` of it, from the top; boxes in pixels of the image.
+        """Return the lines of text in ``image`` (RGB) or in its ``region``, from the top; boxes in pixels of the image.
 
-        ``digest``: the frame's, under which the result is kept; "" keeps nothing.
+        digest: the frame's digest, under which the result is kept; with "" nothing is kept.
         """
         key = (digest, region.as_tuple() if region else None)
         if digest and key in self._screens:
@@ -93,16 +93,16 @@ class OcrEngine:
         return list(found)
 
     async def read_part(self, image: Image.Image, region: Box) -> list[Reading]:
-        """As ``read`` for a part of a page that is often as it was; it is kept under its own pixels."""
+        """Read a part of a page that often stays the same; the result is kept under the part's own pixels."""
         return await self.read(image, region, digest=_pixels_key(image.crop(region.as_tuple())).hex())
 
     async def recognise(self, crop: Image.Image) -> tuple[str, float]:
-        """The text of a crop that holds one line, and how certain it is (0–1)."""
+        """Return the text of a crop with one line, and its confidence (0–1)."""
         result = (await self.recognise_lines([crop]))[0]
         return result.text, result.confidence
 
     async def recognise_lines(self, crops: Sequence[Image.Image]) -> list[Recognised]:
-        """One result a crop, in order; each crop holds one line. Equal pixels are recognised once."""
+        """Return one result per crop, in order; each crop holds one line. Equal pixels are recognised once."""
         known = [_lines.get(_pixels_key(crop)) for crop in crops]
         if all(known):
             return [line for line in known if line is not None]
@@ -116,13 +116,13 @@ def _pixels_key(crop: Image.Image) -> bytes:
 
 
 def use_threads(count: int) -> None:
-    """Let the engine use so many threads once it is loaded. Several processes on few cores are faster with one."""
+    """Let the engine use ``count`` threads once it is loaded. Several processes on few cores are faster with one."""
     global _threads  # noqa: PLW0603 - it belongs to the one instance
     _threads = count
 
 
 def _loaded() -> Any:
-    """The instance; called with the lock held."""
+    """Return the instance, loading it if needed. The lock must be held."""
     global _instance  # noqa: PLW0603 - one instance a process: its models take hundreds of megabytes
     if _instance is None:
         from rapidocr import RapidOCR
@@ -143,7 +143,7 @@ def _loaded() -> Any:
 
 
 def _pixels(image: Image.Image) -> Pixels:
-    """RGB as the engine wants it: BGR, in one piece."""
+    """Return the pixels as the engine wants them: BGR, contiguous."""
     import numpy as np
 
     return np.ascontiguousarray(np.asarray(image.convert("RGB"))[:, :, ::-1])
@@ -169,13 +169,13 @@ def _read(image: Image.Image, region: Box | None) -> list[Reading]:
 
 
 def _box(corners: Any, left: int, top: int) -> Box:
-    """On the screen, of corners in the part of it at ``left`` and ``top``. Text there is level."""
+    """Return the box on the screen of corners in the part at ``left`` and ``top``. Text there is level."""
     xs, ys = [float(x) for x, _ in corners], [float(y) for _, y in corners]
     return Box(left + int(min(xs)), top + int(min(ys)), left + round(max(xs)), top + round(max(ys)))
 
 
 def _recognise(crops: Sequence[Image.Image]) -> list[Recognised]:
-    """One line a crop. Singly: a batch is padded to its widest line and is no faster on a processor."""
+    """Recognise one line per crop, one by one: a batch is padded to its widest line and is no faster on a CPU."""
     results = []
     for crop in crops:
         key = _pixels_key(crop)

@@ -1,4 +1,4 @@
-"""A screenshot and a dump of the accessibility tree from files.
+"""Reads a screenshot and a dump of the accessibility tree from files.
 
 Every error is an InputRejected that names the file and says what to do.
 """
@@ -21,7 +21,7 @@ MOST_BYTES = 64 * 1024 * 1024
 
 
 def load_picture(path: Path) -> Frame:
-    """A PNG or JPEG file of any mode as a frame. What its EXIF says of turning is ignored."""
+    """Return a PNG or JPEG file of any mode as a frame. A rotation in its EXIF data is ignored."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
@@ -43,7 +43,7 @@ def load_picture(path: Path) -> Frame:
 
 
 def load_dump(path: Path, size: tuple[int, int]) -> tuple[Node, ...]:
-    """The nodes of a file that ``uiautomator dump`` wrote, for a screen of ``size`` pixels."""
+    """Return the nodes of a file written by ``uiautomator dump``, for a screen of ``size`` pixels."""
     from agent_core.devices.adb.capture import extract_xml, parse_tree
 
     try:
@@ -59,7 +59,7 @@ def load_dump(path: Path, size: tuple[int, int]) -> tuple[Node, ...]:
 
 
 def _as_rgb(opened: Image.Image) -> Image.Image:
-    if opened.mode.startswith("I"):  # 16 bits of grey: a plain conversion would cut them off at 255
+    if opened.mode.startswith("I"):  # 16-bit grey: a plain conversion would clip it at 255
         return opened.convert("I").point(lambda level: level / 256).convert("L").convert("RGB")
     if opened.mode in {"P", "PA"}:
         return opened.convert("RGBA").convert("RGB")

@@ -1,4 +1,4 @@
-"""A copy of a screenshot with boxes around what was read on it."""
+"""Draws boxes around the parts of a page that were read, on a copy of a screenshot."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ class _Mark:
 
 
 def mark_page(image: Image.Image, page: ReadPage, words: Words) -> Image.Image:
-    """A copy of ``image`` with a box and a label for each part of ``page``; the question's boxes are the strongest.
+    """Return a copy of ``image`` with a box and a label for each part of ``page``; the question's boxes are strongest.
 
-    ``words`` gives the label's text for ``title``, ``input``, ``send``, ``unread``, ``dot``, ``me``, ``them`` and the
-    kinds of messages (``kind_text`` …). A part in doubt has a question mark.
+    A part in doubt is labelled with a question mark.
+
+    words: returns the label's text for ``title``, ``input``, ``send``, ``unread``, ``dot``, ``me``, ``them`` and the
+    kinds of messages (``kind_text`` …).
     """
     picture = image.convert("RGB") if image.mode != "RGB" else image.copy()
     draw = ImageDraw.Draw(picture)
@@ -68,9 +70,9 @@ def _label(text: str, sure: bool) -> str:
 
 
 def _draw(draw: ImageDraw.ImageDraw, mark: _Mark, size: tuple[int, int]) -> None:
-    from agent_core.texts.layout import font  # it has Chinese letters; loaded if something is drawn
+    from agent_core.texts.layout import font  # it has Chinese letters; loaded only if something is drawn
 
-    unit = max(2, round(min(size) / 216))  # 5 pixels of 1080
+    unit = max(2, round(min(size) / 216))  # 5 pixels at a width of 1080
     width = unit * 2 if mark.strong else unit
     box = mark.box
     for color, extra in ((_HALO, width + unit), (mark.color, width)):

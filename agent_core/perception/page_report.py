@@ -1,4 +1,4 @@
-"""What the reader makes of one screen, as plain data: for the command line, the chat and tests."""
+"""Reports the reading of one screen as plain data: for the command line, the chat and tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from agent_core.perception.readings import Bubble, BubbleKind, ChatScreen, Readi
 from agent_core.perception.redaction import COVER, Secrets, covered_text, secrets_in
 from agent_core.texts import Lang
 
-PixelBox = tuple[int, int, int, int]  # left, top, right, bottom; the last two are outside
+PixelBox = tuple[int, int, int, int]  # left, top, right, bottom; right and bottom are exclusive
 
 
 class PageKind(StrEnum):
@@ -41,7 +41,7 @@ class MessageKind(StrEnum):
     OTHER = "other"
 
 
-# A still picture of a video is an image, and a place on a map is a card like another.
+# A still picture of a video is an image, and a place on a map is a card like any other.
 _KINDS = {BubbleKind.VIDEO: MessageKind.IMAGE, BubbleKind.LOCATION: MessageKind.CARD}
 
 
@@ -50,7 +50,7 @@ class _Part(BaseModel):
 
 
 class TitleReport(_Part):
-    text: str  # of a group: without the count of its members
+    text: str  # of a group: without its member count
     sure: bool
     group: bool
 
@@ -95,7 +95,7 @@ class PageReport(_Part):
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
-    """A screen as it was read: a chat, else the rows of a list; neither for any other page."""
+    """A screen as it was read: a chat, or the rows of a list; neither for any other page."""
 
     chat: ChatScreen | None = None
     rows: tuple[ChatRow, ...] = ()
@@ -115,7 +115,7 @@ async def read_page(reader: ScreenReader, frame: Frame, nodes: Sequence[Node] | 
 
 
 def without_secrets(page: ReadPage, covered: Sequence[Box]) -> ReadPage:
-    """The page as people may see it: no text that stands where the picture is covered, nor what is quoted of it."""
+    """Return the page as people may see it: without texts in covered parts of the picture, or quotations of them."""
     if not covered:
         return page
 
@@ -141,13 +141,13 @@ def _covered(page: ReadPage, secrets: Secrets, hidden: Callable[[Box | None], bo
     bubbles = tuple(replace(b, text=said(b.text, b.box), quoted=said(b.quoted, b.box)) for b in chat.bubbles)
     title = said(chat.title, chat.title_box) if chat.title_box else covered_text(chat.title, secrets)
     draft = None if chat.draft is None else said(chat.draft, chat.input_box)
-    # What was read otherwise may be a part of the secret.
+    # A misreading may contain a part of the secret.
     doubts = tuple(replace(d, text=d.text and COVER, other=d.other and COVER) for d in chat.doubts)
     return ReadPage(replace(chat, title=title, bubbles=bubbles, draft=draft, doubts=doubts))
 
 
 def report(page: ReadPage, lang: Lang = "en") -> PageReport:
-    """Turn what was read into plain data, its doubts in words of this language."""
+    """Return what was read as plain data, with its doubts in words of this language."""
     if page.chat is not None:
         return _chat_report(page.chat, lang)
     rows = tuple(map(_row_report, page.rows))
@@ -190,7 +190,7 @@ def _pixels(box: Box | None) -> PixelBox | None:
 
 
 def _tells_times(rows: Sequence[ChatRow], texts: Sequence[Reading], width: int) -> bool:
-    """Whether a time stands at the right of any row: an address book, and what a search finds, tell none."""
+    """Tell whether a time is at the right of any row: an address book and search results have none."""
     return any(
         row.box.top <= text.box.center.y < row.box.bottom and text.box.right > 0.75 * width and is_time(text.text)
         for row in rows

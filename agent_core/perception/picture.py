@@ -1,6 +1,6 @@
-"""What a picture shows before anything is read: lines of text, the input box, marks. Pillow only.
+"""Finds what a picture shows before anything is read: lines of text, the input box, marks. Pillow only.
 
-Shapes are looked for on a copy made small without mixing colours (``small_copy``); boxes that leave this module are in
+Shapes are searched for on a copy reduced without mixing colours (``small_copy``); boxes that leave this module are in
 pixels of the whole picture.
 """
 
@@ -18,22 +18,22 @@ from agent_core.geometry import Box
 Color = tuple[int, int, int]
 Span = tuple[int, int]
 
-_TOLERANCE = 6  # levels a channel: a white bubble and a grey page are 14 apart
-_FAINTEST = 24  # levels by which text stands out at the least
+_TOLERANCE = 6  # levels of a channel: a white bubble and a grey page are 14 apart
+_FAINTEST = 24  # the fewest levels by which text stands out
 _UNIT = 1080  # lengths below are in pixels of a screen of this width
 
 
 def rgb(color: str) -> Color:
-    """``#rrggbb`` as three levels."""
+    """Return ``#rrggbb`` as three levels."""
     red, green, blue = ImageColor.getrgb(color)[:3]
     return red, green, blue
 
 
 def region_box(region: Region, size: tuple[int, int]) -> Box:
-    """A profile's region in pixels.
+    """Return a profile's region in pixels.
 
-    Its fractions are of a screen of 20:9. Headers are as tall on a shorter phone of the same width, so what is measured
-    from the top goes by the width; what lies in the lower half goes by the height.
+    Its fractions refer to a screen of 20:9. A shorter phone of the same width has headers of the same height, so what
+    is measured from the top scales with the width; what lies in the lower half scales with the height.
     """
     width, height = size
     usual = width * 20 / 9 if height >= 1.5 * width else height
@@ -46,23 +46,26 @@ def near(pixel: object, color: Color, tolerance: int = _TOLERANCE) -> bool:
 
 
 def mask(image: Image.Image, color: Color, tolerance: int = _TOLERANCE) -> Image.Image:
-    """255 where a pixel of ``image`` is ``color`` within ``tolerance``, else 0."""
+    """Return a mask: 255 if a pixel of ``image`` is ``color`` within ``tolerance``, else 0."""
     return _far(image, color).point([255 if level <= tolerance else 0 for level in range(256)])
 
 
 def ink(image: Image.Image, background: Color, tolerance: int = 48) -> Image.Image:
-    """255 where a pixel stands out from ``background``, else 0."""
+    """Return a mask: 255 if a pixel stands out from ``background``, else 0."""
     return _far(image, background).point([255 if level > tolerance else 0 for level in range(256)])
 
 
 def _far(image: Image.Image, color: Color) -> Image.Image:
-    """The greatest difference of a channel, pixel by pixel."""
+    """Return the greatest difference of any channel from ``color``, pixel by pixel."""
     red, green, blue = ImageChops.difference(image, Image.new("RGB", image.size, color)).split()
     return ImageChops.lighter(ImageChops.lighter(red, green), blue)
 
 
 def spans(flags: Sequence[object], *, gap: int = 0, least: int = 1) -> list[Span]:
-    """The runs of true values as (start, end); runs at most ``gap`` apart are one, shorter than ``least`` is none."""
+    """Return the runs of true values as (start, end).
+
+    Runs at most ``gap`` apart are joined; runs shorter than ``least`` are dropped.
+    """
     found: list[Span] = []
     place = 0
     for value, group in groupby(flags, bool):
@@ -82,13 +85,13 @@ def projections(picture: Image.Image) -> tuple[list[int], list[int]]:
 
 
 def shares(picture: Image.Image, *, rows: bool) -> bytes:
-    """How much of each row (or column) of a mask is set, 0–255."""
+    """Return how much of each row (or column) of a mask is set, 0–255."""
     size = (1, picture.height) if rows else (picture.width, 1)
     return picture.resize(size, Image.Resampling.BOX).tobytes()
 
 
 def common_color(image: Image.Image) -> Color:
-    """The commonest colour of ``image``, looked for on a small copy."""
+    """Return the most common colour of ``image``, measured on a small copy."""
     small = image.resize((min(image.width, 64), min(image.height, 32)), Image.Resampling.NEAREST)
     colors = small.getcolors(64 * 32) or []
     pixel = max(colors, key=lambda item: item[0])[1] if colors else (0, 0, 0)
@@ -100,7 +103,7 @@ def common_color(image: Image.Image) -> Color:
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """One line of text: the box of its ink, and the one that a recogniser is given, a little wider."""
+    """One line of text: the box of its ink, and the slightly wider box for a recogniser."""
 
     ink: Box
     box: Box
@@ -109,8 +112,10 @@ class TextLine:
 def text_lines(image: Image.Image, box: Box, background: Color | None = None, *, width: int | None = None) -> list[Box]:
     """Return the boxes of the lines of text in ``box``, from the top, a little wider than their ink.
 
-    ``background`` is what the text stands on (the commonest colour if None). Round corners of the box are left out.
-    ``width`` is the screen's if ``image`` is a crop.
+    The round corners of the box are left out.
+
+    background: the colour behind the text (None: the most common colour).
+    width: the screen's width, if ``image`` is a crop.
     """
     return [line.box for line in lines_of(image, box, background, width=width)]
 
@@ -118,7 +123,7 @@ def text_lines(image: Image.Image, box: Box, background: Color | None = None, *,
 def lines_of(
     image: Image.Image, box: Box, background: Color | None = None, *, width: int | None = None
 ) -> list[TextLine]:
-    """As ``text_lines``, with the ink of each line."""
+    """Find the lines as ``text_lines`` does, and return each with the box of its ink."""
     unit = (width or image.width) / _UNIT
     inset = max(1, round(10 * unit))
     if box.width <= 4 * inset or box.height <= 2 * inset:
@@ -129,14 +134,14 @@ def lines_of(
     strongest = _strongest(crop, ground)
     if strongest < _FAINTEST:
         return []
-    marks = ink(crop, ground, min(48, strongest * 2 // 5))  # an unlit button's words are faint
+    marks = ink(crop, ground, min(48, strongest * 2 // 5))  # the words on a disabled button are faint
     rows = _lines(spans(projections(marks)[1], gap=max(1, round(2 * unit))), crop.height, unit)
     lines = []
     for top, bottom in rows:
         columns = spans(projections(marks.crop((0, top, crop.width, bottom)))[0])
         if not columns:
             continue
-        # A lone 一 or … wants a line's height around it, and a whole letter's if it is a single stroke.
+        # A single 一 or … needs a line's height around it, and a whole letter's if it is one stroke.
         usual = 46 if bottom - top < 12 * unit else 34
         tall = max(0, round(usual * unit) - (bottom - top)) // 2
         aside, above = round(10 * unit), round(7 * unit) + tall
@@ -152,7 +157,7 @@ def lines_of(
 
 
 def _lines(rows: list[Span], height: int, unit: float) -> list[Span]:
-    """Rows of ink as lines: corners and specks out, the parts of 二 or ： together."""
+    """Turn rows of ink into lines: drop corners and specks, join the parts of 二 or ：."""
     inside = [(a, b) for a, b in rows if a > 2 and b < height - 2] or rows
     if not inside:
         return []
@@ -167,7 +172,7 @@ def _lines(rows: list[Span], height: int, unit: float) -> list[Span]:
 
 
 def contrast(image: Image.Image, box: Box, background: Color) -> int:
-    """How far the strongest pixel in ``box`` stands out from ``background``, 0–255."""
+    """Return how much the strongest pixel in ``box`` stands out from ``background``, 0–255."""
     return _strongest(image.crop(box.as_tuple()), background)
 
 
@@ -177,7 +182,7 @@ def _strongest(crop: Image.Image, background: Color) -> int:
 
 
 def without_colors(image: Image.Image, ground: Color) -> Image.Image:
-    """``image`` with all that is coloured (a cursor, selection handles) painted over; grey and black text stays."""
+    """Return ``image`` with everything coloured (a cursor, selection handles) painted over; grey and black stay."""
     _, saturation, _ = image.convert("HSV").split()
     colored = saturation.point([255 if level > 40 else 0 for level in range(256)])
     picture = image.copy()
@@ -186,7 +191,7 @@ def without_colors(image: Image.Image, ground: Color) -> Image.Image:
 
 
 def glyphs(image: Image.Image, line: Box) -> list[tuple[int, int]]:
-    """(width, height) of what stands apart in a line, from the left: Latin letters and digits singly."""
+    """Return (width, height) of each separate shape in a line, from the left: single Latin letters and digits."""
     crop = image.crop(line.as_tuple())
     marks = ink(crop, common_color(crop), 90)
     found = []
@@ -197,14 +202,14 @@ def glyphs(image: Image.Image, line: Box) -> list[tuple[int, int]]:
 
 
 def gaps(image: Image.Image, line: Box) -> list[int]:
-    """How wide the gaps are between what stands apart in a line (as ``glyphs`` counts it), from the left."""
+    """Return the widths of the gaps between separate shapes in a line (as ``glyphs`` counts them), from the left."""
     crop = image.crop(line.as_tuple())
     found = spans(projections(ink(crop, common_color(crop), 90))[0])
     return [right[0] - left[1] for left, right in pairwise(found)]
 
 
 def ink_size(image: Image.Image, line: Box) -> tuple[int, int]:
-    """(width, height) of all that is written in a line."""
+    """Return (width, height) of all that is written in a line; (0, 0) if nothing is."""
     crop = image.crop(line.as_tuple())
     box = ink(crop, common_color(crop), 90).getbbox()
     return (box[2] - box[0], box[3] - box[1]) if box else (0, 0)
@@ -214,7 +219,7 @@ def ink_size(image: Image.Image, line: Box) -> tuple[int, int]:
 
 
 def light_boxes(image: Image.Image, color: Color, *, top: int) -> list[Box]:
-    """Wide boxes of ``color`` below ``top`` that could be an input box, from the top to the bottom."""
+    """Return wide boxes of ``color`` below ``top`` that could be an input box, from top to bottom."""
     step, small = small_copy(image)
     marks = mask(small, color)
     width, height = small.size
@@ -239,7 +244,7 @@ def light_boxes(image: Image.Image, color: Color, *, top: int) -> list[Box]:
 
 
 def _down(data: bytes, width: int, height: int, top: int, sides: Span) -> int:
-    """The row at which a box ends: where neither of its sides is of its colour any more."""
+    """Return the row at which a box ends: there neither of its sides has its colour any more."""
     y, corner = top, 16
     left, right = sides[0] + 1, sides[1] - 2
     while y < height and (y - top < corner or data[y * width + left] or data[y * width + right]):
@@ -250,20 +255,20 @@ def _down(data: bytes, width: int, height: int, top: int, sides: Span) -> int:
 
 
 def _longest(row: bytes) -> Span:
-    """The longest run of set pixels of a row."""
+    """Return the longest run of set pixels in a row."""
     best = max(row.split(b"\0"), key=len)
     start = row.find(best) if best else 0
     return start, start + len(best)
 
 
 def small_copy(image: Image.Image) -> tuple[int, Image.Image]:
-    """(step, a copy with each step-th pixel of each step-th row)."""
+    """Return (step, a copy with every step-th pixel of every step-th row)."""
     step = max(1, image.width // 360)
     return step, image.resize((image.width // step, image.height // step), Image.Resampling.NEAREST)
 
 
 def card_over(image: Image.Image) -> bool:
-    """Whether a dialog's card lies over the middle of the screen: a wide box of one colour, as far from both sides."""
+    """Tell whether a dialog's card covers the middle of the screen: a wide, centred box of one colour."""
     width, height = image.size
     middle = (round(0.25 * width), round(0.35 * height), round(0.75 * width), round(0.65 * height))
     boxes = light_boxes(image, common_color(image.crop(middle)), top=round(0.15 * height))
@@ -277,7 +282,7 @@ def card_over(image: Image.Image) -> bool:
 
 
 def has_ink(image: Image.Image, box: Box) -> bool:
-    """Whether anything is written in ``box``: light and dark stand in it."""
+    """Tell whether anything is written in ``box``: it contains both light and dark pixels."""
     crop = image.crop(box.as_tuple()).convert("L")
     if not crop.width or not crop.height:
         return False

@@ -1,7 +1,7 @@
 """Pixels as arrays: the small copy that a page is measured on, runs, spans and flat colours.
 
-A small copy holds each ``step``-th pixel, unmixed, so that it is about 360 pixels wide whatever the phone's resolution;
-``Grid`` converts between the two. Needs NumPy, so it is imported only when a picture is read.
+A small copy holds every ``step``-th pixel, unmixed, so that it is about 360 pixels wide at any resolution; ``Grid``
+converts between the two. Needs NumPy, so it is imported only when a picture is read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from agent_core.geometry import Box
 Pixels = NDArray[np.int16]  # height × width × 3
 Mask = NDArray[np.bool_]
 Color = tuple[int, int, int]
-Span = tuple[int, int]  # start and end, the end outside
+Span = tuple[int, int]  # start and end, the end is exclusive
 
 SMALL_WIDTH = 360
 _SAMPLE = 6000
@@ -26,7 +26,10 @@ _SAMPLE = 6000
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The small copy of a picture. Lengths below are fractions of its width ``w`` unless said otherwise."""
+    """The small copy of a picture.
+
+    Lengths in the modules that use it are fractions of its width unless they say otherwise.
+    """
 
     pixels: Pixels
     step: int
@@ -48,14 +51,14 @@ class Grid:
         return int(self.pixels.shape[0])
 
     def full(self, box: Box) -> Box:
-        """A box of the small copy in pixels of the picture."""
+        """Convert a box of the small copy to pixels of the picture."""
         s = self.step
         right = self.image.width if box.right >= self.width else box.right * s
         bottom = self.image.height if box.bottom >= self.height else box.bottom * s
         return Box(box.left * s, box.top * s, right, bottom)
 
     def small(self, box: Box) -> Box:
-        """A box of the picture in pixels of the small copy."""
+        """Convert a box of the picture to pixels of the small copy."""
         s = self.step
         return Box(box.left // s, box.top // s, -(-box.right // s), -(-box.bottom // s))
 
@@ -69,20 +72,20 @@ def far(pixels: Pixels, color: Color) -> NDArray[np.int16]:
 
 
 def greatest(pixels: Pixels) -> NDArray[np.int16]:
-    """Return the greatest channel of each pixel; several times as quick as a maximum over the last axis."""
+    """Return the greatest channel of each pixel; several times as fast as a maximum over the last axis."""
     return np.maximum(np.maximum(pixels[..., 0], pixels[..., 1]), pixels[..., 2])
 
 
 def mode(pixels: Pixels, *, tolerance: int = 4) -> tuple[Color, float]:
-    """Return the commonest colour and the share (0–1) of pixels within ``tolerance`` levels of it."""
+    """Return the most common colour and the share (0–1) of pixels within ``tolerance`` levels of it."""
     found = common_colors(pixels, most=1, apart=tolerance)
     return found[0] if found else ((0, 0, 0), 0.0)
 
 
 def common_colors(pixels: Pixels, *, most: int = 6, apart: int = 6) -> list[tuple[Color, float]]:
-    """Return the commonest colours that are ``apart`` levels from one another, each with its share, commonest first."""
+    """Return the most common colours that are ``apart`` levels from one another, with their shares, commonest first."""
     flat = pixels.reshape(-1, 3)
-    if len(flat) > _SAMPLE:  # some thousand pixels tell the commonest colours as well as all of them
+    if len(flat) > _SAMPLE:  # a few thousand pixels show the most common colours as well as all of them
         flat = flat[:: len(flat) // _SAMPLE | 1]
     codes = (flat[:, 0].astype(np.int32) << 16) | (flat[:, 1].astype(np.int32) << 8) | flat[:, 2]
     values, counts = np.unique(codes, return_counts=True)
@@ -101,7 +104,10 @@ def common_colors(pixels: Pixels, *, most: int = 6, apart: int = 6) -> list[tupl
 
 
 def spans(flags: NDArray[np.bool_] | np.bool_, *, gap: int = 0, least: int = 1) -> list[Span]:
-    """Return the runs of True as (start, end). Runs at most ``gap`` apart are one; runs shorter than ``least`` drop."""
+    """Return the runs of True as (start, end).
+
+    Runs at most ``gap`` apart are joined; runs shorter than ``least`` are dropped.
+    """
     padded = np.concatenate(([False], np.atleast_1d(flags), [False]))
     changes = np.flatnonzero(padded[1:] != padded[:-1])
     joined: list[Span] = []
@@ -114,7 +120,7 @@ def spans(flags: NDArray[np.bool_] | np.bool_, *, gap: int = 0, least: int = 1) 
 
 
 def pieces(mask: Mask, *, gap: int, least: int = 1) -> Iterator[tuple[Box, Mask]]:
-    """Yield what stands apart in ``mask`` from the left: its box, and its own part of the mask."""
+    """Yield the separate pieces of ``mask`` from the left: each one's box, and its own part of the mask."""
     for left, right in spans(mask.any(axis=0), gap=gap, least=least):
         part = mask[:, left:right]
         rows = np.flatnonzero(part.any(axis=1))
@@ -125,7 +131,8 @@ def pieces(mask: Mask, *, gap: int, least: int = 1) -> Iterator[tuple[Box, Mask]
 def block(mask: Mask, *, share: float = 0.35) -> Box | None:
     """Return the box of the rows and columns of ``mask`` that are set for ``share`` of the fullest one's length.
 
-    That is a bubble's box for the mask of its ground: letters leave gaps in it, specks elsewhere do not count.
+    For a mask of a bubble's background that is the bubble's box: letters leave gaps in it, and specks elsewhere do not
+    count.
     """
     columns = mask.sum(axis=0)
     if not columns.size or columns.max() == 0:
@@ -135,7 +142,7 @@ def block(mask: Mask, *, share: float = 0.35) -> Box | None:
     across = max(spans(columns >= low * columns.max(), gap=3), key=lambda s: int(columns[s[0] : s[1]].sum()))
     rows = mask[:, across[0] : across[1]].sum(axis=1)
     down = max(spans(rows >= share * rows.max(), gap=4), key=lambda s: int(rows[s[0] : s[1]].sum()))
-    # Once more without what stands above and below, which may be wider.
+    # Again without the parts above and below, which may be wider.
     columns = mask[down[0] : down[1]].sum(axis=0)
     across = max(spans(columns >= low * columns.max(), gap=3), key=lambda s: int(columns[s[0] : s[1]].sum()))
     return Box(across[0], down[0], across[1], down[1])
@@ -147,5 +154,5 @@ def luminance(color: Color) -> float:
 
 
 def saturation(color: Color) -> int:
-    """Return how colourful a colour is: its greatest channel less its least."""
+    """Return how colourful a colour is: its greatest channel minus its least."""
     return max(color) - min(color)

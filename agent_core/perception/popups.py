@@ -1,8 +1,9 @@
-"""What lies over an app: dialogs that come by themselves (a permission, an update, an advertisement), how they are
-left, and notifications that slide in from the top, of which the tree does not tell.
+"""Finds what covers an app: dialogs that appear by themselves, and notifications.
 
-A dialog is a small bright window over a dimmed page, or the page by which Android itself asks for a permission. A page
-that says the same words is none: its switches are what a task may be about.
+Such a dialog asks for a permission, offers an update or shows an advertisement; ``leave`` is the button that closes it.
+Notifications slide in from the top and are not in the tree. A dialog is a small bright window over a dimmed page, or
+the page by which Android itself asks for a permission. A page with the same words is none: its switches are what a task
+may be about.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ from agent_core.geometry import Box
 from agent_core.perception.compare import fold
 from agent_core.perception.readings import Reading, Source
 
-LONGEST = 200  # characters of what a dialog says; more is a page
-MOST_TEXTS = 12  # on a dialog; more is a page
-GRID = (90, 200)  # points of the picture that are looked at
+LONGEST = 200  # characters of what a dialog says; a longer text belongs to a page
+MOST_TEXTS = 12  # on a dialog; a page has more
+GRID = (90, 200)  # points of the picture that are examined
 LIT = 200  # of 255: a page behind a dialog is darker, whatever is on it
-EDGE = 0.05  # of the height: the bars of the system at the top and the bottom are not dimmed
+EDGE = 0.05  # of the height: the system bars at top and bottom are not dimmed
 TALLEST, NARROWEST = 0.7, 0.4  # of the height, of the width
-ABOVE = 0.15  # of the height: how far above its dialog a picture that closes it may float
-HEADER = 0.15  # of the height: what has words above it is a page
-SAME_GROUND = 4  # of 255: how much a dark dialog is brighter than the page at least
+ABOVE = 0.15  # of the height: how far above its dialog a closing picture may float
+HEADER = 0.15  # of the height: anything with words above this is a page
+SAME_GROUND = 4  # of 255: the least by which a dark dialog is brighter than the page
 FILLED = 0.4  # of a dialog's points that are lit
-CENTRED = 0.05  # of the width, by which its margins may differ
-_ASKS_FOR_RIGHTS = re.compile(r"GrantPermissions", re.IGNORECASE)  # the activity; the others there are pages
+CENTRED = 0.05  # of the width: the most by which its margins may differ
+_ASKS_FOR_RIGHTS = re.compile(r"GrantPermissions", re.IGNORECASE)  # the activity; the others of that package are pages
 
 
 _Area = tuple[int, int, int, int]  # left, top, right, bottom, in points of the grid
@@ -62,10 +63,12 @@ class _File(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Popup:
-    """``kind``: see ``popups.toml``. ``leave``: the button that agrees to nothing, at ``box`` (pixels).
+    """A dialog that appeared by itself.
 
-    ``system``: the phone shows it, over whatever app is in front. ``by_person``: leaving it may end the app, so that a
-    person decides.
+    kind: see ``popups.toml``.
+    leave: the button that agrees to nothing, at ``box`` (pixels).
+    system: the phone shows it, over whatever app is in front.
+    by_person: leaving it may end the app, so a person decides.
     """
 
     kind: str
@@ -76,14 +79,14 @@ class Popup:
     by_person: bool = False
 
     def belongs_to(self, task: str) -> bool:
-        """Whether the task's own words are about such a thing: then it is no surprise."""
+        """Tell whether the task's own words are about such a thing, so that it is expected."""
         kind = next(kind for kind in kinds() if kind.kind == self.kind)
         return re.search(kind.task, task, re.IGNORECASE) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Dialog:
-    """A small window over the page, and what stands on it. ``box`` is in pixels."""
+    """A small window over the page, and the texts in it. ``box`` is in pixels."""
 
     box: Box
     texts: tuple[Reading, ...]
@@ -95,8 +98,13 @@ def kinds() -> tuple[_Kind, ...]:
     return _File.model_validate(tomllib.loads(text)).popup
 
 
+def stands_over_apps(package: str) -> bool:
+    """Tell whether the phone itself shows dialogs over apps by this package, as the one that asks for a right."""
+    return any(package in kind.packages for kind in kinds())
+
+
 def popup_in(window: Window, readings: Sequence[Reading], frame: Frame | None) -> Popup | None:
-    """The dialog in front, by what it says above a button that leaves it; None where there is none, or in doubt."""
+    """Return the dialog in front, recognised by its text above a button that leaves it; None if none is sure."""
     texts = [reading for reading in readings if reading.text.strip()]
     panel: Box | None = None
     looked = False
@@ -118,9 +126,11 @@ def popup_in(window: Window, readings: Sequence[Reading], frame: Frame | None) -
 
 
 def _pairs(kind: _Kind, texts: Sequence[Reading]) -> list[tuple[Reading, Reading]]:
-    """What it may say, with what may leave it below that. What stands in one row is a label and its value.
+    """Return pairs of a text of this kind and the button below it that leaves.
 
-    A button that agrees may have the one that leaves beside it, and a picture that closes stands above what is said.
+    Texts in one row are a label and a value.
+
+    A button that agrees may have the leaving one beside it, and a picture that closes is above the text.
     """
     leaves = [one for button in kind.leave for one in texts if fold(one.text) == fold(button)]
     says = [one for one in texts if len(one.text) <= LONGEST and _matches(kind.says, one.text)]
@@ -143,12 +153,12 @@ def _pairs(kind: _Kind, texts: Sequence[Reading]) -> list[tuple[Reading, Reading
 
 
 def _closes(kind: _Kind, reading: Reading) -> bool:
-    """Return whether this is a picture of which the tree says that it closes."""
+    """Tell whether this is a picture that the tree describes as closing something."""
     return reading.role == "image" and fold(reading.text) in {fold(button) for button in kind.close}
 
 
 def _of_panel(kind: _Kind, reading: Reading, panel: Box, frame: Frame | None) -> bool:
-    """Return whether the text stands in the dialog, or is the picture above it that closes it."""
+    """Tell whether the text is in the dialog, or is the picture above it that closes it."""
     middle = reading.box.center
     if panel.contains(middle):
         return True
@@ -179,8 +189,8 @@ def dialog_in(
 ) -> Dialog | None:
     """Return the dialog in front, whatever it says; None if there is none.
 
-    It is known by the dimmed page around it. Where the picture does not tell, a tree that has but a few texts, and none
-    of them where a page has its header, is that of a dialog's window.
+    It is recognised by the dimmed page around it. If the picture does not tell, a tree with only a few texts, none of
+    them at a page's header, is that of a dialog's window.
     """
     low = EDGE * size[1]
     texts = [one for one in readings if one.text.strip() and one.box.center.y > low]
@@ -204,7 +214,7 @@ def dialog_in(
 def panel_of(frame: Frame | None) -> Box | None:
     """Return the small window over a dimmed page, bright or dark; None if the page is not dimmed.
 
-    Behind a dialog nothing is lit: what is, stands on the dialog or is all of it.
+    Nothing is lit behind a dialog: whatever is lit is on the dialog or is all of it.
     """
     if frame is None:
         return None
@@ -223,7 +233,7 @@ def panel_of(frame: Frame | None) -> Box | None:
 
 
 def _window(points: Image.Image, holds: _Area | None = None) -> _Area | None:
-    """Return where the white points of a picture are, if together they have the shape of a dialog around ``holds``."""
+    """Return the area of a picture's white points, if together they have the shape of a dialog around ``holds``."""
     found = points.getbbox()
     if found is None:
         return None
@@ -237,7 +247,7 @@ def _window(points: Image.Image, holds: _Area | None = None) -> _Area | None:
 
 
 def _ground(small: Image.Image, around: _Area) -> Image.Image:
-    """Return, as white points, the dark ground of the lit words in ``around``; none if the page has the same."""
+    """Return, as white points, the dark background of the lit words in ``around``; none if the page has the same."""
     levels = small.crop(around).histogram()
     ground = max(range(LIT), key=levels.__getitem__)
     marks = small.point([255 if abs(level - ground) <= SAME_GROUND else 0 for level in range(256)])
@@ -249,19 +259,19 @@ def _ground(small: Image.Image, around: _Area) -> Image.Image:
     return marks.point([255 if level == 128 else 0 for level in range(256)])
 
 
-STATUS_BAR = 0.04  # of the screen's height: clock and signs, in no app's tree
-SMALL = 0.25  # of the strip's area: what is larger holds other things, and tells nothing of them
-MARGIN = 6  # pixels around what the tree tells of, which letters and shadows may fill
-TOLERANCE = 24  # levels of a channel: soft shadows and thin lines are nothing
+STATUS_BAR = 0.04  # of the screen's height: clock and signs, which are in no app's tree
+SMALL = 0.25  # of the strip's area: a larger node holds other things, and says nothing about them
+MARGIN = 6  # pixels around a node that letters and shadows may fill
+TOLERANCE = 24  # levels of a channel: soft shadows and thin lines count as nothing
 FEW = 0.002  # of the strip's pixels
 
 
 def strange(image: Image.Image, nodes: Sequence[Node], strip: Box) -> bool:
-    """Whether anything is drawn in ``strip`` (at the top of the RGB ``image``) beside what ``nodes`` tell of.
+    """Tell whether anything is drawn in ``strip`` (at the top of the RGB ``image``) that ``nodes`` do not contain.
 
-    A row of pixels in which the tree tells of nothing has one colour; a card over the app breaks that.
+    A row of pixels without nodes has one colour; a card over the app breaks that.
     """
-    import numpy as np  # it comes with the extra [ocr], without which nobody asks
+    import numpy as np  # it comes with the extra [ocr], without which this is never called
 
     top = strip.top + round(STATUS_BAR * image.height)
     pixels = np.asarray(image.crop((strip.left, top, strip.right, strip.bottom)), dtype=np.int16)
@@ -272,6 +282,6 @@ def strange(image: Image.Image, nodes: Sequence[Node], strip: Box) -> bool:
         if box.intersects(strip) and box.width * min(box.bottom, strip.bottom) - box.width * max(box.top, 0) <= most:
             left, upper = max(0, box.left - MARGIN), max(0, box.top - MARGIN - top)
             told[upper : max(0, box.bottom + MARGIN - top), left : box.right + MARGIN] = True
-    # Of each row the colour at its edges: no card reaches that far.
+    # Compare each row with the colour at its edge: no card reaches that far.
     other = np.abs(pixels - pixels[:, :1, :]).max(axis=2) > TOLERANCE
     return bool((other & ~told).mean() > FEW)

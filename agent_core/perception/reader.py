@@ -1,4 +1,4 @@
-"""The one face of reading a screen: the best source for each question. It never touches a device."""
+"""Reads a screen with the best source for each question. It never touches a device."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ from agent_core.perception.readings import ChatScreen, Reading, Source
 from agent_core.perception.transcribe import Transcriber
 from agent_core.perception.tree import TreeHealth
 
-BANNER = 0.16  # of the screen's height: where notifications slide in
+BANNER = 0.16  # of the screen's height: notifications slide in here
 
 __all__ = ["ScreenReader", "TreeHealth"]
 
 
 class ScreenReader:
-    """``sources`` limits what is used (None: everything that is there). The caller gives the frame and the nodes.
+    """Reads frames and nodes that the caller provides.
 
-    ``ocr`` may be an engine whose extra is not installed: then it is not used.
+    ocr: an engine whose extra is not installed is not used.
+    sources: limits what is used (None: everything that is available).
     """
 
     def __init__(self, *, ocr: OcrEngine | None, model: Model | None, sources: Sequence[Source] | None = None) -> None:
@@ -38,7 +39,7 @@ class ScreenReader:
         self._transcriber = Transcriber(model) if model is not None and Source.MODEL in allowed else None
 
     def health(self, nodes: Sequence[Node] | None, frame: Frame) -> TreeHealth:
-        """Whether the tree says anything of what the frame shows."""
+        """Tell whether the tree says anything about what the frame shows."""
         return tree.health(nodes, frame.size)
 
     async def readings(
@@ -46,7 +47,7 @@ class ScreenReader:
         frame: Frame,
         nodes: Sequence[Node] | None,
     ) -> list[Reading]:
-        """The texts of the screen from its best source: a healthy tree, else OCR, else none."""
+        """Return the texts of the screen from its best source: a healthy tree, else OCR, else none."""
         healthy = self._healthy(nodes, frame)
         if healthy is not None:
             return tree.readings(healthy, frame.size)
@@ -56,14 +57,14 @@ class ScreenReader:
 
     @property
     def reads_pictures(self) -> bool:
-        """Whether texts are read here without the tree's help."""
+        """Whether texts can be read here without the tree."""
         return self._ocr is not None
 
     async def texts(self, frame: Frame, nodes: Sequence[Node] | None) -> list[Reading] | None:
-        """The texts with their places, as ``readings`` has them, or None where nothing can read them.
+        """Return the texts with their places, as ``readings`` does, or None if nothing can read them.
 
-        A tree is of the app's window alone: what slides in over its top (a notification) is read by OCR, where there is
-        one, and where something is drawn there of which the tree does not tell.
+        A tree covers the app's window alone. What slides in over its top (a notification) is read by OCR, if it is
+        installed and something is drawn there that the tree does not contain.
         """
         healthy = self._healthy(nodes, frame)
         if healthy is None:
@@ -76,7 +77,7 @@ class ScreenReader:
         return found
 
     async def rows(self, frame: Frame, nodes: Sequence[Node] | None) -> list[ChatRow]:
-        """The rows of a list of chats or of search results, from the top."""
+        """Return the rows of a list of chats or of search results, from the top."""
         healthy = self._healthy(nodes, frame)
         if healthy is not None:
             return await count_unread(tree_rows(healthy, frame), frame, self._ocr)
@@ -86,7 +87,7 @@ class ScreenReader:
         return await count_unread(chat_rows(readings, frame), frame, self._ocr)
 
     async def counted(self, frame: Frame, area: Box) -> tuple[int, bool]:
-        """What the red marks in ``area`` count, and whether there is one without a number."""
+        """Return the highest count of the red marks in ``area``, and whether there is a mark without a number."""
         marks = badges.red_marks(frame.image, area)
         counts = [await read_number(mark, frame, self._ocr) for mark in marks]
         return max(counts, default=0), any(not mark.number for mark in marks)
@@ -94,9 +95,9 @@ class ScreenReader:
     async def chat(
         self, frame: Frame, nodes: Sequence[Node] | None, profile: AppProfile, *, use_model: bool = True
     ) -> ChatScreen | None:
-        """The chat page in front, or None where it is not one. ``sure`` says whether its sources bear it out.
+        """Return the chat page in front, or None if it is none. ``sure`` says whether its sources agree.
 
-        ``use_model`` False: no model is asked, even where nothing else can read the page.
+        use_model: False asks no model, even if nothing else can read the page.
         """
         seen = await self._chat(frame, nodes, profile, use_model=use_model)
         return seen and _with_said_wrong(seen, profile.said_wrong)
@@ -110,7 +111,7 @@ class ScreenReader:
             if seen is not None:
                 return await self._borne_out(seen, healthy, frame, profile, self._transcriber if use_model else None)
         if self._ocr is not None:
-            from agent_core.perception import chat as pages  # NumPy: it is loaded when a picture is read
+            from agent_core.perception import chat as pages  # needs NumPy, so it is loaded when a picture is read
 
             second = self._transcriber if use_model else None
             return await pages.read_chat(self._ocr, frame, profile, second)
@@ -129,9 +130,11 @@ class ScreenReader:
         *,
         use_model: bool = True,
     ) -> int | None:
-        """For a page that was not read as a chat: where the input begins (pixels) if it may be one; None if it is none.
+        """Return the row (pixels) at which the input begins, for an unread page that may be a chat; None if it is none.
 
-        A page that nothing can read may be one. ``use_model`` False: no model is asked.
+        A page that nothing can read may be one.
+
+        use_model: False asks no model.
         """
         healthy = self._healthy(nodes, frame)
         told = healthy or nodes or () if self._tree else ()
@@ -179,7 +182,7 @@ class ScreenReader:
 
 
 def _with_said_wrong(seen: ChatScreen, parts: Sequence[str]) -> ChatScreen:
-    """The page with a doubt of each part that a person has said is read wrongly on this phone."""
+    """Add a doubt for each part that a person said is read wrongly on this phone."""
     doubts = [Doubt(DoubtKind.SAID_WRONG, part) for part in parts if part != "list"]
     if not doubts:
         return seen
@@ -194,7 +197,7 @@ def _with_said_wrong(seen: ChatScreen, parts: Sequence[str]) -> ChatScreen:
 
 
 def _blank_doubts(seen: ChatScreen, title: Box | None, frame: Frame) -> list[Doubt]:
-    """Without OCR: whether anything is written where the tree says that something is."""
+    """Return doubts if the picture shows nothing where the tree has the title or the newest message (without OCR)."""
     newest = seen.newest.box if seen.newest else None
     return [
         Doubt(kind)

@@ -1,4 +1,4 @@
-"""What was read from a screen: single texts, and the chat page as a whole."""
+"""Readings from a screen: single texts, and the chat page as a whole."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One text on the screen. ``confidence`` 0–1; ``clickable`` is known from the tree only."""
+    """One text on the screen. ``confidence`` is 0–1; ``clickable`` is known from the tree only."""
 
     text: str
     box: Box
@@ -42,8 +42,8 @@ class BubbleKind(StrEnum):
     FILE = "file"  # its text is the name
     LOCATION = "location"  # its text is the place
     CARD = "card"  # a link or a mini-program; its text is the title
-    CALL = "call"  # what the app says of a call
-    OTHER = "other"  # a message of which no more is known; its text is what could be read on it
+    CALL = "call"  # the app's line about a call
+    OTHER = "other"  # a message of unknown kind; its text is what could be read on it
 
 
 class SendState(StrEnum):
@@ -57,36 +57,38 @@ class SendState(StrEnum):
 
 class BubbleState(StrEnum):
     OK = "ok"
-    SENDING = "sending"  # a spinner stands beside it
-    FAILED = "failed"  # a red mark stands beside it
+    SENDING = "sending"  # a spinner is beside it
+    FAILED = "failed"  # a red mark is beside it
 
 
 @dataclass(frozen=True, slots=True)
 class Bubble:
     side: Side
     text: str
-    box: Box | None = None  # None where a model transcribed it
+    box: Box | None = None  # None if a model transcribed it
     kind: BubbleKind = BubbleKind.TEXT
     state: BubbleState = BubbleState.OK
-    quoted: str = ""  # of a TEXT: what it quotes; often cut off with …
-    seconds: int | None = None  # of a VOICE: how long it is; its text may be what the app has written down of it
+    quoted: str = ""  # of a TEXT: its quotation; often cut off with …
+    seconds: int | None = None  # of a VOICE: its length; its text may be the app's transcription
     sure: bool = True  # False if its side, kind or words are in doubt
-    doubt: str = field(default="", compare=False)  # a DoubtKind, if more is known than that it is not sure
+    doubt: str = field(default="", compare=False)  # a DoubtKind, if more is known than that it is unsure
 
 
 @dataclass(frozen=True, slots=True)
 class ChatScreen:
-    """A chat page. ``bubbles`` from the top to the bottom, the newest last.
+    """A chat page; boxes in pixels.
 
-    ``sure`` is False where two sources disagreed or none was confident; then a person is asked before anything is sent.
-    ``draft`` is what stands in the input: "" is known to be empty, None is not known.
-    ``partial``: the one doubt is that the upper part of what is asked is out of sight. ``title_print`` tells titles
-    apart that are read alike: a digest of the title's pixels, "" where it was not read from a picture. ``torn``: other
-    messages stand in the picture than were read; no word of a person's makes up for what nobody has read.
-
-    ``group``: a count of members stands behind the name. ``title_box`` and ``send_box`` are in pixels. ``send_state``
-    tells how the page shows what sends; ``send_point`` is where to tap it, None if nothing can be tapped.
-    ``keyboard_icon``: the input is a bar to hold and talk, and a tap here brings the text input back.
+    bubbles: from top to bottom, the newest last.
+    draft: the text in the input; "" is known to be empty, None is unknown.
+    sure: False if two sources disagreed or none was confident; then a person is asked before anything is sent.
+    partial: the only doubt is that the upper part of the question is out of sight.
+    title_print: a digest of the title's pixels, which tells titles apart that read the same; "" if it was not read from
+    a picture.
+    torn: the picture has other messages than were read; nothing that a person says makes up for what nobody has read.
+    group: a member count follows the name.
+    send_state: how the page shows what sends.
+    send_point: where to tap to send; None if nothing can be tapped.
+    keyboard_icon: the input is a hold-to-talk bar, and a tap here brings the text input back.
     """
 
     title: str
@@ -119,7 +121,7 @@ class ChatScreen:
 
     @property
     def question(self) -> tuple[Bubble, ...]:
-        """The cluster of the other side's newest messages since our last bubble."""
+        """The other side's newest messages since our last bubble."""
         cluster: list[Bubble] = []
         for bubble in reversed(self.bubbles):
             if bubble.side is Side.ME:

@@ -1,8 +1,8 @@
-"""Covering what no picture for people may show, before the picture is stored or sent.
+"""Covers secrets that no picture for people may show, before the picture is stored or sent.
 
-The model and the code that reads the screen get the picture as it is; only what people see is covered. The cover is
-made of nothing but its place, so that nothing can be read from it: other digits below it give the same picture.
-A secret that was read on a screen is found again wherever it is written: in an observation, in what was said.
+The model and the code that reads the screen get the picture as it is; only what people see is covered. The cover
+depends on nothing but its place, so that nothing can be read from it: other digits below it give the same picture. A
+secret that was read on a screen is covered wherever it is written: in an observation, in what was said.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 REMEMBERED = 64  # screens
-CELLS = 45  # of the cover, side by side on a screen's shorter side
-NEAR = 3.0  # line heights: what stands at most so far above or below a label belongs to it
-LINE = 0.04  # of the screen's height: what is taller is no line, but a box around several
+CELLS = 45  # of the cover, side by side on the screen's shorter side
+NEAR = 3.0  # line heights: a value is at most this far above or below its label
+LINE = 0.04  # of the screen's height: anything taller is not a line, but a box around several
 _COVER = ((142, 149, 158), (168, 174, 182))
 
 
@@ -47,7 +47,10 @@ class _Seen:
 
 
 class Redaction:
-    """Remembers how the newest screens were read, so that nothing is read twice. ``on`` False covers nothing."""
+    """Covers secrets, and remembers how the newest screens were read, so that nothing is read twice.
+
+    on: False covers nothing.
+    """
 
     def __init__(self, reader: ScreenReader, *, on: bool = True) -> None:
         self._reader = reader
@@ -57,13 +60,16 @@ class Redaction:
 
     @property
     def needs_tree(self) -> bool:
-        """Whether the tree must be asked for where nobody else wants it: nothing else here can read."""
+        """Whether the tree is needed even if nobody else wants it, because nothing else here can read."""
         return self.on and not self._reader.reads_pictures
 
     def saw(
         self, frame: Frame, package: str | None, nodes: Sequence[Node] | None, chat: ChatScreen | None = None
     ) -> None:
-        """Remember what was known when ``frame`` was taken. A screen that was not told of counts as sensitive."""
+        """Remember what was known when ``frame`` was taken.
+
+        A screen that was never reported here counts as sensitive.
+        """
         before = self._seen.get(frame.digest)
         if before is not None and before.package == package:
             nodes, chat = nodes if nodes is not None else before.nodes, chat or before.chat
@@ -71,18 +77,21 @@ class Redaction:
         keep_newest(self._seen, frame.digest, _Seen(package, nodes, chat), REMEMBERED)
 
     async def over(self, frame: Frame) -> Image.Image:
-        """The picture as people may see it; its own image where there is nothing to cover."""
+        """Return the picture as people may see it; the frame's own image if there is nothing to cover."""
         boxes = await self.boxes(frame)
         return await asyncio.to_thread(cover, frame.image, boxes) if boxes else frame.image
 
     async def boxes(self, frame: Frame) -> list[Box]:
-        """What is to be covered of this screen, in its pixels. Raises nothing: what goes wrong covers all of it."""
+        """Return the boxes to cover on this screen, in its pixels.
+
+        Raises nothing: after an error all of it is covered.
+        """
         if not self.on:
             return []
         if frame.digest not in self._boxes:
             try:
                 found = await self._find(frame)
-            except Exception as error:  # whatever it was, nothing unread may be shown
+            except Exception as error:  # whatever the error, nothing unread may be shown
                 log.exception("screen_not_read_for_secrets", error=repr(error))
                 return [_whole(frame.size)]
             keep_newest(self._boxes, frame.digest, found, REMEMBERED)
@@ -100,7 +109,7 @@ class Redaction:
 
 
 def secret_boxes(readings: Sequence[Reading], rules: SecretRules, size: tuple[int, int]) -> list[Box]:
-    """Where the rules find something to cover on a screen of ``size``; the whole screen for a page of theirs."""
+    """Return what the rules cover on a screen of ``size``: the whole screen if they name the page."""
     texts = _written([(_plain(reading.text), reading.box) for reading in readings])
     if any(re.search(page, text, re.IGNORECASE) for page in rules.pages for text, _ in texts):
         return [_whole(size)]
@@ -111,7 +120,7 @@ def secret_boxes(readings: Sequence[Reading], rules: SecretRules, size: tuple[in
 
 
 def tells_secret(text: str, package: str | None) -> bool:
-    """Whether the rules find something to cover in these words of an app, wherever they are written."""
+    """Tell whether the rules would cover anything in these words of an app, wherever they are written."""
     rules = rules_of(package).model_copy(update={"regions": (), "pages": ()})
     line = Reading(text, Box(0, 0, 100, 1), Source.MODEL)
     return bool(secret_boxes([line], rules, (100, 100)))
@@ -121,9 +130,9 @@ _Text = tuple[str, Box]
 
 
 def _written(texts: Sequence[_Text]) -> list[_Text]:
-    """Leave out of a text what others inside its box say; what no other text says stays.
+    """Remove from each text the texts inside its box.
 
-    A tree may describe a whole row, of which nothing is drawn.
+    A tree may describe a whole row in one text that is not drawn as such.
     """
     found = []
     for text, box in texts:
@@ -149,7 +158,7 @@ def _labelled(rule: SecretRule, texts: Sequence[_Text], size: tuple[int, int]) -
             continue
         near = [(other, place) for other, place in texts if place != box and _belongs(place, box, size)]
         values = [place for other, place in near if value.search(other)]
-        # A line that breaks in the middle of a number: neither half need look like one.
+        # A line may break in the middle of a number, so that neither half looks like one.
         if text[-1:].isdigit():
             values += [place for other, place in near if other[:1].isdigit() and _next_line(place, box)]
         if value.search(text) or (values and any(char.isdigit() for char in text)):
@@ -159,7 +168,7 @@ def _labelled(rule: SecretRule, texts: Sequence[_Text], size: tuple[int, int]) -
 
 
 def _belongs(place: Box, label: Box, size: tuple[int, int]) -> bool:
-    """Whether a text stands where a label's value does: on its row to the right, or close above or below it."""
+    """Tell whether a text is where a label's value would be: to its right on the same row, or close above or below."""
     line = min(label.height, round(LINE * size[1]))
     if min(place.bottom, label.bottom) - max(place.top, label.top) > min(place.height, label.height) / 2:
         return place.left >= label.left
@@ -172,7 +181,7 @@ def _next_line(place: Box, line: Box) -> bool:
 
 
 def _without_place(seen: _Seen, size: tuple[int, int]) -> Iterator[Reading]:
-    """What a model transcribed of a chat: it knows no boxes, so a word of it stands for all the messages."""
+    """Yield what a model transcribed of a chat; without boxes, so any secret covers all the messages."""
     profile = profile_of_package(seen.package)
     if seen.chat is None or profile is None:
         return
@@ -192,7 +201,10 @@ def _whole(size: tuple[int, int]) -> Box:
 
 
 def cover(image: Image.Image, boxes: Sequence[Box]) -> Image.Image:
-    """A copy with a mosaic over each box and a little around it. It depends on the boxes alone, not on the pixels."""
+    """Return a copy with a mosaic over each box and a little around it.
+
+    It depends on the boxes alone, not on the pixels.
+    """
     picture = image.convert("RGB") if image.mode != "RGB" else image.copy()
     draw = ImageDraw.Draw(picture)
     cell = max(4, min(image.size) // CELLS)
@@ -209,11 +221,11 @@ def cover(image: Image.Image, boxes: Sequence[Box]) -> Image.Image:
     return picture
 
 
-COVER = "▒▒▒"  # in the place of a text that nobody may see
-SHORTEST = 4  # characters of a figure: a shorter one may be a coordinate or a count
-LONG = 6  # characters of words without a figure
+COVER = "▒▒▒"  # stands for a text that nobody may see
+SHORTEST = 4  # characters of a figure; a shorter one may be a coordinate or a count
+LONG = 6  # characters of words without digits
 
-# No rule covers plain words for what they say, and the keys of a request are such words.
+# No rule covers plain words by their meaning, and the keys of a request are such words.
 _PLAIN = re.compile(r"[A-Za-z_ ]*")
 _TOKEN = re.compile(rf"[A-Za-z0-9_]{{{SHORTEST},}}")
 _DIGITS = re.compile(r"(?<![A-Za-z0-9])[0-9](?:[ \-·.,]?[0-9]){3,}(?![A-Za-z0-9])")
@@ -222,7 +234,11 @@ _NO_DIGIT = re.compile(r"[^0-9]")
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """``figures``: single codes and numbers, these without what stands between their digits; ``texts``: whole texts."""
+    """Secrets to cover in texts.
+
+    figures: single codes and numbers, without what separates their digits.
+    texts: whole texts.
+    """
 
     figures: frozenset[str] = frozenset()
     texts: frozenset[str] = frozenset()
@@ -235,14 +251,14 @@ class Secrets:
 
 
 def secrets_in(texts: Iterable[str]) -> Secrets:
-    """What is covered where such texts are secret: each as a whole, and the figures in it."""
+    """Return what must be covered if such texts are secret: each as a whole, and the figures in it."""
     texts = list(texts)
     whole = {text for text in texts if _known_again(text)}
     return Secrets(figures_in(texts).figures, frozenset(whole | {_escaped(text) for text in whole}))
 
 
 def figures_in(texts: Iterable[str]) -> Secrets:
-    """The figures in the texts, without the words around them."""
+    """Return the figures in the texts, without the words around them."""
     figures: set[str] = set()
     for text in texts:
         figures |= {token for token in _TOKEN.findall(text) if not _PLAIN.fullmatch(token)}
@@ -257,12 +273,12 @@ def _known_again(text: str) -> bool:
 
 
 def _escaped(text: str) -> str:
-    """As it is written in JSON."""
+    """Return the text as it is written in JSON."""
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def covered_text(text: str, secrets: Secrets) -> str:
-    """``text`` without the secrets, also as they are written in JSON."""
+    """Return ``text`` with the secrets covered, also those written in JSON."""
     for secret in sorted((secret for secret in secrets.texts if secret in text), key=len, reverse=True):
         text = text.replace(secret, COVER)
     if secrets.figures:

@@ -1,9 +1,9 @@
-"""The messages of a chat page as shapes. Colours are learnt from the page; nothing is read here.
+"""Finds the messages of a chat page as shapes. Colours are learnt from the page; nothing is read here.
 
-A page is a stack of bands with its ground between them. A band with an avatar is a message: the avatar tells whose.
-In it, what has one flat colour is a bubble; what has none is a picture. A band without an avatar is a line of the app's
-own (a time, a tip), a part of the message above (a quotation below it, the words of a voice message), or in doubt.
-What stands in a band and belongs to none of its parts is a doubt, too: it may hide a message, or be one.
+A page is a stack of bands with its background between them. A band with an avatar is a message, and the avatar tells
+whose. Inside it, a part with one flat colour is a bubble, and one without is a picture. A band without an avatar is a
+line of the app (a time, a tip), a part of the message above (a quotation below it, the words of a voice message), or in
+doubt. Anything in a band that belongs to none of its parts is a doubt, too: it may hide a message, or be one.
 """
 
 from __future__ import annotations
@@ -38,38 +38,43 @@ from agent_core.perception.readings import BubbleState, Side
 
 # Lengths are fractions of the screen's width.
 _AVATAR = (0.07, 0.15)  # its size
-_AVATAR_ZONE = 0.175  # where it stands, from either edge
+_AVATAR_ZONE = 0.175  # its place, from either edge
 _BUBBLE_LEAST = (0.05, 0.04)  # width and height
-_OFF_GROUND = 6  # levels by which anything stands out from the page
-_FILLED = 0.25  # of its box that a bubble's ground covers, beside its words and a quotation
+_OFF_GROUND = 6  # levels by which something stands out from the page
+_FILLED = 0.25  # of its box that a bubble's background covers, beside its words and a quotation
 _CHORD = 0.7  # of its width that a bubble has near its ends; a circle has 0.6
 _MARK = (0.018, 0.085)  # a red mark, a spinner, a download arrow
-_LINE = 0.10  # a line of the app's own is no higher
+_LINE = 0.10  # greatest height of a line of the app
 _PLAY_PART = 0.36  # of a picture's shorter side
 _REMNANT = 0.05
-_STRIP = (0.06, 0.2)  # heights of what an app keeps under the header
-_NEAR = 0.035  # so far below a message at most stands what belongs to it
-_AROUND = 0.014  # round a bubble: its shadow, the ornaments of a skin
+_STRIP = (0.06, 0.2)  # heights of a strip that an app keeps under the header
+_NEAR = 0.035  # greatest distance of a message's parts below it
+_AROUND = 0.014  # around a bubble: its shadow, the ornaments of a skin
 _NAME = 0.05  # height of a nickname
-_QUOTE_ROOM = 0.3  # from a bubble's upper edge: a quotation ends above, however long the message is
+_QUOTE_ROOM = 0.3  # from a bubble's upper edge: a quotation ends above this, however long the message is
 
 
 class MessageShape(StrEnum):
     """What a shape looks like before it is read."""
 
-    BUBBLE = "bubble"  # one flat ground
-    PICTURE = "picture"  # no flat ground
-    PACKET = "packet"  # a red or orange ground: money
+    BUBBLE = "bubble"  # one flat background
+    PICTURE = "picture"  # no flat background
+    PACKET = "packet"  # a red or orange background: money
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One message as it stands on the page, unread; boxes in pixels of the picture.
+    """One message as it is on the page, unread; boxes in pixels of the picture.
 
-    ``cut``: its upper part is out of sight; ``open``: its lower part is, behind the input bar. ``color``: its ground.
-    ``quote``: what it quotes, on a ground of its own. ``transcript``: words below a voice message. ``named``: a group's
-    nickname stands over it. ``tail``: it has a tip that points at the avatar. ``sure`` is False if it is not certain
-    whose message it is; ``doubt``: what is not understood about it.
+    cut: its upper part is out of sight.
+    open: its lower part is out of sight, behind the input bar.
+    color: its background.
+    quote: its quotation, on a background of its own.
+    transcript: words below a voice message.
+    named: a group's nickname is above it.
+    tail: it has a tip that points at the avatar.
+    sure: False if it is uncertain whose message it is.
+    doubt: what is not understood about it.
     """
 
     side: Side
@@ -90,10 +95,10 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class PageShapes:
-    """The messages part of a chat page. ``plain`` is False on a wallpaper: shapes there are by colour alone.
+    """The messages part of a chat page. ``plain`` is False on a wallpaper; shapes there are found by colour alone.
 
-    ``remnant``: the lower edge of an older message is seen under the header. ``lines``: what the app itself says in the
-    middle of the page, unread: times, tips, calls.
+    remnant: the lower edge of an older message is visible under the header.
+    lines: the app's own lines in the middle of the page, unread: times, tips, calls.
     """
 
     box: Box
@@ -143,16 +148,16 @@ def page_of(grid: Grid, profile: AppProfile, *, top: int, bottom: int) -> PageSh
         for part in parts:
             reading.take(part)
         if len(parts) > 1:
-            reading.doubt(band, DoubtKind.UNKNOWN_PART)  # what joined them
+            reading.doubt(band, DoubtKind.UNKNOWN_PART)  # whatever joined them
     found = tuple(_sided(reading.shapes, profile, grid.image.width))
-    # What stands wholly above our newest message says nothing about what is asked now.
+    # Anything wholly above our newest message says nothing about what is asked now.
     answered = max((shape.box.top for shape in found if shape.sure and shape.side is Side.ME), default=0)
     doubts = dict.fromkeys(doubt for row, doubt in reading.doubts if row * grid.step > answered)
     return PageShapes(area, found, seen, tuple(doubts), reading.remnant, tuple(reading.lines))
 
 
 def _below_strip(grid: Grid, seen: Ground, top: int, bottom: int) -> int:
-    """Return where the page begins below a strip that fills the whole width under the header, as "no network" does."""
+    """Return the row at which the page begins, below a full-width strip under the header such as "no network"."""
     sides = margins(grid, top, bottom)
     other = spans((far(sides, seen.color) > _OFF_GROUND).any(axis=1), gap=0, least=2)
     if not other or other[0][0] > sides.shape[1] // 2:  # the header ends with a line of its own
@@ -162,7 +167,7 @@ def _below_strip(grid: Grid, seen: Ground, top: int, bottom: int) -> int:
 
 
 def _band(filled: Mask, rows: Span, width: int) -> _Band:
-    """The band of these rows, its avatars found."""
+    """Return the band of these rows with its avatars."""
     part = filled[rows[0] : rows[1]]
     zone = round(_AVATAR_ZONE * width)
     left = _avatar(part[:, :zone], 0, rows[0], width)
@@ -175,14 +180,14 @@ def _band(filled: Mask, rows: Span, width: int) -> _Band:
 
 
 def _avatar_columns(bands: Sequence[_Band]) -> list[Span]:
-    """Return the columns of a page in which avatars stand, one span for each side that has any."""
+    """Return the columns of a page's avatars, one span for each side that has any."""
     sides = ([band.left_avatar for band in bands], [band.right_avatar for band in bands])
     known = [sorted((box.left, box.right) for box in boxes if box) for boxes in sides]
     return [spans_[len(spans_) // 2] for spans_ in known if spans_]
 
 
 def _parted(filled: Mask, band: _Band, columns: Sequence[Span], width: int) -> list[_Band]:
-    """The band, parted above each avatar in it: what lies over the page may join two messages to one band."""
+    """Split a band above each avatar in it, because what covers the page may join two messages into one band."""
     if band.height < 1.5 * _AVATAR[0] * width:
         return [band]
     tops = []
@@ -203,12 +208,12 @@ def _parted(filled: Mask, band: _Band, columns: Sequence[Span], width: int) -> l
 
 
 def _avatar(part: Mask, left: int, top: int, width: int) -> Box | None:
-    """The block as large as an avatar at the upper end of a band. A bubble's tail that touches it is no part of it."""
+    """Return the block of an avatar's size at the upper end of a band, without a bubble's tail that touches it."""
     least, most = _AVATAR[0] * width, _AVATAR[1] * width
     upper = part[: round(0.13 * width)]
     full = spans(upper.sum(axis=0) >= 0.45 * min(upper.shape[0], least), gap=1, least=2)
     for start, end in [*full, *spans(part.any(axis=0), gap=1, least=2)]:
-        # What touches the inner edge of the zone is a bubble that reaches into it.
+        # A bubble reaches into the zone if it touches the zone's inner edge.
         inner = end >= part.shape[1] if left == 0 else start <= 0
         if inner or not 0.85 * least <= end - start <= most:
             continue
@@ -220,7 +225,7 @@ def _avatar(part: Mask, left: int, top: int, width: int) -> Box | None:
             if more[1] - first[0] <= most:
                 first = (first[0], more[1])
         high = first[1] - first[0]
-        # The page's upper edge may cut it.
+        # The page's upper edge may cut the avatar.
         if (0.75 * (end - start) <= high <= 1.3 * (end - start)) or (top <= 1 and first[0] == 0 and high < end - start):
             return Box(left + start, top + first[0], left + end, top + first[1])
     return None
@@ -228,7 +233,7 @@ def _avatar(part: Mask, left: int, top: int, width: int) -> Box | None:
 
 @dataclass(slots=True)
 class _Reading:
-    """What was made of the bands so far."""
+    """The findings in the bands up to now."""
 
     grid: Grid
     filled: Mask
@@ -244,7 +249,7 @@ class _Reading:
         return self.grid.width
 
     def take(self, band: _Band) -> None:
-        """Add what a band is to the shapes, or what is not understood of it to the doubts."""
+        """Add the band to the shapes, or what is not understood about it to the doubts."""
         bare = band.left_avatar is None and band.right_avatar is None
         if bare and band.top <= 1 and band.height < _REMNANT * self.width:
             self.remnant = True
@@ -272,9 +277,9 @@ class _Reading:
         self.doubts.append((band.bottom + self.rows[0], doubt))
 
     def _account(self, band: _Band, *known: Box) -> None:
-        """Add a doubt if more stands in a band than its avatars and what is ``known`` of it, in the small copy.
+        """Add a doubt if a band holds more than its avatars and the boxes in ``known``, in pixels of the small copy.
 
-        Small marks beside a message are left aside, and the line of a nickname above it.
+        Small marks beside a message are ignored, and so is the line of a nickname above it.
         """
         top, around = self.rows[0], round(_AROUND * self.width)
         rest = self.filled[band.top : band.bottom].copy()
@@ -292,7 +297,7 @@ class _Reading:
                 return
 
     def _take_alone(self, band: _Band, placed: Box, found: tuple[Box, Color] | None) -> None:
-        """A band without an avatar: a line of the app's own, a part of the message above, or a doubt."""
+        """Add a band without an avatar: a line of the app, a part of the message above, or a doubt."""
         if found is None:
             if _is_line(placed, self.width):
                 self.lines.append(self.grid.full(placed))
@@ -301,7 +306,7 @@ class _Reading:
             return
         box, color = found
         if _is_strip(box, band, self.shapes, self.width):
-            self.remnant = True  # what was pinned; it may hide the upper part of a message
+            self.remnant = True  # something pinned; it may hide the upper part of a message
         elif _joined(self.shapes, self.grid.full(box), color, self.seen, self.grid):
             self._account(band, box)
         elif _is_tip(box, color, self.seen, self.width):
@@ -333,12 +338,12 @@ class _Reading:
 
 
 def _cut_by(band: _Band, rows: Span) -> bool:
-    """Whether an edge of the page cuts the band: the message to an avatar may be out of sight."""
+    """Tell whether an edge of the page cuts the band, so that the message of an avatar may be out of sight."""
     return band.top <= 1 or band.bottom >= rows[1] - rows[0] - 1
 
 
 def _content(filled: Mask, band: _Band, inner: Box) -> Box | None:
-    """What stands between the avatars without the small marks beside it."""
+    """Return the content between the avatars without the small marks beside it."""
     part = filled[inner.top : inner.bottom, inner.left : inner.right]
     boxes = [box for box, _ in pieces(part, gap=3, least=3)]
     if not boxes:
@@ -355,14 +360,14 @@ def _content(filled: Mask, band: _Band, inner: Box) -> Box | None:
 
 
 def _bubble(grid: Grid, filled: Mask, band: _Band, placed: Box, seen: Ground) -> tuple[Box, Color] | None:
-    """The largest block of one flat colour in a band, in pixels of the small copy, and its colour."""
+    """Return the largest block of one flat colour in a band, in pixels of the small copy, and its colour."""
     width = grid.width
     pixels = grid.crop(placed)
     best: tuple[float, Box, Color] | None = None
     for color, share in common_colors(pixels, most=5, apart=5):
         if share < 0.04 or _close(color, seen.color):
             continue
-        # Colours bleed in a compressed picture; a ground that is near the page's bleeds little.
+        # Colours bleed in a compressed picture; a background close to the page's colour bleeds little.
         mask = far(pixels, color) <= min(14, max(4, _off(color, seen.color) // 3))
         box = block(mask)
         if box is None or box.width < _BUBBLE_LEAST[0] * width or box.height < _BUBBLE_LEAST[1] * width:
@@ -387,14 +392,14 @@ def _bubble(grid: Grid, filled: Mask, band: _Band, placed: Box, seen: Ground) ->
 
 
 def _is_round(own: Mask) -> bool:
-    """Whether a block is as narrow near its upper and lower ends as a circle; the corners of a bubble take less."""
+    """Tell whether a block is as narrow near its top and bottom as a circle; a bubble's corners take less."""
     row = max(1, round(0.08 * own.shape[0]))
     ends = (own[row : row + 2], own[-row - 2 : -row])
     return all(float(end.mean()) < _CHORD for end in ends)
 
 
 def _with_hole(mask: Mask, box: Box) -> Box:
-    """The box of a bubble of which a quotation in the page's colour leaves only the sides: as far as both reach."""
+    """Return the box of a bubble that includes a quotation in the page's colour, which leaves only the sides."""
     left = mask[:, box.left + 1 : box.left + 4].all(axis=1)
     right = mask[:, box.right - 4 : box.right - 1].all(axis=1)
     whole = next(
@@ -404,7 +409,7 @@ def _with_hole(mask: Mask, box: Box) -> Box:
 
 
 def _is_part(filled: Mask, band: _Band, box: Box, offset: int) -> bool:
-    """Whether a flat block is a part of a picture: what stands around it, on all its sides, leaves no ground free.
+    """Tell whether a flat block is part of a picture: no background is free around it.
 
     A nickname above a bubble is letters; a mark beside it is small.
     """
@@ -421,9 +426,9 @@ def _is_part(filled: Mask, band: _Band, box: Box, offset: int) -> bool:
 
 
 def _framed(own: Mask, *, cut: bool = False, open_: bool = False) -> bool:
-    """Whether a ground reaches all four edges of its box, but for round corners: letters never touch them.
+    """Tell whether a background reaches all four edges of its box except for round corners: letters never touch them.
 
-    ``cut`` and ``open_``: its upper or lower edge is out of sight.
+    cut, open_: its upper or lower edge is out of sight.
     """
     high, wide = own.shape
     corner_x, corner_y = max(1, wide // 5), max(1, high // 4)
@@ -437,7 +442,7 @@ def _framed(own: Mask, *, cut: bool = False, open_: bool = False) -> bool:
 
 
 def _frame_color(pixels: Pixels, color: Color) -> Color:
-    """The colour of a bubble at its sides, where neither words nor a quotation stand."""
+    """Return the colour of a bubble at its sides, where there are neither words nor a quotation."""
     third = max(1, pixels.shape[0] // 3)
     sides = np.concatenate((pixels[third : 2 * third + 1, 1:5], pixels[third : 2 * third + 1, -5:-1]), axis=1)
     found, share = mode(sides, tolerance=4)
@@ -463,26 +468,26 @@ def _is_red(color: Color) -> bool:
 
 
 def _is_line(box: Box, width: int) -> bool:
-    """Whether a band without a ground of its own is a line of the app's: small letters in the middle of the page."""
+    """Tell whether a band without a background is a line of the app: small letters in the middle of the page."""
     middle = abs((box.left + box.right) - width) < 0.12 * width
     return middle and box.height <= _LINE * width and box.left > 0.04 * width
 
 
 def _is_tip(box: Box, color: Color, seen: Ground, width: int) -> bool:
-    """Whether a block without an avatar is a tip of the app's: pale, low, in the middle."""
+    """Tell whether a block without an avatar is a tip of the app: pale, low, in the middle."""
     pale = _off(color, seen.color) < 60 and saturation(color) < 25
     middle = abs((box.left + box.right) - width) < 0.06 * width
     return pale and middle and box.height < 0.085 * width and box.width < 0.8 * width
 
 
 def _is_strip(box: Box, band: _Band, shapes: Sequence[Shape], width: int) -> bool:
-    """Whether a block is a strip that the app keeps under the header: a notice, what is pinned."""
+    """Tell whether a block is a strip that the app keeps under the header: a notice, something pinned."""
     whole = box.width > 0.9 * width
     return not shapes and whole and band.top < 0.05 * width and _STRIP[0] * width < box.height < _STRIP[1] * width
 
 
 def _joined(shapes: list[Shape], box: Box, color: Color, seen: Ground, grid: Grid) -> bool:
-    """Whether a block without an avatar belongs to the message above it, which is then told so."""
+    """Tell whether a block without an avatar belongs to the message above it, and if so add it there."""
     if not shapes:
         return False
     last, width = shapes[-1], grid.image.width
@@ -506,14 +511,14 @@ def _joined(shapes: list[Shape], box: Box, color: Color, seen: Ground, grid: Gri
 
 
 def _has_name(filled: Mask, band: _Band, box: Box, rows: Span) -> bool:
-    """Whether a line of small letters stands over a bubble: a group's nickname."""
+    """Tell whether a line of small letters is above a bubble: a group's nickname."""
     above = filled[band.top : max(band.top, box.top - rows[0] - 1), box.left : min(filled.shape[1], box.left + 60)]
     letters = bool(above.sum() > 12) and float(above.mean()) < 0.55
     return letters and 0.018 * filled.shape[1] <= above.shape[0] <= 0.075 * filled.shape[1]
 
 
 def _has_tail(grid: Grid, band: _Band, box: Box, color: Color) -> bool:
-    """Whether a tip in the colour of a bubble stands out from it on the avatar's side, narrower than that side."""
+    """Tell whether a narrow tip in a bubble's colour sticks out of it towards the avatar."""
     part = grid.crop(
         Box(box.right + 1, box.top, box.right + 4, box.bottom)
         if band.right_avatar
@@ -524,7 +529,7 @@ def _has_tail(grid: Grid, band: _Band, box: Box, color: Color) -> bool:
 
 
 def _with_parts(grid: Grid, filled: Mask, band: _Band, rows: Span, shape: Shape, seen: Ground) -> Shape:
-    """The shape with its state, and with a quotation that stands in its upper part or in the band below it."""
+    """Return the shape with its state, and with a quotation in its upper part or in the band below it."""
     box = grid.small(shape.box)
     if shape.side is Side.ME and shape.sure:
         shape = replace(shape, state=_state(grid, filled, band, rows, box))
@@ -549,7 +554,7 @@ def _with_parts(grid: Grid, filled: Mask, band: _Band, rows: Span, shape: Shape,
 
 
 def _inner_block(grid: Grid, box: Box, color: Color) -> tuple[Box, Color] | None:
-    """A wide block of another flat colour inside a bubble: a quotation, a piece of code."""
+    """Return a wide block of another flat colour inside a bubble: a quotation, a piece of code."""
     if box.height < 0.10 * grid.width:
         return None
     pixels = grid.crop(box)
@@ -570,7 +575,7 @@ def _inner_block(grid: Grid, box: Box, color: Color) -> tuple[Box, Color] | None
 
 
 def _state(grid: Grid, filled: Mask, band: _Band, rows: Span, box: Box) -> BubbleState:
-    """FAILED with a red mark left of our bubble, SENDING with another small mark there."""
+    """Return FAILED if a red mark is left of our bubble, SENDING if another small mark is, else OK."""
     width = grid.width
     top, bottom = max(0, box.top - rows[0]), box.bottom - rows[0]
     strip = filled[top:bottom, : max(1, box.left - 1)]
@@ -589,7 +594,7 @@ def _state(grid: Grid, filled: Mask, band: _Band, rows: Span, box: Box) -> Bubbl
 
 
 def _sided(shapes: Sequence[Shape], profile: AppProfile, width: int) -> list[Shape]:
-    """The shapes with the sides of those that have no avatar told by colour, then by the nearer edge."""
+    """Set the sides of shapes without an avatar, by colour, else by the nearer edge."""
     learnt = {
         side: [s.color for s in shapes if s.sure and s.form is MessageShape.BUBBLE and s.side is side] for side in Side
     }
@@ -607,7 +612,7 @@ def _sided(shapes: Sequence[Shape], profile: AppProfile, width: int) -> list[Sha
             side = Side.ME if mine else Side.THEM
         else:
             side = Side.ME if width - shape.box.right < shape.box.left else Side.THEM
-        # The header hides the avatar of a message that it cuts; its colour is that of one side's messages alone.
+        # The header hides the avatar of a message that it cuts; its colour belongs to one side's messages only.
         cut = shape.cut and mine is not other
         found.append(replace(shape, side=side, sure=cut, doubt="" if cut else DoubtKind.NO_AVATAR))
     return found
@@ -617,7 +622,7 @@ def _sided(shapes: Sequence[Shape], profile: AppProfile, width: int) -> list[Sha
 
 
 def _by_colour(grid: Grid, profile: AppProfile, rows: Span) -> list[Shape]:
-    """Bubbles on a wallpaper: blocks of the colours that the app is known to use."""
+    """Return bubbles on a wallpaper: blocks of the colours that the app is known to use."""
     width = grid.width
     area = grid.pixels[rows[0] : rows[1]]
     known = [(Side.ME, rgb(c)) for c in profile.my_bubble_colors] + [
@@ -643,7 +648,7 @@ def _by_colour(grid: Grid, profile: AppProfile, rows: Span) -> list[Shape]:
 
 
 def plays(image: Image.Image, box: Box) -> bool:
-    """Whether the white mark of a film stands in the middle of a picture, and nothing as white around it."""
+    """Tell whether a white play mark is in the middle of a picture, with nothing as white around it."""
     inner, outer = (
         _white(image.crop(_middle(box, part).as_tuple())) for part in (_PLAY_PART, min(1.0, 1.7 * _PLAY_PART))
     )
@@ -656,6 +661,6 @@ def _middle(box: Box, part: float) -> Box:
 
 
 def _white(crop: Image.Image) -> tuple[int, int]:
-    """How many pixels are white, of how many."""
+    """Return the number of white pixels, and of all pixels."""
     levels = ImageChops.darker(ImageChops.darker(*crop.split()[:2]), crop.split()[2]).histogram()
     return sum(levels[236:]), crop.width * crop.height

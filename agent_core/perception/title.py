@@ -1,7 +1,7 @@
-"""Reading the name in a chat's header, and whether all that stands there was read.
+"""Reads the name in a chat's header, and checks whether it was read completely.
 
-The whole product leans on this name, and a recogniser passes over what it does not know: "11" beside an emoji is
-read as "11", and so are "l1" and "1 1". So the letters and the gaps between them are counted and measured, too.
+The whole product relies on this name, and a recogniser skips what it does not know: "11" beside an emoji is read as
+"11", and so are "l1" and "1 1". So the letters and the gaps between them are counted and measured, too.
 """
 
 from __future__ import annotations
@@ -23,37 +23,43 @@ from agent_core.perception.ocr import OcrEngine
 CONFIDENCE = 0.88
 _LATIN_CONFIDENCE = 0.97  # letters and digits are read with 1.0 or are something else
 _KNOWN_SIGNS = frozenset("()（）[]【】-_—–·.,，。、/&+@#!！?？~～:：;；'\"“”‘’《》…|*%=<>")
-# WeChat shows it in the place of the name.
+# WeChat shows it in place of the name.
 _STATUS = re.compile(r"(?:对方)?正在(?:输入|讲话|说话)|(?:手机|电脑)?在线(?:$|\s*[-－])|(?:未连接|连接中|收取中)")
-_WIDE_DIGITS = re.compile(r"\d\s+\d")  # full-width digits look so, too
-_CASELESS = re.compile(r"^[cCoOsSuUvVwWxXzZ\W]*$")  # small letters that look like capitals, and none to compare with
-_STROKES = frozenset("一—–ー")  # one long stroke each, and read as one another
+_WIDE_DIGITS = re.compile(r"\d\s+\d")  # full-width digits look like this, too
+_CASELESS = re.compile(r"^[cCoOsSuUvVwWxXzZ\W]*$")  # small letters that look like capitals, with none to compare with
+_STROKES = frozenset("一—–ー")  # one long stroke each; a recogniser confuses them
 
 
 # Parts of a header, in heights of the name's letters.
 _UNIT = 1080
-_APART = 1.1  # a gap this wide parts what stands in the line
-_SIGN_GAP = 0.22  # a sign stands apart from the name; an emoji in a name does not
-_SIGN_INK = 0.78  # of the name's contrast: a sign is paler, or it is coloured
+_APART = 1.1  # a gap this wide separates the parts of the line
+_SIGN_GAP = 0.22  # a sign is separate from the name; an emoji in a name is not
+_SIGN_INK = 0.78  # of the name's contrast: a sign is paler, unless it is coloured
 _SIGN_HEIGHT = 1.12
-_SOLID = 0.2  # side of a square that fits into no stroke, of a letter or of a sign
-_MOST_SOLID = 0.15  # of its ink, of anything drawn in strokes
+_SOLID = 0.2  # side of a square that fits into no stroke of a letter or a sign
+_MOST_SOLID = 0.15  # of its ink, for anything drawn in strokes
 _HOLE = (0.15, 0.42)  # of its box that the outline of the blue robot encloses; a heart's encloses more
 _FAINTEST = 14  # levels: a white heart on a grey header
 _COLOURED = 60  # levels between the channels of a coloured pixel
 _BLUE = (130, 180)  # of 256 hues
-_RIGHT_ICONS = 0.80  # of the width: icons stand right of here
-_COUNT_RIGHT, _COUNT_GAP = 0.22, 2.5  # where a bare count beside the arrow ends (of the width), and what parts it
+_RIGHT_ICONS = 0.80  # of the width: icons are right of this
+# a bare count by the arrow: its right end (of the width), its distance to the name
+_COUNT_RIGHT, _COUNT_GAP = 0.22, 2.5
 _COUNT = re.compile(r"\d{1,4}\+?")
-_BLOCK_INK = 110  # levels by which that ground stands out at the most: ink stands out more
-_BLOCK, _BLANK = 0.5, 0.985  # of its box that the ground of a pill or a tag covers at the least, and at the most
+_BLOCK_INK = 110  # the most levels by which that background stands out: ink stands out more
+_BLOCK, _BLANK = 0.5, 0.985  # of its box that the background of a pill or a tag covers: at least, at most
 
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """``flawed``: something stands there that was not read, or equal letters do not look equal. ``blank``: a blank may
-    stand there that was not read. ``print``: a digest of its pixels. ``box``: where the name stands, in pixels.
-    ``signed``: something stands behind the name that is none of the app's signs, so perhaps an emoji of the name."""
+    """The name in a header, as it was read.
+
+    flawed: something there was not read, or equal letters do not look equal.
+    blank: there may be a space that was not read.
+    print: a digest of its pixels.
+    box: the place of the name, in pixels.
+    signed: something after the name is none of the app's signs, so it may be an emoji of the name.
+    """
 
     text: str = ""
     confidence: float = 0.0
@@ -81,14 +87,14 @@ class Title:
 async def read_title(ocr: OcrEngine, image: Image.Image, region: Box) -> Title:
     """Read the name in the line of a header that begins right of its arrow.
 
-    What is no name is told apart first: the pill of unread messages before it, tags and signs behind it, icons at the
-    right, the status line below.
+    Everything that is no name is separated first: the pill of unread messages before it, tags and signs after it, icons
+    at the right, the status line below.
     """
     place = name_place(image, region)
     if place is None:
         return Title()
     part, room = place.box, place.room
-    # Twice, with other margins: a recogniser that guesses says two things.
+    # Twice, with different margins: a recogniser that guesses gives two results.
     wider = Box(
         max(part.left - 14, min(part.left, room.left)),
         max(part.top - 8, min(part.top, room.top)),
@@ -115,10 +121,12 @@ async def read_title(ocr: OcrEngine, image: Image.Image, region: Box) -> Title:
 
 @dataclass(frozen=True, slots=True)
 class NamePlace:
-    """Where a name stands. ``room``: how far it may be cropped without anything else of the header.
+    """The place of a name.
 
-    ``strange``: something stands there that is not understood. ``signed``: something stands behind the name that is
-    none of the app's signs. ``count``: what can only be the number of unread messages beside the arrow.
+    room: how far it may be cropped without including anything else of the header.
+    strange: something there is not understood.
+    signed: something after the name is none of the app's signs.
+    count: what can only be the number of unread messages beside the arrow.
     """
 
     box: Box
@@ -130,9 +138,12 @@ class NamePlace:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """What stands apart in a header's line. ``contrast`` 0–255 against the header's ground.
+    """A separate piece of a header's line.
 
-    ``solid``: thicker than any stroke. ``block``: a pale ground with letters on it. ``strokes``: a mask of its ink.
+    contrast: 0–255, against the header's background.
+    solid: it is thicker than any stroke.
+    block: a pale background with letters on it.
+    strokes: a mask of its ink.
     """
 
     box: Box
@@ -144,7 +155,7 @@ class _Piece:
 
 
 def name_place(image: Image.Image, region: Box) -> NamePlace | None:
-    """Return where the name stands in a header's line; None if nothing is written there."""
+    """Return the place of the name in a header's line; None if nothing is written there."""
     line, rows, above = _name_line(image, region)
     if line is None:
         return None
@@ -186,7 +197,7 @@ def name_place(image: Image.Image, region: Box) -> NamePlace | None:
         min(right + margin, max(right, room.right)),
         min(room.bottom, line.bottom + margin),
     )
-    # No letter is coloured, pale or solid: an emoji, a company.
+    # Letters are never coloured, pale or solid: this is an emoji or a company's sign.
     strange = strange or any(p.coloured or p.solid or p.contrast < _SIGN_INK * ink for p in kept)
     signs = [*name[len(kept) :], *(piece for group in behind for piece in group)]
     return NamePlace(
@@ -195,7 +206,7 @@ def name_place(image: Image.Image, region: Box) -> NamePlace | None:
 
 
 def _without_icons(found: list[_Piece], right: int) -> tuple[list[_Piece], bool]:
-    """Return the pieces without the icons that stand right of ``right``, and whether a name may reach up to them."""
+    """Return the pieces without the icons right of ``right``, and whether a name may reach up to them."""
     first = next((index for index, piece in enumerate(found) if piece.box.left > right), len(found))
     letters = [piece for piece in found[:first] if not piece.block and not piece.coloured]
     if not letters:
@@ -207,7 +218,7 @@ def _without_icons(found: list[_Piece], right: int) -> tuple[list[_Piece], bool]
 
 
 def _may_be_count(group: Sequence[_Piece], name: Sequence[_Piece], high: int, width: int) -> bool:
-    """Whether what stands left of a name can be the number of unread messages without a ground of its own."""
+    """Tell whether the group left of a name can be the number of unread messages without a background of its own."""
     right = group[-1].box.right
     narrow = right - group[0].box.left < 2.5 * high
     return narrow and right < _COUNT_RIGHT * width and name[0].box.left - right >= _COUNT_GAP * high
@@ -222,16 +233,17 @@ def _around(group: Sequence[_Piece] | None, margin: int) -> Box | None:
 
 
 def _name_line(image: Image.Image, region: Box) -> tuple[Box | None, tuple[int, int], bool]:
-    """Return the rows of the name, those up to what stands above and below it, and whether something does above.
+    """Return the name's line, the rows that it may be cropped to, and whether something is above it.
 
-    The name is the first tall row, parts of 二 joined. A status line below begins close under it and is never joined.
+    The name is the first tall row, with the parts of 二 joined. A status line begins close below it and is never
+    joined.
     """
     right = min(region.right, round(_RIGHT_ICONS * image.width))
     area = Box(region.left, region.top, max(region.left + 1, right), region.bottom)
     crop = image.crop(area.as_tuple())
     ground = picture.common_color(crop)
     rows = picture.spans(picture.projections(picture.ink(crop, ground))[1], least=2)
-    # What the header's edge cuts belongs to the page below it or to the status bar above it.
+    # Whatever the header's edge cuts belongs to the page below it or to the status bar above it.
     rows = [row for row in rows if row[0] > 0 and row[1] < crop.height]
     if not rows:
         return None, (0, 0), False
@@ -243,13 +255,13 @@ def _name_line(image: Image.Image, region: Box) -> tuple[Box | None, tuple[int, 
         index -= 1
         top = rows[index][0]
     free = (rows[index - 1][1] if index else 0, rows[first + 1][0] - 1 if first + 1 < len(rows) else crop.height)
-    rest = max(0, round(34 * image.width / _UNIT) - (bottom - top)) // 2  # a lone 一 wants a line's height around it
+    rest = max(0, round(34 * image.width / _UNIT) - (bottom - top)) // 2  # a single 一 needs a line's height around it
     line = Box(region.left, area.top + max(free[0], top - rest), region.right, area.top + min(free[1], bottom + rest))
     return line, (area.top + free[0], area.top + free[1]), index > 0
 
 
 def _pieces(image: Image.Image, line: Box) -> list[_Piece]:
-    """What stands apart in a line, from the left."""
+    """Return the separate pieces of a line, from the left."""
     crop = image.crop(line.as_tuple())
     ground = picture.common_color(crop)
     marks = picture.ink(crop, ground, 10)
@@ -272,7 +284,7 @@ def _pieces(image: Image.Image, line: Box) -> list[_Piece]:
 
 
 def _is_solid(strokes: Image.Image, high: int) -> bool:
-    """Whether much of what is drawn is thicker than any stroke. ``high``: the line's height."""
+    """Tell whether much of what is drawn is thicker than any stroke. ``high``: the line's height."""
     marks, side = np.asarray(strokes) > 0, max(3, round(_SOLID * high))
     if min(marks.shape) < side:
         return False
@@ -282,9 +294,9 @@ def _is_solid(strokes: Image.Image, high: int) -> bool:
 
 
 def _is_sign(image: Image.Image, piece: _Piece, ink: int) -> bool:
-    """Whether a piece is drawn as the apps draw their signs: a tag, thin grey strokes, a blue outline.
+    """Tell whether a piece is drawn as the apps draw their signs: a tag, thin grey strokes, a blue outline.
 
-    ``ink``: the contrast of letters.
+    ink: the contrast of letters.
     """
     if piece.block and not piece.coloured:
         return True
@@ -297,7 +309,7 @@ def _is_sign(image: Image.Image, piece: _Piece, ink: int) -> bool:
 
 
 def _hole(strokes: Image.Image) -> float:
-    """How much of its box an outline encloses, 0–1."""
+    """Return how much of its box an outline encloses, 0–1."""
     room = Image.new("L", (strokes.width + 2, strokes.height + 2))
     room.paste(strokes, (1, 1))
     ImageDraw.floodfill(room, (0, 0), 128)
@@ -317,7 +329,7 @@ def _is_blue(part: Image.Image) -> bool:
 
 
 def _is_block(part: Image.Image, ground: picture.Color, high: int) -> bool:
-    """Whether a piece has a pale ground of its own, as the pill of unread messages and tags have: letters have none."""
+    """Tell whether a piece has a pale background, as the pill of unread messages and tags have and letters have not."""
     if part.width < 0.7 * part.height or part.height < 0.35 * high:
         return False
     inner = part.crop(
@@ -333,12 +345,12 @@ def _is_block(part: Image.Image, ground: picture.Color, high: int) -> bool:
         (0, inner.height // 4, wide, inner.height - inner.height // 4),
         (inner.width - wide, inner.height // 4, inner.width, inner.height - inner.height // 4),
     )
-    # A pill and a tag hold letters; an emoji of one pale colour does not.
+    # A pill or a tag holds letters; an emoji of one pale colour does not.
     return _BLOCK < _share(inner, own) < _BLANK and all(_share(inner.crop(edge), own) > 0.6 for edge in edges)
 
 
 def _share(part: Image.Image, color: picture.Color) -> float:
-    """How much of a picture has a colour, 0–1."""
+    """Return the share of a picture that has a colour, 0–1."""
     return picture.mask(part, color, 12).histogram()[255] / max(1, part.width * part.height)
 
 
@@ -347,7 +359,7 @@ def _height(pieces: Sequence[_Piece]) -> int:
 
 
 def _without_signs(name: list[_Piece]) -> list[_Piece]:
-    """A name without the signs that the app puts behind it: apart, no taller than letters, paler or coloured."""
+    """Return a name without the app's signs after it: separate, no taller than letters, paler or coloured."""
     kept = list(name)
     dark = [piece.contrast for piece in name if not piece.coloured]
     ink, high = max(dark, default=255), _height(name)
@@ -356,7 +368,7 @@ def _without_signs(name: list[_Piece]) -> list[_Piece]:
         apart = last.box.left - before.box.right >= _SIGN_GAP * high
         pale = last.contrast < _SIGN_INK * ink or last.coloured
         if not (apart and pale and last.box.height <= _SIGN_HEIGHT * high and last.box.width <= 1.3 * high):
-            # A sign may be drawn in several pieces: what stands apart from the name and is pale throughout.
+            # A sign may be drawn in several pieces that are separate from the name and all pale.
             cut = _sign_of_pieces(kept, ink, high)
             if cut is None:
                 break
@@ -367,7 +379,7 @@ def _without_signs(name: list[_Piece]) -> list[_Piece]:
 
 
 def _sign_of_pieces(kept: Sequence[_Piece], ink: int, high: int) -> int | None:
-    """Where a sign of several pieces begins at the end of ``kept``; None if there is none."""
+    """Return the index at which a sign of several pieces begins at the end of ``kept``; None if there is none."""
     for cut in range(len(kept) - 1, 0, -1):
         tail = kept[cut:]
         if not all(piece.contrast < _SIGN_INK * ink or piece.coloured for piece in tail):
@@ -380,5 +392,5 @@ def _sign_of_pieces(kept: Sequence[_Piece], ink: int, high: int) -> int | None:
 
 
 def _is_known(char: str) -> bool:
-    """Whether a recogniser can be trusted with a character: it writes © for a face, and ● for an emoji."""
+    """Tell whether a recogniser can be trusted with a character: it reads a face as © and an emoji as ●."""
     return char.isalnum() or char.isspace() or char in _KNOWN_SIGNS

@@ -1,4 +1,4 @@
-"""A model as the reader: it is given crops and writes down what stands in them, as JSON lines. Code compares."""
+"""Uses a model as the reader: it is given crops and writes their text as JSON lines. Code compares."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ BUTTON = _HOW + '这是聊天页面里的一个按钮。抄写按钮上的文字
 
 WORDS = _HOW + '这是聊天里的一条消息。抄写它的全部文字,换行写成 \\n,输出 {"text":"文字"}。看不清时输出 {"text":""}。'
 
-FRESH_SECONDS = 60.0  # a reading that is wrong is not kept for longer
+FRESH_SECONDS = 60.0  # a wrong reading is not kept for longer
 MOST_KNOWN = 32
 
 
@@ -74,15 +74,15 @@ class _Words(_Line):
 
 
 class Transcriber:
-    """Asks ``model``. Every method gives None where the model cannot be asked or its answer is not in the form.
+    """Asks a model for the text of crops.
 
-    The same pixels are not sent again for ``FRESH_SECONDS`` where they could be read: most of a screen is as it was at
-    the look before.
+    Every method returns None if the model cannot be asked or its answer does not have the form. Pixels that could be
+    read are not sent again for ``FRESH_SECONDS``, because most of a screen is as it was in the observation before.
     """
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._known: OrderedDict[bytes, tuple[float, list[object]]] = OrderedDict()  # when it was read, and what
+        self._known: OrderedDict[bytes, tuple[float, list[object]]] = OrderedDict()  # when it was read, and the result
 
     async def title(self, crop: Image.Image) -> str | None:
         lines = await self._lines(crop, TITLE)
@@ -94,7 +94,7 @@ class Transcriber:
             return None
 
     async def button(self, crop: Image.Image) -> str | None:
-        """The words on a button."""
+        """Return the words on a button."""
         lines = await self._lines(crop, BUTTON)
         if lines is None or len(lines) != 1:
             return None
@@ -114,7 +114,7 @@ class Transcriber:
             return None
 
     async def bubbles(self, crop: Image.Image) -> list[Bubble] | None:
-        """The bubbles from the top, without boxes."""
+        """Return the bubbles from the top, without boxes."""
         lines = await self._lines(crop, MESSAGES)
         if not lines:
             return None
@@ -128,7 +128,7 @@ class Transcriber:
             return None
 
     async def draft(self, crop: Image.Image) -> tuple[bool, str | None]:
-        """(readable, what stands in the input: "" is empty, None where there is no input)."""
+        """Return whether the input is readable, and its text: "" if it is empty, None if there is no input."""
         lines = await self._lines(crop, DRAFT)
         if lines is None or len(lines) != 1:
             return False, None
@@ -165,9 +165,9 @@ def _bubble(side: Side, text: str) -> Bubble:
 
 
 def json_lines(answer: str) -> list[object] | None:
-    """The objects of an answer that is JSON lines and nothing else; a fence or box tokens around are taken off.
+    """Return the objects of an answer that is only JSON lines; code fences and box tokens around them are removed.
 
-    None where any line is not one whole object.
+    Returns None if any line is not one complete object.
     """
     try:
         return [json.loads(line) for line in _stripped(answer)]

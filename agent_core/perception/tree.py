@@ -1,7 +1,7 @@
-"""The accessibility tree as readings and as a chat page, where it is healthy.
+"""Turns a healthy accessibility tree into readings and a chat page.
 
-Title, input and Send are found by where they stand. The ids of the profile are hints: they change from build to build,
-and an id may be another thing in the next one.
+Title, input and Send are found by their places. The ids of the profile are hints: they change from build to build, and
+an id may mean another thing in the next one.
 """
 
 from __future__ import annotations
@@ -42,29 +42,29 @@ _ROLES = (("EditText", "input"), ("Button", "button"), ("Image", "image"), ("Che
 _LISTS = ("RecyclerView", "ListView")
 _BACK = re.compile(r"^(?:返回|后退|向上导航|转到上一层级|Back\b|Navigate up)", re.I)
 _BACK_TEXT = re.compile(r"^(?:返回|消息|微信)\s*(?:[(（]\d+\+?[)）])?$")  # beside the arrow in older versions
-_PILL = re.compile(r"^\d{1,3}\+?$")  # the count of what is unread elsewhere, beside the arrow
+_PILL = re.compile(r"^\d{1,3}\+?$")  # the unread count of other chats, beside the arrow
 _COUNT = re.compile(r"^[(（]\d{1,6}[)）]$")
 _STATUS = re.compile(
     r"^(?:(?:手机|电脑|平板|iphone|ipad|[2345]g|wi-?fi|wlan)?\s?在线|离线|离开|忙碌|隐身|请勿打扰|q我吧|听歌中|online|offline|away|busy)"
     r"(?:[\s\-–—]+(?:[2345]g|wi-?fi|wlan|手机|电脑))?$|^(?:对方)?正在(?:输入|讲话|说话)(?:中)?[.…。]*$",
     re.I,
 )
-HEADER = (0.02, 0.125)  # of the height: where a header's middle is
-AROUND = 0.045  # of the height: how far from the middle of the back arrow a header's texts stand
-BELOW = 0.0075  # of the height: what stands lower than that below the middle of the arrow is no name
+HEADER = (0.02, 0.125)  # of the height: the middle of a header lies here
+AROUND = 0.045  # of the height: how far a header's texts are from the middle of the back arrow
+BELOW = 0.0075  # of the height: a text this far below the middle of the arrow is no name
 TALLER = 1.2  # how much taller a name is than a tag beside it
-ICONS = 0.75  # of the width: where the icons on the right begin
-LOWER = 0.35  # of the height: an input above it is a search
+ICONS = 0.75  # of the width: the icons on the right begin here
+LOWER = 0.35  # of the height: an input above this is a search field
 
 
 class TreeHealth(StrEnum):
     FULL = "full"
-    NO_TEXTS = "no_texts"  # nodes, but what they say is hidden
+    NO_TEXTS = "no_texts"  # there are nodes, but their texts are hidden
     EMPTY = "empty"
 
 
 def health(nodes: Sequence[Node] | None, size: tuple[int, int]) -> TreeHealth:
-    """How much a tree tells of a screen of ``size`` pixels. The status bar does not count."""
+    """Return how much a tree says about a screen of ``size`` pixels. The status bar does not count."""
     own = [node for node in nodes or () if node.package not in _SYSTEM and visible(node.box, size)]
     if len(own) <= 2 and not any(node.text.strip() for node in own):
         return TreeHealth.EMPTY
@@ -73,7 +73,7 @@ def health(nodes: Sequence[Node] | None, size: tuple[int, int]) -> TreeHealth:
 
 
 def readings(nodes: Sequence[Node], size: tuple[int, int]) -> list[Reading]:
-    """What the nodes on the screen say, in the tree's order: the text, else the description."""
+    """Return the texts of the visible nodes, in the tree's order: the text, else the description."""
     found = []
     for node in nodes:
         text = node.text.strip() or node.description.strip()
@@ -89,7 +89,7 @@ def readings(nodes: Sequence[Node], size: tuple[int, int]) -> list[Reading]:
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """``sure``: only one text can be the name. ``bottom``: of the whole header, in pixels."""
+    """The header of a chat. ``sure``: only one text can be the name. ``bottom``: of the whole header, in pixels."""
 
     title: Node
     sure: bool
@@ -98,13 +98,13 @@ class _Header:
 
 
 def title_node(nodes: Sequence[Node], profile: AppProfile, size: tuple[int, int]) -> Node | None:
-    """The node that says whose chat it is."""
+    """Return the node with the name of the chat; None if there is none."""
     header = _header(nodes, profile, size)
     return header.title if header else None
 
 
 def _header(nodes: Sequence[Node], profile: AppProfile, size: tuple[int, int]) -> _Header | None:
-    """Return the header: the name stands right of the back arrow, left of the icons, above a status line."""
+    """Return the header: the name is right of the back arrow, left of the icons, above a status line."""
     width, height = size
     own = [node for node in nodes if node.package not in _SYSTEM and visible(node.box, size)]
     back = _back(own, profile, size)
@@ -161,7 +161,7 @@ def _back(nodes: Sequence[Node], profile: AppProfile, size: tuple[int, int]) -> 
 
 
 def _lines(texts: Sequence[Node]) -> list[list[Node]]:
-    """Return the texts line by line from the top, those of one line from the left."""
+    """Return the texts line by line from the top, each line from the left."""
     lines: list[list[Node]] = []
     for node in sorted(texts, key=lambda one: one.box.top):
         for line in lines:
@@ -175,7 +175,7 @@ def _lines(texts: Sequence[Node]) -> list[list[Node]]:
 
 
 def _names(line: Sequence[Node], back: Node | None) -> list[Node]:
-    """Return the texts of a line that may be the name: without what stands at the back arrow and belongs to it."""
+    """Return the texts of a line that may be the name: without one at the back arrow that belongs to it."""
     first, rest = line[0], line[1:]
     text = first.text.strip()
     unread = re.search(r"\d+\+?$", back.description.strip()) if back else None
@@ -184,11 +184,11 @@ def _names(line: Sequence[Node], back: Node | None) -> list[Node]:
 
 
 def _of_names(names: Sequence[Node], profile: AppProfile) -> tuple[Node, bool]:
-    """Return the name, and whether no other text of the line can be it: a tag behind it is smaller."""
+    """Return the name, and whether no other text of the line can be it: a tag after it is smaller."""
     tallest = max(names, key=lambda node: node.box.height)
     others = [node for node in names if node is not tallest]
     if all(tallest.box.height >= TALLER * node.box.height for node in others):
-        # A name of digits is one, and so is the count of what is unread.
+        # A name may consist of digits, and so does the unread count.
         return tallest, not (others and any(node.box.right <= tallest.box.left for node in others))
     named = [node for node in names if has_id(node, profile.title_ids)]
     return (named[0] if len(named) == 1 else names[0]), False
@@ -198,7 +198,7 @@ def _of_names(names: Sequence[Node], profile: AppProfile) -> tuple[Node, bool]:
 
 
 def input_node(nodes: Sequence[Node], profile: AppProfile, size: tuple[int, int]) -> Node | None:
-    """The chat input: the text field in the lower part of the screen. Of several, the one with a known id."""
+    """Return the chat input: the text field in the lower part of the screen; of several, the one with a known id."""
     fields = [
         node
         for node in nodes
@@ -211,7 +211,7 @@ def input_node(nodes: Sequence[Node], profile: AppProfile, size: tuple[int, int]
 
 
 def send_node(nodes: Sequence[Node], profile: AppProfile, field: Node, size: tuple[int, int]) -> Node | None:
-    """The Send button: a node with one of the profile's texts right of the input, in its row or the next one."""
+    """Return the Send button: a node with one of the profile's texts, right of the input, in its row or the next."""
     worded = [
         node
         for node in nodes
@@ -224,7 +224,7 @@ def send_node(nodes: Sequence[Node], profile: AppProfile, field: Node, size: tup
     named = [node for node in worded if has_id(node, profile.send_ids)]
     if worded:
         return (named or worded)[-1]
-    # A tree without texts. An id that is also the ＋ of other versions says nothing there.
+    # A tree without texts. An id that other versions use for ＋ says nothing there.
     ids = [one for one in profile.send_ids if one not in profile.more_ids]
     silent = [
         n for n in nodes if has_id(n, ids) and visible(n.box, size) and not n.text.strip() and not n.description.strip()
@@ -242,7 +242,7 @@ def _send_state(send: Node | None, nodes: Sequence[Node], draft: str | None) -> 
 
 
 def voice_bar(nodes: Sequence[Node], profile: AppProfile, size: tuple[int, int]) -> Node | None:
-    """Return the bar to hold and talk, which may stand in the place of the input."""
+    """Return the hold-to-talk bar, which may take the input's place."""
     words = {re.sub(r"\s", "", text) for text in profile.voice_bar_texts}
     found = [
         node
@@ -273,7 +273,7 @@ def _keyboard_icon(nodes: Sequence[Node], bar: Node) -> Point | None:
 
 
 def chat(nodes: Sequence[Node], profile: AppProfile, size: tuple[int, int]) -> ChatScreen | None:
-    """The chat page that the tree tells of; None if it tells of none, or hides its texts."""
+    """Return the chat page in the tree; None if there is none, or the tree hides its texts."""
     field = input_node(nodes, profile, size)
     bar = voice_bar(nodes, profile, size) if field is None else None
     lowest = field or bar
@@ -299,7 +299,7 @@ def chat(nodes: Sequence[Node], profile: AppProfile, size: tuple[int, int]) -> C
         title_sure=header.sure,
         title_box=header.title.box,
         group=header.group or _several(read),
-        # No Send although something stands in the input: what stands there may be words of the app's.
+        # If there is no Send although the input has a text, the text may be words of the app.
         draft_sure=field is not None and not (draft and state is SendState.ABSENT),
         send_box=send.box if send else None,
         send_state=state,
@@ -308,14 +308,14 @@ def chat(nodes: Sequence[Node], profile: AppProfile, size: tuple[int, int]) -> C
 
 
 def _area(nodes: Sequence[Node], profile: AppProfile, top: int, lowest: Node, size: tuple[int, int]) -> Box:
-    """Return where the messages stand: in the list below the header, else between header and input."""
+    """Return the area of the messages: in the list below the header, else between header and input."""
     found = _list(nodes, profile, size)
     upper = max(top, found.box.top) if found else top
     return Box(0, min(upper, lowest.box.top - 1), size[0], lowest.box.top)
 
 
 def _list(nodes: Sequence[Node], profile: AppProfile, size: tuple[int, int]) -> Node | None:
-    """Return the list that holds the rows of the page. It may reach under header and input, but not over both."""
+    """Return the list with the rows of the page. It may reach under header and input, but not over both."""
     lists = [
         node
         for node in nodes
@@ -334,12 +334,12 @@ def _draft(field: Node | None, profile: AppProfile) -> str | None:
 
 
 def _several(read: Messages) -> bool:
-    """Return whether more than one other person writes here."""
+    """Tell whether more than one other person writes here."""
     return len({one.name for one in read.avatars if one.side is Side.THEM and one.name}) > 1
 
 
 def _doubts(header: _Header, bubbles: Sequence[Bubble]) -> list[Doubt]:
-    """Return why the page is not sure. What stands above our last message is not asked any more."""
+    """Return why the page is not sure. Messages above our last one are not asked any more."""
     doubts = [] if header.sure else [Doubt(DoubtKind.HEADER)]
     last = max((i for i, b in enumerate(bubbles) if b.side is Side.ME and b.sure), default=-1)
     doubts += [Doubt(DoubtKind.NODES, bubble.text) for bubble in bubbles[last + 1 :] if not bubble.sure]

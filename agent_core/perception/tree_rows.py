@@ -1,8 +1,8 @@
-"""The messages of a chat page in the accessibility tree: whose each is, its kind and its words.
+"""Reads the messages of a chat page in the accessibility tree: whose they are, their kinds and their words.
 
-A row is an avatar with what stands beside it. The avatar tells whose message it is. Resource ids change from build to
-build, so that they are hints: what they say has to agree with where a node stands, and without them the structure is
-enough. A row that is not understood becomes a bubble of kind OTHER that is not sure.
+A row is an avatar with what is beside it. The avatar tells whose message it is. Resource ids change from build to
+build, so they are hints: what they say has to agree with the place of a node, and without them the structure is enough.
+A row that is not understood becomes an unsure bubble of kind OTHER.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from agent_core.perception.readings import Bubble, BubbleKind, BubbleState, Side
 _SYSTEM = frozenset({"com.android.systemui"})
 COLUMN = 0.17  # of the width: the columns of the avatars on the left and on the right
 SMALLEST, LARGEST = 0.05, 0.16  # avatars, of the width
-PICTURE = 0.12  # of the width: what is larger is no icon
-NOTICE_GAP = 0.2  # of an avatar's height, between a message and a notice below it
+PICTURE = 0.12  # of the width: anything larger is no icon
+NOTICE_GAP = 0.2  # of an avatar's height: least gap between a message and a notice below it
 LEVEL = 0.15  # of an avatar's height: how far from its upper edge a nickname begins
 CENTRED = 0.02  # of the width
-BESIDE = 0.06  # of the width, between the column of the avatars and a bubble
-MARGIN = 0.012  # of the width: how much nearer a bubble has to be to one of the columns
-ALIKE = 0.03  # of the width: margins that tell no side
-TOP = 0.097  # of the height: where messages begin if nothing in the tree says so
+BESIDE = 0.06  # of the width: between the avatars' column and a bubble
+MARGIN = 0.012  # of the width: how much closer a bubble has to be to one of the columns
+ALIKE = 0.03  # of the width: margins this similar tell no side
+TOP = 0.097  # of the height: messages begin here if nothing in the tree says so
 _IMAGES = ("Image", "Picture")
 _PLAYS = re.compile(r"^\d{1,2}:\d{2}(?::\d{2})?$")
 _DAY_TIME = re.compile(r"^(?:\S{1,12}\s*)?(?:[上下中]午|凌晨|早上|晚上)?\s*\d{1,2}[:：]\d{2}$")
@@ -39,7 +39,11 @@ _FAILED = re.compile("发送失败|重新发送|重发")
 
 @dataclass(frozen=True, slots=True)
 class Avatar:
-    """``name``: of the person, "" if the tree does not say it. ``sure``: what it says and where it stands agree."""
+    """An avatar beside a message.
+
+    name: of the person; "" if the tree does not give it.
+    sure: its description and its place agree.
+    """
 
     node: Node
     side: Side
@@ -53,7 +57,11 @@ class Avatar:
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """``avatars``: of the rows that were read. ``hidden``: there are rows, and the tree hides what they hold."""
+    """The messages of a page.
+
+    avatars: of the rows that were read.
+    hidden: there are rows, but the tree hides their contents.
+    """
 
     bubbles: tuple[Bubble, ...]
     avatars: tuple[Avatar, ...] = ()
@@ -69,15 +77,15 @@ def messages(nodes: Sequence[Node], profile: AppProfile, size: tuple[int, int], 
 
 
 def with_lines(bubbles: Sequence[Bubble], lines: Sequence[Bubble]) -> tuple[Bubble, ...]:
-    """Return bubbles and lines between them from the top."""
+    """Merge bubbles and the lines between them, from the top."""
     return tuple(sorted((*bubbles, *lines), key=lambda one: one.box.top if one.box else 0)) if lines else tuple(bubbles)
 
 
 def _call_lines(nodes: Sequence[Node], size: tuple[int, int]) -> tuple[list[Bubble], list[Node]]:
     """Return what the app says of calls in the middle of the page, and the nodes without those of such lines.
 
-    Nothing tells whose such a call was. It counts as the customer's: one below our last message is something that
-    nobody has answered.
+    Nothing tells whose such a call was. It counts as the customer's, because a call below our last message is
+    unanswered.
     """
     width, found = size[0], [node for node in nodes if call_line(node.text)]
     lines = [
@@ -113,12 +121,12 @@ def _messages(
 
 
 def has_id(node: Node, ids: Sequence[str]) -> bool:
-    """Whether the node's resource id, whatever its package, is one of ``ids``."""
+    """Tell whether the node's resource id, without its package, is one of ``ids``."""
     return bool(node.resource_id) and node.resource_id.rsplit("/", 1)[-1] in ids
 
 
 def side_of(box: Box, size: tuple[int, int]) -> Side:
-    """Ours stand nearer to the right edge."""
+    """Return the side of a bubble by its place: ours are closer to the right edge."""
     return Side.ME if size[0] - box.right < box.left else Side.THEM
 
 
@@ -219,7 +227,7 @@ def _row_top(avatar: Avatar, rows: Sequence[Box]) -> int:
 
 
 def _of_message(node: Node, people: Sequence[Avatar], columns: tuple[int, int], size: tuple[int, int]) -> bool:
-    """Return whether the node stands between the columns of the avatars, as a part of a message does."""
+    """Tell whether the node is between the columns of the avatars, as a part of a message is."""
     box = node.box
     if any(within(avatar.box, box) or within(box, avatar.box) for avatar in people):
         return False
@@ -233,8 +241,8 @@ class _Page:
     columns: tuple[int, int]
 
     def row(self, avatar: Avatar, nodes: Sequence[Node]) -> tuple[Bubble, bool]:
-        """Return the message of a row, and whether the tree tells anything of it."""
-        beside = [node for node in nodes if node.box.bottom > avatar.box.top + 4]  # above it stands the time
+        """Return the message of a row, and whether the tree says anything about it."""
+        beside = [node for node in nodes if node.box.bottom > avatar.box.top + 4]  # above it is the time
         below, named = self._without_header(beside, avatar)
         parts = self._without_notices(below, avatar)
         bubble = self._message(parts, avatar.side, avatar.box)
@@ -242,9 +250,9 @@ class _Page:
         return replace(bubble, sure=bubble.sure and avatar.sure and named), told
 
     def without_avatar(self, nodes: Sequence[Node], *, cut_at: int | None = None) -> list[Bubble]:
-        """Return the message whose avatar is out of sight, above ``cut_at``; what else has no avatar is not sure.
+        """Return the message without an avatar; it is sure only if its avatar is out of sight above ``cut_at``.
 
-        What reaches into the columns of the avatars is a strip of the page, and no message.
+        A node that reaches into the avatars' columns is a strip of the page, and no message.
         """
         between = [n for n in nodes if self.columns[0] - 4 <= n.box.left and n.box.right <= self.columns[1] + 4]
         parts = [node for node in between if not self._notice(node)]
@@ -265,9 +273,9 @@ class _Page:
         return (Side.ME if right < left else Side.THEM), sure
 
     def _without_header(self, nodes: Sequence[Node], avatar: Avatar) -> tuple[list[Node], bool]:
-        """Return the nodes without the nickname above the message and what stands beside it.
+        """Return the nodes without the nickname above the message and what is beside it, and whether that is sure.
 
-        It is sure if the nickname is the name that the avatar has, if it has one. In a group it may be another.
+        It is sure if the nickname equals the avatar's name, if there is one. In a group it may differ.
         """
         texts = [node for node in nodes if node.text.strip()]
         for node in sorted(texts, key=lambda one: one.box.top):
@@ -283,7 +291,7 @@ class _Page:
         return (rest, len(rest) == len(nodes)) if _leaves(rest) else (list(nodes), True)
 
     def _without_notices(self, nodes: Sequence[Node], avatar: Avatar) -> list[Node]:
-        """Return the nodes without times and notices below the message: they stand in the middle and apart."""
+        """Return the nodes without times and notices below the message, which are centred and separate."""
         kept: list[Node] = []
         lowest = avatar.box.top
         for node in sorted(nodes, key=lambda one: one.box.top):
@@ -305,9 +313,9 @@ class _Page:
         return kept
 
     def _notice(self, node: Node) -> bool:
-        """Return whether the node stands in the middle, as a time does and what the app tells.
+        """Tell whether the node is centred, as times and notices of the app are.
 
-        A bubble over the whole width stands in the middle, too: it begins at the column of the avatars.
+        A bubble over the whole width is centred, too, but it begins at the column of the avatars.
         """
         if not node.text.strip() or has_id(node, self.profile.text_ids):
             return False
@@ -327,11 +335,11 @@ class _Page:
         return next((kind for kind, ids in known if has_id(node, ids)), None)
 
     def _message(self, nodes: Sequence[Node], side: Side, place: Box) -> Bubble:
-        """Return the message that the nodes of one row are. ``place``: for a row that holds nothing."""
+        """Return the message that the nodes of one row form. ``place``: its box if the row holds nothing."""
         held = next((node for node in nodes if has_id(node, self.profile.bubble_ids)), None)
         if held is not None:
             bubble = _held(held, [n for n in nodes if n is not held and within(n.box, held.box)], self.profile, side)
-            # Above the layout stands the nickname of a group.
+            # A group's nickname is above the layout.
             whole = all(within(n.box, held.box) or n.box.bottom <= held.box.top + 4 for n in _leaves(nodes))
             call = bubble.kind is BubbleKind.TEXT and may_be_call(bubble.text) and any(_is_image(n) for n in nodes)
             return replace(bubble, sure=whole and not call)
@@ -353,7 +361,7 @@ class _Page:
         return self._untold(nodes, leaves, unknown)
 
     def _text(self, named: Sequence[Node], leaves: Sequence[Node], unknown: Bubble) -> Bubble:
-        """Return a message whose words an id tells. More texts and pictures beside it are a quotation, or a doubt."""
+        """Return a message whose words an id names. More texts or pictures beside it are a quotation, or a doubt."""
         own = [node for node in named if node.text.strip()]
         others = [n for n in leaves if n not in named and not (own and within(n.box, own[0].box))]
         pictures = [n for n in others if _is_image(n) and _large(n, self.size)]
@@ -367,12 +375,12 @@ class _Page:
         more = [node for node in others if node.text.strip()]
         if more:
             return self._quoting(bubble, more)
-        # What a text holds inside its own box and does not say itself is quoted there, whatever its id is.
+        # Texts inside a text's own box that are not part of its words are a quotation, whatever their id.
         inside = [n.text.strip() for n in leaves if n is not own[0] and within(n.box, own[0].box)]
         return replace(bubble, quoted=" ".join(said for said in inside if said and said not in text))
 
     def _quoting(self, bubble: Bubble, more: Sequence[Node]) -> Bubble:
-        """Return the message with what it quotes: the one text more. Of any other text it is not sure."""
+        """Add the quotation to a message: the one further text. With any other text the message is not sure."""
         node = more[0]
         if len(more) > 1 or bubble.box is None:
             return replace(bubble, sure=False)
@@ -384,7 +392,7 @@ class _Page:
         return replace(bubble, sure=False)
 
     def _named(self, kind: BubbleKind, named: Sequence[Node], texts: Sequence[Node], unknown: Bubble) -> Bubble:
-        """Return a message whose kind an id tells and which is no text."""
+        """Return a message whose kind an id names and which is no text."""
         said = next((k for n in named if (k := named_kind(n.description)) is not BubbleKind.OTHER), kind)
         box = _around(named)
         inside = [node for node in texts if node.box.intersects(box)]
@@ -405,7 +413,7 @@ class _Page:
         return Bubble(unknown.side, words, box, kind, sure=told)
 
     def _untold(self, nodes: Sequence[Node], leaves: Sequence[Node], unknown: Bubble) -> Bubble:
-        """Return a message of which no id tells anything: by what the app says of it, and by what stands in it."""
+        """Return a message without a telling id, by the app's description of it and by what it contains."""
         saying = [n for n in nodes if named_kind(n.description) is not BubbleKind.OTHER and not n.text.strip()]
         texts = [node for node in leaves if node.text.strip()]
         kinds = {named_kind(node.description) for node in saying}
@@ -426,7 +434,7 @@ class _Page:
         return replace(unknown, text="" if kind in WORDLESS else text, box=texts[0].box, kind=kind, sure=not doubtful)
 
     def _described(self, kind: BubbleKind, saying: Sequence[Node], texts: Sequence[Node], unknown: Bubble) -> Bubble:
-        """Return a message that the app's description names. Words that stand outside of what is named are a doubt."""
+        """Return a message that the app's description names. Words outside the described nodes make it unsure."""
         box = _around(saying)
         inside = [node for node in texts if within(node.box, box)]
         sure = len(inside) == len(texts)
@@ -473,11 +481,11 @@ def _tells_time(text: str) -> bool:
     return is_time(text) or _DAY_TIME.match(text.strip()) is not None
 
 
-# What stands beside our bubbles
+# Marks beside our bubbles
 
 
 def mark_state(node: Node, profile: AppProfile) -> BubbleState:
-    """Return what a node beside a bubble of ours tells of it: a red mark, a spinner; OK if it is neither."""
+    """Return the state that a node beside our bubble shows: a red mark, a spinner; OK if it is neither."""
     if has_id(node, profile.failed_ids) or (_FAILED.search(node.description) and not node.text.strip()):
         return BubbleState.FAILED
     if has_id(node, profile.sending_ids) or node.class_name.endswith("ProgressBar"):
@@ -526,7 +534,7 @@ def _held(node: Node, inner: Sequence[Node], profile: AppProfile, side: Side) ->
 
 
 def _content(node: Node, inner: Sequence[Node]) -> tuple[BubbleKind, str]:
-    """What a bubble is and says: by its own words, by what the app calls it, by what stands in it."""
+    """Return the kind and the words of a bubble: by its own words, the app's description, or its contents."""
     if node.text.strip():
         text = node.text.strip()
         kind = kind_of(text)
@@ -543,7 +551,7 @@ def _content(node: Node, inner: Sequence[Node]) -> tuple[BubbleKind, str]:
         or next((n.description.strip() for n in inner if n.description.strip()), "")
     )
     if kind is BubbleKind.OTHER:
-        # Several texts that nobody names: a card of some sort, no words of a person.
+        # Several texts without a name: a card of some sort, not a person's words.
         kind = kind_of(text) if len(texts) < 2 else _of_several(text)
     if kind is BubbleKind.OTHER and not texts and "Image" in node.class_name:
         kind = BubbleKind.IMAGE
@@ -558,7 +566,7 @@ def _of_several(text: str) -> BubbleKind:
 
 
 def _whole(bubbles: Sequence[Bubble], top: int) -> list[Bubble]:
-    """Without the one that the page's upper edge cuts, as long as it is not part of what is asked now."""
+    """Leave out bubbles that the page's upper edge cuts, unless they are part of what is asked now."""
     cut = [b for b in bubbles if b.box is not None and b.box.top <= top + 4]
     if cut and any(b.side is Side.ME for b in bubbles[len(cut) :]):
         return list(bubbles[len(cut) :])
@@ -569,7 +577,7 @@ def _whole(bubbles: Sequence[Bubble], top: int) -> list[Bubble]:
 
 
 def _guessed(nodes: Sequence[Node], size: tuple[int, int]) -> list[Bubble]:
-    """Return the texts that lean to one side. Of none it is sure that it is a message."""
+    """Return the texts that lean to one side. None is sure to be a message."""
     found = []
     for node in sorted(nodes, key=lambda item: item.box.top):
         box, text = node.box, node.text.strip()

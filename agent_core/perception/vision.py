@@ -1,7 +1,7 @@
-"""The chat page as a model writes it down from crops, borne out by the shapes in the picture.
+"""Reads the chat page with a model that transcribes crops, checked against the shapes in the picture.
 
-The model gives the words; where bubbles stand, whose they are and whether one failed is seen in the picture by code.
-What the shapes leave in doubt stays so, whatever the model writes.
+The model gives the words; code finds in the picture where bubbles are, whose they are and whether one failed. What the
+shapes leave in doubt stays in doubt, whatever the model writes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from agent_core.perception.readings import Bubble, BubbleKind, ChatScreen, Side,
 from agent_core.perception.title import name_place
 from agent_core.perception.transcribe import Transcriber
 
-# What a shape may be. A card has a flat ground, or a picture over its whole width.
+# What a shape may be. A card has a flat background, or a picture over its whole width.
 _KINDS = {
     shapes.MessageShape.BUBBLE: CARDS | {BubbleKind.TEXT, BubbleKind.VOICE, BubbleKind.CALL},
     shapes.MessageShape.PICTURE: CARDS | {BubbleKind.IMAGE, BubbleKind.VIDEO, BubbleKind.STICKER},
@@ -35,7 +35,10 @@ _KINDS = {
 async def read_by_model(
     transcriber: Transcriber, frame: Frame, nodes: Sequence[Node], profile: AppProfile
 ) -> ChatScreen | None:
-    """Return the chat page; None if it is not one. ``nodes``: a tree without texts may still say where things are."""
+    """Return the chat page; None if it is not one.
+
+    nodes: a tree without texts may still say where things are.
+    """
     image = frame.image
     grid = Grid.of(image)
     header = layout.header(grid)
@@ -70,7 +73,7 @@ async def read_by_model(
         if placed is None:
             doubts.append(Doubt(DoubtKind.MODEL_OTHERS))
         else:
-            whole = placed[1:] if cut and len(placed) > 1 else placed  # of what is cut, that is the doubt
+            whole = placed[1:] if cut and len(placed) > 1 else placed  # a cut message is left to the doubt ABOVE
             sided = [shape.sure for shape in page.shapes[len(page.shapes) - len(whole) :]]
             doubts += newest_doubts(whole, sided)
     if page.shapes and page.shapes[-1].open:
@@ -97,9 +100,9 @@ async def read_by_model(
 
 
 def _placed(written: Sequence[Bubble], page: shapes.PageShapes) -> list[Bubble] | None:
-    """The model's bubbles with the places, states and doubts of the picture's; None where they are not the same ones.
+    """Give the model's bubbles the places, states and doubts of the picture's; None if they do not match.
 
-    The uppermost may be cut off by the edge: then it may be missing on either side.
+    The uppermost may be cut off by the edge; then it may be missing on either side.
     """
     seen = list(page.shapes)
     words = list(written)
@@ -113,9 +116,9 @@ def _placed(written: Sequence[Bubble], page: shapes.PageShapes) -> list[Bubble] 
 
 
 def _of_shape(bubble: Bubble, shape: shapes.Shape) -> Bubble:
-    """The model's bubble as it stands in the picture; not sure if what it is does not go with how it looks.
+    """Return the model's bubble with its place in the picture; unsure if its kind does not fit its shape.
 
-    A picture with letters in it is no text, though a model writes them down; a white picture looks like a bubble.
+    A picture with letters is no text, though a model writes them down; a white picture looks like a bubble.
     """
     sure = shape.sure and not shape.doubt and bubble.kind in _KINDS[shape.form]
     return replace(bubble, box=shape.box, state=shape.state, sure=sure, doubt=shape.doubt)
@@ -124,7 +127,7 @@ def _of_shape(bubble: Bubble, shape: shapes.Shape) -> Bubble:
 async def _places(
     transcriber: Transcriber, frame: Frame, grid: Grid, nodes: Sequence[Node], profile: AppProfile
 ) -> tuple[Box | None, Box | None]:
-    """Return input and Send: from nodes that say nothing but stand somewhere, else by shape.
+    """Return input and Send: by nodes without texts, else by shape.
 
     A box with icons beside it is an input, and so is one whose button says what sends.
     """
@@ -143,5 +146,5 @@ async def _places(
 
 
 def _around(frame: Frame, box: Box) -> Image.Image:
-    """The picture of a box with its edges, and without what stands beside it."""
+    """Return the picture of a box with its edges, and without what is beside it."""
     return frame.image.crop((box.left - 6, box.top - 6, box.right + 6, box.bottom + 6))

@@ -1,7 +1,7 @@
-"""The layered agent: a planner, which is a text model, over executors, which are phone agents.
+"""The layered agent: a planner, which is a text model, directs executors, which are phone agents.
 
-The planner is given an ``Executor`` and a ``Memory``; it knows no queue, no storage and no channel. The library behind
-it is imported by ``agent_core.planner.library``, and that once a plan is made.
+The planner is given an ``Executor`` and a ``Memory``; it knows no queue, no storage and no channel. Only
+``agent_core.planner.library`` imports the library behind it, when the first plan is made.
 """
 
 from agent_core.planner.base import (

@@ -1,4 +1,4 @@
-"""What a planner needs from outside, by shape, and what it tells while it works."""
+"""The protocols that a planner needs, and the events that it tells while it works."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from agent_core.planner.words import Lang
 
 @dataclass(frozen=True, slots=True)
 class PlannerTask:
-    """What is to be planned. ``only``: the id of the one phone that it is about; "" for all that the executor has.
+    """A task to plan.
 
-    ``date`` as the prompt shows it.
+    date: as the prompt shows it.
+    only: the id of the phone that it is about; "" for all that the executor has.
     """
 
     message: str
@@ -25,9 +26,11 @@ class PlannerTask:
 
 @dataclass(frozen=True, slots=True)
 class PhoneInfo:
-    """A phone as the planner sees it. ``id`` is what ``Executor.chat`` takes.
+    """A phone as the planner sees it.
 
-    ``status``: free, busy, offline or unauthorized. ``connection_type``: usb or network.
+    id: the argument of ``Executor.chat``.
+    status: free, busy, offline or unauthorized.
+    connection_type: usb or network.
     """
 
     id: str
@@ -41,7 +44,7 @@ class PhoneInfo:
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """What an executor call came to. ``steps``: how many were done on the phone; 0 where none was begun."""
+    """The result of an executor call. ``steps``: the number done on the phone; 0 if none was begun."""
 
     result: str
     steps: int = 0
@@ -52,40 +55,43 @@ class CallResult:
 
 
 class Executor(Protocol):
-    """Does one small thing on a phone. Several calls may be under way at once, on different phones."""
+    """Does one small thing on a phone. Several calls may run at once, on different phones."""
 
     async def list_devices(self) -> Sequence[PhoneInfo]: ...
 
     async def chat(self, device_id: str, message: str) -> CallResult:
-        """Have the phone do, or read, what ``message`` says. What goes wrong is a result, not an error.
+        """Have the phone do or read what ``message`` says. A failure is a result, not an error.
 
-        Cancelled, it frees the phone before it ends.
+        If the call is cancelled, it frees the phone before it ends.
         """
 
     async def battery(self, device_id: str) -> Battery:
-        """Read the phone's charge; nothing is known of a phone that there is not."""
+        """Read the phone's charge; nothing is known of a phone that does not exist."""
 
 
 class Memory(Protocol):
-    """The conversation of one session: plain JSON objects in their order."""
+    """The conversation of one session: plain JSON objects in order."""
 
     async def items(self, limit: int | None = None) -> list[dict[str, Any]]:
-        """All of them, or the newest ``limit``; the oldest first."""
+        """Return all items, or the newest ``limit``; the oldest first."""
 
     async def add(self, items: Sequence[Mapping[str, Any]]) -> None: ...
 
     async def pop(self) -> dict[str, Any] | None:
-        """Take the newest one away and give it; None where there is none."""
+        """Remove and return the newest item; None if there is none."""
 
     async def clear(self) -> None: ...
 
 
-# Events: ``data()`` is what goes over the wire. ---------------------------------------------------------------------
+# Events: ``data()`` is what is sent. --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCalled:
-    """``call`` names the call, and its result: results of calls on different phones come as they are ready."""
+    """The planner called a tool.
+
+    call: names the call and its result, because results from different phones come as soon as they are ready.
+    """
 
     call: str
     tool_name: str
@@ -97,7 +103,7 @@ class ToolCalled:
 
 @dataclass(frozen=True, slots=True)
 class ToolReturned:
-    """``result``: plain JSON data, or a text. ``ok``: whether it did what it was asked for."""
+    """The result of a call: plain JSON data, or a text. ``ok``: whether the tool did what it was asked to do."""
 
     call: str
     tool_name: str
@@ -110,7 +116,7 @@ class ToolReturned:
 
 @dataclass(frozen=True, slots=True)
 class PlanMessage:
-    """Something that the planner says."""
+    """Words of the planner while it works."""
 
     content: str
 
@@ -120,7 +126,7 @@ class PlanMessage:
 
 @dataclass(frozen=True, slots=True)
 class PlanDone:
-    """The end: what the planner says last. ``success`` False: it came to the end of its turns, or was stopped."""
+    """The plan has ended with these last words. ``success`` is False if it used up its turns, or was stopped."""
 
     content: str
     success: bool
@@ -131,7 +137,7 @@ class PlanDone:
 
 @dataclass(frozen=True, slots=True)
 class PlanFailed:
-    """The end: the planner could not go on."""
+    """The plan has ended because the planner could not go on."""
 
     message: str
 

@@ -1,6 +1,6 @@
-"""Plans by the library ``agents``. Importing this takes seconds: nobody does before the first plan.
+"""Plans with the library ``agents``. Importing this takes seconds, so it is imported for the first plan only.
 
-Nothing is told to anybody but the model's endpoint: the library's tracing is off.
+Nothing is sent to anybody but the model's endpoint: the library's tracing is off.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ MOST_REMEMBERED = 400  # items of the conversation that the model is shown
 
 Tell = Callable[[PlanEvent], Awaitable[None]]
 
-# A provider of our own, that is off and has no exporter: the library's has one with an HTTP client, which goes by the
-# environment's proxies and fails if one of them cannot be used.
+# A disabled provider of our own without an exporter: the library's has one with an HTTP client, which uses the
+# environment's proxies and fails if one of them is unusable.
 _untraced = DefaultTraceProvider()
 _untraced.set_disabled(True)
 set_trace_provider(_untraced)
@@ -68,7 +68,7 @@ set_trace_provider(_untraced)
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What the tools of one plan work with."""
+    """The context of one plan's tools."""
 
     executor: Executor
     tell: Tell
@@ -85,8 +85,11 @@ def make_agent(
     steps: int,
     timeout: float,
 ) -> Agent[Work]:
-    """A planner that speaks ``lang``. ``meter`` is told of each call; ``steps``: how many an executor call may take;
-    ``timeout``: seconds without a word of the model.
+    """Return a planner that speaks ``lang``.
+
+    meter: is told of each call.
+    steps: the most steps of an executor call, for the prompt.
+    timeout: seconds without a word from the model.
     """
 
     def told(context: RunContextWrapper[Work], _: Agent[Work]) -> str:
@@ -102,7 +105,7 @@ def make_agent(
 
 
 async def follow(agent: Agent[Work], work: Work, memory: Memory, *, max_turns: int) -> str:
-    """Until the model calls no tool any more; what it says then."""
+    """Run until the model calls no more tools; return what it says then."""
     order = work.order
     message = order.message
     if order.only:
@@ -116,7 +119,7 @@ async def follow(agent: Agent[Work], work: Work, memory: Memory, *, max_turns: i
         run_config=RunConfig(
             tracing_disabled=True,
             trace_include_sensitive_data=False,
-            tool_not_found_behavior="return_error_to_model",  # it may choose another one
+            tool_not_found_behavior="return_error_to_model",  # it may choose another tool
         ),
     )
     try:
@@ -133,9 +136,10 @@ async def follow(agent: Agent[Work], work: Work, memory: Memory, *, max_turns: i
 
 
 class _Model(OpenAIChatCompletionsModel):
-    """Each call of a tool gets a name of its own: some endpoints count anew from 0 in each answer.
+    """The library's model with our limits and counts.
 
-    An endpoint that refuses to count the tokens is asked without; they are guessed then.
+    Each tool call gets a unique name, because some endpoints count from 0 again in each answer. An endpoint that
+    refuses to count tokens is asked without; they are then estimated.
     """
 
     def __init__(self, name: str, client: AsyncOpenAI, meter: Meter, timeout: float) -> None:
@@ -147,7 +151,7 @@ class _Model(OpenAIChatCompletionsModel):
 
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[TResponseStreamEvent]:
         names: dict[str, str] = {}
-        said: list[str] = []  # that was not counted yet
+        said: list[str] = []  # not counted yet
         await self._meter.admit(self._name)
         try:
             async for event in self._paced(self._streamed(*args, **kwargs)):
@@ -163,13 +167,13 @@ class _Model(OpenAIChatCompletionsModel):
                     said.append(delta)
                 yield event
         finally:
-            if said:  # what broke off, or was stopped, is paid for, too
+            if said:  # an answer that broke off, or was stopped, costs tokens, too
                 await self._meter.count(self._name, _usage(None, asked=args[:2], said="".join(said)))
 
     async def _paced(self, events: AsyncGenerator[TResponseStreamEvent]) -> AsyncIterator[TResponseStreamEvent]:
-        """TimeoutError if the model says nothing, or next to nothing, for ``timeout`` seconds.
+        """Pass the events on; raise TimeoutError if the model says next to nothing for ``timeout`` seconds.
 
-        AnswerRefused if it says too much, or what cannot be read.
+        Raises AnswerRefused if it says too much, or something that cannot be read.
         """
         pace, size = ReplyDeadline(self._timeout), 0
         async with aclosing(events):
@@ -177,11 +181,11 @@ class _Model(OpenAIChatCompletionsModel):
                 try:
                     async with asyncio.timeout_at(pace.deadline):
                         event = await anext(events, None)
-                except (ValueError, RecursionError):  # of the library's reader of JSON
+                except (ValueError, RecursionError):  # of the library's JSON reader
                     raise AnswerRefused("it is not in the chat completions form", "model_other_form") from None
                 if event is None:
                     return
-                await asyncio.sleep(0)  # what has arrived at once may be hundreds of events
+                await asyncio.sleep(0)  # hundreds of events may arrive at once
                 if isinstance(delta := getattr(event, "delta", None), str):
                     size += len(delta)
                     pace.heard(size)
@@ -214,13 +218,13 @@ def _usage(told: ResponseUsage | None, *, asked: object, said: object) -> Usage:
 
 
 def _rename(item: Any, names: dict[str, str]) -> None:
-    """Where it is a call of a tool. Several events may hold one and the same item."""
+    """Give a tool call its unique name. Several events may hold the same item."""
     if getattr(item, "type", "") == "function_call" and item.call_id not in names.values():
         item.call_id = names.setdefault(item.call_id, f"call_{uuid4().hex}")
 
 
 async def _ended(running: RunResultStreaming) -> None:
-    """Nothing of it is at work any more. A cancel that comes meanwhile waits for that, too: phones are let go of."""
+    """End the run and wait until no part of it is at work, even if cancelled meanwhile: phones are released."""
     if not running.is_complete:
         running.cancel()
     task = running.run_loop_task
@@ -235,14 +239,14 @@ async def _ended(running: RunResultStreaming) -> None:
 
 
 def _said(item: Any) -> str:
-    """The words of an item of the model's answer; "" where it is none of words."""
+    """Return the words of an item of the model's answer; "" if it has none."""
     if getattr(item, "type", "") != "message":
         return ""
     return "".join(getattr(part, "text", "") for part in item.content).strip()
 
 
 def _function(tool: PlannerTool, lang: Lang) -> FunctionTool:
-    """The tool as the library wants it. It tells both its call and its result, the moment that they happen."""
+    """Return the tool as the library wants it. It tells its call and its result as they happen."""
 
     async def invoked(context: ToolContext[Work], arguments: str) -> str:
         work = context.context
@@ -270,7 +274,7 @@ def _given(arguments: str) -> dict[str, Any]:
 
 
 async def _result(tool: PlannerTool, work: Work, given: Mapping[str, Any]) -> tuple[Any, bool]:
-    """What the model is told, and whether the tool did what it was asked for."""
+    """Return what the model is told, and whether the tool did what it was asked to do."""
     words = texts(work.order.lang)
     wanted = tool.arguments(given)
     if wanted is None:
@@ -280,8 +284,8 @@ async def _result(tool: PlannerTool, work: Work, given: Mapping[str, Any]) -> tu
         result = await tool.call(work.executor, wanted)
     except PhonedeskError as error:
         return string.Template(words.tool_failed).substitute(why=str(error)), False
-    except Exception as error:  # noqa: BLE001 - a fault of ours in one tool: the planner may go on without it
-        # Its words may hold anything; where it was raised, nothing but code.
+    except Exception as error:  # noqa: BLE001 - a bug in one tool: the planner may go on without it
+        # The error's text may hold anything; the place where it was raised holds only code.
         place = traceback.extract_tb(error.__traceback__)[-1]
         kind = type(error).__name__
         log.error("plan_tool_crashed", tool=tool.name, error=kind, at=f"{place.name}:{place.lineno}")
@@ -292,7 +296,7 @@ async def _result(tool: PlannerTool, work: Work, given: Mapping[str, Any]) -> tu
 
 
 class _Remembered:
-    """A ``Memory`` in the shape that the library asks for."""
+    """A ``Memory`` with the interface that the library wants."""
 
     session_id = "plan"
     session_settings: SessionSettings | None = None
@@ -302,7 +306,7 @@ class _Remembered:
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         items = await self._memory.items(limit or MOST_REMEMBERED)
-        if len(items) >= MOST_REMEMBERED:  # a conversation begins with what a person says
+        if len(items) >= MOST_REMEMBERED:  # a conversation begins with a person's words
             begins = next((n for n, item in enumerate(items) if item.get("role") == "user"), 0)
             items = items[begins:]
         return cast("list[TResponseInputItem]", items)

@@ -1,12 +1,12 @@
-"""Tools of the planner that the owner has written: functions in the files of ``tools`` in their own folder.
+"""Planner tools written by the owner: functions in the files of ``tools`` in their own folder.
 
     async def stock_of(article: str, shop: int = 1) -> dict[str, int]:
         '''How many pieces of an article a shop has. article: its number.'''
 
-Each function at the top of a file is a tool: its name, its parameters (``str``, ``int``, ``float`` or ``bool``, those
-with a default may be left out), and its docstring, which is what the planner is told. What begins with an underscore is
-none. What is there is read without being run; a file is run only if one of its tools is to be used, with the rights of
-this process, and nothing holds it in bounds but a time limit.
+Each function at the top level of a file is a tool with its name, its parameters (``str``, ``int``, ``float`` or
+``bool``; those with a default are optional), and its docstring, which the planner is told. A name that begins with an
+underscore is no tool. Files are read without being run; a file is run only if one of its tools is to be used, with the
+rights of this process and without limits other than a time limit.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _parameters(read: own.OwnerSource, node: ast.FunctionDef | ast.AsyncFunction
 
 
 def _kind(annotation: ast.expr | None) -> Kind | None:
-    """Return the kind that an annotation names, as ``str`` or in quotes."""
+    """Return the kind that an annotation names, as ``str`` or in quotes; None if it is no kind."""
     if isinstance(annotation, ast.Constant):
         return _KINDS.get(str(annotation.value))
     return _KINDS.get(annotation.id) if isinstance(annotation, ast.Name) else None
@@ -125,7 +125,7 @@ def _kind(annotation: ast.expr | None) -> Kind | None:
 
 
 def own_tools(names: Collection[str]) -> Sequence[PlannerTool]:
-    """Return those of the owner's tools that are named, ready to be called: their files are run.
+    """Return the named tools of the owner, ready to be called: their files are run.
 
     Raises OwnWrong if a file is wrong, or fails while it is run.
     """
@@ -145,7 +145,10 @@ def _tool(one: Declared) -> PlannerTool:
 
 
 async def _called(name: str, function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
-    """Call it, in a thread if it may block. After the time limit it is left alone: a thread cannot be stopped."""
+    """Call a tool, in a thread if it may block.
+
+    After the time limit the thread goes on, because it cannot be stopped.
+    """
     try:
         async with asyncio.timeout(SECONDS):
             if inspect.iscoroutinefunction(function):
@@ -156,7 +159,7 @@ async def _called(name: str, function: Callable[..., Any], given: Mapping[str, A
 
 
 def _as_data(name: str, result: object) -> Any:
-    """Return the result as plain JSON data. Raises ActionFailed if it is none, or too much of it."""
+    """Return the result as plain JSON data. Raises ActionFailed if it is none, or is too long."""
     try:
         written = json.dumps(result, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
@@ -168,7 +171,7 @@ def _as_data(name: str, result: object) -> Any:
 
 @cache
 def _module(read: own.OwnerSource) -> types.ModuleType:
-    """Run a file once, as it was read when its tools were checked: nothing is looked up again or written beside it."""
+    """Run a file once, from the text that was checked: nothing is read again, and no cache is written beside it."""
     module = types.ModuleType(f"phonedesk_own_{read.name.replace('.', '_').replace('-', '_')}")
     module.__file__ = str(read.file)
     sys.modules[module.__name__] = module  # dataclasses and others look there

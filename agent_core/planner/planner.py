@@ -29,19 +29,23 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-RETRIES = 2  # of a request that was not answered, or refused for the moment
+RETRIES = 2  # of a request that was not answered, or was refused for the moment
 
-# One proxy setting holds for all models.
+# One proxy setting applies to all models.
 NAMES = ModelNames.of("PLANNER")
 
 Tell = Callable[[PlanEvent], Awaitable[None]]
 
 
 class Planner:
-    """One endpoint, one set of tools; any number of plans, also at once. ``close`` when no plan is under way.
+    """Makes any number of plans, also at once, with one endpoint and one set of tools.
 
-    ``steps``: how many an executor call may take, for the prompt. ``timeout``: seconds without a word of the model.
-    ``meter`` is told of each call of the model; ``proxy`` decides how ``base_url`` is asked.
+    Call ``close`` when no plan is running.
+
+    steps: the most steps of an executor call, for the prompt.
+    timeout: seconds without a word from the model.
+    meter: is told of each call of the model.
+    proxy: decides how ``base_url`` is reached.
     """
 
     def __init__(
@@ -64,7 +68,7 @@ class Planner:
         self._steps = steps
         route = proxy.route(base_url)
         self._failures = Failures(base_url, name, api_key, route, NAMES)
-        # A placeholder key: the client refuses to be built without one, local servers want none.
+        # A placeholder key, because the client refuses to be built without one, and local servers need none.
         self._client = AsyncOpenAI(
             base_url=base_url,
             api_key=api_key or "none",
@@ -82,11 +86,11 @@ class Planner:
         await self._client.close()
 
     async def plan(self, order: PlannerTask, executor: Executor, memory: Memory, tell: Tell) -> PlanDone | PlanFailed:
-        """Plan and have done what the order says; ``tell`` is told each event but the last, which is given.
+        """Plan the order and have it done; ``tell`` gets each event but the last, which is returned.
 
-        What goes wrong becomes the last event. A cancel reaches the executor's calls, and is raised after them.
+        A failure becomes the last event. A cancellation reaches the executor's calls, and is raised after they ended.
         """
-        # Seconds, the first time; the event loop has other things to do meanwhile.
+        # The first import takes seconds, and the event loop must not block.
         await asyncio.to_thread(importlib.import_module, "agent_core.planner.library")
         from agents.exceptions import AgentsException, MaxTurnsExceeded, UserError
 
@@ -115,16 +119,16 @@ class Planner:
             cause = error.__cause__
             if isinstance(cause, PhonedeskError):
                 return PlanFailed(told(cause, order.lang))
-            if isinstance(error, UserError):  # a fault of ours, which the library has wrapped
+            if isinstance(error, UserError):  # a bug of ours, which the library has wrapped
                 kind = type(cause or error).__name__
                 log.error("plan_crashed", model=self._name, error=kind)
                 return PlanFailed(string.Template(texts(order.lang).crashed).substitute(why=kind))
             log.warning("plan_failed", model=self._name, error=repr(error))
-            return PlanFailed(self._of_endpoint(ValueError(str(error)), order.lang))  # of what the model said
+            return PlanFailed(self._of_endpoint(ValueError(str(error)), order.lang))  # about what the model said
         return PlanDone(said or texts(order.lang).nothing_said, success=True)
 
     def _of_endpoint(self, error: Exception, lang: Lang) -> str:
-        """What is wrong there, with the names of the planner's own settings."""
+        """Return what is wrong with the endpoint, with the names of the planner's own settings."""
         made = self._failures.of(error)
         self._meter.failed(self._name, made)
         return told(made, lang)

@@ -1,4 +1,4 @@
-"""The tools of a planner: those that come with the package. The owner's are in ``own_tools``."""
+"""The tools of a planner that come with the package. The owner's are in ``own_tools``."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from agent_core.planner.base import CallResult, Executor
 from agent_core.planner.words import Lang, texts
 from agent_core.ports import KnowledgeBase
 
-EXTRA = ("search_knowledge", "get_battery")  # what a planner may have besides the phones, by name
-ALWAYS = ("list_devices", "chat")  # what every planner has
+EXTRA = ("search_knowledge", "get_battery")  # further tools that a planner may have, by name
+ALWAYS = ("list_devices", "chat")  # tools of every planner
 MOST_FOUND = 5  # records of the knowledge base that are shown
 
 Call = Callable[[Executor, Mapping[str, Any]], Awaitable[Any]]
-"""Does the tool's work: plain JSON data, a text, or a ``CallResult``."""
+"""Does a tool's work; returns plain JSON data, a text, or a ``CallResult``."""
 
 Kind = Literal["string", "integer", "number", "boolean"]  # as JSON Schema names them
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What a tool takes. A text that is needed must not be empty."""
+    """A parameter of a tool. A text that is needed must not be empty."""
 
     name: str
     kind: Kind = "string"
@@ -31,11 +31,11 @@ class Parameter:
 
     @property
     def said(self) -> str:
-        """For a model that has given the wrong ones."""
+        """The name for a model that gave wrong arguments, with the kind unless it is a string."""
         return self.name if self.kind == "string" else f"{self.name} ({self.kind})"
 
     def value(self, given: object) -> str | float | bool | None:
-        """Return what was given, as this kind; None if it is none. A model may write 7 for "7", or "7" for 7."""
+        """Return the given value as this kind; None if it does not fit. A model may write 7 for "7", or "7" for 7."""
         if self.kind == "string":
             return str(given).strip() or None if isinstance(given, str | int | float) else None
         if self.kind == "boolean":
@@ -53,8 +53,10 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class PlannerTool:
-    """``says``: what it does, for the planner; "" if that stands in ``tools.<name>`` of ``prompts/<lang>.toml``, with
-    what its parameters mean.
+    """A tool of the planner.
+
+    says: its description for the planner; "" if that, and what its parameters mean, is in ``tools.<name>`` of
+    ``prompts/<lang>.toml``.
     """
 
     name: str
@@ -66,7 +68,7 @@ class PlannerTool:
         return self.says or texts(lang).tools[self.name]["what"]
 
     def schema(self, lang: Lang) -> dict[str, Any]:
-        """The parameters as JSON Schema."""
+        """Return the parameters as JSON Schema."""
         said = texts(lang).tools.get(self.name, {})
         return {
             "type": "object",
@@ -79,7 +81,7 @@ class PlannerTool:
         }
 
     def arguments(self, given: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the arguments that were given, each as its kind; None if one is missing or is none."""
+        """Return the given arguments, converted to their kinds; None if one is missing or does not fit."""
         found: dict[str, Any] = {}
         for one in self.parameters:
             value = one.value(given.get(one.name))
@@ -91,7 +93,7 @@ class PlannerTool:
 
 
 def phone_tools() -> tuple[PlannerTool, ...]:
-    """What every planner has."""
+    """Return the tools that every planner has."""
     return PlannerTool("list_devices", _list_devices), PlannerTool(
         "chat", _chat, (Parameter("device_id"), Parameter("message"))
     )
@@ -102,7 +104,10 @@ def battery_tool() -> PlannerTool:
 
 
 def knowledge_tool(knowledge: Callable[[], KnowledgeBase]) -> PlannerTool:
-    """Search in the knowledge base. ``knowledge`` gives it at each call: it may be replaced."""
+    """Return the tool that searches the knowledge base.
+
+    ``knowledge`` is called each time, because it may be replaced.
+    """
 
     async def search(_: Executor, given: Mapping[str, Any]) -> list[dict[str, Any]]:
         found = await knowledge().retrieve(given["query"])

@@ -1,6 +1,6 @@
-"""What a planner is told, in its language. See ``prompts``.
+"""The texts for a planner, in its language. See ``prompts``.
 
-How it is to plan may be in the owner's own words: ``planner/LANG.txt`` of their own folder.
+How it should plan may be in the owner's own words: ``planner/LANG.txt`` of their own folder.
 """
 
 from __future__ import annotations
@@ -22,14 +22,16 @@ Lang = Literal["zh", "en"]
 
 @dataclass(frozen=True, slots=True)
 class PlannerTexts:
-    """``system``, ``rules`` and ``always`` hold ``$steps``, ``$date``, ``$weekday``; ``rules``, how to plan, may be the
-    owner's own. ``tools``: by name, ``what`` it does and each parameter's meaning.
+    """The texts in one language.
 
-    ``only`` holds ``$phone``: it stands before a message that is about one phone. ``bad_arguments``, ``max_turns`` and
-    the others are told to the model, or to who asked; ``$phone``, ``$why``, ``$contact``, ``$text``, ``$id`` stand in
-    them.
-    ``cut_off``: what the conversation keeps of a plan that did not come to its end, ``$done`` being lines of
-    ``cut_off_part``, or ``cut_off_nothing``. ``states``: of a part, by the status of its run.
+    system, rules, always: hold ``$steps``, ``$date``, ``$weekday``. ``rules``, how to plan, may be the owner's own.
+    only: holds ``$phone``; precedes a message that is about one phone.
+    bad_arguments, max_turns and the others: are told to the model, or to whoever asked; they hold ``$phone``, ``$why``,
+    ``$contact``, ``$text``, ``$id``.
+    cut_off: the record of an unfinished plan in the conversation; ``$done`` is lines of ``cut_off_part``, or
+    ``cut_off_nothing``.
+    states: of a part, by the status of its run.
+    tools: by name, ``what`` it does and each parameter's meaning.
     """
 
     system: str
@@ -65,7 +67,11 @@ _FILLED_IN = frozenset({"date", "weekday", "steps"})
 
 
 def instructions(lang: Lang, date: str, steps: int) -> str:
-    """Return the planner's system prompt. steps: how many an executor call may take; date: today, as YYYY-MM-DD."""
+    """Return the planner's system prompt.
+
+    date: today, as YYYY-MM-DD.
+    steps: the most steps of an executor call.
+    """
     words = texts(lang)
     rules = _own_rules(own.key()).get(lang, words.rules)
     whole = "\n\n".join(part.strip() for part in (words.system, rules, words.always))
@@ -78,7 +84,7 @@ def _own_rules(_: Path | None) -> Mapping[str, str]:
 
 
 def rules_in(read: own.OwnerSource) -> str:
-    """Return how the owner wants it planned. Raises OwnWrong if the file's name or a placeholder is wrong."""
+    """Return the owner's rules for planning. Raises OwnWrong if the file's name or a placeholder is wrong."""
     if read.name not in get_args(Lang):
         raise read.wrong("own_planner_name", "it is named zh.txt or en.txt")
     return own.template(read, _FILLED_IN)

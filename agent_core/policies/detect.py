@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from agent_core.apps.profile import AppProfile, profiles, without_profile
+from agent_core.apps.names import without_profile
+from agent_core.apps.profile import AppProfile, profiles
 from agent_core.errors import InputRejected
 from agent_core.policies.base import Policy
 from agent_core.policies.customer_reply import CustomerReply, NoBuiltInAI, NothingNew, ProvenancePolicy, UnreadPage

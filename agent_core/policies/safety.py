@@ -24,7 +24,8 @@ from agent_core.actions.types import (
     Type,
     TypeName,
 )
-from agent_core.apps.profile import packages_named, profile_of_package
+from agent_core.apps.names import packages_named
+from agent_core.apps.profile import profile_of_package
 from agent_core.devices.base import Frame
 from agent_core.geometry import Box, Point
 from agent_core.perception.badges import reds

@@ -290,7 +290,7 @@ class ReplyFlow:
         session.number_tried = True
         await self._lease.check()
         try:
-            await self._device.open_url(url, self._profile.packages[0])
+            await self._device.open_url(url, self._profile.package_among(await self._device.packages()))
         except DeviceError as error:
             log.info("not_opened_by_number", app=self._profile.key, error=str(error))
             return None  # the model finds the way
@@ -372,8 +372,8 @@ class ReplyFlow:
         planned = self._plan_for(question, cluster, query)
         try:
             records, chosen = await self._look_up(query, question)
-            alone = chosen is not None and not await self._others_are_sure(question, cluster)
-            if alone:
+            beside = await self._unsure_beside(question, cluster) if chosen is not None else []
+            if beside:
                 chosen = None
         except KnowledgeError as error:
             return await self._knowledge_failed(error, question, query)
@@ -390,7 +390,7 @@ class ReplyFlow:
         await self._rows.tell_event(event, seen.frame)
         session.planned = planned_with(planned, chosen, self._answering.part_chars) if chosen else planned
         if chosen is None:
-            return ask(session, questions.no_sure_answer(session, planned, records, sure_alone=alone), "run.waiting")
+            return ask(session, questions.no_sure_answer(session, planned, records, beside=beside), "run.waiting")
         return await self._hand(session.planned)
 
     async def _look_up(self, query: str, question: AskedQuestion) -> tuple[Sequence[Record], Chosen | None]:
@@ -408,18 +408,22 @@ class ReplyFlow:
         self._told_sure[words] = chosen is not None
         return found, chosen
 
-    async def _others_are_sure(self, question: AskedQuestion, cluster: Cluster) -> bool:
-        """Tell whether each other question has a sure answer of its own.
+    async def _unsure_beside(self, question: AskedQuestion, cluster: Cluster) -> list[dict[str, str | None]]:
+        """Return the other questions that have no sure answer of their own, as ``no_sure_answer`` takes them.
 
         All that the customer wrote since our last answer counts, because it may change the meaning of this question.
         """
+        unsure: list[dict[str, str | None]] = []
         for other in cluster.asked:
             if other.ledger_id == question.ledger_id or other.above or (other.whole and not other.readable):
                 continue  # a sticker says nothing
             if not await self._is_sure(other):
                 log.info("another_question_is_not_sure", run_id=self._session.run_id, row=other.ledger_id)
-                return False
-        return True
+                row = await self._rows.find(other)
+                answer = row.text if row is not None and row.state is ReplyState.SENT else ""
+                skipped = row is not None and row.state is ReplyState.SKIPPED
+                unsure.append({"words": other.words, "answer": None if skipped else answer})
+        return unsure
 
     async def _is_sure(self, question: AskedQuestion) -> bool:
         """Tell whether a question has a sure answer, was answered without a person, or was recalled.

@@ -23,7 +23,7 @@ from agent_core.reply.asked import next_query
 from agent_core.reply.looking import ChatLooks
 from agent_core.reply.match import begins, is_draft
 from agent_core.reply.outcome import DeliveryResult, Outcome, ask, check_planned, end, fail, nothing_left
-from agent_core.reply.planning import bind
+from agent_core.reply.planning import bind, new_since
 from agent_core.reply.rows import Rows
 from agent_core.reply.sender import OnSent, ReplySender, Tools, watch
 from agent_core.session import NOBODY, Answer, GateState, Planned, ReplyRecord, Session, Status
@@ -145,7 +145,7 @@ class HandOver:
         row = await self._ledger.find(self._rows.key(planned.fingerprint))
         if row is not None and row.state is ReplyState.SENT:
             if row.run_id != session.run_id:
-                return self._changed()  # another run has answered it
+                return await self._changed(planned)  # another run has answered it
             return await self.found_sent(row, "run.resolved_sent")
         if row is not None and row.state is ReplyState.UNKNOWN:
             return ask(session, questions.delivery_unknown(session, row), "delivery.unknown")
@@ -176,7 +176,7 @@ class HandOver:
                 outcome = await self._deliver_part(planned)
         except LedgerConflict as error:
             log.warning("reply_moved_by_another", run_id=session.run_id, ledger_id=planned.ledger_id, error=str(error))
-            return self._changed()
+            return await self._changed(planned)
         return await self._delivered(planned, outcome)
 
     async def _deliver_part(self, planned: Planned) -> Outcome:
@@ -209,7 +209,7 @@ class HandOver:
             case DeliveryResult.CHANGED if planned.part or planned.person:
                 return await self._still(planned)
             case DeliveryResult.CHANGED:
-                return self._changed()
+                return await self._changed(planned)
             case (
                 DeliveryResult.TOUCHED
                 | DeliveryResult.FOREIGN_DRAFT
@@ -251,6 +251,7 @@ class HandOver:
         """Ask a person whether to send this text below the changed chat that they are shown, and below nothing else."""
         session = self._session
         seen = await self._looks.whole(await self._looks.again())
+        before = list(planned.cluster)
         if seen.chat is not None and is_contacts(seen.chat, session.gate):
             bind(planned, seen.chat)
         if not planned.cluster and not planned.ours:
@@ -258,9 +259,12 @@ class HandOver:
             session.planned = None
             return nothing_left(session, "run.nothing_new", contact=session.gate.contact)
         if planned.part:
-            return ask(session, questions.rest_unsent(session, planned), "run.waiting", seen.frame)
+            return ask(
+                session, questions.rest_unsent(session, planned, new_since(before, planned)), "run.waiting", seen.frame
+            )
         shown = self._rows.as_shown(seen.chat, planned) if seen.chat is not None else []
-        return ask(session, questions.still_send(session, planned, shown), "run.waiting", seen.frame)
+        question = questions.still_send(session, planned, shown, new_since(before, planned))
+        return ask(session, question, "run.waiting", seen.frame)
 
     async def written_before(self, planned: Planned, chat: ChatScreen) -> ActResult:
         """Ask whether a person's text that an earlier run could not send, or was kept from sending, still holds."""
@@ -276,12 +280,16 @@ class HandOver:
             told += " " + say(session.lang, "run.more_questions", question=left[0].words, count=len(left))
         return ActResult(told)
 
-    def _changed(self) -> ActResult:
+    async def _changed(self, planned: Planned) -> ActResult:
         session = self._session
         session.planned = None  # the answer was chosen for other words: think again
         session.changed_chats += 1
         if session.changed_chats > CHANGES_ALLOWED:
-            return ask(session, questions.chat_changed(session), "run.waiting")
+            seen = await self._looks.again()
+            before = list(planned.cluster)
+            if seen.chat is not None and is_contacts(seen.chat, session.gate):
+                bind(planned, seen.chat)
+            return ask(session, questions.chat_changed(session, new_since(before, planned)), "run.waiting", seen.frame)
         return fail(session, "delivery.changed")
 
     def refused(self, outcome: Outcome) -> ActResult:

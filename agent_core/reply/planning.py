@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from agent_core.perception.compare import contains
-from agent_core.perception.readings import ChatScreen, Side
+from agent_core.perception.readings import ChatScreen, Side, Source
 from agent_core.ports import Chosen, LedgerRow, Provenance, Record, ReplyState
+from agent_core.reply.match import same_text
 from agent_core.session import Cluster, Planned
 from agent_core.texts.clean import clean_text
 
@@ -125,6 +126,13 @@ def bind(planned: Planned, chat: ChatScreen) -> None:
     planned.ours = [bubble.text for bubble in reversed(ours)]
     planned.cluster = [bubble.text for bubble in reversed(theirs)]
     planned.read_by = chat.source.value
+
+
+def new_since(before: Sequence[str], planned: Planned) -> list[str]:
+    """Return which of the customer's messages that ``planned`` is bound to now were not ``before``, oldest first."""
+    now = planned.cluster
+    new = [text for text in now if not any(same_text(text, old, Source.OCR) for old in before)]
+    return new or now[len(before) :]  # the same words again
 
 
 def planned_from(row: LedgerRow, cluster: Cluster) -> Planned:

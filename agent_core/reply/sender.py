@@ -32,7 +32,7 @@ CLEARED_SECONDS = 0.6  # how long to look for a bubble after an unsent text was 
 UNLOCK_SECONDS = 20.0  # how long to wait for a phone that was locked meanwhile, in order to remove our text
 UNLOCK_LOOKS = 0.5
 FRESH_SECONDS = 5.0  # how old the lease check may be at Send; a picture takes well under a second
-TYPE_TRIES = 2
+TYPE_TRIES = 3  # as many as an Android phone has ways to type
 STEADY_TRIES = 3
 
 # The ledger's state after the outcome is observed. What certainly was not sent may be sent by another run.
@@ -128,6 +128,7 @@ class ReplySender:
             refusal = await self._look()
             if refusal is not None:
                 return refusal
+            await self._keyboard.confirm(arrived=self._typed)
             if self._typed:
                 return None
         return self._mistyped()

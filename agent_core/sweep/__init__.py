@@ -1,4 +1,4 @@
-"""A cheap look for who has written something new: the phone's notifications and the app's list of chats, no model."""
+"""Finds out cheaply who has written something new: by the phone's notifications and the app's list, without a model."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Read the notifications of QQ and WeChat: whom a title names, and who wrote.
+"""Reads the notifications of QQ and WeChat: whom a title names, and who wrote.
 
 QQ: "昵称" or "昵称(2条新消息)", with "[特别关心]" before it for some; a group's text is "昵称: 内容". Others are
-"QQ空间动态(共1条未读)" and "关联QQ号 (3条新消息)". WeChat: one message is the text alone; of several the text is
-"[2条]昵称: 内容", in a chat of two as well, where 昵称 is the title. Both can hide who wrote: "你收到了2条新消息".
-Forms that are not known here tell of messages and of no name, so that the list of chats is looked at.
+"QQ空间动态(共1条未读)" and "关联QQ号 (3条新消息)". WeChat: the text of one message stands alone; several are
+"[2条]昵称: 内容", also in a chat of two, in which 昵称 is the title. Both can hide who wrote: "你收到了2条新消息". A
+form that is not known here says that there are messages but not whose, so the list of chats is looked at.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _COUNTED = re.compile(
     re.IGNORECASE,
 )
 _CARED_FOR = re.compile(r"^\[特别关[心注]\]\s*")
-# What may be a form of an app, and no part of a name.
+# Text that may belong to an app's format, and not to a name.
 _STRANGE = re.compile(
     r"^[\[【][^\]】]*[\]】]|[(（][^()（）]*(?:条|消息|未读|messages?)[^()（）]*[)）]$|\d+\s*[条则].{0,4}(?:消息|未读)"
     r"|^[你您](?:收到|有).*消息$",
@@ -37,8 +37,10 @@ _COLON = re.compile(r"[：:]\s*")
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a notification tells: a row as the list would have it. None if it names nobody; ``messages``: it tells of
-    messages all the same, so that the list of chats knows more.
+    """The contents of a notification.
+
+    row: a row as the list would show it; None if it names nobody.
+    messages: there are messages even if it names nobody, so the list of chats knows more.
     """
 
     row: ChatRow | None = None
@@ -46,7 +48,7 @@ class Told:
 
 
 def told_by(note: Notification, profile: AppProfile, known: Sequence[str] = ()) -> Told:
-    """Read one notification of the app. ``known``: names of contacts, whole; one of them is a name in any form."""
+    """Read one notification of the app. ``known``: complete names of contacts; one of them is a name in any form."""
     title, text = note.title.strip(), note.text.strip()
     called = _CARED_FOR.sub("", _COUNTED.sub("", title)).strip()
     if any(same_name(title, one) for one in known):
@@ -61,7 +63,7 @@ def told_by(note: Notification, profile: AppProfile, known: Sequence[str] = ()) 
         return Told(with_preview(row, text), messages=True)
     rest, count = text[several.end() :], int(several[1])
     own = name(called, drawn=True)
-    if name(rest, drawn=True).startswith(f"{own}:"):  # the app may write a wide colon or a narrow one
+    if name(rest, drawn=True).startswith(f"{own}:"):  # the app may write a wide or a narrow colon
         words = _COLON.split(rest, maxsplit=own.count(":") + 1)[-1]
         return Told(ChatRow(called, NOWHERE, count, words), messages=True)
     colon = _COLON.search(rest)

@@ -1,4 +1,4 @@
-"""The look itself: notifications, one picture, and only where that changed, what stands in the list."""
+"""Looks at the phone: notifications, one picture, and the contents of the list only if the picture changed."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
-from typing import Protocol
 
 import structlog
 
 from agent_core.apps.profile import AppProfile
-from agent_core.devices.base import Device, Frame, Key, Node, Notification, WindowKind
-from agent_core.devices.base import Look as WindowLook
+from agent_core.devices.base import Device, Frame, Key, LookedPicture, Node, Notification, WindowKind
 from agent_core.devices.stillness import wait_until_still
 from agent_core.errors import CommandFailed, ScreenOff, TreeUnavailable
 from agent_core.geometry import Box, Point
@@ -27,34 +25,14 @@ from agent_core.sweep.result import IN_CHAT, ListMemory, LookOutcome, UnreadLook
 from agent_core.sweep.rows import FoundRow, digest, notes_digest, own_notes
 
 MOST_PAGES = 6
-MOST_WAYS = 6  # acts that lead to the list; then it is not to be had
-STATUS = 0.05  # of the screen's height: the clock and the battery stand above
+MOST_WAYS = 6  # actions on the way to the list; after these it counts as unreachable
+STATUS = 0.05  # of the screen's height: the clock and the battery are above this
 
 log = structlog.get_logger(__name__)
 
 
-class SweptPage(Protocol):
-    """A picture, and what was in front as it was taken."""
-
-    @property
-    def frame(self) -> Frame: ...
-
-    @property
-    def look(self) -> WindowLook: ...
-
-
-class SweptDevice(Device, Protocol):
-    """A phone that can be looked at cheaply."""
-
-    @property
-    def round_trips(self) -> int: ...
-
-    async def observe(self) -> SweptPage:
-        """Picture, window and screen state in one round trip. ScreenOff."""
-
-
 async def look_for_unread(
-    device: SweptDevice,
+    device: Device,
     reader: ScreenReader,
     profile: AppProfile,
     *,
@@ -66,12 +44,14 @@ async def look_for_unread(
     most_pages: int = MOST_PAGES,
     keep: Callable[[Waiting], Awaitable[None]] | None = None,
 ) -> UnreadLook:
-    """Who has written in this app. No model is asked; nothing is typed; only what leads to the list is tapped.
+    """Find out who has written in this app. No model is asked, nothing is typed, only ways to the list are tapped.
 
-    ``before``: what the last look remembered; where the list looks as it did then, nothing is read. ``known``: names of
-    contacts, whole. ``people``: whom runs have seen to, never taken for groups. ``keep`` is told what came into the
-    chat that stood open, before that chat is left: afterwards nothing shows it. The app is left on its list. Raises
-    errors of the phone, and LeaseLost.
+    The app is left on its list. Raises errors of the phone, and LeaseLost.
+
+    before: what the last look remembered; if the list still looks the same, nothing is read.
+    known: complete names of contacts.
+    people: contacts that runs have dealt with, who are never taken for groups.
+    keep: is told of new messages in the chat that was open, before that chat is left: afterwards nothing shows it.
     """
     found = FoundRow(profile, known, people)
     looking = _Looking(device, reader, profile, before, found, lease or FreeLease(), tree, most_pages, keep)
@@ -80,7 +60,7 @@ async def look_for_unread(
 
 @dataclass(slots=True)
 class _Page:
-    """One screen of the app and what was read of it. ``readings`` None: nothing can read it."""
+    """One screen of the app and what was read of it. ``readings`` is None if nothing can read it."""
 
     frame: Frame
     nodes: Sequence[Node] | None
@@ -93,7 +73,7 @@ class _Page:
 class _Looking:
     def __init__(
         self,
-        device: SweptDevice,
+        device: Device,
         reader: ScreenReader,
         profile: AppProfile,
         before: ListMemory | None,
@@ -140,7 +120,7 @@ class _Looking:
         return self._result(LookOutcome.READ, memory)
 
     @staticmethod
-    def _is_as(before: ListMemory, shown: SweptPage) -> bool:
+    def _is_as(before: ListMemory, shown: LookedPicture) -> bool:
         return before.picture == print_of(shown.frame)
 
     def _result(self, outcome: LookOutcome, memory: ListMemory | None) -> UnreadLook:
@@ -161,8 +141,8 @@ class _Looking:
 
     # To the list ------------------------------------------------------------------------------------------------------
 
-    async def _to_list(self, shown: SweptPage) -> _Page | None:
-        """The list of chats, in front; a page without readings where nothing can read it. None: it does not come."""
+    async def _to_list(self, shown: LookedPicture) -> _Page | None:
+        """Go to the list of chats and return it; a page without readings if nothing can read it; None if not found."""
         for _ in range(MOST_WAYS):
             if not self._in_front(shown):
                 shown = await self._bring_app(shown)
@@ -179,17 +159,17 @@ class _Looking:
                 shown = await self._act(shown, partial(self._device.key, Key.BACK))
         return None
 
-    async def _bring_app(self, shown: SweptPage) -> SweptPage:
+    async def _bring_app(self, shown: LookedPicture) -> LookedPicture:
         if shown.look.window.kind is WindowKind.SHADE:
             return await self._act(shown, partial(self._device.key, Key.BACK))
         if shown.look.window.kind is WindowKind.LOCK:
             await self._lease.check()
             await self._device.wake()
-        package = next((name for name in self._profile.packages), "")
+        package = self._profile.package_among(await self._device.packages())
         return await self._act(shown, partial(self._device.launch, package))
 
     async def _note_open_chat(self, chat: ChatScreen) -> None:
-        """Messages that came into the chat that stood open are not unread for the app; they are for us."""
+        """Note messages in the chat that was open: they are not unread for the app, but they are for us."""
         newest = chat.newest
         if newest is not None and newest.side is Side.THEM and chat.title:
             called = without_status(chat.title)
@@ -198,14 +178,14 @@ class _Looking:
                 await self._keep(self._found.waiting[called])
 
     def _tab(self, page: _Page) -> Point | None:
-        """The way to the list that the app's own tabs offer."""
+        """Return the place of the tab that leads to the list; None if there is none."""
         mine = tabs(page.readings or (), self._profile, page.frame.size)
         return next((tab.box.center for tab in mine if tab.text.strip() in self._profile.list_tabs), None)
 
     # The list ---------------------------------------------------------------------------------------------------------
 
     async def _read_all(self, page: _Page, notes: Sequence[Notification]) -> None:
-        """This page, and those around it while more is unread than was found."""
+        """Read this page, and those around it while more is unread than was found."""
         self._add(page, notes)
         at = 0  # pages below the first
         for direction in (-1, 1):
@@ -225,8 +205,9 @@ class _Looking:
         self._found.add_rows(page.rows, page.nodes or (), notes)
 
     async def _more(self, page: _Page) -> bool:
-        """Whether the app counts more than was found. A tab's mark without a number tells of muted chats, or of one
-        whose number cannot be read.
+        """Tell whether the app counts more than was found.
+
+        A tab's mark without a number stands for muted chats, or has a number that cannot be read.
         """
         width, height = page.frame.size
         tab = self._tab(page) or Point(width // 8, round(0.96 * height))
@@ -242,7 +223,7 @@ class _Looking:
         return dot and not self._found.unread and not self._found.dots
 
     async def _scroll(self, page: _Page, direction: int, *, read: bool = True) -> _Page | None:
-        """The next page below (1) or above (-1). None where the list ends."""
+        """Scroll to the next page below (1) or above (-1). None if the list ends."""
         width, height = page.frame.size
         low, high = Point(width // 2, round(0.8 * height)), Point(width // 2, round(0.3 * height))
         start, end = (low, high) if direction > 0 else (high, low)
@@ -263,7 +244,7 @@ class _Looking:
             log.info("notifications_not_read", serial=self._device.serial, error=str(error))
             return []
 
-    async def _observe(self) -> SweptPage:
+    async def _observe(self) -> LookedPicture:
         try:
             return await self._device.observe()
         except ScreenOff:
@@ -271,13 +252,13 @@ class _Looking:
             await self._device.wake()
             return await self._device.observe()
 
-    async def _act(self, shown: SweptPage, act: Callable[[], Awaitable[None]]) -> SweptPage:
+    async def _act(self, shown: LookedPicture, act: Callable[[], Awaitable[None]]) -> LookedPicture:
         await self._lease.check()
         await act()
         await wait_until_still(self._device, before=shown.frame.digest)
         return await self._observe()
 
-    def _in_front(self, shown: SweptPage) -> bool:
+    def _in_front(self, shown: LookedPicture) -> bool:
         window = shown.look.window
         return window.kind is WindowKind.APP and window.package in self._profile.packages
 
@@ -305,7 +286,7 @@ class _Looking:
 
     @staticmethod
     def _is_drawn(page: _Page) -> bool:
-        """Whether the picture shows the rows that the tree tells of, which may be the tree of the screen before."""
+        """Tell whether the picture shows the rows of the tree, which may be the tree of the screen before."""
         return 2 * sum(row.avatar is not None and row.avatar_seen for row in page.rows) >= len(page.rows)
 
     async def _nodes(self, frame: Frame) -> Sequence[Node] | None:
@@ -321,7 +302,7 @@ class _Looking:
 
 
 def print_of(frame: Frame) -> str:
-    """A digest of what the picture shows below the status bar."""
+    """Return a digest of what the picture shows below the status bar."""
     width, height = frame.size
     shown = frame.image.crop((0, round(STATUS * height), width, height))
     return blake2b(shown.tobytes(), digest_size=16).hexdigest()

@@ -1,4 +1,4 @@
-"""Who has written, by the phone's notifications alone: what a watch goes by."""
+"""Finds out who has written by the phone's notifications alone, for watches."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from agent_core.sweep.rows import aside_of, digest, own_notes, whole_name
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """``contacts``: who has written, each with a state that is another one once they write again, as far as the phone
-    tells when. ``nameless``: the same of notifications that tell of messages and not of whose they are; "" without any.
+    """Who has written, by the notifications.
+
+    contacts: each with a state that changes when they write again, as far as the phone tells when.
+    nameless: the state of notifications about messages of unknown senders; "" if there are none.
     """
 
     contacts: Mapping[str, str] = field(default_factory=dict)
@@ -31,8 +33,11 @@ def noted(
     targets: Sequence[str] | None = None,
     people: Sequence[str] = (),
 ) -> Noted:
-    """Of all the phone's notifications those of this app. ``known``: names of contacts, whole; ``targets``: who is
-    meant, None for every contact that is no group and no account of the app. ``people``: never taken for groups.
+    """Read this app's notifications among all of the phone's.
+
+    known: complete names of contacts.
+    targets: who is wanted; None for every contact that is neither a group nor an account of the app.
+    people: are never taken for groups.
     """
     contacts: dict[str, list[str]] = {}
     nameless: list[str] = []
@@ -41,7 +46,7 @@ def noted(
         told = told_by(note, profile, known)
         row = told.row
         called = whole_name(row, known, (), ()) if row is not None else None
-        if row is None or called is None:  # hidden, of several, or a name that is cut off
+        if row is None or called is None:  # hidden, of several people, or a name that is cut off
             nameless += [said] if told.messages else []
         elif (why := aside_of(row, called, known, profile, people)) is not None:
             nameless += [said] if why is Aside.LOOK_ALIKE else []  # the look at the list tells people of it

@@ -1,4 +1,4 @@
-"""What a cheap look gives, and what the next one remembers of it."""
+"""The result of a cheap look, and the memory of it for the next one."""
 
 from __future__ import annotations
 
@@ -7,29 +7,32 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-IN_CHAT = "chat:"  # begins the state of what was seen in the chat that stood open
+IN_CHAT = "chat:"  # prefix of the state of messages in the chat that was open
 
 
 class LookOutcome(StrEnum):
     READ = "read"
-    UNCHANGED = "unchanged"  # the list looks as it did the last time: nothing was read
-    UNREADABLE = "unreadable"  # neither the tree nor OCR tells what stands there
-    NO_LIST = "no_list"  # the app does not come to its list of chats (login, a dialogue)
+    UNCHANGED = "unchanged"  # the list looks as it did last time: nothing was read
+    UNREADABLE = "unreadable"  # neither the tree nor OCR can read the list
+    NO_LIST = "no_list"  # the app does not get to its list of chats (login, a dialog)
 
 
 class Aside(StrEnum):
-    """Why a row with something unread is nobody to be answered."""
+    """Why a row with something unread is not answered."""
 
     GROUP = "group"
     SERVICE = "service"  # the app's own account, or its built-in AI
-    CUT_OFF = "cut_off"  # only the beginning of the name can be read
-    LOOK_ALIKE = "look_alike"  # the name looks like a contact's, in other letters
+    CUT_OFF = "cut_off"  # only the beginning of the name is readable
+    LOOK_ALIKE = "look_alike"  # the name looks like a contact's, with other letters
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Somebody who has written. ``state`` is another one once they write again. ``place``: a lower row is a higher one,
-    and an older message. ``unread`` 0: not known, or seen in the open chat.
+    """Somebody who has written.
+
+    state: changes when they write again.
+    place: the greater, the lower the row in the list, and the older the message.
+    unread: 0 if unknown, or seen in the open chat.
     """
 
     contact: str
@@ -40,26 +43,30 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class SetAside:
-    """``sender`` and ``state``, digests: of a row that only seems to tell who wrote; "" where more shows what it is."""
+    """A row with something unread that is not answered.
 
-    name: str  # as it stands in the list
+    sender, state: digests, for a row that only seems to tell who wrote; "" if there are other signs.
+    """
+
+    name: str  # as it is in the list
     why: Aside
     sender: str = ""
     state: str = ""
 
     def told_by(self, before: SetAside) -> bool:
-        """Whether people who were told of ``before`` need not be told of this one.
+        """Tell whether people who were told of ``before`` need not be told of this one.
 
-        Where another name stands before the colon it is a group indeed. Where the same one does, it may be a customer.
+        If another name is before the colon, it is a group indeed. If it is the same one, it may be a customer.
         """
         return self.name == before.name and (self.state == before.state or self.sender != before.sender)
 
 
 @dataclass(frozen=True, slots=True)
 class ListMemory:
-    """The last look: ``picture`` and ``notes`` are digests of the list's pixels and of the app's notifications.
+    """The memory of the last look.
 
-    ``no_tree``: the accessibility tree told nothing of the list, so it is not asked for again.
+    picture, notes: digests of the list's pixels and of the app's notifications.
+    no_tree: the accessibility tree said nothing about the list, so it is not requested again.
     """
 
     picture: str
@@ -81,7 +88,7 @@ class ListMemory:
 
     @classmethod
     def of(cls, data: Mapping[str, Any] | None) -> ListMemory | None:
-        """None for what another release wrote, which is looked at anew."""
+        """Read the stored form; None for another release's, which makes the next look start anew."""
         try:
             return (
                 None
@@ -101,9 +108,12 @@ class ListMemory:
 
 @dataclass(frozen=True, slots=True)
 class UnreadLook:
-    """``seen``: the rows where nothing is unread. ``calls``: round trips to the phone. ``memory`` None: not to be kept.
+    """The findings of one look.
 
-    ``waiting`` is in the order in which they wait: who has waited longest first.
+    waiting: in the order in which they wait: who has waited longest first.
+    seen: the names of rows without anything unread.
+    calls: round trips to the phone.
+    memory: None if it is not to be kept.
     """
 
     outcome: LookOutcome

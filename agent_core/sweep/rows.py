@@ -1,4 +1,4 @@
-"""What the rows of a list of chats, and an app's notifications, say about who is waiting."""
+"""Tells from the rows of a list of chats, and from an app's notifications, who is waiting."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from agent_core.sweep.result import Aside, SetAside, Waiting
 _CUT = re.compile(r"(?:…|\.{2,3}|⋯)$")
 _SENDER = re.compile(r"^([^：:\s]{1,20})([：:]\s*\S)")  # a group's row tells who wrote
 _CLOCK_OR_LINK = re.compile(r"\d[：:]\s*\d|[：:]//")  # 10:30, 1:1, https://
-# What people write before a colon themselves. Nobody is called so.
+# What people write before a colon themselves. It is nobody's name.
 _LABEL = re.compile(
     r"(?:地址|单号|订单|编号|型号|货号|尺码|尺寸|规格|颜色|数量|价格|单价|总价|电话|手机|手机号|姓名|名字|收件人|收货人|邮箱|邮编|微信|微信号|链接"
     r"|网址|账号|账户|备注|时间|日期|问题|款式|品名|商品|产品|品牌|重量|身高|体重|店铺|快递|发票|抬头|税号|内容|主题|转发|回复|补充|另外|比如|例如|如下"
@@ -31,7 +31,7 @@ _CLOCK = re.compile(r"\d{1,2}[:：]\d{2}")
 
 
 def _set_aside(row: ChatRow, called: str, why: Aside, state: str) -> SetAside:
-    """With the sender where that is the one sign, a weak one, by which the row is taken for a group."""
+    """Make the entry, with the sender if that is the one weak sign that makes the row a group."""
     sender = sender_in(row, called) if why is Aside.GROUP else ""
     if not sender or _GROUP.search(called) or row.called or counts_members(called):
         return SetAside(called, why)
@@ -43,8 +43,9 @@ def digest(*parts: str) -> str:
 
 
 def state_of(row: ChatRow) -> str:
-    """What changes when the contact writes again. A day's name is left out: it changes at midnight by itself. So is a
-    draft, which is our own.
+    """Return a digest that changes when the contact writes again.
+
+    A day's name is left out, because it changes at midnight by itself. So is a draft, which is our own.
     """
     clock = row.time if _CLOCK.search(row.time) else ""
     return digest("row", str(row.unread), "" if row.draft else fold(row.preview), clock)
@@ -59,8 +60,9 @@ def notes_digest(notes: Sequence[Notification]) -> str:
 
 
 def whole_name(row: ChatRow, known: Sequence[str], nodes: Sequence[Node], notes: Sequence[str]) -> str | None:
-    """The contact's name. One that is cut off in the row is looked for elsewhere; None where it is not found, or may be
-    one of several.
+    """Return the contact's full name; None if it is unknown or may be one of several.
+
+    A name that is cut off in the row is searched for in nodes, notifications and known names.
     """
     written = row.name.strip()
     if not _CUT.search(written):
@@ -85,11 +87,11 @@ def whole_name(row: ChatRow, known: Sequence[str], nodes: Sequence[Node], notes:
 def aside_of(
     row: ChatRow, called: str, known: Sequence[str], profile: AppProfile, people: Sequence[str] = ()
 ) -> Aside | None:
-    """Why this row is not answered; None for a contact.
+    """Return why this row is not answered; None for a contact.
 
-    A group may have a contact's name: what the app itself says of one is believed. Weaker signs (its name ends like a
-    group's, a word before a colon) do not count for contacts of the list and those asked for, nor for ``people``, whom
-    runs have looked into or answered before.
+    A group may have a contact's name, so the app's own signs of a group count. Weaker signs (a name that ends like a
+    group's, a word before a colon) do not count for ``known`` contacts, nor for ``people``, whom runs have looked into
+    or answered before.
     """
     if any(same_name(called, service) for service in (*profile.service_rows, *profile.ai_entries)):
         return Aside.SERVICE
@@ -105,7 +107,7 @@ def aside_of(
 
 
 def sender_in(row: ChatRow, called: str) -> str:
-    """Who wrote, if the row tells it as a group's does; "" if that is the contact, or no nickname."""
+    """Return who wrote, if the row tells it as a group's does; "" if that is the contact, or no nickname."""
     if row.sender:
         return row.sender
     found = _SENDER.match(row.preview)
@@ -118,7 +120,7 @@ def sender_in(row: ChatRow, called: str) -> str:
 
 @dataclass
 class FoundRow:
-    """What has been seen so far, over all pages and the notifications."""
+    """The contacts seen up to now, over all pages and the notifications."""
 
     profile: AppProfile
     known: Sequence[str]
@@ -128,8 +130,8 @@ class FoundRow:
         self.waiting: dict[str, Waiting] = {}
         self.aside: dict[str, SetAside] = {}
         self.seen: dict[str, None] = {}
-        self._rows: set[tuple[str, str]] = set()  # with what each row says: a group may have a contact's name
-        self.unread = 0  # by what the app counts on the tab: muted chats have a dot, and are not counted
+        self._rows: set[tuple[str, str]] = set()  # with what each row says, because a group may have a contact's name
+        self.unread = 0  # as the app counts on the tab: muted chats have a dot, and are not counted
         self.dots = False
 
     def add_rows(self, rows: Sequence[ChatRow], nodes: Sequence[Node], notes: Sequence[Notification]) -> None:
@@ -156,13 +158,13 @@ class FoundRow:
             other = self.waiting.get(shown)
             if other is None:
                 self.waiting[shown] = Waiting(shown, state, len(self.waiting) + 1, max(1, row.unread))
-            else:  # two of one name: their run asks which is meant
+            else:  # two with one name: their run asks which is meant
                 self.waiting[shown] = replace(
                     other, state=digest(*sorted((other.state, state))), unread=other.unread + max(1, row.unread)
                 )
 
     def add_notes(self, notes: Sequence[Notification]) -> None:
-        """Who is told of by a notification and stands in no row that was read. The newest notification is the first."""
+        """Add those who are named by a notification but not by a row. The newest notification is the first."""
         for note in notes:
             row = told_by(note, self.profile, self.known).row
             if row is None or row.name in self.waiting or row.name in self.aside or row.name in self.seen:
@@ -175,7 +177,7 @@ class FoundRow:
                 self.waiting[row.name] = Waiting(row.name, state, len(self.waiting) + 1)
 
     def add_open_chat(self, contact: str, state: str) -> None:
-        """Whose chat stood in front: nothing of it is unread, whatever they wrote last."""
+        """Add the contact of the chat in front: nothing there is unread, whatever they wrote last."""
         why = aside_of(ChatRow(contact, NOWHERE), contact, self.known, self.profile, self.people)
         if why is not None:
             self.aside[contact] = SetAside(contact, why)

@@ -139,14 +139,15 @@ class Listed(str):
     items: tuple[str, ...]
 
     def __new__(cls, items: Iterable[object]) -> Listed:
-        words = tuple(map(str, items))
+        words = tuple(item if isinstance(item, str) else str(item) for item in items)
         made = super().__new__(cls, ", ".join(words))
         made.items = words
         return made
 
     def joined(self, lang: Lang) -> str:
         """Return the words as a text of this language lists them."""
-        return "、".join(self.items) if lang == "zh" else str(self)
+        words = [str(_in_language(item, lang)) for item in self.items]
+        return ("、" if lang == "zh" else ", ").join(words)
 
 
 class Worded(str):
@@ -164,6 +165,22 @@ class Worded(str):
 
     def said(self, lang: Lang) -> str:
         return say(lang, self.key, **self.values)
+
+
+class NameIn(str):
+    """A name that is another one in Chinese, as one value of a text: said in that text's language."""
+
+    __slots__ = ("zh",)
+
+    zh: str
+
+    def __new__(cls, en: str, zh: str) -> NameIn:
+        made = super().__new__(cls, en)
+        made.zh = zh
+        return made
+
+    def said(self, lang: Lang) -> str:
+        return self.zh if lang == "zh" else str(self)
 
 
 def toml_problem(error: tomllib.TOMLDecodeError) -> Worded:
@@ -202,4 +219,4 @@ def filled(text: str, values: Mapping[str, Any], lang: Lang) -> str:
 def _in_language(value: object, lang: Lang) -> object:
     if isinstance(value, Listed):
         return value.joined(lang)
-    return value.said(lang) if isinstance(value, Worded) else value
+    return value.said(lang) if isinstance(value, Worded | NameIn) else value

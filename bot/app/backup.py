@@ -25,7 +25,6 @@ from sqlalchemy.engine.url import make_url
 
 from agent_core.errors import ConfigInvalid, PhonedeskError
 from bot.app.database import open_database
-from bot.app.knowledge import knowledge_file
 from bot.app.release import release
 from bot.app.settings.layers import Settings
 from knowledge.embedded import EmbeddedKnowledge
@@ -34,9 +33,8 @@ from storage.backup import BrokenCopy, HeldRun, InUse, Restored, alone, check, c
 from storage.engine import LONGEST_REVISION, Database, OtherRelease, database_url
 
 FORM = 1
-MANIFEST, DATABASE, KNOWLEDGE = "manifest.json", "phonedesk.sqlite3", "knowledge.sqlite3"
-PARTS = (DATABASE, KNOWLEDGE)
-OF_PART = {DATABASE: {"alembic_version", "runs"}, KNOWLEDGE: {"entries", "forms"}}  # tables that no other file has
+MANIFEST, DATABASE = "manifest.json", "phonedesk.sqlite3"
+OURS = {"alembic_version", "runs"}  # tables that no other program's file has
 LEFT_OUT = ("trajectory_pictures",)  # the bulk of the database, and deleted after a few days in any case
 
 
@@ -88,7 +86,7 @@ def database_file(settings: Settings) -> Path | None:
 def _sources(settings: Settings) -> dict[str, Path]:
     """Return the files by their names in the archive, whether they exist or not."""
     database = database_file(settings)
-    return {**({DATABASE: database} if database else {}), KNOWLEDGE: knowledge_file(settings)}
+    return {DATABASE: database} if database else {}
 
 
 # Back-up ------------------------------------------------------------------------------------------------------------
@@ -214,13 +212,6 @@ async def _from_file(file: Path, folder: Path) -> tuple[datetime, tuple[str, ...
     with _usable(file):
         told = await asyncio.to_thread(_unpack, file, folder)
         held = await _settled(Database(f"sqlite:///{folder / DATABASE}"), folder / DATABASE)
-        if KNOWLEDGE in told.parts:
-            entries = EmbeddedKnowledge(folder / KNOWLEDGE)
-            try:
-                await entries.list()
-            finally:
-                await entries.close()
-            await asyncio.to_thread(alone, folder / KNOWLEDGE)
         return told.made_at, told.parts, held
 
 
@@ -264,7 +255,7 @@ def _unpack(file: Path, folder: Path) -> Manifest:
         if isinstance(written, dict) and isinstance(form := written.get("form"), int) and form > FORM:
             raise _other_release(file, str(written.get("release"))[:LONGEST_REVISION])
         told = Manifest.model_validate(written)
-        if told.form != FORM or DATABASE not in told.parts or not set(told.parts) <= set(PARTS):
+        if told.form != FORM or told.parts != (DATABASE,):
             raise ValueError("its manifest is none of phonedesk")
         if sorted(archive.namelist()) != sorted((MANIFEST, *told.parts)):
             raise ValueError("it does not hold what its manifest says")
@@ -285,7 +276,7 @@ def _unpack_part(archive: zipfile.ZipFile, name: str, to: Path) -> None:
         shutil.copyfileobj(packed, out)
     check(to)
     found = schema(to)
-    if not OF_PART[name] <= found.keys() or not set(found.values()) <= {"table", "index"}:
+    if not found.keys() >= OURS or not set(found.values()) <= {"table", "index"}:
         raise ValueError(f"{name} is of another program")  # ours has no triggers or views
 
 
@@ -296,6 +287,7 @@ async def _settled(db: Database, file: Path | None = None) -> Sequence[HeldRun]:
         if file:
             await db.migrate()
             await restored.check()
+            await EmbeddedKnowledge(db).list()
         return await restored.settle()
     finally:
         await db.close()

@@ -16,7 +16,8 @@ from bot.app.settings.layers import Settings
 from bot.app.settings.names import Path, names
 from bot.app.settings.own import own_folder, own_found
 from bot.app.settings.problem import SettingProblem
-from knowledge.factory import build
+from knowledge.chain import ChainKnowledge
+from knowledge.factory import remotes
 
 _NAMES = re.compile(r"PHONEDESK_[A-Z0-9_]+")
 
@@ -46,7 +47,7 @@ def _failing_tools(settings: Settings) -> list[SettingProblem]:
 async def _unbuilt(settings: Settings) -> list[SettingProblem]:
     """Return the problems of parts that cannot be built. The others are closed again."""
     parts: tuple[tuple[Path, Callable[[], _Part | None]], ...] = (
-        (("knowledge", "provider"), lambda: build(knowledge_config(settings))),
+        (("knowledge", "provider"), lambda: ChainKnowledge(tuple(remotes(knowledge_config(settings)).values()))),
         (("model",), lambda: build_model(settings)),
         (("chooser",), lambda: build_chooser(settings)),
     )

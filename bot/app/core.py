@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -13,9 +11,6 @@ import structlog
 from PIL import Image
 
 from agent_core.agent import PhoneAgent
-from agent_core.devices.adb.device import AdbDevice
-from agent_core.devices.adb.discovery import connect, find_device
-from agent_core.devices.adb.server import AdbServer, DeviceEntry, open_adb
 from agent_core.devices.base import Device
 from agent_core.errors import MODEL_NAMES, ModelLimit, ModelNames, PhonedeskError
 from agent_core.loop.run import PersonTouches
@@ -33,11 +28,12 @@ from agent_core.reply.leftovers import clear_in_front
 from agent_core.session import Session
 from agent_core.settings import AgentSettings, new_session
 from agent_core.texts import kept_language
+from bot.app.attached import AttachedPhones
 from bot.app.counters import CountedRuns, Counts
 from bot.app.database import open_database
 from bot.app.knowledge import build_knowledge, own_entries
 from bot.app.limits import StoredMeter
-from bot.app.models import Turnover, any_sees, build_chooser, build_model, model_profile_of
+from bot.app.models import ClientRotation, any_sees, build_chooser, build_model, model_profile_of
 from bot.app.settings.layers import Settings
 from knowledge.choosing import ModelChooser
 from knowledge.embedded import EmbeddedKnowledge
@@ -49,15 +45,10 @@ from scheduler.runs.store import StoredRuns
 from scheduler.sweeps.attempt import SweepEyes
 from storage.contacts import Contacts
 from storage.engine import Database
-from storage.hosts import Phones
 from storage.ledger import StoredLedger
 from storage.trajectories import Trajectories
 
 log = structlog.get_logger(__name__)
-
-CONNECT_EVERY_SECONDS = 10.0  # between two attempts to connect to a phone by network
-CONNECT_WAIT_SECONDS = 1.0  # how long a list waits for a missing phone if others are there
-FIRST_PHONE_SECONDS = 4.0  # and if none is; adb itself gives up on a phone that is off after 10 s
 
 
 @dataclass
@@ -72,109 +63,13 @@ class Core:
     chooser: ModelChooser | None
     store: EmbeddedKnowledge  # the shop's own entries, live and waiting, whichever knowledge base answers
     reader: ScreenReader
-    turnover: Turnover = field(default_factory=Turnover, repr=False)  # closes replaced clients
+    client_rotation: ClientRotation = field(default_factory=ClientRotation, repr=False)  # closes replaced clients
     followers: list[Callable[[Settings], None]] = field(default_factory=list, repr=False)  # called with new settings
     counts: Counts = field(default_factory=Counts, repr=False)  # what this process has counted
-    _adb: AdbServer | None = field(default=None, repr=False)
-    _connect_again_at: float = 0.0
-    _noted: dict[str, str] = field(default_factory=dict, repr=False)  # the phones that are stored, with models
-    _connecting: dict[str, asyncio.Task[bool]] = field(default_factory=dict, repr=False)  # by address
-    _opening: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
+    attached: AttachedPhones = field(init=False, repr=False)
 
-    async def adb(self) -> AdbServer:
-        """Return the adb server: a running one, or ours. One that has ended meanwhile is started again."""
-        async with self._opening:
-            if self._adb is not None and not await self._adb.answers():
-                log.warning("adb_server_gone", port=self._adb.port)
-                await self._adb.close()
-                self._adb = None
-            if self._adb is None:
-                device = self.settings.device
-                self._adb = await open_adb(device.adb_path or None, device.adb_host, device.adb_port)
-            return self._adb
-
-    async def phones(self, *, wanted: Sequence[str] = ()) -> list[DeviceEntry]:
-        """Connect to the missing phones of the settings and of ``wanted``, and return the phones that adb knows.
-
-        wanted: more addresses, as host:port.
-        """
-        adb = await self.adb()
-        entries = await adb.devices()
-        usable = {entry.serial for entry in entries if entry.state == "device"}
-        missing = [address for address in self._addresses(wanted) if address not in usable]
-        if missing and time.monotonic() >= self._connect_again_at:
-            self._connect_again_at = time.monotonic() + CONNECT_EVERY_SECONDS
-            for address in missing:
-                if address not in self._connecting:
-                    connecting = self._connect(adb, address)
-                    self._connecting[address] = asyncio.create_task(connecting, name=f"connect-{address}")
-        if self._connecting:
-            await self._wait_for_phones(one_is_there=bool(usable))
-            entries = await adb.devices()
-        await self._note(entries)
-        return entries
-
-    async def _wait_for_phones(self, *, one_is_there: bool) -> None:
-        """Wait a moment for the phones that are being connected, and a little longer for the first one.
-
-        adb takes 10 s for a phone that is off. Neither phones that are there nor a person at a command wait that long.
-        """
-        waited = set(self._connecting.values())
-        until = time.monotonic() + FIRST_PHONE_SECONDS
-        while waited and not one_is_there and (seconds := until - time.monotonic()) > 0:
-            done, waited = await asyncio.wait(waited, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            one_is_there = any(not task.cancelled() and task.result() for task in done)
-        if waited and one_is_there:
-            await asyncio.wait(waited, timeout=CONNECT_WAIT_SECONDS)
-
-    async def glance(self) -> list[DeviceEntry]:
-        """Return the phones that adb knows, at once and without connecting to any."""
-        return await (await self.adb()).devices()
-
-    async def _note(self, entries: Sequence[DeviceEntry]) -> None:
-        """Store which phones there are, so that a phone that is away has a name."""
-        seen = {entry.serial: entry.model or self._noted.get(entry.serial, "") for entry in entries}
-        new = {serial: model for serial, model in seen.items() if self._noted.get(serial) != model}
-        if new:
-            await Phones(self.db).saw(new)
-            self._noted.update(new)
-
-    async def _connect(self, adb: AdbServer, address: str) -> bool:
-        """Connect to the phone at this address, and return whether it can be used."""
-        try:
-            await connect(adb, address)
-        except PhonedeskError as error:
-            log.warning("phone_not_connected", address=address, error=str(error))
-            return False
-        finally:
-            del self._connecting[address]
-        return True
-
-    def _addresses(self, wanted: Sequence[str] = ()) -> list[str]:
-        device = self.settings.device
-        # Each only once, because of two simultaneous connections to one phone one fails.
-        return list(dict.fromkeys([*device.connect, *([device.serial] if ":" in device.serial else []), *wanted]))
-
-    async def device(self, serial: str = "") -> AdbDevice:
-        """Return the phone with this serial; without one the phone of the settings, else the only one attached."""
-        wanted = serial or self.settings.device.serial
-        # A phone that is there need not wait until others are connected.
-        entries = await self.glance()
-        if not any(entry.serial == wanted and entry.state == "device" for entry in entries):
-            entries = await self.phones()
-        if (connecting := self._connecting.get(wanted)) is not None:
-            # Of two simultaneous connections to one phone one fails.
-            await asyncio.wait([connecting])
-        device = await find_device(await self.adb(), wanted or None)
-        try:
-            if device.serial not in {entry.serial for entry in entries}:  # it was connected just now
-                entries = await self.glance()
-            # A run that is left for later can then wait for this phone, like for one that a host has seen.
-            await self._note([entry for entry in entries if entry.serial == device.serial])
-        except BaseException:
-            await device.close()
-            raise
-        return device
+    def __post_init__(self) -> None:
+        self.attached = AttachedPhones(self.db, lambda: self.settings.device)
 
     def agent_settings(self, *, lang: str | None = None, max_steps: int | None = None) -> AgentSettings:
         """Return the agent's settings. ``lang``, ``max_steps``: instead of those in the settings."""
@@ -215,7 +110,7 @@ class Core:
 
     async def picture(self, device: Device) -> Image.Image:
         """Return the phone's screen for people, with secrets covered as the settings say."""
-        async with self.turnover.used():
+        async with self.client_rotation.used():
             await self._clear_leftover(device)
             return await self.observer(device).picture()
 
@@ -226,7 +121,7 @@ class Core:
             return
         owner, seconds = f"screen-{os.getpid()}", self.settings.queue.lost_after_seconds
         try:
-            async with lease_of(self.db, device.serial, owner=owner, why="screen", seconds=seconds) as lease:
+            async with lease_of(self.db, device, owner=owner, why="screen", seconds=seconds) as lease:
                 await clear_in_front(
                     self.observer(device), ledger, lease=lease, guard=lease.stop, touches=PersonTouches()
                 )
@@ -235,7 +130,7 @@ class Core:
 
     async def page(self, device: Device) -> SeenPage:
         """Return what is read on the phone's screen for people, with secrets covered as the settings say."""
-        async with self.turnover.used():
+        async with self.client_rotation.used():
             return await self.observer(device).page()
 
     def observer(self, device: Device) -> Observer:
@@ -273,7 +168,7 @@ class Core:
 
     def agent(
         self,
-        device: AdbDevice,
+        device: Device,
         settings: AgentSettings,
         *,
         human: Human,
@@ -308,13 +203,8 @@ class Core:
 
     async def close(self) -> None:
         """Close all parts."""
-        connecting = list(self._connecting.values())
-        for task in connecting:
-            task.cancel()
-        await asyncio.gather(*connecting, return_exceptions=True)
-        if self._adb is not None:
-            await self._adb.close()
-        await self.turnover.close()
+        await self.attached.close()
+        await self.client_rotation.close()
         await self.model.close()
         await self.knowledge.close()
         await self.store.close()

@@ -7,6 +7,9 @@ import shutil
 import sqlite3
 from dataclasses import replace
 
+import structlog
+
+from agent_core.devices.base import Battery, DeviceEntry, System
 from agent_core.errors import KnowledgeError, ModelError, PhonedeskError
 from agent_core.model.client import ChatModel
 from agent_core.ports import KnowledgeBase
@@ -21,7 +24,10 @@ from knowledge.factory import build
 from scheduler.jobs.alerts import PhonesSeen, Probe
 from storage.hosts import USABLE
 
+log = structlog.get_logger(__name__)
+
 MODEL_SECONDS = 10.0
+BATTERY_SECONDS = 10.0
 KNOWLEDGE_SECONDS = 5.0
 DISK_MB = 500  # people are told if the data folder's disk has less room
 QUERY = "几天能发货"  # harmless: any customer might ask it
@@ -52,10 +58,13 @@ class Health:
         named = frozenset({*device.connect, *([device.serial] if device.serial else [])})
         own = self._core.settings.queue.executor_id if device.here else ""
         why = {}
+        entries: list[DeviceEntry] = []
         try:
-            entries = await self._core.phones() if device.here else []
+            entries = await self._core.attached.phones() if device.here else []
         except PhonedeskError as error:
-            entries, why[""] = [], self._told(error)
+            why[""] = self._told(error)
+        book = await self._core.attached.book(entries)
+        named = frozenset(book.serial(written) for written in named)
         states = {entry.serial: entry.state for entry in entries}
         for phone in (await fleet_of(self._core).phones()).values():
             if phone.host not in {"", own} and states.get(phone.serial) != USABLE:  # adb has just told of ours
@@ -63,6 +72,32 @@ class Health:
                 states[phone.serial] = phone.state if phone.alive else away
         usable = frozenset(serial for serial, state in states.items() if state == USABLE)
         return PhonesSeen(usable, named, {**states, **why})
+
+    async def batteries(self) -> dict[str, Battery]:
+        """Return the batteries of the phones that this process can ask now, by serial.
+
+        It only reads: it takes no lease and wakes no phone. iPhones are left out, because they tell it in a session
+        alone, and a new one may end that of a run.
+        """
+        try:
+            entries = await self._core.attached.glance() if self._core.settings.device.here else []
+        except PhonedeskError:  # the alert of the phones tells of it
+            return {}
+        asked = [entry.serial for entry in entries if entry.state == USABLE and entry.system is not System.IOS]
+        read = await asyncio.gather(*map(self._battery, asked))
+        return {serial: battery for serial, battery in zip(asked, read, strict=True) if battery is not None}
+
+    async def _battery(self, serial: str) -> Battery | None:
+        try:
+            async with asyncio.timeout(BATTERY_SECONDS):
+                device = await self._core.attached.device(serial)
+                try:
+                    return await device.battery()
+                finally:
+                    await device.close()
+        except (PhonedeskError, TimeoutError) as error:
+            log.info("battery_not_read", serial=serial, error=str(error))
+            return None
 
     async def model(self, doubted: bool) -> str:
         """Return "" if the model or one of its fallbacks answers, else why the first one does not."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import structlog
+
 from agent_core.ports import KnowledgeBase
 from bot.app.settings.layers import Settings
 from bot.app.settings.sections import RemoteSettings
@@ -13,11 +15,13 @@ from knowledge.embedded import EmbeddedKnowledge
 from knowledge.factory import build
 from storage.engine import Database
 
+log = structlog.get_logger(__name__)
 
-async def build_knowledge(settings: Settings, own: EmbeddedKnowledge | None = None) -> KnowledgeBase:
+
+async def build_knowledge(settings: Settings, own: EmbeddedKnowledge) -> KnowledgeBase:
     """Return the knowledge base of the settings. An empty embedded one gets the sample entries if the settings say so.
 
-    own: the shop's own entries, if they are not in this machine's file.
+    own: the shop's own entries.
     """
     base = build(knowledge_config(settings), embedded=own)
     embedded = embedded_in(base)
@@ -27,18 +31,14 @@ async def build_knowledge(settings: Settings, own: EmbeddedKnowledge | None = No
 
 
 def own_entries(settings: Settings, db: Database) -> EmbeddedKnowledge:
-    """Return the shop's own entries: in a file here or, with PostgreSQL, in the database that all machines share.
-
-    This opens nothing yet.
-    """
-    file = knowledge_file(settings)
-    if db.is_sqlite:
-        return EmbeddedKnowledge(file)
-    return EmbeddedKnowledge.shared(db, settings.data_dir / "knowledge-mirror.sqlite3", former=file)
+    """Return the shop's own entries, which are in the database. A file of theirs from before is told in the log."""
+    if (file := former_file(settings)).is_file():
+        log.warning("knowledge_file_not_read", file=str(file), advice="export it with the phonedesk that wrote it")
+    return EmbeddedKnowledge(db)
 
 
-def knowledge_file(settings: Settings) -> Path:
-    """Return the path of the shop's own entries; with PostgreSQL the path where they were before."""
+def former_file(settings: Settings) -> Path:
+    """Return the path of the file that held the shop's own entries before they were in the database."""
     return settings.data_dir / "knowledge.sqlite3"
 
 
@@ -47,7 +47,6 @@ def knowledge_config(settings: Settings) -> KnowledgeConfig:
     knowledge = settings.knowledge
     return KnowledgeConfig(
         provider=knowledge.provider,
-        path=knowledge_file(settings),
         base_url=knowledge.base_url,
         dataset_id=knowledge.dataset_id,
         token=knowledge.token.get_secret_value(),

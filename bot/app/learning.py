@@ -14,7 +14,7 @@ from dataclasses import replace
 from agent_core.apps.learning import AppLearning, TriedInput
 from agent_core.apps.learnt import LearntApp, Part, SendsBy, differs, version_of
 from agent_core.apps.profile import AppProfile
-from agent_core.devices.adb.device import AdbDevice
+from agent_core.devices.base import Device
 from agent_core.errors import AppNotFound, LearningFailed
 from bot.app.core import Core
 from bot.app.run_here import stopped_by_interrupt
@@ -127,15 +127,15 @@ def _learnt(shown: ShownChat, sends_by: SendsBy) -> LearntApp:
 
 
 @asynccontextmanager
-async def _phone(core: Core, serial: str, *, interruptible: bool) -> AsyncIterator[tuple[AdbDevice, HeldLease]]:
+async def _phone(core: Core, serial: str, *, interruptible: bool) -> AsyncIterator[tuple[Device, HeldLease]]:
     """Lease a phone, restore the settings that a run left changed, and keep it awake inside the block."""
-    device = await core.device(serial)
+    device = await core.attached.device(serial)
     try:
-        async with lease_of(core.db, device.serial, owner=f"learn-{os.getpid()}", why=WHY) as lease:
+        async with lease_of(core.db, device, owner=f"learn-{os.getpid()}", why=WHY) as lease:
             with stopped_by_interrupt(lease.stop) if interruptible else nullcontext():
                 await device.recover()
                 await device.wake()
-                async with device.kept_awake(), core.turnover.used():
+                async with device.kept_awake(), core.client_rotation.used():
                     yield device, lease
     finally:
         await asyncio.shield(device.close())

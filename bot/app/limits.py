@@ -18,7 +18,7 @@ from bot.app.models import prices_of, unpriced
 from bot.app.settings.layers import Settings
 from bot.app.settings.sections import LimitSettings
 from storage.engine import Database
-from storage.model_usage import Spending, Used
+from storage.model_usage import UsageTotals, Used
 from storage.outages import Outages
 
 MOST_MINUTES = 10  # how long a call waits for a minute below the limit
@@ -63,7 +63,7 @@ class StoredMeter(Meter):
         super().__init__()
         self._counts = counts or Counts()
         self._db = db
-        self._spending = Spending(db)
+        self._totals = UsageTotals(db)
         self._outages = Outages(db)
         self._sleep = sleep
         self.follow(settings)
@@ -86,7 +86,7 @@ class StoredMeter(Meter):
         if not limits_a_day(self._limits):
             return
         day = self.today
-        error = reached(self._limits, await self._spending.of_day(day), self.prices.currency)
+        error = reached(self._limits, await self._totals.of_day(day), self.prices.currency)
         if error is not None:
             if await self._outages.once(SUBJECT, day.isoformat(), {"why": error.key, **error.values}):
                 log.warning("model_limit_reached", which=error.key, **error.values)
@@ -103,7 +103,7 @@ class StoredMeter(Meter):
             return
         for _ in range(MOST_MINUTES + 1):
             now, minute = self._db.now(), self._minute()
-            if await self._spending.take(minute, calls=limits.minute_calls, cost=limits.minute_cost):
+            if await self._totals.take(minute, calls=limits.minute_calls, cost=limits.minute_cost):
                 return
             wait = (minute + timedelta(minutes=1) - now).total_seconds()
             log.info("model_call_waits", model=model, seconds=round(wait, 1))
@@ -121,7 +121,7 @@ class StoredMeter(Meter):
         self._charge(usage, cost)
         used = Used(1, usage.tokens_in, usage.tokens_out, usage.tokens_cached, cost or 0.0)
         minute = self._minute() if self._limits.minute_cost else None
-        await self._spending.add(self.today, model, used, minute=minute)
+        await self._totals.add(self.today, model, used, minute=minute)
 
     def failed(self, model: str, error: ModelError) -> None:
         """Count a try of a call that failed."""

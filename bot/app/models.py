@@ -142,7 +142,7 @@ log = structlog.get_logger(__name__)
 Close = Callable[[], Awaitable[None]]
 
 
-class Turnover:
+class ClientRotation:
     """Closes replaced clients once nobody uses them.
 
     Each replacement begins a new generation. Users from an earlier one may still have the clients of that time.

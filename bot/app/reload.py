@@ -174,7 +174,7 @@ async def renew(core: Core, settings: Settings) -> None:
         logs.set_level(settings.log_level)
     for follow in core.followers:
         follow(settings)
-    await core.turnover.replaced(replaced)
+    await core.client_rotation.replaced(replaced)
 
 
 def _closes(core: Core, base: KnowledgeBase) -> Sequence[Close]:

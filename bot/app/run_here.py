@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 import structlog
 
-from agent_core.devices.adb.device import AdbDevice
+from agent_core.devices.base import Device
 from agent_core.errors import InputRejected
-from agent_core.loop.acting import installed
+from agent_core.loop.launching import installed
 from agent_core.loop.tasks import NO_RULES, TaskRules, check_rules, check_task
 from agent_core.policies import PolicyName
 from agent_core.ports import Human, RunStore
@@ -19,7 +19,7 @@ from agent_core.settings import AgentSettings
 from bot.app.core import Core
 from bot.app.shutdown import on_signals
 from scheduler.runs.executor import carry_out, outcome_of, said, store_outcome
-from scheduler.runs.lease import lease_of
+from scheduler.runs.lease import lease_of, refuse_if_in_use
 from scheduler.runs.stop import Reason, StopRequests, StopSignal
 from scheduler.sweeps.order import read_task
 from storage.runs import NewRun, Runs
@@ -54,8 +54,10 @@ async def run_here(
             "Several contacts are answered by a sweep.", advice="Use: phonedesk sweep.", key="reply_several"
         )
     await core.may_ask(lang)
-    device = await core.device(serial)
+    device = await core.attached.device(serial)
     try:
+        if run_id is None:
+            await refuse_if_in_use(core.db, device.serial)  # one that never had the phone is no failed run
         await _check_installed(device, rules)
         settings = core.agent_settings(lang=lang, max_steps=max_steps)
         runs = Runs(core.db)
@@ -73,12 +75,12 @@ async def run_here(
 
 
 async def _work(
-    core: Core, device: AdbDevice, session: Session, settings: AgentSettings, human: Human, store: RunStore
+    core: Core, device: Device, session: Session, settings: AgentSettings, human: Human, store: RunStore
 ) -> None:
     """Do the run, and store its outcome."""
     runs, run_id = Runs(core.db), session.run_id
     try:
-        async with lease_of(core.db, device.serial, owner=f"terminal-{os.getpid()}", why=run_id) as lease:
+        async with lease_of(core.db, device, owner=f"terminal-{os.getpid()}", why=run_id) as lease:
             with stopped_by_interrupt(lease.stop):
                 async with StopRequests(core.db).heard(run_id, lease.stop):
                     agent = core.agent(
@@ -93,7 +95,7 @@ async def _work(
         raise
 
 
-async def _check_installed(device: AdbDevice, rules: TaskRules) -> None:
+async def _check_installed(device: Device, rules: TaskRules) -> None:
     """Raise InputRejected if the phone lacks one of the apps that the task is limited to."""
     for app in rules.apps:
         if await installed(device, app):

@@ -3,41 +3,52 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 import structlog
+from aiohttp import web
 
-from agent_core.devices.adb.device import AdbDevice
-from agent_core.devices.adb.server import DeviceEntry
+from agent_core.devices.base import Device, DeviceEntry
 from agent_core.errors import DeviceOffline
 from bot.app.core import Core, open_core
 from bot.app.health import Health
 from bot.app.learning import CoreLearning
 from bot.app.models import prices_of
+from bot.app.notify import Notifier, services_of
+from bot.app.phones import OwnPhones
 from bot.app.plans.service import PlanService
 from bot.app.reload import Reloader
-from bot.app.server_names import web_names
+from bot.app.server_names import CONSOLE, web_address, web_names
 from bot.app.settings.layers import Settings
+from bot.app.settings.origin import survey
 from bot.app.shutdown import wait_no_longer
-from bot.app.worker import Working, fleet_of, metrics_of, until_ended, working
+from bot.app.take_over import TakeOvers
+from bot.app.webhook_sender import WebhookSender
+from bot.app.worker import RunningWorker, fleet_of, metrics_of, running_worker, until_ended
 from bot.channels.mcp.door import mcp_door
 from bot.channels.telegram.adapter import WEBHOOK_PATH, TelegramAdapter
 from bot.channels.telegram.options import TelegramOptions
 from bot.channels.web import layered_agent
-from bot.channels.web.app import make_app, serving
+from bot.channels.web.api.routes import add_api
+from bot.channels.web.app import Probe, make_app, serving
+from bot.channels.web.console.routes import add_console
+from bot.channels.web.hooks import add_hooks
 from bot.channels.web.metrics import add_metrics
 from bot.desk.context import DeskContext
 from bot.desk.desk import Desk
 from bot.desk.pairing import RequestLimit
+from bot.desk.webhook_client import WebhookClient
+from bot.desk.webhook_target import TargetRules
 from scheduler.clock import Clock
 from scheduler.jobs.alerts import AlertTimes, AlertWatch
 from scheduler.jobs.deadlines import QuestionWatch
-from scheduler.jobs.digests import DigestWatch, digest_times
+from scheduler.jobs.digests import DigestChat, DigestWatch, digest_times
 from scheduler.jobs.housekeeping import Housekeeping
 from scheduler.runs.dispatcher import Dispatcher
 from scheduler.runs.host import ClockCheck
@@ -59,7 +70,7 @@ class Server:
     desk: Desk
     url: str
     telegram: TelegramAdapter | None
-    work: Working | None  # None if only other machines have phones
+    work: RunningWorker | None  # None if only other machines have phones
     mcp_url: str = ""  # for MCP clients; "" if they are not served
 
 
@@ -71,54 +82,18 @@ async def server(settings: Settings, read: Callable[[], Settings] | None = None)
     """
     async with AsyncExitStack() as stack:
         core = await stack.enter_async_context(open_core(settings))
-        work = await stack.enter_async_context(working(core, tells=True)) if settings.device.here else None
+        work = await stack.enter_async_context(running_worker(core, tells=True)) if settings.device.here else None
         if work is None:
             await _start_dispatcher(stack, core)
         service = RunService(core.db, worker=work.worker if work else None)
         planning = PlanService(core, work.worker, service) if work is not None else None
         if planning is not None:
             stack.push_async_callback(planning.close)
-        clock = Clock(core.db, limited=core.limited, seconds=settings.queue.lost_after_seconds)
-        await clock.start()
-        stack.push_async_callback(clock.stop)
-        watch = QuestionWatch(core.db)
-        await watch.start()
-        stack.push_async_callback(watch.stop)
-        housekeeping = Housekeeping(
-            core.db,
-            keep=timedelta(days=settings.keep_days),
-            keep_shown=timedelta(days=settings.trajectory.picture_days),
-            zone=parse_zone(settings.timezone) if settings.timezone else None,
-        )
-        await housekeeping.start()
-        stack.push_async_callback(housekeeping.stop)
-        desk = Desk(
-            DeskContext(
-                core.db,
-                service,
-                core.phones if work is not None else _no_phones,
-                core.device if work is not None else _no_phone,
-                timezone=settings.timezone,
-                serial=settings.device.serial,
-                store=core.store,
-                provider=settings.knowledge.provider,
-                pace=RequestLimit(settings.telegram.per_minute),
-                escalate_chat=settings.questions.escalate_chat,
-                digest_at=(settings.digest.daily, settings.digest.weekly),
-                alert_chat=settings.alerts.chat,
-                lang=settings.lang,
-                keep=timedelta(days=settings.keep_days),
-                prices=prices_of(settings.price),
-                picture=core.picture,
-                page=core.page,
-                names=settings.device.names,
-                glance=core.glance if work is not None else _no_phones,
-                fleet=fleet_of(core),
-                host=work.host.name if work is not None else "",
-                planning=planning,
-                learning=CoreLearning(core) if work is not None else None,
-            )
-        )
+        housekeeping = await _start_by_the_clock(stack, core)
+        take_overs = TakeOvers(core) if work is not None else None
+        if take_overs is not None:
+            stack.push_async_callback(take_overs.close)
+        desk = _desk(core, service, work, planning, take_overs)
         quiet = quiet_of(settings.quiet.hours, settings.timezone)
         core.followers.append(partial(_follow, desk, quiet, housekeeping))
         reloader = Reloader(core, read) if read is not None else None
@@ -126,6 +101,9 @@ async def server(settings: Settings, read: Callable[[], Settings] | None = None)
             await reloader.start()
             stack.push_async_callback(reloader.stop)
         telegram = _telegram(settings, core, desk, quiet)
+        await _start_outgoing(stack, settings, core, desk)
+        await _start_digests(stack, settings, core, desk, quiet)
+        await _start_alerts(stack, settings, core, reloader)
 
         async def ready() -> Mapping[str, bool]:
             parts = {"database": core.db.away_since is None}
@@ -135,16 +113,13 @@ async def server(settings: Settings, read: Callable[[], Settings] | None = None)
                 parts["telegram"] = telegram.ready.is_set()
             return parts
 
-        app = make_app(ready, web_names(settings.web, settings.telegram), settings.lang)
-        metrics = metrics_of(core)
-        stack.push_async_callback(metrics.close)
-        add_metrics(app, metrics, core.db, settings.web.host)
-        layered_agent.add_routes(app, desk, core.db)
+        app = _web_app(stack, core, desk, ready)
         if telegram is not None:
             telegram.add_routes(app)
         url = await stack.enter_async_context(serving(app, settings.web.host, settings.web.port))
+        port = urlsplit(url).port or 0
+        desk.context.console_url = web_address(settings.web, settings.telegram, port=port) + CONSOLE
         if telegram is not None:
-            await _start_news(stack, settings, core, desk, quiet, reloader)
             await stack.enter_async_context(telegram)
         mcp_url = ""
         if settings.mcp.enabled:
@@ -153,11 +128,89 @@ async def server(settings: Settings, read: Callable[[], Settings] | None = None)
         yield Server(settings, desk, url, telegram, work, mcp_url)
 
 
+async def _start_by_the_clock(stack: AsyncExitStack, core: Core) -> Housekeeping:
+    """Start what is due by the clock: schedules, questions that nobody answers, and what is deleted when it is old."""
+    settings = core.settings
+    clock = Clock(core.db, limited=core.limited, seconds=settings.queue.lost_after_seconds)
+    await clock.start()
+    stack.push_async_callback(clock.stop)
+    watch = QuestionWatch(core.db)
+    await watch.start()
+    stack.push_async_callback(watch.stop)
+    housekeeping = Housekeeping(
+        core.db,
+        keep=timedelta(days=settings.keep_days),
+        keep_shown=timedelta(days=settings.trajectory.picture_days),
+        zone=parse_zone(settings.timezone) if settings.timezone else None,
+    )
+    await housekeeping.start()
+    stack.push_async_callback(housekeeping.stop)
+    return housekeeping
+
+
+def _desk(
+    core: Core,
+    service: RunService,
+    work: RunningWorker | None,
+    planning: PlanService | None,
+    take_overs: TakeOvers | None,
+) -> Desk:
+    """Return the desk of this process. It knows no phones if the process works none."""
+    settings = core.settings
+    return Desk(
+        DeskContext(
+            core.db,
+            service,
+            core.attached.phones if work is not None else _no_phones,
+            core.attached.device if work is not None else _no_phone,
+            timezone=settings.timezone,
+            serial=settings.device.serial,
+            store=core.store,
+            provider=settings.knowledge.provider,
+            pace=RequestLimit(settings.telegram.per_minute),
+            escalate_chat=settings.questions.escalate_chat,
+            digest_at=(settings.digest.daily, settings.digest.weekly),
+            alert_chat=settings.alerts.chat,
+            lang=settings.lang,
+            keep=timedelta(days=settings.keep_days),
+            prices=prices_of(settings.price),
+            picture=core.picture,
+            page=core.page,
+            names=settings.device.names,
+            tags=settings.device.tags,
+            glance=core.attached.glance if work is not None else _no_phones,
+            fleet=fleet_of(core),
+            host=work.host.name if work is not None else "",
+            planning=planning,
+            learning=CoreLearning(core) if work is not None else None,
+            own_phones=OwnPhones(core) if work is not None else None,
+            take_overs=take_overs,
+            settings=lambda: survey(core.settings),
+            webhook_client=WebhookClient(TargetRules(settings.webhooks.allow_private), settings.webhook_proxy),
+        )
+    )
+
+
+def _web_app(stack: AsyncExitStack, core: Core, desk: Desk, ready: Probe) -> web.Application:
+    """Return what the web server serves, without Telegram's webhook."""
+    settings = core.settings
+    names = web_names(settings.web, settings.telegram)
+    app = make_app(ready, names, settings.lang)
+    metrics = metrics_of(core)
+    stack.push_async_callback(metrics.close)
+    add_metrics(app, metrics, core.db, settings.web.host)
+    layered_agent.add_routes(app, desk, core.db)
+    add_api(app, desk, core.db, names)
+    add_console(app, desk, names, settings.lang)
+    add_hooks(app, desk)
+    return app
+
+
 async def _no_phones() -> list[DeviceEntry]:
     return []
 
 
-async def _no_phone(serial: str) -> AdbDevice:
+async def _no_phone(serial: str) -> Device:
     said = f"There is no phone {serial} here." if serial else "There is no phone here."
     raise DeviceOffline(
         said,
@@ -199,22 +252,41 @@ def _follow(desk: Desk, quiet: Quiet, housekeeping: Housekeeping, settings: Sett
     context.keep = housekeeping.keep
     context.prices = prices_of(settings.price)
     context.names = settings.device.names
+    context.tags = settings.device.tags
+    context.webhook_client.rules = TargetRules(settings.webhooks.allow_private)
 
 
-async def _start_news(
-    stack: AsyncExitStack, settings: Settings, core: Core, desk: Desk, quiet: Quiet, reloader: Reloader | None
-) -> None:
-    """Start digests and alerts. Only with a bot: otherwise a bot that is added later would send all of them at once."""
+async def _start_outgoing(stack: AsyncExitStack, settings: Settings, core: Core, desk: Desk) -> None:
+    """Start those who tell webhooks and other services of events, before there are any."""
+    notifier = Notifier(core.db, desk, services_of(settings.notify.addresses), settings.lang)
+    await notifier.start()
+    stack.push_async_callback(notifier.stop)
+    webhooks = WebhookSender(core.db, desk.webhooks)
+    await webhooks.start()
+    stack.push_async_callback(webhooks.stop)
+
+
+async def _start_digests(stack: AsyncExitStack, settings: Settings, core: Core, desk: Desk, quiet: Quiet) -> None:
+    """Start digests, for chats only with a bot: otherwise one that is added later would send all of them at once."""
+
+    async def chats() -> Sequence[DigestChat]:
+        of_chats = await desk.digest.chats() if settings.telegram.token.get_secret_value() else []
+        return [*of_chats, *(await desk.digest.service_chats() if settings.notify.addresses else [])]
+
     digests = DigestWatch(
         core.db,
         digest_times(settings.digest.daily, settings.digest.weekly),
         quiet.zone,
         quiet,
-        chats=desk.digest.chats,
+        chats=chats,
         is_empty=desk.digest.is_empty,
     )
     await digests.start()
     stack.push_async_callback(digests.stop)
+
+
+async def _start_alerts(stack: AsyncExitStack, settings: Settings, core: Core, reloader: Reloader | None) -> None:
+    """Start alerts, also without a bot: webhooks are sent them, and owners who come later are not told of old ones."""
     alerts = settings.alerts
     if not alerts.after_minutes:
         return
@@ -222,7 +294,7 @@ async def _start_news(
     stack.push_async_callback(health.close)
     times = AlertTimes(timedelta(minutes=alerts.after_minutes), timedelta(minutes=alerts.poll_minutes))
     probes = health.probes if reloader is None else {**health.probes, "settings": reloader.probe}
-    watch = AlertWatch(core.db, times, phones=health.phones, probes=probes)
+    watch = AlertWatch(core.db, times, phones=health.phones, probes=probes, batteries=health.batteries)
     await watch.start()
     stack.push_async_callback(watch.stop)
 

@@ -75,6 +75,22 @@ def web_names(settings: WebSettings, telegram: TelegramSettings | None = None) -
     return _names("PHONEDESK_WEB__HOSTS", [settings.host, *settings.hosts, *([webhook] if webhook else [])])
 
 
+CONSOLE = "/console"  # the path of the console
+
+
+def web_address(settings: WebSettings, telegram: TelegramSettings | None = None, *, port: int = 0) -> str:
+    """Return the URL under which people open the web server, without a path.
+
+    It is the public one of Telegram's webhook if there is one. Otherwise it has the first configured name that a
+    browser can open, else this machine's own. ``port``: the one it listens on, if the settings leave that open.
+    """
+    if telegram and telegram.mode == "webhook" and (webhook := urlsplit(telegram.webhook_url)).netloc:
+        return f"{webhook.scheme}://{webhook.netloc}"
+    hosts = [settings.host, *(host for host in settings.hosts if "/" not in host)]
+    host = next((host for host in hosts if host not in ("0.0.0.0", "::")), "127.0.0.1")  # noqa: S104 - left out
+    return f"http://{place_of(host, port or settings.port)}"
+
+
 def mcp_names(settings: McpSettings) -> ServerNames:
     """Return the names of the MCP server."""
     return _names("PHONEDESK_MCP__HOSTS", [settings.host, *settings.hosts])

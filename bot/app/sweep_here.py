@@ -44,7 +44,7 @@ async def sweep_here(
     begins: called with each contact before the run.
     Ctrl-C stops the active run, and no other one begins. Errors of the look are raised.
     """
-    device = await core.device(serial)
+    device = await core.attached.device(serial)
     runs = Runs(core.db)
     options = {"lang": core.settings.lang, **order.data()}
     new = NewRun(task, device.serial, options=options, requested_by="terminal", begun=True)
@@ -72,9 +72,9 @@ async def sweep_here(
 
 
 async def _look(core: Core, row: RunRow, serial: str) -> Prepared:
-    device = await core.device(serial)
+    device = await core.attached.device(serial)
     try:
-        async with lease_of(core.db, serial, owner=f"terminal-{os.getpid()}", why=row.id) as lease:
+        async with lease_of(core.db, device, owner=f"terminal-{os.getpid()}", why=row.id) as lease:
             with stopped_by_interrupt(lease.stop):
                 async with StopRequests(core.db).heard(row.id, lease.stop):
                     prepared = await prepare(core.db, row, device, core.sweep_eyes(), lease)

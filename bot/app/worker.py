@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from agent_core.devices.adb.device import AdbDevice
+from agent_core.devices.base import Device
 from agent_core.errors import DeviceError, LeaseLost, ModelLimit, PhonedeskError
 from agent_core.loop.tasks import TaskRules
 from agent_core.perception.marks import to_jpeg
@@ -45,7 +45,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
-class Working:
+class RunningWorker:
     """The parts of a process that works phones, under the host's name."""
 
     host: Host
@@ -54,7 +54,7 @@ class Working:
 
 
 @asynccontextmanager
-async def working(core: Core, *, tells: bool) -> AsyncIterator[Working]:
+async def running_worker(core: Core, *, tells: bool) -> AsyncIterator[RunningWorker]:
     """Work the phones of this machine inside the block. Raises ConfigInvalid if another process has the host's name.
 
     At the end nothing new begins. Active attempts get some time to end by themselves, and are then put back into the
@@ -65,7 +65,7 @@ async def working(core: Core, *, tells: bool) -> AsyncIterator[Working]:
     seconds = settings.queue.lost_after_seconds
 
     async def picture(serial: str) -> bytes:
-        device = await core.device(serial)
+        device = await core.attached.device(serial)
         try:
             shown = await core.picture(device)
         finally:
@@ -77,7 +77,7 @@ async def working(core: Core, *, tells: bool) -> AsyncIterator[Working]:
         host = Host(
             core.db,
             name,
-            listing=lambda: listing(core, dispatcher.addresses),
+            listing=lambda: listing(core, dispatcher.awaited),
             picture=picture,
             release=release(),
             seconds=seconds,
@@ -116,17 +116,17 @@ async def working(core: Core, *, tells: bool) -> AsyncIterator[Working]:
         stack.push_async_callback(worker.drain, settings.queue.drain_seconds)
         await dispatcher.start()
         stack.push_async_callback(dispatcher.stop)
-        watcher = Watcher(core.db, lambda: host.usable, core.device, watch_times(settings), core.limited)
+        watcher = Watcher(core.db, lambda: host.usable, core.attached.device, watch_times(settings), core.limited)
         await watcher.start()
         stack.push_async_callback(watcher.stop)
         stack.push_async_callback(host.drain)
         stack.callback(wait_no_longer, core.db, settings.queue.drain_seconds)
-        yield Working(host, worker, queue)
+        yield RunningWorker(host, worker, queue)
 
 
 async def listing(core: Core, wanted: Sequence[str] = ()) -> dict[str, str]:
     """Connect to the phones of the settings and of ``wanted``, and return adb's states of all phones, by serial."""
-    return {entry.serial: entry.state for entry in await core.phones(wanted=wanted)}
+    return {entry.serial: entry.state for entry in await core.attached.phones(wanted=wanted)}
 
 
 def fleet_of(core: Core) -> Fleet:
@@ -157,7 +157,7 @@ def watch_times(settings: Settings) -> WatchTimes:
     )
 
 
-async def until_ended(ended: asyncio.Event, work: Working | None) -> None:
+async def until_ended(ended: asyncio.Event, work: RunningWorker | None) -> None:
     """Wait until ``ended`` is set. Raises ConfigInvalid if this process can no longer be its host (``Host.why``)."""
     waits = [asyncio.create_task(ended.wait())]
     if work is not None:
@@ -193,7 +193,7 @@ class AttemptExecutor:
         try:
             # Every log line names its run, and the models and knowledge bases in use stay open until the attempt ends.
             with structlog.contextvars.bound_contextvars(run_id=run_id, attempt=attempt, serial=lease.serial):
-                async with self._core.turnover.used():
+                async with self._core.client_rotation.used():
                     return await self._work(row, lease)
         except LeaseLost:
             raise  # the attempt is put back, so the run has not ended
@@ -209,7 +209,6 @@ class AttemptExecutor:
             raise
 
     async def _work(self, row: RunRow, lease: HeldLease) -> AttemptOutcome:
-        core = self._core
         of_plan = row.options.get("kind") == PLAN_PART
         if of_plan and row.session is None:  # it died at once, and only its plan knew its gate
             return AttemptOutcome("failed", self._left(row.options))
@@ -222,30 +221,37 @@ class AttemptExecutor:
         try:
             if row.options.get("kind") == SWEEP:
                 return await self._sweep(row, device, lease)
-            settings = core.agent_settings(lang=row.options.get("lang"), max_steps=row.options.get("max_steps"))
-            # While a person is asked about one contact, the phone is free to answer the others.
-            hold = 0.0 if one_of_many else core.settings.run.hold_seconds
-            store = core.runs(row.attempt)
-            times = question_times(core.settings)
-            human = StoredHuman(core.db, hold_seconds=hold, times=times, stop=lease.stop, attempt=row.attempt)
-            if row.session is None:
-                session = await core.session(
-                    row.task, lease.serial, settings, run_id=row.id, rules=TaskRules.of(row.options)
-                )
-            else:
-                session = await self._taken_up(row.session)
-            steps = len(session.steps)
-            agent = core.agent(
-                device, settings, human=human, lease=lease, store=store, attempt=row.attempt, run_id=row.id
-            )
-            await carry_out(agent, session, lease.stop)
-            if not (session.is_put_off and len(session.steps) == steps):  # otherwise nothing was touched
-                await self._rest(row, device, lease, session)
+            session = await self._run(row, device, lease, one_of_many=one_of_many)
         finally:
-            await device.close()
+            try:
+                await device.leave()
+            finally:
+                await device.close()
         log.info("run_rests", run_id=session.run_id, status=session.status.value, replies=len(session.replies))
         outcome = outcome_of(session)
         return AttemptOutcome("stopped", self._left(row.options)) if await self._cut_off(row.id, outcome) else outcome
+
+    async def _run(self, row: RunRow, device: Device, lease: HeldLease, *, one_of_many: bool) -> Session:
+        """Carry out an attempt of a run, and return the session."""
+        core = self._core
+        settings = core.agent_settings(lang=row.options.get("lang"), max_steps=row.options.get("max_steps"))
+        # While a person is asked about one contact, the phone is free to answer the others.
+        hold = 0.0 if one_of_many else core.settings.run.hold_seconds
+        store = core.runs(row.attempt)
+        times = question_times(core.settings)
+        human = StoredHuman(core.db, hold_seconds=hold, times=times, stop=lease.stop, attempt=row.attempt)
+        if row.session is None:
+            session = await core.session(
+                row.task, lease.serial, settings, run_id=row.id, rules=TaskRules.of(row.options)
+            )
+        else:
+            session = await self._taken_up(row.session)
+        steps = len(session.steps)
+        agent = core.agent(device, settings, human=human, lease=lease, store=store, attempt=row.attempt, run_id=row.id)
+        await carry_out(agent, session, lease.stop)
+        if not (session.is_put_off and len(session.steps) == steps):  # otherwise nothing was touched
+            await self._rest(row, device, lease, session)
+        return session
 
     async def _cut_off(self, run_id: str, outcome: AttemptOutcome) -> bool:
         """Tell whether this was a part of a plan that nobody stopped, but that ended with its process."""
@@ -276,14 +282,14 @@ class AttemptExecutor:
             raise
         return None
 
-    async def _rest(self, row: RunRow, device: AdbDevice, lease: HeldLease, session: Session) -> None:
+    async def _rest(self, row: RunRow, device: Device, lease: HeldLease, session: Session) -> None:
         """Park the phone if the run waits, and save the session."""
         if session.status not in FINAL:
             async with lease.stop.shielded():  # the run rests in any case, so Hold need not cut this off
                 if await park(device, lease, session):
                     await self._core.runs(row.attempt).save(session)
 
-    async def _sweep(self, row: RunRow, device: AdbDevice, lease: HeldLease) -> AttemptOutcome:
+    async def _sweep(self, row: RunRow, device: Device, lease: HeldLease) -> AttemptOutcome:
         """Look at the chat list. On a watched phone, leave the app afterwards: in front it shows no notifications."""
         try:
             return await sweep_attempt(self._core.db, row, device, self._core.sweep_eyes(), lease)
@@ -292,11 +298,11 @@ class AttemptExecutor:
                 async with lease.stop.shielded():
                     await go_home(device, lease, row.id)
 
-    async def _device(self, serial: str) -> AdbDevice | None:
+    async def _device(self, serial: str) -> Device | None:
         """Return the phone; None if it was here at the last look and has just gone, so that the run waits for it."""
         was_here = serial in self._host.usable
         try:
-            return await self._core.device(serial)
+            return await self._core.attached.device(serial)
         except DeviceError:
             if was_here and serial not in await self._host.look():
                 return None

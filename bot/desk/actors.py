@@ -34,7 +34,13 @@ class BadRequest(PhonedeskError):
     kind = "desk.bad_request"
 
 
-class DoubleEntry(BadRequest):
+class Conflict(BadRequest):
+    """The request fits nothing in the present state: the run has ended, somebody else has answered."""
+
+    kind = "desk.conflict"
+
+
+class DoubleEntry(Conflict):
     """The knowledge base has an entry for this question already."""
 
     kind = "desk.double"
@@ -63,6 +69,7 @@ class Actor:
     request: names what they asked. Several desk calls for one request count once.
     said_at: when they asked, if the request had to wait for its turn; None for now.
     streams: they want to see what the model thinks while it thinks, if the channel can show it.
+    looks: a page is made for them, and again whenever something happens: what it reads counts towards no limit.
     """
 
     id: str
@@ -77,6 +84,7 @@ class Actor:
     request: str = ""
     said_at: datetime | None = None
     streams: bool = True
+    looks: bool = False
 
 
 def not_one_of(message: str, said: str, known: Iterable[str]) -> BadRequest:

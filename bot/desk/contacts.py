@@ -31,7 +31,7 @@ class DeskContacts(DeskService):
         new = NewContact(
             app=_app(contact.app),
             name=_name(contact.name),
-            serial=contact.serial.strip(),
+            serial=await self._phone(contact.serial),
             number=_account(contact.number),
             tags=_tags(contact.tags),
             note=_note(contact.note),
@@ -81,10 +81,14 @@ class DeskContacts(DeskService):
 
     async def _contact(self, actor: Actor, what: str, name: str, app: str, serial: str) -> ContactRow:
         await self._allow(actor, Role.OWNER, f"contacts {what}", app=app, name=name, serial=serial)
-        row = await Contacts(self._db).get(_app(app), _name(name), serial.strip())
+        row = await Contacts(self._db).get(_app(app), _name(name), await self._phone(serial))
         if row is None:
             raise _unknown(name)
         return row
+
+    async def _phone(self, written: str) -> str:
+        """Return the serial of the phone that is meant; "" for any."""
+        return (await self._book()).serial(written.strip()) if written.strip() else ""
 
 
 def _unknown(name: str) -> NotFound:

@@ -10,23 +10,22 @@ from zoneinfo import ZoneInfo
 
 from PIL import Image
 
-from agent_core.devices.adb.device import AdbDevice
-from agent_core.devices.adb.server import DeviceEntry
-from agent_core.devices.base import Device
+from agent_core.devices.base import Device, DeviceEntry
 from agent_core.errors import RateLimited
 from agent_core.model.usage import Prices
 from agent_core.perception.observer import SeenPage, look_for_people, read_for_people
 from agent_core.texts import Listed
 from bot.desk.actors import AccessDenied, Actor, ChatRef, MessageRef, NotFound, Role, StillLimited, role_denied
 from bot.desk.learning_views import ShownChats
-from bot.desk.pairing import RequestLimit
-from bot.desk.phonebook import PhoneBook
+from bot.desk.pairing import RepeatedLooks, RequestLimit
+from bot.desk.phonebook import PhoneBook, book_of
+from bot.desk.webhook_client import WebhookClient
 from knowledge.embedded import EmbeddedKnowledge
 from scheduler.runs.host import Fleet
 from scheduler.runs.service import RunService
 from scheduler.times import parse_zone
 from storage.engine import Database
-from storage.hosts import HostPhone, Phones
+from storage.hosts import HostPhone
 from storage.outbox import CardRow, Cards
 from storage.people import Audit, People
 from storage.questions import Questions
@@ -34,9 +33,14 @@ from storage.runs import RunRow
 
 if TYPE_CHECKING:  # they import the desk's views
     from bot.app.learning import CoreLearning
+    from bot.app.phones import OwnPhones
     from bot.app.plans.service import PlanService
+    from bot.app.settings.origin import ShownSetting
+    from bot.app.take_over import TakeOvers
 
 TELEGRAM = "telegram"
+API = "api"  # the channel of programs with a key
+CONSOLE = "console"  # the channel of people in a browser
 RANK = {Role.VIEWER: 0, Role.OPERATOR: 1, Role.OWNER: 2}
 
 
@@ -51,13 +55,14 @@ class DeskContext:
     db: Database
     runs: RunService
     entries: Callable[[], Awaitable[Sequence[DeviceEntry]]]
-    device: Callable[[str], Awaitable[AdbDevice]]
+    device: Callable[[str], Awaitable[Device]]
     timezone: str
     serial: str = ""  # the phone that is meant if none is named
     store: EmbeddedKnowledge | None = None  # the shop's own entries; None if a command does not use them
     provider: str = "embedded"  # the knowledge bases that answer customers, as the settings write them
     escalate_chat: str = ""  # the Telegram chat for questions that nobody answers; "" for every other owner's own
     pace: RequestLimit = field(default_factory=RequestLimit)  # how often a person may ask
+    looks: RepeatedLooks = field(default_factory=RepeatedLooks)  # what programs look at again and again
     # When the daily and the weekly digest are sent, as the settings write it.
     digest_at: tuple[str, str] = ("", "")
     alert_chat: str = ""  # the Telegram chat for alerts; "" for every owner's own
@@ -67,13 +72,19 @@ class DeskContext:
     picture: Callable[[Device], Awaitable[Image.Image]] = look_for_people  # returns a phone's screen, secrets covered
     page: Callable[[Device], Awaitable[SeenPage]] = read_for_people  # returns what is read on it
     names: Mapping[str, str] = field(default_factory=dict)  # the phones' names in the settings, by serial
+    tags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # their tags there
     # Like ``entries``, but returns at once and connects to nothing. None if this process does not know the phones.
     glance: Callable[[], Awaitable[Sequence[DeviceEntry]]] | None = None
     fleet: Fleet | None = None  # the phones of all hosts; None for those of this database, with the default times
     host: str = ""  # this process's name as a host of phones; "" if it has no phones
     planning: PlanService | None = None  # makes plans; None if this process has no phones
     learning: CoreLearning | None = None  # learns apps on phones; None if this process has no phones
+    own_phones: OwnPhones | None = None  # connects and sets up phones; None if this process has no phones
+    webhook_client: WebhookClient = field(default_factory=WebhookClient)
     shown: ShownChats = field(default_factory=ShownChats)  # the chats that owners are asked to confirm
+    take_overs: TakeOvers | None = None  # phones in people's hands; None if this process has no phones
+    console_url: str = ""  # where people open the console
+    settings: Callable[[], Sequence[ShownSetting]] | None = None  # returns them as they may be shown
 
     @property
     def whole_fleet(self) -> Fleet:
@@ -110,10 +121,12 @@ class DeskService:
         least: the role that the call needs.
         phone: the serial that the call is about; None if it is about none.
         chat: the chat that the call names. The chat that the actor asks from is checked in any case.
-        paced: False if the call does not count towards the limit of requests.
+        paced: False if the call does not count towards the limit of requests. What a program or a page only looks at
+            never does, and the same look of it is in the audit log once a minute.
         Raises AccessDenied if a right is missing, and RateLimited or StillLimited if the actor asks too often.
         """
-        if paced:
+        looks = actor.looks or (least is Role.VIEWER and actor.channel in (API, CONSOLE))
+        if paced and not looks:
             await self._count(actor, command)
         refusal = _refusal(actor, least, phone, chat)
         if refusal is not None:
@@ -122,7 +135,8 @@ class DeskService:
                 error = _other_phone(phone or "", await self._book(), actor)
             await self._audit.write(actor.id, actor.channel, command, detail, allowed=False)
             raise error
-        await self._audit.write(actor.id, actor.channel, command, detail)
+        if not looks or self.context.looks.is_new(actor, command, detail, self._db.now()):
+            await self._audit.write(actor.id, actor.channel, command, detail)
 
     async def _count(self, actor: Actor, command: str) -> None:
         """Count a request. Raises RateLimited at the first one too many and writes the audit log, then StillLimited."""
@@ -134,22 +148,19 @@ class DeskService:
             await self._audit.write(actor.id, actor.channel, command, {"why": "rate"}, allowed=False)
             raise
 
-    def _phone_for(self, actor: Actor, serial: str | None) -> str:
+    def _phone_for(self, actor: Actor, serial: str | None, book: PhoneBook) -> str:
         """Return the serial of the named phone, else of the default one, else of the only one that the person may use.
 
         "" means any phone, which ``_allow`` refuses to people who are limited to certain phones.
         """
-        wanted = serial or self.context.serial
+        wanted = serial or book.serial(self.context.serial)
         if serial or not actor.phones or wanted in actor.phones:
             return wanted
         return actor.phones[0] if len(actor.phones) == 1 else ""
 
     async def _book(self, attached: Sequence[DeviceEntry] = ()) -> PhoneBook:
         """Return the names of the phones. ``attached``: the phones known now, besides those that were seen before."""
-        seen = await Phones(self._db).models()
-        now = {entry.serial: entry.model or seen.get(entry.serial, "") for entry in attached}
-        usual = {self.context.serial: seen.get(self.context.serial, "")} if self.context.serial else {}
-        return PhoneBook(self.context.names, {**usual, **seen, **now})
+        return await book_of(self._db, self.context.names, attached, usual=self.context.serial)
 
     async def _elsewhere(self) -> list[HostPhone]:
         """Return the phones of the other hosts, including hosts that are no longer heard."""

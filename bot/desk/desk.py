@@ -7,10 +7,13 @@ from collections.abc import AsyncIterator
 from bot.desk.actors import Actor, Role
 from bot.desk.answers import DeskAnswers
 from bot.desk.chats import DeskChats
+from bot.desk.console import DeskConsole
 from bot.desk.contacts import DeskContacts
 from bot.desk.context import DeskContext, DeskService, sees
 from bot.desk.digest import DeskDigest
+from bot.desk.following import DeskEvents
 from bot.desk.history import DeskHistory
+from bot.desk.incoming_webhooks import DeskIncomingWebhooks
 from bot.desk.keys import DeskKeys
 from bot.desk.knowledge import DeskKnowledge
 from bot.desk.learning import DeskLearning
@@ -20,8 +23,10 @@ from bot.desk.plans import DeskPlans
 from bot.desk.questions import DeskQuestions
 from bot.desk.runs import DeskRuns, DeskSweeps
 from bot.desk.schedules import DeskSchedules
+from bot.desk.take_over import DeskTakeOver
 from bot.desk.team import DeskTeam
 from bot.desk.views import EventView, StatusView
+from bot.desk.webhooks import DeskWebhooks
 from storage.engine import MISSED_SECONDS
 from storage.events import Events
 from storage.runs import ACTIVE, Runs
@@ -40,6 +45,8 @@ class Desk(DeskService):
         self.people = DeskPeople(context)
         self.team = DeskTeam(context)
         self.keys = DeskKeys(context)
+        self.console = DeskConsole(context)
+        self.take_over = DeskTakeOver(context)
         self.phones = DeskPhones(context)
         self.contacts = DeskContacts(context)
         self.chats = DeskChats(context)
@@ -53,6 +60,9 @@ class Desk(DeskService):
         self.digest = DeskDigest(context)
         self.kb = DeskKnowledge(context)
         self.learning = DeskLearning(context)
+        self.log = DeskEvents(context)
+        self.webhooks = DeskWebhooks(context)
+        self.incoming = DeskIncomingWebhooks(context)
 
     async def status(self, actor: Actor) -> StatusView:
         """Return the phones, active runs and open questions that the person may see.
@@ -68,7 +78,7 @@ class Desk(DeskService):
         attached = await self.phones.all()
         there = {"", *(phone.serial for phone in attached)}
         expected = (*self.context.names, self.context.serial, *(run.serial for run in runs))
-        missing = await self.phones.away(serial for serial in expected if serial not in there)
+        missing = await self.phones.away(expected, there)
         return StatusView(
             phones=tuple(phone for phone in (*attached, *missing) if sees(actor, phone.serial)),
             runs=runs,
@@ -83,7 +93,8 @@ class Desk(DeskService):
             for row in await log.wait_after(position, timeout=MISSED_SECONDS):
                 position = row.id
                 picture = await log.picture(row.picture_id) if row.picture_id is not None else None
-                yield EventView(row.id, row.run_id, row.kind, row.data, picture, row.created_at)
+                pictured = row.picture_id is not None
+                yield EventView(row.id, row.run_id, row.kind, row.data, picture, row.created_at, pictured)
 
     async def confirm(self, consumer: str, event_id: int) -> None:
         """Store that the consumer has dealt with all events up to ``event_id``."""

@@ -12,7 +12,18 @@ from agent_core.model.usage import Prices
 from agent_core.reply.sureness.plain import stripped
 from bot.desk.actors import Actor, BadRequest, ChatRef, Role, not_one_of
 from bot.desk.context import TELEGRAM, DeskService, chat_data, chat_ref, telegram_chat
-from bot.desk.digest_views import Addressee, AlertView, Bar, DigestSetting, DigestView, Lang, ModelShare, Often, Period
+from bot.desk.digest_views import (
+    Addressee,
+    AlertSubject,
+    AlertView,
+    Bar,
+    DigestSetting,
+    DigestView,
+    Lang,
+    ModelShare,
+    Often,
+    Period,
+)
 from bot.desk.people import actor_of
 from scheduler.jobs.digests import DigestChat
 from storage.answers import FAILED, FORGOTTEN, SENT, SKIPPED, UNKNOWN
@@ -28,6 +39,9 @@ _DAYS: Mapping[Period, tuple[int, int]] = {  # days back to the first and to the
     "week": (6, 0),
     "month": (29, 0),
 }
+
+NOTIFY = "notify"  # the channel of the services of PHONEDESK_NOTIFY__URLS
+DIGESTS = ("daily", "weekly")
 
 
 class DeskDigest(DeskService):
@@ -176,6 +190,11 @@ class DeskDigest(DeskService):
                 found.append(DigestChat(own.key, chat_data(own), person.id, person.paired_at, both))
         return [chat for chat in found if chat.kinds]
 
+    async def service_chats(self) -> list[DigestChat]:
+        """Return what stands for the services of the settings, which get both digests, of all phones."""
+        place = ChatRef(NOTIFY, "")
+        return [DigestChat(place.key, chat_data(place), 0, datetime.min.replace(tzinfo=UTC), frozenset(DIGESTS))]
+
     async def is_empty(self, since: datetime, until: datetime, serials: Sequence[str]) -> bool:
         """Tell whether nothing happened on these phones in this time."""
         figures, span = Statistics(self._db), TimeRange(since, until, serials)
@@ -187,13 +206,18 @@ class DeskDigest(DeskService):
     async def due(self, data: Mapping[str, Any]) -> tuple[Addressee, DigestView] | None:
         """Return the chat and figures of a ``digest`` event; None if its person is gone or may no longer see them."""
         chat = chat_ref(data.get("chat"))
+        if chat is not None and chat.channel == NOTIFY:
+            return Addressee(chat, self.context.lang), await self._view_of(data, ())
         person = await People(self._db).get(int(data.get("person_id") or 0))
         if chat is None or person is None or not _may_see(actor_of(person), chat):
             return None
-        since, until = (datetime.fromisoformat(str(data[end])).astimezone(self._zone) for end in ("since", "until"))
         actor = actor_of(person)
-        view = await self._view(cast("Period", data["kind"]), since, until, actor.phones)
-        return Addressee(chat, actor.lang), view
+        return Addressee(chat, actor.lang), await self._view_of(data, actor.phones)
+
+    async def _view_of(self, data: Mapping[str, Any], phones: Sequence[str]) -> DigestView:
+        """Return the figures of a ``digest`` event."""
+        since, until = (datetime.fromisoformat(str(data[end])).astimezone(self._zone) for end in ("since", "until"))
+        return await self._view(cast("Period", data["kind"]), since, until, phones)
 
     # Alerts -----------------------------------------------------------------------------------------------------------
 
@@ -202,21 +226,29 @@ class DeskDigest(DeskService):
         subject, _, name = str(data["subject"]).partition(":")
         seconds = data.get("seconds")
         return AlertView(
-            subject=cast("Literal['phone', 'model', 'knowledge', 'disk', 'settings', 'limit']", subject),
+            subject=cast("AlertSubject", subject),
             since=datetime.fromisoformat(str(data["since"])).astimezone(self._zone),
-            name=(await self._book()).name(name),
+            name=name.partition(":")[0] if subject == "webhook" else (await self._book()).name(name),
             why=str(data.get("why") or ""),
             seconds=float(seconds) if data.get("state") == "up" and seconds is not None else None,
             figures={key: str(data[key]) for key in ("spent", "limit", "currency") if key in data},
         )
 
-    async def alerted(self) -> list[Addressee]:
-        """Return the chats that get alerts: the one in the settings, else every owner's own."""
+    async def alerted(self, at: datetime | None = None) -> list[Addressee]:
+        """Return the chats that get alerts: the one in the settings, else every owner's own.
+
+        at: when the alert was raised. Owners who came later are not told of it; None for all owners.
+        """
+        people = await People(self._db).all()
+        owners = [person for person in people if person.role == Role.OWNER.value]
+        if at is not None:
+            owners = [person for person in owners if person.paired_at <= at]
+            if not owners:
+                return []
         if wanted := self.context.alert_chat:
             person = await People(self._db).by_telegram(int(wanted))
             lang: Lang = actor_of(person).lang if person is not None else self.context.lang
             return [Addressee(telegram_chat(wanted), lang)]
-        owners = [person for person in await People(self._db).all() if person.role == Role.OWNER.value]
         return [Addressee(ChatRef(TELEGRAM, str(person.telegram_id)), actor_of(person).lang) for person in owners]
 
 

@@ -112,17 +112,21 @@ class DigestSetting:
     weekly_at: str = ""
 
 
+AlertSubject = Literal["webhook", "phone", "battery", "heat", "model", "knowledge", "disk", "settings", "limit"]
+
+
 @dataclass(frozen=True, slots=True)
 class AlertView:
     """An alert: something is down, or works again.
 
-    subject: phone, model, knowledge, disk (nearly full), settings (not usable) or limit (of models, reached for today:
-        ``why`` is which one, ``figures`` has spent, limit and currency).
-    name: of the phone. since: in the owner's zone.
+    subject: phone, battery (low), heat, model, knowledge, disk (nearly full), settings (not usable) or limit (of
+        models, reached for today: ``why`` is which one, ``figures`` has spent, limit and currency), or webhook (a
+        message was given up).
+    name: of the phone, or the number of the webhook. since: in the owner's zone.
     seconds: how long it was down; None while it is.
     """
 
-    subject: Literal["phone", "model", "knowledge", "disk", "settings", "limit"]
+    subject: AlertSubject
     since: datetime
     name: str = ""
     why: str = ""

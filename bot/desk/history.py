@@ -19,7 +19,7 @@ from bot.desk.history_views import (
     RecordingView,
     ReplayView,
 )
-from bot.desk.keys import key_names
+from bot.desk.keys import program_names
 from bot.desk.phonebook import PhoneBook
 from bot.desk.recordings import recorded_steps
 from bot.desk.runs import MAX_NUMBER, DeskRuns, status_of
@@ -74,9 +74,9 @@ class DeskHistory(DeskService):
         pictured = [event for event in await self._pictured(row.id) if event.picture_id is not None]
         number = await History(self._db).number_of(row.id)
         gone = not pictured and bool(steps)
-        return ReplayView(
-            number, await self._view(row), tuple(steps), len(pictured), gone, await self._parts(actor, row)
-        )
+        parts = await self._parts(actor, row)
+        shown = {event.data["index"]: event.id for event in pictured if event.kind == "step"}
+        return ReplayView(number, await self._view(row), tuple(steps), len(pictured), gone, parts, shown)
 
     async def recording(self, actor: Actor, name: str) -> RecordingView:
         """Return all that is kept of a run, for an owner. Raises BadRequest if nothing of it is left."""
@@ -184,7 +184,7 @@ class DeskHistory(DeskService):
         parts = {run.row.parent_id for run in found if run.row.options.get("kind") == PLAN_PART}
         plans = {plan_id: await History(self._db).number_of(plan_id) for plan_id in parts}
         names = {str(person.id): person.name for person in await People(self._db).all()}
-        names |= await key_names(self._db)
+        names |= await program_names(self._db)
         return tuple(
             PastRun(
                 number=run.number,

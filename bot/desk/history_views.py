@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
@@ -70,6 +71,7 @@ class ReplayView:
 
     pictures: how many there are. gone: there were some, but they are no longer kept.
     parts: the runs of a plan or a sweep, the oldest first. They have the steps.
+    events: by the index of a step, the event with its picture.
     """
 
     number: int
@@ -78,6 +80,7 @@ class ReplayView:
     pictures: int = 0
     gone: bool = False
     parts: tuple[PastRun, ...] = ()
+    events: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,14 @@ from typing import Any
 
 from agent_core.texts import language_of
 from bot.desk.actors import Actor, BadRequest, NotFound, Role
-from bot.desk.context import DeskService, no_phone
+from bot.desk.context import API, DeskService, no_phone
+from bot.desk.incoming_webhooks import incoming_names
 from bot.desk.people import plain_name
 from bot.desk.phonebook import PhoneBook
 from storage.api_keys import ApiKeys, KeyRow, NameTaken
 from storage.engine import Database
 from storage.runs import ACTIVE, Runs
 
-API = "api"
 SCHEME = "bearer"
 MOST_GOING = 1000  # runs that are not over
 MAX_HEADER = 512  # characters; no key is as long, and nobody can make us hash a megabyte
@@ -46,9 +46,9 @@ def actor_of_row(row: KeyRow) -> Actor:
     )
 
 
-async def key_names(db: Database) -> dict[str, str]:
-    """Return the names of all keys, by the actor's id that runs store."""
-    return {actor_of_row(row).id: row.name for row in await ApiKeys(db).all()}
+async def program_names(db: Database) -> dict[str, str]:
+    """Return the names of all keys and incoming webhooks, by the actor's id that runs store."""
+    return {actor_of_row(row).id: row.name for row in await ApiKeys(db).all()} | await incoming_names(db)
 
 
 class DeskKeys(DeskService):
@@ -85,6 +85,17 @@ class DeskKeys(DeskService):
         await self._allow(actor, Role.OWNER, "keys list")
         return await ApiKeys(self._db).all()
 
+    async def rotate(self, actor: Actor, name: str) -> tuple[str, KeyRow]:
+        """Give a key a new secret, and return it with its row. Its runs go on; the old secret is refused at once.
+
+        Raises NotFound if no key has this name.
+        """
+        await self._allow(actor, Role.OWNER, "keys rotate", name=name)
+        made = await ApiKeys(self._db).rotate(name)
+        if made is None:
+            raise _no_key(name)
+        return made
+
     async def remove(self, actor: Actor, name: str) -> tuple[KeyRow, int]:
         """Remove a key, and stop its runs, sweeps and plans. Returns the key and how many were active or queued.
 
@@ -93,13 +104,17 @@ class DeskKeys(DeskService):
         await self._allow(actor, Role.OWNER, "keys remove", name=name)
         row = await ApiKeys(self._db).remove(name)
         if row is None:
-            said, advice = f"There is no key named {name}.", "See `phonedesk keys list`."
-            raise NotFound(said, advice=advice, key="no_key", name=name)
+            raise _no_key(name)
         began = await Runs(self._db).find(statuses=ACTIVE, requested_by=actor_of_row(row).id, limit=MOST_GOING)
         going = [run for run in began if not run.parent_id]  # a sweep or a plan ends its own runs
         for run in going:
             await self.context.runs.request_stop(run.id, by=actor.name)
         return row, len(going)
+
+
+def _no_key(name: str) -> NotFound:
+    said, advice = f"There is no key named {name}.", "See `phonedesk keys list`."
+    return NotFound(said, advice=advice, key="no_key", name=name)
 
 
 class DeskPrograms(DeskService):
@@ -126,7 +141,7 @@ class DeskPrograms(DeskService):
 
     async def _meant(self, actor: Actor, device_id: str) -> tuple[str, PhoneBook]:
         book = await self._book(await self.context.entries() if device_id else [])
-        return self._phone_for(actor, book.serial(device_id) if device_id else ""), book
+        return self._phone_for(actor, book.serial(device_id) if device_id else "", book), book
 
     async def may_list(self, actor: Actor) -> None:
         """Raise AccessDenied if the actor may not list phones. ``sees`` tells which of them are theirs."""

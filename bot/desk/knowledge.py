@@ -28,6 +28,7 @@ from storage.people import People
 
 FORMS: tuple[str, ...] = get_args(Form)
 MOST_FOUND = 50
+MOST_LISTED = 8  # in an error
 EDIT, DELETE, APPROVE, REJECT, UNDO = "kb edit", "kb delete", "kb approve", "kb reject", "kb undo"
 
 
@@ -60,18 +61,19 @@ class DeskKnowledge(DeskService):
         entry = await self._store.get(_id(entry_id))
         waits = entry is not None and not entry.live
         await self._allow(actor, Role.OPERATOR if waits else Role.VIEWER, "kb show", entry=_id(entry_id))
-        return _there(entry, entry_id)
+        return self._local(_there(entry, entry_id))
 
     async def means(self, actor: Actor, question: str) -> Entry | None:
         """Return the entry for exactly these words: a live one, else a waiting one for operators, else None."""
         await self._allow(actor, Role.VIEWER, "kb search", words=question)
         entry = await self.context.store.means(question) if self.context.store is not None else None
-        return entry if entry is not None and (entry.live or RANK[actor.role] >= RANK[Role.OPERATOR]) else None
+        shown = entry is not None and (entry.live or RANK[actor.role] >= RANK[Role.OPERATOR])
+        return self._local(entry) if shown and entry is not None else None
 
     async def pending(self, actor: Actor) -> Sequence[Entry]:
         """Return the entries that wait for approval, the oldest first."""
         await self._allow(actor, Role.OPERATOR, "kb pending")
-        return await self._store.pending()
+        return [self._local(entry) for entry in await self._store.pending()]
 
     async def stats(self, actor: Actor) -> KnowledgeStats:
         """Return how many entries there are, and whether they answer customers."""
@@ -100,8 +102,12 @@ class DeskKnowledge(DeskService):
             origin=f"{actor.channel}:{actor.name}" if actor.channel != actor.name else actor.channel,
         )
         if key and (known := await self._store.get(entry.id)) is not None:
-            return known  # asked again
-        return await self._store.add(entry, refuse=_refuse)
+            return self._local(known)  # asked again
+        return self._local(await self._store.add(entry, refuse=_refuse))
+
+    def _local(self, entry: Entry) -> Entry:
+        """Return the entry with its date in the owner's time zone."""
+        return entry.model_copy(update={"created_at": entry.created_at.astimezone(self._zone)})
 
     async def _meant(self, actor: Actor, written: str) -> str:
         """Return the whole id of the entry whose id begins like this, or what was written if there is none."""
@@ -111,6 +117,30 @@ class DeskKnowledge(DeskService):
             said = f"Several entries begin with {_id(written)}."
             raise BadRequest(said, advice="Write more of the id.", key="several_entries", id=_id(written))
         return found[0].id if found else _id(written)
+
+    async def named(self, actor: Actor, written: str) -> str:
+        """Return the id of the entry that is meant: by its id, by its beginning, or by words of its question.
+
+        Returns what was written if there is no such entry. Raises BadRequest if several have these words.
+        """
+        entry_id = await self._meant(actor, written)
+        if await self._store.get(entry_id) is not None:
+            return entry_id
+        if (exact := await self.means(actor, written)) is not None:
+            return exact.id
+        words = written.strip().casefold()
+        entries = [found.entry for found in await self.search(actor, written)] if words else []
+        found = [one for one in entries if any(words in asked.casefold() for asked in (one.question, *one.aliases))]
+        if len(found) > 1:
+            shown = [f"{one.id} {' '.join(one.question.split())}" for one in found[:MOST_LISTED]]
+            raise BadRequest(
+                f"Several entries have the words {written!r}.",
+                advice="Write the id of the one that is meant: " + "; ".join(shown),
+                key="several_named",
+                said=written.strip(),
+                entries="\n".join([*shown, *(["…"] if len(found) > MOST_LISTED else [])]),
+            )
+        return found[0].id if found else entry_id
 
     async def edit(self, actor: Actor, entry_id: str, text: EntryText) -> Entry:
         """Change the fields that are not None, and return the entry.
@@ -131,7 +161,7 @@ class DeskKnowledge(DeskService):
             known = {other.id for other in await self._store.doubles(_there(old, entry_id))}
             _refuse([other for other in await self._store.doubles(new) if other.id not in known])
         await self._change(actor, least, EDIT, entry_id, old, new)
-        return await self._store.edit(_there(old, entry_id).id, **changes, refuse=_refuse)
+        return self._local(await self._store.edit(_there(old, entry_id).id, **changes, refuse=_refuse))
 
     async def delete(self, actor: Actor, entry_id: str) -> Entry:
         """Delete an entry, and return it."""
@@ -139,7 +169,7 @@ class DeskKnowledge(DeskService):
         entry = await self._store.get(_id(entry_id))
         await self._change(actor, Role.OWNER, DELETE, entry_id, entry, None)
         await self._store.delete(_there(entry, entry_id).id)
-        return _there(entry, entry_id)
+        return self._local(_there(entry, entry_id))
 
     async def approve(self, actor: Actor, entry_id: str) -> Entry:
         """Make a waiting entry live, and return it. Another wording of a live entry is added to that one.
@@ -153,7 +183,7 @@ class DeskKnowledge(DeskService):
         await self._allow(actor, Role.OWNER, APPROVE, entry=_id(entry_id), decides=decides)
         if entry is None:
             await self._tell_decided(entry_id)
-        return await self._store.approve(_there(entry, entry_id).id, refuse=_refuse)
+        return self._local(await self._store.approve(_there(entry, entry_id).id, refuse=_refuse))
 
     async def reject(self, actor: Actor, entry_id: str) -> Entry:
         """Delete a waiting entry, and return it. Raises BadRequest if it is live or was decided on before."""
@@ -167,7 +197,7 @@ class DeskKnowledge(DeskService):
             said, advice = f"The entry {entry.id} is live already.", "Delete or edit it where it is wrong."
             raise BadRequest(said, advice=advice, key="entry_live", id=entry.id)
         await self._store.reject(_there(waits, entry_id).id)
-        return _there(waits, entry_id)
+        return self._local(_there(waits, entry_id))
 
     async def _tell_decided(self, entry_id: str) -> None:
         """Raise BadRequest if somebody has approved or rejected the entry already."""
@@ -203,7 +233,7 @@ class DeskKnowledge(DeskService):
             _refuse([other for other in await self._store.doubles(before) if other.id not in known])
         await self._allow(actor, Role.OPERATOR if not before.live else Role.OWNER, UNDO, entry=wanted)
         # A waiting entry may double another one: that is checked when it is approved.
-        return await self._store.add(before, refuse=_refuse if before.live else None)
+        return self._local(await self._store.add(before, refuse=_refuse if before.live else None))
 
     async def _change(
         self, actor: Actor, least: Role, command: str, entry_id: str, old: Entry | None, new: Entry | None

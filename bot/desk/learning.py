@@ -30,8 +30,9 @@ class DeskLearning(DeskService):
     ) -> tuple[str, ShownChat]:
         """Read a chat, and return its key and what was read, to be confirmed. ``here``: take the chat in front."""
         entries = await self.context.entries()
-        serial = (await self._book(entries)).serial(serial) if serial else ""
-        wanted = self._phone_for(actor, serial) if actor.phones else serial or self.context.serial
+        book = await self._book(entries)
+        serial = book.serial(serial or self.context.serial)
+        wanted = self._phone_for(actor, serial, book) if actor.phones else serial
         await self._allow(actor, Role.OWNER, "learn", phone=wanted, serial=wanted, app=app.key)
         phones = self._phones()
         if wanted and wanted not in {entry.serial for entry in entries}:

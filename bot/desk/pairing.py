@@ -1,12 +1,14 @@
-"""Limits: wrong pairing codes, requests of a person, and audit rows about strangers."""
+"""Limits: wrong pairing codes, requests of a person, and audit rows about strangers and about repeated looks."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
+from collections import OrderedDict, deque
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from agent_core.errors import RateLimited
+from agent_core.lru import keep_newest
 from bot.desk.actors import Actor, Role, StillLimited
 
 WRONG_OF_ONE = 5  # within WINDOW; after that no code from this person is checked for PAUSE
@@ -18,6 +20,7 @@ A_MINUTE = timedelta(minutes=1)
 OWNER_TIMES = 4  # an owner may ask this many times as often
 NOTED_OF_ONE = 5  # audit rows about one stranger within an hour
 NOTED_OF_ALL = 200  # and about all strangers together
+MOST_LOOKS = 2000  # looks of programs that are remembered as written down
 
 
 class PairingLimit:
@@ -89,6 +92,25 @@ class RequestLimit:
             self._told[person] = actor.request
             raise RateLimited(said, advice=advice, key="too_often", most=most, seconds=seconds)
         raise StillLimited(said, advice=advice, key="too_often", most=most, seconds=seconds)
+
+
+class RepeatedLooks:
+    """Which looks of programs and pages the audit log has: one that is repeated is written down once a minute.
+
+    A program that asks every second, and a page that looks again at whatever happens, would fill it otherwise.
+    """
+
+    def __init__(self) -> None:
+        self._written: OrderedDict[tuple[str, ...], datetime] = OrderedDict()
+
+    def is_new(self, actor: Actor, command: str, detail: Mapping[str, Any], now: datetime) -> bool:
+        """Tell whether the look is to be written down, and count it as written then."""
+        look = (actor.channel, actor.id, command, repr(sorted(detail.items())))
+        at = self._written.get(look)
+        if at is not None and timedelta() <= now - at < A_MINUTE:
+            return False
+        keep_newest(self._written, look, now, MOST_LOOKS)
+        return True
 
 
 class Notebook:

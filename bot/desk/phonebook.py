@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from agent_core.devices.base import DeviceEntry
+from storage.engine import Database
+from storage.hosts import Phones
 
 _BLANKS = re.compile(r"[\s_·•.\-]+")
 SHORT = 4  # letters of a serial
+
+T = TypeVar("T")
 
 
 def short_serial(serial: str) -> str:
@@ -18,10 +25,23 @@ def short_serial(serial: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PhoneBook:
-    """The names of phones. ``names``: those in the settings, by serial. ``models``: of all phones that were seen."""
+    """The names of phones.
+
+    names: those in the settings, by serial or by what else the owner calls a phone there.
+    models: of all phones that were seen, by serial.
+    addresses: the serials of the phones that have other names in adb, too (network addresses), by these names.
+    """
 
     names: Mapping[str, str]
     models: Mapping[str, str]
+    addresses: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", self.by_serial(self.names))
+
+    def by_serial(self, settings: Mapping[str, T]) -> dict[str, T]:
+        """Return settings of phones by serial, which the owner may have written by address. The serial goes first."""
+        return {**{self.addresses.get(key, key): value for key, value in settings.items()}, **settings}
 
     def name(self, serial: str) -> str:
         """Return the configured name, else the model, else the serial; "" for the serial "".
@@ -49,13 +69,16 @@ class PhoneBook:
     @property
     def known(self) -> tuple[str, ...]:
         """The serials of all that were seen or are named in the settings."""
-        return tuple(dict.fromkeys((*self.names, *self.models)))
+        return tuple(one for one in dict.fromkeys((*self.names, *self.models)) if one not in self.addresses)
 
     def serial(self, written: str) -> str:
-        """Return the serial of the phone with this serial, name (with or without the end of its serial) or model.
+        """Return the serial of the phone with this serial, address, name (with or without the end of its serial) or
+        model.
 
         Returns ``written`` if it fits no phone or several.
         """
+        if written in self.addresses:
+            return self.addresses[written]
         if written in self.names or written in self.models:
             return written
         plain = _plain(written)
@@ -68,3 +91,23 @@ class PhoneBook:
 
 def _plain(name: str) -> str:
     return _BLANKS.sub("", name).casefold()
+
+
+async def book_of(
+    db: Database, names: Mapping[str, str], entries: Sequence[DeviceEntry] = (), *, usual: str = ""
+) -> PhoneBook:
+    """Return the names of the phones that are attached now (``entries``) and of those that were seen before.
+
+    names: those in the settings. usual: the phone that the settings name, seen or not.
+    """
+    seen = await Phones(db).models()
+    now = {entry.serial: entry.model or seen.get(entry.serial, "") for entry in entries}
+    addresses = {
+        **await Phones(db).addresses(),
+        **{name: entry.serial for entry in entries for name in entry.transports},
+    }
+    # A name of adb that another phone has now, or that is nobody's but the phone's own, is no address.
+    there = {entry.serial for entry in entries}
+    addresses = {name: serial for name, serial in addresses.items() if name != serial and name not in there}
+    models = {**({usual: seen.get(usual, "")} if usual and usual not in addresses else {}), **seen, **now}
+    return PhoneBook(names, models, addresses)

@@ -5,21 +5,26 @@ from __future__ import annotations
 import asyncio
 import io
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
 
 from PIL import Image
 
-from agent_core.devices.adb.server import DeviceEntry
+from agent_core.devices.base import DeviceEntry
 from agent_core.errors import DeviceOffline
 from agent_core.perception.marks import to_jpeg
 from agent_core.perception.observer import SeenPage
 from bot.desk.actors import Actor, BadRequest, Role
 from bot.desk.context import DeskService, no_phone
-from bot.desk.views import PhoneView
+from bot.desk.views import PhoneKept, PhoneView
 from scheduler.runs.host import ANSWER_SECONDS
 from storage.hosts import FAILED, GONE, USABLE, HostPhone, Hosts
 from storage.leases import Leases
+
+if TYPE_CHECKING:
+    from agent_core.devices.adb.pairing import PairingOffer
+    from agent_core.devices.adb.setup import SetupReport
+    from bot.app.phones import OwnPhones
 
 POLL_SECONDS = 0.2  # between two looks for another host's answer
 
@@ -36,33 +41,37 @@ class DeskPhones(DeskService):
         book = await self._book(entries)
         elsewhere = await self._elsewhere()
         local = _local(entries, elsewhere)
+        tags = book.by_serial(self.context.tags)
         here = [
             PhoneView(
                 entry.serial,
                 book.name(entry.serial),
                 _state(entry.state, entry.serial in held),
                 held.get(entry.serial, ""),
+                tags=tuple(tags.get(entry.serial, ())),
             )
             for entry in local
         ]
         known = {entry.serial for entry in local}
         return here + [
-            self._view(phone, book.name(phone.serial), held)
+            self._view(phone, book.name(phone.serial), held, tuple(tags.get(phone.serial, ())))
             for phone in elsewhere
             if phone.serial not in known and phone.state != GONE
         ]
 
-    def _view(self, phone: HostPhone, name: str, held: Mapping[str, str]) -> PhoneView:
+    def _view(self, phone: HostPhone, name: str, held: Mapping[str, str], tags: tuple[str, ...]) -> PhoneView:
         run_id = held.get(phone.serial, "")
         if phone.alive:
-            return PhoneView(phone.serial, name, _state(phone.state, phone.serial in held), run_id, phone.host)
+            state = _state(phone.state, phone.serial in held)
+            return PhoneView(phone.serial, name, state, run_id, phone.host, tags=tags)
         since = phone.since.astimezone(self._zone)
-        return PhoneView(phone.serial, name, "away", run_id, phone.host, since)
+        return PhoneView(phone.serial, name, "away", run_id, phone.host, since, tags)
 
-    async def away(self, serials: Iterable[str]) -> list[PhoneView]:
-        """Return these phones as offline."""
+    async def away(self, expected: Iterable[str], there: Collection[str]) -> list[PhoneView]:
+        """Return as offline the phones that are not ``there``. ``expected``: serials, or as the settings write them."""
         book = await self._book()
-        return [PhoneView(serial, book.name(serial), "offline") for serial in dict.fromkeys(serials)]
+        serials = dict.fromkeys(book.serial(written) for written in expected)
+        return [PhoneView(serial, book.name(serial), "offline") for serial in serials if serial not in there]
 
     async def names(self, serials: Sequence[str]) -> tuple[str, ...]:
         """Return the names of these phones."""
@@ -99,21 +108,91 @@ class DeskPhones(DeskService):
         finally:
             await device.close()
 
+    # -- arranging them, for owners
+
+    async def connect(self, actor: Actor, address: str) -> PhoneKept:
+        """Connect to the phone at host:port, now and at each start."""
+        return await (await self._arranging(actor, "connect", address)).connect(address)
+
+    async def disconnect(self, actor: Actor, phone: str) -> PhoneKept:
+        """Disconnect a phone of the network, now and for later starts."""
+        return await (await self._arranging(actor, "disconnect", phone)).disconnect(phone)
+
+    async def pair(self, actor: Actor, address: str, code: str) -> str:
+        """Pair with the phone that shows this address and code, and return its serial."""
+        return await (await self._arranging(actor, "pair")).pair(address, code)
+
+    async def can_scan(self, actor: Actor) -> None:
+        """Raise DeviceOffline if a phone that scans a QR code could not be found."""
+        await (await self._arranging(actor, "pair")).can_scan()
+
+    async def pair_by_scan(self, offer: PairingOffer) -> str:
+        """Wait for a phone to scan the offer, pair with it and return its serial. Checks no rights: see ``can_scan``.
+
+        Raises DeviceOffline if none does so in time.
+        """
+        return await self._own().pair_by_scan(offer)
+
+    async def rename(self, actor: Actor, phone: str, name: str) -> PhoneKept:
+        """Call a phone by a name; "" takes it away."""
+        return await (await self._arranging(actor, "name", phone)).name(phone, name)
+
+    async def tag(self, actor: Actor, phone: str, tags: Sequence[str], *, away: bool = False) -> PhoneKept:
+        """Add tags to a phone, or take them ``away``; without any, take away all."""
+        return await (await self._arranging(actor, "tag", phone)).tag(phone, tags, away=away)
+
+    async def plan_setup(self, actor: Actor, phone: str) -> SetupReport:
+        """Return what ``set_up`` would do to a phone ("" for the only one); nothing is changed."""
+        phones, serial = await self._checked(actor, "setup", phone)
+        return await phones.plan(serial)
+
+    async def set_up(self, actor: Actor, phone: str) -> SetupReport:
+        """Set up a phone for the desk. Raises LeaseLost if somebody else has the phone."""
+        phones, serial = await self._checked(actor, "setup.apply", phone)
+        return await phones.set_up(serial)
+
+    async def undo_setup(self, actor: Actor, phone: str) -> SetupReport:
+        """Put back what ``set_up`` changed. Raises LeaseLost if somebody else has the phone."""
+        phones, serial = await self._checked(actor, "setup.undo", phone)
+        return await phones.undo(serial)
+
+    async def _arranging(self, actor: Actor, verb: str, phone: str = "") -> OwnPhones:
+        """Check the rights. ``phone``: as it was written; an owner with limits may arrange only their own phones."""
+        return (await self._checked(actor, verb, phone))[0]
+
+    async def _checked(self, actor: Actor, verb: str, phone: str) -> tuple[OwnPhones, str]:
+        """Check the rights as ``_arranging``, and return the serial that they were checked for, too."""
+        book = await self._book(await self.context.entries())
+        serial = book.serial(phone) if phone else ""
+        wanted = self._phone_for(actor, serial, book) if actor.phones else serial
+        await self._allow(actor, Role.OWNER, f"devices.{verb}", phone=wanted, serial=wanted)
+        return self._own(), wanted
+
+    def _own(self) -> OwnPhones:
+        if self.context.own_phones is None:
+            raise BadRequest(
+                "No phone is worked by this process.",
+                advice="Use phonedesk devices on the machine that has the phone.",
+                key="devices_elsewhere",
+            )
+        return self.context.own_phones
+
     async def _seen_phone(self, actor: Actor, serial: str | None) -> tuple[str, HostPhone | None]:
         """Return the serial of a phone that the actor may see ("" for the default one), and its row at another host.
 
         The row is None if the phone is attached here. Raises NotFound if it is nowhere.
         """
         entries = await self.context.entries()
-        serial = (await self._book(entries)).serial(serial) if serial else ""
-        wanted = self._phone_for(actor, serial) if actor.phones else serial
+        book = await self._book(entries)
+        serial = book.serial(serial) if serial else ""
+        wanted = self._phone_for(actor, serial, book) if actor.phones else serial
         await self._allow(actor, Role.VIEWER, "screen", phone=wanted, serial=wanted)
         others = await self._elsewhere()
         here = {entry.serial for entry in _local(entries, others)}
         elsewhere = {phone.serial: phone for phone in others if phone.serial not in here}
         if not wanted and not self.context.serial and not here and len(elsewhere) == 1:
             wanted = next(iter(elsewhere))
-        meant = wanted or self.context.serial
+        meant = wanted or book.serial(self.context.serial)
         if meant in elsewhere:
             return meant, elsewhere[meant]
         if wanted and wanted not in here:  # never connect to an address that somebody made up

@@ -55,6 +55,15 @@ class DeskQuestions(DeskService):
         await self._allow(actor, Role.OPERATOR, "answer look", phone=phone, question=question_id)
         return await self._question_view(row) if row else None
 
+    async def look(self, actor: Actor, question_id: str) -> QuestionView:
+        """Return a question. Raises NotFound if there is none."""
+        row = await Questions(self._db).get(question_id)
+        phone = await self._phone_of(row) if row else None
+        await self._allow(actor, Role.VIEWER, "questions show", phone=phone, question=question_id)
+        if row is None:
+            raise no_question(question_id)
+        return await self._question_view(row)
+
     async def get(self, question_id: str) -> QuestionView | None:
         """Return a question for a channel; None if there is none."""
         row = await Questions(self._db).get(question_id)
@@ -121,8 +130,7 @@ class DeskQuestions(DeskService):
         phone = await self._phone_of(row) if row else None
         await self._allow(actor, Role.VIEWER, "ask", phone=phone, chat=chat, question=question_id)
         if row is None:
-            said = f"There is no question {question_id}."
-            raise NotFound(said, advice="See /ask for the open ones.", key="no_question")
+            raise no_question(question_id)
         await Questions(self._db).copy(question_id, name, chat_data(chat))
         return await self._question_view(row)
 
@@ -221,3 +229,8 @@ class DeskQuestions(DeskService):
             with suppress(KnowledgeError):  # the card is shown all the same, without the entry
                 entry = await store.get(entry_id)
         return entry if entry is not None and not entry.live else None
+
+
+def no_question(question_id: str) -> NotFound:
+    """Return the error for a question that is not known."""
+    return NotFound(f"There is no question {question_id}.", advice="See /ask for the open ones.", key="no_question")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from agent_core.devices.adb.server import DeviceEntry
+from agent_core.devices.base import DeviceEntry
 from agent_core.errors import PhonedeskError
 from agent_core.loop.tasks import NO_RULES, TaskRules, check_rules, check_task
 from agent_core.policies import PolicyName
@@ -17,7 +17,7 @@ from agent_core.texts import kept_language
 from bot.desk.actors import Actor, BadRequest, ChatRef, MessageRef, NotFound, Role
 from bot.desk.answers import DeskAnswers
 from bot.desk.context import DeskContext, DeskService, card_message, chat_data, no_phone, put_card, sees
-from bot.desk.keys import key_names
+from bot.desk.keys import program_names
 from bot.desk.phones import away_from
 from bot.desk.run_parts import plan_run, sweep_run
 from bot.desk.views import RunStatus, RunView
@@ -57,13 +57,14 @@ class DeskRuns(DeskService):
         actor: Actor,
         task: str,
         *,
-        chat: ChatRef,
+        chat: ChatRef | None,
         serial: str | None = None,
         rules: TaskRules = NO_RULES,
         key: str = "",
     ) -> RunView:
         """Queue a run, or a sweep if the task is to answer several contacts or everybody, and return it.
 
+        chat: where its card is shown; None for nowhere, and for the first owner's chat once it asks something.
         serial: the serial or name of the phone; None for the default one.
         key: the request's name, see ``Desk``.
         Raises InputRejected if the text is no task or the rules do not fit it, and NotFound if there is no such phone.
@@ -81,7 +82,7 @@ class DeskRuns(DeskService):
         command: str,
         task: str,
         *,
-        chat: ChatRef,
+        chat: ChatRef | None,
         serial: str | None,
         options: Mapping[str, object],
         key: str,
@@ -89,7 +90,7 @@ class DeskRuns(DeskService):
         """Queue a run with these options, for ``start`` of runs and sweeps. ``command``: its name in the audit log."""
         entries = await self.context.entries() if serial else []
         book = await self._book(entries)
-        wanted = self._phone_for(actor, book.serial(serial) if serial else "")
+        wanted = self._phone_for(actor, book.serial(serial) if serial else "", book)
         await self._allow(actor, Role.OPERATOR, command, phone=wanted, chat=chat, task=task, serial=wanted)
         if serial and wanted not in book.known:  # a phone that was seen before may come back
             raise no_phone(serial)
@@ -98,7 +99,7 @@ class DeskRuns(DeskService):
             serial=wanted,
             options={"lang": actor.lang, **options},
             requested_by=actor.id,
-            chat=chat_data(chat),
+            chat=chat_data(chat) if chat else None,
             key=key,
         )
         view = await self.get(run_id)
@@ -240,7 +241,7 @@ class DeskRuns(DeskService):
         """Return the view of a run. ``look``: ask adb whether the phone of a queued run is there."""
         session = Session.model_validate_json(row.session) if row.session else None
         person = await People(self._db).get(int(row.requested_by)) if row.requested_by.isdecimal() else None
-        programs = {} if person else await key_names(self._db)
+        programs = {} if person else await program_names(self._db)
         status = status_of(row, asks=session is not None and session.status is Status.WAITING)
         in_line = status is RunStatus.QUEUED and row.again_at is None
         away = await self._away(row) if look and in_line else _Away()

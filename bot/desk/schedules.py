@@ -86,7 +86,7 @@ class DeskSchedules(DeskService):
             chat=chat_data(chat) if chat else await self._owners_chat(),
             options={"lang": actor.lang, **rules.data()},
             created_by=actor.id,
-            **{"serial": self.context.serial, **values},
+            **{"serial": (await self._book()).serial(self.context.serial), **values},
         )
         try:
             row = await Schedules(self._db).add(new, key=key, once=True)

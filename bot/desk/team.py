@@ -9,21 +9,26 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from agent_core.texts import Listed
 from bot.desk.actors import Actor, BadRequest, NotFound, Role, not_one_of
 from bot.desk.context import TELEGRAM, DeskService, chat_ref
+from bot.desk.keys import program_names
 from bot.desk.people import actor_of, add_code
 from bot.desk.phonebook import PhoneBook
-from bot.desk.team_views import InviteView, PersonView, RefusedView
+from bot.desk.team_views import AuditView, InviteView, PersonView, RefusedView
 from bot.desk.views import OWN_CHAT
 from storage.chats import Chats
+from storage.console_sessions import ConsoleSessions
 from storage.events import Events
 from storage.people import AuditRow, CodeRow, People, PersonRow
 from storage.questions import OPEN, Questions
 from storage.runs import Runs
+
+if TYPE_CHECKING:  # it reads files and the environment
+    from bot.app.settings.origin import ShownSetting
 
 REMOVE, UNDO = "people remove", "people undo"
 MOST_HOURS = 30 * 24
@@ -97,7 +102,9 @@ class DeskTeam(DeskService):
     # Roles and limits -------------------------------------------------------------------------------------------------
 
     async def set_role(self, actor: Actor, who: str, role: Role) -> PersonView:
-        """Give a person another role, and return them. Somebody who stops being an owner loses their open invitations.
+        """Give a person another role, and return them. Their sessions in the console end.
+
+        Somebody who stops being an owner loses their open invitations.
 
         Raises BadRequest for the last owner.
         """
@@ -109,6 +116,8 @@ class DeskTeam(DeskService):
             raise BadRequest(LAST_OWNER, advice="Make somebody else an owner first.", key="last_owner") from None
         if role is not Role.OWNER:
             await People(self._db).drop_codes(str(row.id))
+        if role != row.role:
+            await ConsoleSessions(self._db).end_of(str(row.id))
         return await self._view(await self._person(f"#{row.id}"))
 
     async def limit(
@@ -142,6 +151,7 @@ class DeskTeam(DeskService):
         if not gone:
             raise _nobody(who)
         await People(self._db).drop_codes(str(row.id))
+        await ConsoleSessions(self._db).end_of(str(row.id))
         await self._hand_on(row)
         return view
 
@@ -176,6 +186,18 @@ class DeskTeam(DeskService):
         await self._allow(actor, Role.OWNER, "people audit")
         names = await self._names()
         return [_refused_view(row, names, self._zone) for row in await self._audit.refused(limit)]
+
+    async def audit(self, actor: Actor, *, before: int = 0, limit: int = 20) -> Sequence[AuditView]:
+        """Return what was done and refused, the newest first. ``before``: the id of an entry; 0 for the newest."""
+        await self._allow(actor, Role.OWNER, "audit")
+        names = await self._names() | await program_names(self._db)
+        rows = await self._audit.last(limit, before=before)
+        return [_audit_view(row, names, self._zone) for row in rows]
+
+    async def settings(self, actor: Actor) -> Sequence[ShownSetting]:
+        """Return the settings with their sources; secrets are hidden. Empty if this process does not know them."""
+        await self._allow(actor, Role.OWNER, "settings list")
+        return self.context.settings() if self.context.settings is not None else ()
 
     async def speak(self, actor: Actor, lang: str) -> Actor:
         """Set a person's language, and return the changed actor. Raises BadRequest for any but zh and en."""
@@ -326,6 +348,11 @@ def _stored(row: PersonRow) -> dict[str, Any]:
         "paired_at": row.paired_at.isoformat(),
         "streams": row.streams,
     }
+
+
+def _audit_view(row: AuditRow, names: Mapping[str, str], zone: ZoneInfo) -> AuditView:
+    who = names.get(row.actor, row.actor)
+    return AuditView(row.id, row.at.astimezone(zone), who, row.channel, row.command, row.detail, row.allowed)
 
 
 def _person_row(data: Mapping[str, Any]) -> PersonRow:

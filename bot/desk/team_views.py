@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from bot.desk.actors import Role
 
@@ -61,3 +62,16 @@ class RefusedView:
     who: str
     command: str
     why: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditView:
+    """An entry of the audit log. ``at`` is in the owner's zone. ``who``: a name, or an id of nobody who is known."""
+
+    id: int
+    at: datetime
+    who: str
+    channel: str
+    command: str
+    detail: Mapping[str, Any]
+    allowed: bool

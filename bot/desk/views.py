@@ -151,6 +151,16 @@ class PhoneView:
     run_id: str = ""  # of the run that has it; "" if none has it, or something else has
     host: str = ""  # the machine that it is at, "" for this one
     since: datetime | None = None  # since when it is away, in the owner's zone
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PhoneKept:
+    """What the settings file says of a phone from now on. ``hidden``: the environment says otherwise, and wins."""
+
+    serial: str
+    file: str
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +203,7 @@ class EventView:
     data: Mapping[str, Any] = field(default_factory=dict)
     picture: bytes | None = None
     created_at: datetime | None = None
+    pictured: bool = False  # there is one, though ``picture`` may not have been read
 
 
 OWN_CHAT = "own"  # in an invitation: the private chat of whoever uses it

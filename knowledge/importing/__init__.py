@@ -1,1 +1,1 @@
-"""Questions and answers from a person's file: read, planned as a dry run, carried out."""
+"""Imports questions and answers from a person's file: reads it, plans as a dry run, carries it out."""

@@ -1,6 +1,7 @@
-"""An import against the embedded knowledge base: what it would do, then doing it.
+"""Plans an import into the embedded knowledge base, and carries it out.
 
-Only what the rows are about is read of the base and cut into words: four rows cost the same in a base of ten thousand.
+Only the part of the base that the rows refer to is read and split into words: four rows cost the same in a base of ten
+thousand.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from knowledge.importing.plan import ImportPlan, OnDouble, decide, wanted_by
 async def plan_import(
     base: EmbeddedKnowledge, name: str, drafts: Sequence[Draft], *, drop_aliases: bool = False
 ) -> ImportPlan:
-    """What would happen if doubles are skipped; nothing is written. drop_aliases: see ``decide``."""
+    """Return what would happen if doubles are skipped; nothing is written. ``drop_aliases``: see ``decide``."""
     forms = Forms()
     wanted = await asyncio.to_thread(wanted_by, drafts, forms)
     related = await base.related(wanted, forms)
@@ -32,10 +33,11 @@ async def carry_out(
     doubles: OnDouble = "skip",
     wrote: Callable[[int, int], None] | None = None,
 ) -> ImportPlan:
-    """Write it, all or nothing. Returns what was done: with doubles replaced it changes more than ``plan`` shows.
+    """Write the plan, all or nothing. Returns what was done: with doubles replaced it changes more than ``plan`` shows.
 
-    wrote: called now and then with how many entries of how many are written.
-    InputRejected where the base has changed since, so that the plan is no longer what would happen.
+    wrote: is called now and then with the number of entries written, and of all.
+
+    Raises InputRejected if the base has changed since, so that the plan is no longer what would happen.
     """
     done = plan
 

@@ -1,4 +1,4 @@
-"""A row of a person's file, before anything is decided about it: names of columns, and what is in a cell."""
+"""A row of a person's file before anything is decided about it: names of columns, and contents of cells."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from knowledge.entries import LONGEST_QUESTION
 from knowledge.importing.limits import ASKED, ENTRIES, LONGEST_LIST, WORDINGS, Allowance
 from knowledge.importing.said import ImportMessage, SaidTogether
 
-LISTED = 20  # names that a note tells
+LISTED = 20  # names that a note lists
 _LONGEST_NAME = 40  # characters of one of them
 _NAMES = {
     "id": "id 编号",
@@ -22,6 +22,8 @@ _NAMES = {
     "live": "live state status 状态 启用",
     "alias_of": "aliasof",
 }
+# As an error and a note give them.
+COLUMN_NAMES = {f"{field}s": ", ".join(_NAMES[field].split()) for field in ("question", "answer")}
 _COLUMNS = {name: column for column, names in _NAMES.items() for name in names.split()}
 _YES = frozenset(["true", "yes", "y", "1", "live", "on", "是", "启用", "已启用", "上线"])
 _NO = frozenset(["false", "no", "n", "0", "pending", "off", "否", "停用", "未启用", "待审核", "待审"])
@@ -29,10 +31,13 @@ _NO = frozenset(["false", "no", "n", "0", "pending", "off", "否", "停用", "�
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """One row. ``place`` tells a person where it stands: "faq.xlsx, sheet 售后, row 7".
+    """One row of the file.
 
-    None is what the file has no column for: an entry that is changed keeps its own. ``problem`` says why this row
-    cannot be taken; ``notes`` are what a person should know of the file ("… has no header"), said with its first row.
+    place: where it is, for a person: "faq.xlsx, sheet 售后, row 7".
+    problem: why this row cannot be taken.
+    notes: what a person should know about the file ("… has no header"), attached to its first row.
+
+    A field is None if the file has no column for it: an entry that is changed keeps its own.
     """
 
     place: str
@@ -49,7 +54,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of cells as a person sees them; ``faults`` says of a cell (by its index) why it cannot be read."""
+    """A row of cells as a person sees them. ``faults`` says, by a cell's index, why it cannot be read."""
 
     place: str
     cells: Sequence[str]
@@ -61,7 +66,7 @@ class Row:
 
 
 def column(name: str) -> str | None:
-    """The field that a column of this name fills, in Chinese or English: "相似问 2", "答案（必填）", "Alias_of"."""
+    """Return the field of a column's name in Chinese or English ("相似问 2", "答案（必填）", "Alias_of"), or None."""
     if len(name) > 100:
         return None
     bare = re.sub(r"\([^)]*\)|\[[^\]]*\]", "", unicodedata.normalize("NFKC", name).lower())
@@ -69,27 +74,27 @@ def column(name: str) -> str | None:
 
 
 def columns(cells: Iterable[str]) -> list[str | None] | None:
-    """The fields of a header's cells, or None where it is no header: it names a question and an answer."""
+    """Return the fields of a header's cells; None if it is no header, which names a question and an answer."""
     found = [column(cell) for cell in cells]
     return found if {"question", "answer"} <= set(found) else None
 
 
 def named(text: str) -> str:
-    """A name from the file for a line that a person reads: cut where it is long, on one line."""
+    """Return a name from the file for display: on one line, cut if it is long."""
     plain = " ".join(text.split()) if len(text) <= _LONGEST_NAME else " ".join(text[:_LONGEST_NAME].split()) + "…"
     return plain.encode("utf-8", "replace").decode("utf-8")
 
 
 def listed(names: Iterable[str], sign: str = ", ") -> str:
-    """The first of them, as ``named``; "…" where there are more."""
+    """Return the first names, as ``named``, with "…" if there are more."""
     found = list(names)
     return sign.join([*map(named, found[:LISTED]), *(["…"] if len(found) > LISTED else [])])
 
 
 def split(text: str, *, commas: bool) -> tuple[str, ...]:
-    """A cell that holds several: one a line where it has several lines, otherwise cut at | ; and their wide forms.
+    """Split a cell with several values: at line ends if it has several lines, otherwise at | ; and their wide forms.
 
-    ``commas``: at , ， 、 too. Tags are words, but a question may have a comma in it.
+    commas: also at , ， 、, because tags are words, while a question may contain a comma.
     """
     if "\n" in text:
         parts = text.split("\n")
@@ -99,7 +104,7 @@ def split(text: str, *, commas: bool) -> tuple[str, ...]:
 
 
 def joined(texts: Sequence[str], *, commas: bool) -> str:
-    """A cell that ``split`` gives back as it was: a last line end tells that nothing else parts them."""
+    """Join texts to a cell that ``split`` returns as they were: a final line end makes line ends the separators."""
     text = "\n".join(texts)
     return text if not texts or split(text, commas=commas) == tuple(texts) else text + "\n"
 
@@ -108,10 +113,10 @@ Fields = Sequence[tuple[str, str | Sequence[str]]]
 
 
 def draft(place: str, fields: Fields, faults: Sequence[str] = (), *, taken: Allowance) -> Draft:
-    """A draft of the fields and their texts, counted as ``taken``.
+    """Make a draft of the fields and their texts, counted as ``taken``.
 
-    Aliases and tags may come more than once, as a text that holds several or as a list; a second question is an alias;
-    else the first counts. InputRejected where the file has too many entries, or too much in them.
+    Aliases and tags may occur more than once, as a text with several values or as a list; a second question is an
+    alias; of other fields the first counts. Raises InputRejected if the file has too many entries, or too much in them.
     """
     first: dict[str, str] = {}
     several: dict[str, tuple[str, ...]] = {}
@@ -153,7 +158,7 @@ def draft(place: str, fields: Fields, faults: Sequence[str] = (), *, taken: Allo
 
 
 def _whole(text: str) -> bool:
-    """Whether it is text: an escape in JSON or Excel may be half of a pair (a surrogate), which nothing can write."""
+    """Tell whether it can be encoded: an escape in JSON or Excel may be half of a surrogate pair."""
     try:
         text.encode()
     except UnicodeEncodeError:

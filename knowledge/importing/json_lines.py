@@ -1,4 +1,4 @@
-"""JSON: one object a line, or a list of objects."""
+"""Reads JSON: one object per line, or a list of objects."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from knowledge.importing.said import ImportMessage
 from knowledge.importing.text import decode, lines_of
 
 _USUAL = 4_000  # characters of an item
-_BLANKS = re.compile(r"[ \t\r\n]*")  # of JSON
+_BLANKS = re.compile(r"[ \t\r\n]*")  # as JSON defines them
 
 
 def read_json(name: str, data: bytes) -> Sequence[Draft]:
-    """Objects with our fields, named as columns are. A note names the fields that were not read."""
+    """Read objects with our fields, named as columns are. A note names the fields that were not read."""
     text, taken = decode(name, data), Allowance(name)
     unread: dict[str, None] = {}
     start = _end_of_blanks(text, 0)
@@ -34,13 +34,13 @@ def read_json(name: str, data: bytes) -> Sequence[Draft]:
 
 
 class _NoJson:
-    """What could not be parsed; None is a value."""
+    """Stands for something that could not be parsed, because None is a value."""
 
 
 def _parsed(text: str) -> object:
     try:
         value: object = json.loads(text)
-    except (ValueError, RecursionError):  # a number of thousands of digits, lists in lists in lists
+    except (ValueError, RecursionError):  # a number with thousands of digits, deeply nested lists
         return _NoJson()
     return value
 
@@ -51,7 +51,7 @@ def _end_of_blanks(text: str, at: int) -> int:
 
 
 def _items(name: str, text: str, at: int) -> Iterator[tuple[str, object]]:
-    """The items of a list, one by one: parsed at once, a list of nothing but brackets would take a gigabyte."""
+    """Yield the items of a list one by one: parsed at once, a list of only brackets would take a gigabyte."""
     decoder, number = json.JSONDecoder(), 0
     at = _end_of_blanks(text, at)
     while not text.startswith("]", at):
@@ -119,7 +119,7 @@ def _draft(place: str, item: object, unread: dict[str, None], taken: Allowance) 
 
 
 def _text(value: object) -> str | None:
-    """A text, a number or yes and no as a cell would have it; null is a blank."""
+    """Return a text, number or boolean as a cell would show it; null is blank, None anything else."""
     if value is None:
         return ""
     if isinstance(value, str):

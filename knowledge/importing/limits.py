@@ -1,7 +1,7 @@
-"""How much of a person's file is read: the one place that owns the limits, whatever the form of the file.
+"""The limits on a person's file: the one place that owns them, whatever the format of the file.
 
-A reader counts as it reads, so a file that is too large ends before it costs memory or time. With all of them at once
-an import takes less than 200 MB and a few seconds. Each limit has an error that says what it is and what to do.
+A reader counts as it reads, so a file that is too large is rejected before it costs memory or time. At all the limits
+together, an import takes less than 200 MB and a few seconds. The error of each limit says what it is and what to do.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ _OF_THEIR_OWN = "Save the questions and answers in a file of their own."
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """``key`` names the text of its error, ``said`` is that in English; ``unit`` is what ``most`` is shown in."""
+    """A limit on a file.
+
+    key: of the text of its error; ``said`` is that text in English.
+    unit: ``most`` is shown in this unit.
+    """
 
     key: str
     most: int
@@ -36,7 +40,7 @@ class Limit:
 BYTES = Limit("file_too_large", 10 * MEGABYTE, "is larger than {} MB.", _IN_PARTS, MEGABYTE)
 LINES = Limit("too_many_lines", 200_000, "has more than {} lines.", _IN_PARTS)
 ENTRIES = Limit("too_many_rows", 20_000, "has more than {} entries.", _IN_PARTS)
-# A line, a row of a table or an object of JSON, with everything in it.
+# A line, a row of a table or a JSON object, with everything in it.
 ENTRY = Limit(
     "entry_too_long",
     200_000,
@@ -45,11 +49,11 @@ ENTRY = Limit(
 )
 COLUMNS = Limit("too_many_columns", 200, "has more than {} columns.", _OF_THEIR_OWN)
 WORDINGS = Limit("too_many_wordings", 100_000, "has more than {} other ways to ask and tags.", _IN_PARTS)
-LONGEST_LIST = 500  # of one entry: a row with more of them is refused
+LONGEST_LIST = 500  # of one entry: a row with more is refused
 ASKED = Limit("too_much_asked", 4_000_000, "has questions and other ways to ask of more than {} characters.", _IN_PARTS)
-# Rows and entries that are compared, again after each row that is left out for another's sake: a few seconds.
+# Rows and entries that are compared, again after each row that is left out in favour of another: a few seconds.
 CHAINED = Limit("too_long_a_chain", 1_000_000, "has rows that take each other's questions in a long chain.", _IN_PARTS)
-# Of Excel files, which are packed, and where one text may stand in a million cells.
+# For Excel files, which are compressed, and in which a million cells may share one text.
 UNPACKED = Limit("unpacks_too_large", 64 * MEGABYTE, "unpacks to more than {} MB.", _OF_THEIR_OWN, MEGABYTE)
 PARTS = Limit("too_many_parts", 2_000, "is packed of more than {} files.", _OF_THEIR_OWN)
 SHEETS = Limit("too_many_sheets", 100, "has more than {} sheets.", _OF_THEIR_OWN)
@@ -59,14 +63,14 @@ TEXTS = Limit("too_many_texts", 500_000, "has more than {} different texts.", _O
 
 
 class Allowance:
-    """What has been taken of the limits by one file."""
+    """The part of the limits that one file has used."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._taken: Counter[str] = Counter()
 
     def take(self, limit: Limit, count: int = 1) -> None:
-        """Take ``count`` more of ``limit``. Raises its InputRejected if that is too much."""
+        """Use ``count`` more of ``limit``. Raises its InputRejected if that is too much."""
         self._taken[limit.key] += count
         if self._taken[limit.key] > limit.most:
             raise limit.passed(self.name)

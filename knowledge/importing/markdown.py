@@ -1,7 +1,8 @@
-"""Markdown: a heading is a question and what follows its answer; or pairs of "Q:" and "A:" (问：, 答：).
+"""Reads Markdown: a heading is a question and the text below its answer; or pairs of "Q:" and "A:" (问：, 答：).
 
-The answer stays as it is written: a customer's chat shows stars and hashes as such, and so does the dry run. What our
-own export writes has a comment under each heading with the other fields, and a backslash before what would be a sign.
+The answer stays as it is written: a customer's chat shows asterisks and hashes as such, and so does the dry run. Our
+own export writes a comment under each heading with the other fields, and a backslash before anything that would be read
+as markup.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ _A = r"(?:A|a|答|答案|回答)"
 _PAIR = re.compile(
     rf"\s{{0,8}}(?:[-*+>]\s{{1,4}})?\**(?:(?P<q>{_Q})|(?P<a>{_A}))\s?\d{{0,5}}\s?\**\s?[:：]\**\s{{0,8}}(?P<text>.*)"
 )
-# What begins a line of an answer and would be taken for a sign.
+# The beginnings of answer lines that would be read as markup.
 _SIGN = re.compile(r"([ \t]*)(\\*)(?=#|`{3}|~{3}|<!--|" + _PAIR.pattern + ")", re.DOTALL)
 
-_Lost = tuple[int, str]  # the number of a line that no entry has, and why
+_Lost = tuple[int, str]  # the number of a line that belongs to no entry, and why
 
 
 @dataclass(slots=True)
 class _Section:
     line: int
-    asked: list[str]  # the question, by its lines
+    asked: list[str]  # the question, line by line
     level: int = 0
     answer: list[str] = field(default_factory=list)
-    ours: str | None = None  # the JSON of the comment
-    has_text: bool = False  # whether a line of the answer is not blank
+    ours: str | None = None  # the comment's JSON
+    has_text: bool = False  # whether any line of the answer is not blank
 
     def add(self, line: str) -> None:
         self.answer.append(line)
@@ -53,7 +54,10 @@ class _Section:
 
 
 def read_markdown(name: str, data: bytes) -> Sequence[Draft]:
-    """The pairs of the file. Text of no question is told with its line; a heading over others is a title."""
+    """Read the pairs of the file.
+
+    Text without a question is reported with its line; a heading over others is a title.
+    """
     taken = Allowance(name)
     text = decode(name, data)
     lines = list(_outside_fences(line.rstrip("\r\n") for line in lines_of(name, text, taken)))
@@ -78,21 +82,21 @@ def read_markdown(name: str, data: bytes) -> Sequence[Draft]:
 
 
 def heading(question: str) -> str | None:
-    """The heading that is read back as this question, or None where none is."""
+    """Return the heading that is read back as this question; None if none is."""
     line = f"## {question}"
     match = _HEADING.fullmatch(line)
     return line if match and _title(match) == question else None
 
 
 def _title(match: re.Match[str]) -> str:
-    """A heading's text, without the hashes that may close it."""
+    """Return a heading's text, without hashes that close it."""
     text = match[2].strip(" \t")
     open_end = text.rstrip("#")
     return open_end.rstrip(" \t") if open_end != text and (not open_end or open_end[-1] in " \t") else text
 
 
 def comment(fields: dict[str, object]) -> str:
-    """The other fields of an entry, as a comment that nothing in them can end."""
+    """Return the other fields of an entry as a comment that nothing in them can end."""
     plain = json.dumps(fields, ensure_ascii=False)
     return f"<!-- {plain.replace('--', '-' + chr(92) + 'u002d').replace('>', chr(92) + 'u003e')} -->"
 
@@ -110,7 +114,7 @@ def _unescaped(answer: str) -> str:
 
 
 def _outside_fences(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
-    """Each line, and whether signs count in it: code is code."""
+    """Yield each line, and whether it may contain markup: code does not."""
     fence = ""
     for line in lines:
         match = _FENCE.match(line)
@@ -141,7 +145,7 @@ def _headings(lines: Sequence[tuple[str, bool]]) -> tuple[list[_Section], list[_
 def _pairs(lines: Sequence[tuple[str, bool]]) -> tuple[list[_Section], list[_Lost]]:
     sections: list[_Section] = []
     lost: list[_Lost] = []
-    open_part = ""  # which part a line without a sign goes on with
+    open_part = ""  # the part that a line without markup continues
     for number, (line, outside) in enumerate(lines, start=1):
         match = _PAIR.fullmatch(line) if outside else None
         if match and match["q"]:
@@ -184,7 +188,7 @@ def _draft(name: str, section: _Section, taken: Allowance, *, foreign: bool) -> 
         fields = json.loads(section.ours or "{}")
     except (ValueError, RecursionError):
         return draft(place, (), [ImportMessage("comment")], taken=taken)
-    if isinstance(said := fields.pop("question", question), str):  # one that no heading can hold
+    if isinstance(said := fields.pop("question", question), str):  # a question that no heading can hold
         question = said
     texts: Fields = [("question", question), ("answer", _unescaped(answer))]
     read, live, faults = _fields(fields)
@@ -193,7 +197,7 @@ def _draft(name: str, section: _Section, taken: Allowance, *, foreign: bool) -> 
 
 
 def _fields(found: dict[str, object]) -> tuple[Fields, bool | None, list[str]]:
-    """The other fields of the comment, whether the entry is live, and what cannot be read."""
+    """Return the other fields of the comment, whether the entry is live, and what cannot be read."""
     fields: list[tuple[str, str | Sequence[str]]] = []
     faults: list[str] = []
     live: bool | None = None

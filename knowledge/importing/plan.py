@@ -1,18 +1,18 @@
-"""What an import would change, and the import itself.
+"""Plans the changes of an import.
 
-A row is the entry with its id, or else the live one with its question, politeness left aside; otherwise it is new. What
-a file has no column for stays as it is. An entry keeps the aliases that no row has: people approved some of them one by
-one, and no file knows of those. They go only if that is asked for (``drop_aliases``).
+A row means the entry with its id, or else the live one with its question, ignoring politeness; otherwise it is new. A
+field without a column in the file stays as it is. An entry keeps aliases that no row has, because people approved some
+of them one by one and no file knows of those; ``drop_aliases`` drops them.
 
-A wording must mean one entry only, or nothing is ever sure of it: so a row whose question or alias another row or a
-live entry has already is a double.
+A wording must mean one entry only, or it is never sure: so a row whose question or alias another row or a live entry
+already has is a double.
 
-Two rows of a file that ask the same and answer it differently are unclear: nobody can tell which is right, and a
+Two rows of a file with the same question and different answers are unclear: nobody can tell which is right, and a
 customer would get one of them. Neither is imported until somebody has decided, in the file or by replacing doubles.
 
-Skipping doubles, what was there keeps the wording: a row is left out where it is its question, and loses an alias
-where it is that. Replacing them, the row takes the wording: an earlier row with the same question or id is left out,
-and an alias is taken from the other. An entry of the base keeps its own question in both.
+If doubles are skipped, the existing entry keeps the wording: a row is left out if it is its question, and loses an
+alias if it is that. If they are replaced, the row takes the wording: an earlier row with the same question or id is
+left out, and an alias is taken from the other. An entry of the base keeps its own question in both cases.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class EntryChange:
-    """``by_question``: the row names no id that the base has; it is the question of ``old``, politeness left aside.
+    """An entry that changes.
 
-    ``place`` is the row's; of an entry that only loses an alias it is that of the row that takes it. ``kept``: aliases
-    that the row does not have.
+    place: the row's; for an entry that only loses an alias, that of the row that takes it.
+    by_question: the row has no id that the base knows, but the question of ``old``, ignoring politeness.
+    kept: aliases that the row does not have.
     """
 
     place: str
@@ -54,17 +55,20 @@ class EntryChange:
 
 @dataclass(frozen=True, slots=True)
 class Double:
-    """``wording`` of the row at ``place`` is also one of ``other`` at ``other_place``: a row, or "entry ID".
+    """A wording of a row that something else has, too.
 
-    ``whole``: it is the row's question (or its id), so the row as a whole is left out unless doubles are replaced;
-    otherwise it is one of its aliases, and only that is left out. ``fixed``: replacing would change nothing, it is the
-    question of an entry of the base. ``differs``: the two have other answers.
+    place, wording: the row's.
+    other_place: of the other: a row's place, or "entry ID".
+    whole: the wording is the row's question (or its id), so the whole row is left out unless doubles are replaced;
+    otherwise it is an alias, and only that is left out.
+    fixed: replacing would change nothing, because it is the question of an entry of the base.
+    differs: the two have different answers.
     """
 
     place: str
     wording: str
     other_place: str
-    other: str  # the other's question
+    other: str  # the question of the other
     whole: bool
     fixed: bool = False
     differs: bool = False
@@ -72,7 +76,7 @@ class Double:
 
 @dataclass(frozen=True, slots=True)
 class Unclear:
-    """A row that is left out because those at ``other_places`` ask the same, or have its id, with another answer."""
+    """A row that is left out because those at ``other_places`` have its question or id, but another answer."""
 
     place: str
     question: str
@@ -96,9 +100,11 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class ImportPlan:
-    """``same``: entries that their rows do not change. ``drafts`` are what was read. Everything in the file's order.
+    """The changes of an import, in the file's order.
 
-    ``base`` is what it was made for, and ``forms`` what was cut for it.
+    same: entries that their rows do not change.
+    drafts: the rows that were read.
+    base, forms: the part of the base that it was made for, and the forms computed for it.
     """
 
     name: str
@@ -121,7 +127,7 @@ class ImportPlan:
 
     @property
     def lost(self) -> tuple[Lost, ...]:
-        """The aliases that mean nothing any more; one that another row takes is not lost."""
+        """The aliases that no longer mean anything; one that another row takes is not lost."""
         after = [*(one.entry for one in self.added), *(one.new for one in self.changed), *self.same]
         held = {form for entry in after for form in forms_of(entry, self.forms)}
         lost = []
@@ -133,10 +139,10 @@ class ImportPlan:
 
 
 def wanted_by(drafts: Sequence[Draft], forms: Forms) -> EntryFilter:
-    """What of a base these rows are about."""
+    """Return the part of a base that these rows refer to."""
     usable = [draft for draft in drafts if not draft.problem]
     texts = (text for draft in usable for text in (draft.question, *(draft.aliases or ())))
-    # Longer ones are refused; one character more is enough to see it.
+    # Longer ones are refused; one more character is enough to detect them.
     found = frozenset(forms[text[: LONGEST_QUESTION + 1]] for text in texts)
     return EntryFilter(frozenset(draft.id for draft in usable if draft.id), found - {""})
 
@@ -150,10 +156,11 @@ def decide(
     *,
     drop_aliases: bool = False,
 ) -> ImportPlan:
-    """The plan for a base of which ``base`` is what the rows are about. Takes seconds for thousands of rows.
+    """Return the plan, for a base of which ``base`` is the part that the rows refer to.
+
+    Takes seconds for thousands of rows. Raises InputRejected if rows rename each other in too long a chain.
 
     drop_aliases: an entry loses the aliases that its row does not have, if the file has a column for them.
-    InputRejected where rows rename each other in a chain that is too long to be followed.
     """
     return _Planner(name, base, on_double, forms, drop_aliases=drop_aliases).plan(drafts)
 
@@ -171,10 +178,10 @@ class _Item:
 
 
 class _Planner:
-    """Rows are settled in the file's order, against the entries that no row changes and the rows before.
+    """Settles rows in the file's order, against the entries that no row changes and the rows before.
 
-    A row that is left out brings the entry back which it would have changed; so all is settled anew without it, until
-    every row that remains is taken.
+    A row that is left out brings back the entry which it would have changed; so everything is settled again without it,
+    until every remaining row is taken.
     """
 
     def __init__(
@@ -193,14 +200,14 @@ class _Planner:
         self._unchanging: dict[str, tuple[str, Entry]] = {}  # by id: the row and its entry
         self._refused: list[Refused] = []
         self._out: set[str] = set()  # places of rows that are left out
-        self._left_out: list[Double] = []  # why
+        self._left_out: list[Double] = []  # the reasons
         self._begin()
 
     def _begin(self) -> None:
         self._same = dict(self._unchanging)
-        self._items: dict[str, _Item] = {}  # what is taken, by id
-        self._now: dict[str, Entry] = {}  # what is live if all is carried out, by id
-        self._holders: dict[str, set[str]] = {}  # of a form: the ids in _now that it means
+        self._items: dict[str, _Item] = {}  # rows that are taken, by id
+        self._now: dict[str, Entry] = {}  # entries that are live after the import, by id
+        self._holders: dict[str, set[str]] = {}  # by form: the ids in _now that it means
         self._doubles: list[Double] = []
 
     def plan(self, drafts: Sequence[Draft]) -> ImportPlan:
@@ -238,11 +245,11 @@ class _Planner:
         )
 
     def _unclear(self, items: Sequence[_Item]) -> dict[str, Unclear]:
-        """The rows that another one contradicts, by their places. One that changes nothing stays as it is."""
+        """Return the rows that another one contradicts, by their places. A row that changes nothing stays."""
         rows = [(item.place, item.new) for item in items]
         groups: dict[tuple[str, str], list[tuple[str, Entry]]] = {}
         for place, entry in (*self._unchanging.values(), *rows):
-            if entry.live:  # two may wait with the same question: people answered it differently
+            if entry.live:  # two with the same question may wait, because people answered it differently
                 groups.setdefault(("asks", self._forms[entry.question] or entry.question), []).append((place, entry))
                 groups.setdefault(("id", entry.id), []).append((place, entry))
         others: dict[str, dict[str, None]] = {}
@@ -272,14 +279,14 @@ class _Planner:
             self._settle(item)
 
     def _keep_aliases(self, item: _Item, old: Entry, claimed: Set[str]) -> None:
-        """Give the row the aliases of its entry that no row has claimed, in the order that they have there."""
+        """Give the row those aliases of its entry that no row has claimed, in the entry's order."""
         had = [alias for alias in old.aliases if alias in item.new.aliases or self._forms[alias] not in claimed]
         item.kept = tuple(alias for alias in had if alias not in item.new.aliases)
         new = [alias for alias in item.new.aliases if alias not in had]
         item.new = item.new.model_copy(update={"aliases": (*had, *new)})
 
     def _item(self, draft: Draft) -> _Item | None:
-        """What the row would do by itself; None where it is refused or changes nothing."""
+        """Return what the row alone would do; None if it is refused or changes nothing."""
         if draft.problem:
             self._refused.append(Refused(draft.place, draft.problem))
             return None
@@ -297,9 +304,9 @@ class _Planner:
     def _old(self, draft: Draft) -> Entry | None:
         if draft.id in self._base:
             return self._base[draft.id]
-        form = self._forms[draft.question[: LONGEST_QUESTION + 1]]  # the next would refuse a longer one
+        form = self._forms[draft.question[: LONGEST_QUESTION + 1]]  # ``_new`` refuses a longer one
         found = self._asked.get((form, draft.live is not False), []) if form else []
-        if draft.live is False:  # two may wait with the same question: people answered it differently
+        if draft.live is False:  # two with the same question may wait, because people answered it differently
             found = [entry for entry in found if entry.answer == draft.answer]
         if len(found) > 1:
             ids = ", ".join(entry.id for entry in found)
@@ -322,7 +329,7 @@ class _Planner:
         return make_entry(**fields)
 
     def _free_id(self, draft: Draft) -> str:
-        """The same for the same question in the same base, so that two plans can be compared."""
+        """Return an id that is the same for the same question in the same base, so that plans can be compared."""
         count = 0
         while True:
             found = hashlib.sha256(f"{self._forms[draft.question] or draft.question}\n{count}".encode()).hexdigest()[
@@ -334,7 +341,7 @@ class _Planner:
             count += 1
 
     def _settle(self, item: _Item) -> None:
-        """Take the row unless another has its id or question; leave out or take over the aliases that are double."""
+        """Take the row unless another has its id or question; leave out or take over its double aliases."""
         if not self._id_is_free(item) or (item.new.live and not self._question_is_free(item)):
             self._out.add(item.place)
             return
@@ -421,7 +428,7 @@ class _Planner:
         return Double(item.place, wording, place, other.question, whole=whole, fixed=fixed, differs=differs)
 
     def _row_of(self, entry: Entry) -> _Item | None:
-        """The row that it is, None for one of the base."""
+        """Return the row of an entry; None for one of the base."""
         item = self._items.get(entry.id)
         return item if item and item.is_row else None
 
@@ -446,7 +453,7 @@ class _Planner:
         self._release(earlier.new.id)
 
     def _take(self, other: Entry, form: str, place: str) -> None:
-        """The alias with this form from an earlier row or from an entry of the base."""
+        """Take the alias with this form from an earlier row or from an entry of the base."""
         aliases = tuple(alias for alias in other.aliases if self._forms[alias] != form)
         less = other.model_copy(update={"aliases": aliases})
         if item := self._items.get(other.id):
@@ -462,7 +469,7 @@ def _both(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
 
 
 def _reason(error: InputRejected) -> str:
-    """Why a row is no entry, in words that can be said in the person's language."""
+    """Return why a row is no entry, in words that can be given in the person's language."""
     if isinstance(error.message, ImportMessage):
         return error.message
     why = error.message.removeprefix("This is no entry: ").rstrip(".")

@@ -1,4 +1,4 @@
-"""A file's rows, by its suffix and content."""
+"""Reads a file's rows, by its suffix and content."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from agent_core.errors import InputRejected
 from agent_core.texts import Listed
-from knowledge.importing.drafts import Draft
+from knowledge.importing.drafts import COLUMN_NAMES, Draft
 from knowledge.importing.json_lines import read_json
 from knowledge.importing.limits import BYTES
 from knowledge.importing.markdown import read_markdown
@@ -20,10 +20,12 @@ _OLE = b"\xd0\xcf\x11\xe0"
 
 
 def read_table(name: str, data: bytes) -> Sequence[Draft]:
-    """The rows of a .csv, .tsv, .jsonl, .json, .md or .xlsx file, those that cannot be taken with their ``problem``.
+    """Return the rows of a .csv, .tsv, .jsonl, .json, .md or .xlsx file; rows that cannot be taken have a ``problem``.
 
-    ``name`` is used for places and its suffix. Takes seconds for a large file: call it in a thread. InputRejected where
-    the file as a whole cannot be read: it passes a limit, is no text or no table, or has nothing in it.
+    Takes seconds for a large file, so call it in a thread. Raises InputRejected if the file as a whole cannot be read:
+    it exceeds a limit, is neither text nor a table, or is empty.
+
+    name: is used for places, and its suffix for the format.
     """
     name = PurePath(name.replace("\\", "/")).name or "file"
     suffix = PurePath(name).suffix.lower()
@@ -38,12 +40,12 @@ def read_table(name: str, data: bytes) -> Sequence[Draft]:
         )
     drafts = _read(name, suffix, data)
     if not drafts:
-        raise InputRejected(f"{name} has no question in it.", key="no_questions", name=name)
+        raise InputRejected(f"{name} has no question in it.", key="no_questions", name=name, **COLUMN_NAMES)
     return drafts
 
 
 def _read(name: str, suffix: str, data: bytes) -> Sequence[Draft]:
-    if data.startswith(_ZIP) or suffix == ".xlsx":  # one that was renamed is still what it is
+    if data.startswith(_ZIP) or suffix == ".xlsx":  # a renamed file is recognised
         return read_xlsx(name, data)
     if suffix in (".csv", ".tsv"):
         return read_csv(name, data, tabs=suffix == ".tsv")

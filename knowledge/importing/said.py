@@ -1,4 +1,4 @@
-"""Words of ours about a person's file, which can be said in the person's language."""
+"""Our words about a person's file, which can be given in the person's language."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TEXTS = "knowledge.importing.texts"
 
 
 class ImportMessage(str):
-    """A text by its key in ``texts``; as a string it is the English one. ``values`` may be of this kind, too."""
+    """A text by its key in ``texts``; as a string it is the English one. ``values`` may be such texts, too."""
 
     __slots__ = ("_key", "_values")
     _key: str
@@ -43,5 +43,5 @@ class SaidTogether(str):
 
 
 def in_language(value: object, lang: Lang) -> Any:
-    """Return what is said in this language; anything else as it is."""
+    """Return a text in this language; anything else unchanged."""
     return value.in_language(lang) if isinstance(value, ImportMessage | SaidTogether) else value

@@ -1,4 +1,4 @@
-"""Excel files, read as a person sees them."""
+"""Reads Excel files as a person sees them."""
 
 from __future__ import annotations
 
@@ -20,18 +20,20 @@ from knowledge.importing.said import ImportMessage
 from knowledge.importing.table import HEADER_WITHIN, drafts_of, has_header
 from knowledge.importing.workbook import Cell, Sheet, Workbook
 
-# What a cell is written as when XML cannot hold it, and how that is written when it is meant.
+# How a character is written that XML cannot hold, and how that notation itself is written.
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
-# A number format: what stands before, digits before and after the point, what stands behind.
+# A number format: text before, digits before and after the point, text after.
 _FORMAT = re.compile(r"(?P<before>[^#0?.]*)(?P<whole>[#0?,]*[#0?])(?:\.(?P<part>[#0?]+))?(?P<behind>[^#0?.,]*)")
-_PRECISE = Context(prec=1000)  # a number has up to 309 digits, a format up to 255 behind the point
+_PRECISE = Context(prec=1000)  # a number has up to 309 digits, a format up to 255 after the point
 
 
 def read_xlsx(name: str, data: bytes) -> Sequence[Draft]:
-    """Every visible sheet that has a header. One without is told, and read by its first columns where no sheet has one.
+    """Read every visible sheet with a header.
 
-    A formula gives the value that was saved with it; without one its cell is named. InputRejected for what is no such
-    file, and for one that passes a limit.
+    Sheets without one are reported, and read by position if no sheet has one.
+
+    A formula gives the value that was saved with it; its cell is reported if there is none. Raises InputRejected if the
+    file is no Excel file or exceeds a limit.
     """
     with _said(name):
         return _read(name, data)
@@ -61,7 +63,7 @@ def _read(name: str, data: bytes) -> Sequence[Draft]:
 
 
 def escaped(text: str) -> str:
-    """``text`` for a cell, so that "_x0041_" in it stays what it is."""
+    """Return ``text`` for a cell, so that "_x0041_" in it stays as it is."""
     return re.sub(r"_(?=x[0-9A-Fa-f]{4}_)", "_x005F_", text)
 
 
@@ -85,7 +87,7 @@ def _said(name: str) -> Iterator[None]:
 
 
 def _rows(where: str, book: Workbook, sheet: Sheet) -> Iterator[Row]:
-    """Those with content, none of a hidden sheet."""
+    """Yield the rows with content; none of a hidden sheet."""
     if sheet.visible:
         for number, cells in book.rows(sheet):
             yield _row(where, number, cells, book)
@@ -114,9 +116,9 @@ def _place(cell: Cell, row: int) -> str:
 
 
 def _shown(cell: Cell, book: Workbook) -> str:
-    """A cell's text: 1.0 is "1", a price is rounded and has its sign, a percentage and a date are written as such.
+    """Return a cell's text as displayed: 1.0 is "1", a price is rounded with its sign, percentages and dates as such.
 
-    ValueError or ArithmeticError where it holds something else than it says.
+    Raises ValueError or ArithmeticError if its content does not fit its kind.
     """
     if cell.kind == "s":
         return _unescaped(cell.text)
@@ -142,7 +144,7 @@ def _moment(value: object) -> str:
 
 
 def _exact(text: str) -> Decimal:
-    """The number with the 15 digits that Excel has, a whole one with all of its own."""
+    """Return the number with Excel's 15 digits, a whole one with all of its digits."""
     if re.fullmatch(r"-?\d{1,300}", text):
         return Decimal(text)
     number = float(text)
@@ -152,7 +154,7 @@ def _exact(text: str) -> Decimal:
 
 
 class _Shape(NamedTuple):
-    """How a format shows a number: what stands before it and behind, its digits (None: as it is); or it is a date."""
+    """How a format shows a number: text before and after, its digits (None: unchanged); or as a date."""
 
     is_date: bool
     is_period: bool
@@ -190,7 +192,7 @@ def _number(exact: Decimal, shape: _Shape) -> str:
 
 
 def _literals(pattern: str) -> str:
-    """The pattern without colours, fillers and conditions; what stands in quotes, and a currency, as it is shown."""
+    """Return the pattern without colours, fillers and conditions; quoted texts and currencies as shown."""
     pattern = re.sub(r"\[\$([^\]\-]*)(?:-[^\]]*)?\]", r'"\1"', pattern)
     pattern = re.sub(r"\[[^\]]*\]|[_*].", "", pattern)
     return re.sub(r'"([^"]*)"|\\(.)', lambda match: match[1] if match[1] is not None else match[2], pattern)

@@ -1,4 +1,4 @@
-"""From rows of cells to drafts: where the header is, and which column is what."""
+"""Turns rows of cells into drafts: finds the header, and the field of each column."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from agent_core.errors import InputRejected
-from knowledge.importing.drafts import Draft, Row, column, columns, draft, listed, named
+from knowledge.importing.drafts import COLUMN_NAMES, Draft, Row, column, columns, draft, listed, named
 from knowledge.importing.limits import COLUMNS, Allowance
 from knowledge.importing.said import ImportMessage
 
-HEADER_WITHIN = 10  # rows with content: titles and explanations may stand above it
+HEADER_WITHIN = 10  # rows with content: titles and explanations may be above it
 
 
 def has_header(rows: Sequence[Row]) -> bool:
-    """Whether one of the first ``HEADER_WITHIN`` rows is a header; ``rows`` has those with content."""
+    """Tell whether one of the first ``HEADER_WITHIN`` rows is a header; ``rows`` are those with content."""
     return _header(rows) is not None
 
 
 def checked_width(where: str, cells: Sequence[str]) -> Sequence[str]:
-    """The cells of a row. Blank ones behind the last column that a table may have are left out.
+    """Return the cells of a row, without blank ones after the last column that a table may have.
 
-    InputRejected where there is something in one of those.
+    Raises InputRejected if one of those has content.
     """
     if any(cell.strip() for cell in cells[COLUMNS.most :]):
         raise COLUMNS.passed(where)
@@ -30,10 +30,10 @@ def checked_width(where: str, cells: Sequence[str]) -> Sequence[str]:
 
 
 def drafts_of(where: str, rows: Iterable[Row], taken: Allowance) -> list[Draft]:
-    """Rows with content, without the header's and what is above it. ``where`` is the file, or the file and the sheet.
+    """Return drafts of the rows with content below the header. ``where`` is the file, or the file and the sheet.
 
-    Without a header the first column is the question and the second the answer, and a note says so. The rows are read
-    one by one, so that a table that is too large ends where it is (InputRejected of ``taken``).
+    Without a header the first column is the question and the second the answer, and a note says so. Rows are read one
+    by one, so that reading stops where a table gets too large (InputRejected of ``taken``).
     """
     rows = (row for row in rows if not row.blank)
     head = list(itertools.islice(rows, HEADER_WITHIN))
@@ -42,7 +42,7 @@ def drafts_of(where: str, rows: Iterable[Row], taken: Allowance) -> list[Draft]:
     if at is None:
         _not_half_a_header(where, head)
         names: list[str | None] = ["question", "answer"]
-        notes = [ImportMessage("no_header", where=where)]
+        notes = [ImportMessage("no_header", where=where, **COLUMN_NAMES)]
     else:
         names = columns(header) or []
         notes = [ImportMessage("above_header", place=row.place) for row in head[:at]]
@@ -69,7 +69,7 @@ def _header(rows: Sequence[Row]) -> int | None:
 
 
 def _not_half_a_header(where: str, rows: Sequence[Row]) -> None:
-    """A header that names only one of the two must not be read as a question."""
+    """Raise if the first row names only a question or only an answer: it must not be read as a question."""
     found = {name: cell for cell in rows[0].cells if (name := column(cell))} if rows else {}
     for one, other in (("question", "answer"), ("answer", "question")):
         if one in found and other not in found:
@@ -79,11 +79,12 @@ def _not_half_a_header(where: str, rows: Sequence[Row]) -> None:
                 key="half_a_header",
                 name=where,
                 column=named(found[one]),
+                **COLUMN_NAMES,
             )
 
 
 def _read_once(where: str, cells: Sequence[str], names: Sequence[str | None]) -> list[ImportMessage]:
-    """The columns whose field an earlier one fills; a second question is another wording, tags and aliases add up."""
+    """Report columns whose field an earlier one fills; second questions are aliases, tags and aliases add up."""
     again = [
         cell
         for index, (cell, name) in enumerate(zip(cells, names, strict=True))
@@ -97,6 +98,6 @@ def _draft(row: Row, names: Sequence[str | None], taken: Allowance, *, headed: b
     short = [(name, "") for name in names[len(row.cells) :] if name]
     faults = [fault for index, fault in sorted(row.faults.items()) if index < len(names) and names[index]]
     beyond = [cell for cell in row.cells[len(names) :] if cell.strip()]
-    if beyond and headed:  # a comma that was not quoted would cut an answer short
+    if beyond and headed:  # an unquoted comma would cut an answer short
         faults.append(ImportMessage("cells", count=len(row.cells), header=len(names)))
     return draft(row.place, [*fields, *short], faults, taken=taken)

@@ -1,4 +1,4 @@
-"""Text files: their encoding, and tables in them."""
+"""Reads text files: their encoding, and tables in them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import re
 from collections.abc import Iterator, Sequence
 
 from agent_core.errors import InputRejected
-from knowledge.importing.drafts import Draft, Row
+from knowledge.importing.drafts import COLUMN_NAMES, Draft, Row
 from knowledge.importing.limits import ENTRY, LINES, Allowance
 from knowledge.importing.said import ImportMessage
 from knowledge.importing.table import checked_width, drafts_of, has_header
 
-_SAMPLE = 30  # rows that tell the separator
-# A program for tables takes a cell that begins so for a formula. The wide signs are the same to some of them.
+_SAMPLE = 30  # rows that decide the separator
+# Spreadsheet programs take a cell that begins like this for a formula. To some of them wide signs are the same.
 _GUARDED = re.compile(r"'*[=+\-@＝＋－＠\t\r\n]")
 
 
 def guarded(cell: str) -> str:
-    """The cell as text even where it begins like a formula; ``unguarded`` gives it back."""
+    """Return the cell as text even if it begins like a formula; ``unguarded`` restores it."""
     return "'" + cell if _GUARDED.match(cell) else cell
 
 
@@ -30,9 +30,9 @@ def unguarded(cell: str) -> str:
 
 
 def decode(name: str, data: bytes) -> str:
-    """UTF-8, UTF-16 (what Excel calls Unicode text) or GB18030 (what Chinese Excel saves), with or without a mark.
+    """Decode UTF-8, UTF-16 (Excel's Unicode text) or GB18030 (Chinese Excel), with or without a byte order mark.
 
-    InputRejected where it is none of them, or holds the character zero, which no text has.
+    Raises InputRejected if it is none of them, or contains the character zero, which no text has.
     """
     text = _decoded(name, data, _encoding(data))
     if "\0" in text:
@@ -57,7 +57,7 @@ def _encoding(data: bytes) -> str:
         return "utf-16-le" if start[1::2].count(0) * 2 > zeros else "utf-16-be"
     bad = lenient.count("\ufffd")
     good = len(lenient) - bad - len(lenient.encode("ascii", "ignore"))
-    # Where nearly all is good the file is damaged; read as GB18030 it would be gibberish.
+    # If nearly all is good the file is damaged; read as GB18030 it would be gibberish.
     return "gb18030" if bad and bad * 10 >= good else "utf-8"
 
 
@@ -79,9 +79,9 @@ def _no_text(name: str, line: int) -> InputRejected:
 
 
 def lines_of(name: str, text: str, taken: Allowance) -> Iterator[str]:
-    """The lines with their ends, as a file gives them: "\\n", "\\r\\n" and "\\r" end one.
+    """Yield the lines with their ends "\\n", "\\r\\n" or "\\r", as a file does.
 
-    InputRejected for one that is too long, and for too many.
+    Raises InputRejected if one is too long, or there are too many.
     """
     for number, line in enumerate(io.StringIO(text, newline=""), start=1):
         taken.take(LINES)
@@ -91,9 +91,9 @@ def lines_of(name: str, text: str, taken: Allowance) -> Iterator[str]:
 
 
 def read_csv(name: str, data: bytes, *, tabs: bool = False) -> Sequence[Draft]:
-    """A table with commas, semicolons or tabs, whichever gives a header with a question and an answer, or two columns.
+    """Read a table with the separator (comma, semicolon, tab) that gives a header or two columns.
 
-    Cells in quotes may have line ends in them. A cell that was guarded against being a formula comes back as it was.
+    Quoted cells may contain line ends. A cell that was guarded against being a formula is restored.
     """
     text = decode(name, data)
     order = "\t,;" if tabs else ",\t;"
@@ -109,7 +109,7 @@ def read_csv(name: str, data: bytes, *, tabs: bool = False) -> Sequence[Draft]:
     drafts = drafts_of(name, rows(), taken)
     if widths == {False}:
         said = f"{name} has one column: a table has at least a question and an answer."
-        raise InputRejected(said, key="one_column", name=name)
+        raise InputRejected(said, key="one_column", name=name, **COLUMN_NAMES)
     return drafts
 
 
@@ -124,7 +124,7 @@ def _fit(name: str, text: str, sign: str) -> int:
 
 
 def _rows(name: str, text: str, sign: str, taken: Allowance) -> Iterator[Row]:
-    """Those with content."""
+    """Yield the rows with content."""
     size = 0  # characters of the row that is being read
 
     def fed() -> Iterator[str]:
@@ -142,7 +142,7 @@ def _rows(name: str, text: str, sign: str, taken: Allowance) -> Iterator[Row]:
             cells = next(reader)
         except StopIteration:
             return
-        except csv.Error as error:  # also a cell of over 128 KB, the library's own limit: nobody closed its quotation
+        except csv.Error as error:  # also a cell over the library's 128 KB: a quotation mark is not closed
             raise InputRejected(
                 f"{name}, line {number}: the table cannot be read from here on ({error}).",
                 advice="Look for a quotation mark that is not closed.",

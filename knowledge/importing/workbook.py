@@ -1,7 +1,7 @@
-"""Excel's format as a stream: the sheets of a workbook and their cells, in bounded memory (ECMA-376 part 1, 18).
+"""Reads Excel's format as a stream: the sheets of a workbook and their cells, in bounded memory (ECMA-376 part 1, 18).
 
-Only what an import needs is read. openpyxl reads such files too, but makes an object of whatever they hold: files of
-32 KB to 4 MB took up to 200 s and 772 MB.
+Only what an import needs is read. openpyxl reads such files too, but makes an object of everything in them: files of 32
+KB to 4 MB took up to 200 s and 772 MB.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from xml.parsers import expat
 
 from knowledge.importing.limits import CHARACTERS, COLUMNS, ELEMENTS, ENTRY, PARTS, SHEETS, TEXTS, UNPACKED, Allowance
 
-_LAST_ROW = 1_048_576  # this and the next three are Excel's own
+_LAST_ROW = 1_048_576  # this and the next three are Excel's own limits
 _MOST_STYLES = 65_490
 _LONGEST_FORMAT = 255  # characters
 _LONGEST_TITLE = 31
 _MOST_FORMATS = 1_000
 _PIECE = 1 << 16  # bytes
-_LONGEST_TAG = 1 << 20  # bytes: the parser reads an open one anew with each piece
-_DEEPEST = 100  # elements in one another
+_LONGEST_TAG = 1 << 20  # bytes: the parser reads an open tag again with each piece
+_DEEPEST = 100  # nested elements
 _DIRECTORY_ENTRY = b"PK\x01\x02"
-_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # Python unpacks these a piece at a time, the others do not end
+_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # read piece by piece; others do not end
 
 
 class NoWorkbook(Exception):
@@ -36,13 +36,18 @@ class NoWorkbook(Exception):
 class Sheet:
     title: str
     visible: bool
-    part: str  # of the archive
+    part: str  # in the archive
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """``column`` from 0. ``kind`` as the format has it: "n" a number, "b" true or false, "d" a date, "e" an error, "s"
-    a text, which stands in ``text``. ``style``: the number of its format. ``formula``: it was calculated.
+    """A cell of a sheet.
+
+    column: from 0.
+    kind: as the format has it: "n" a number, "b" true or false, "d" a date, "e" an error, "s" a text, which is in
+    ``text``.
+    style: the number of its format.
+    formula: it was calculated.
     """
 
     column: int
@@ -53,7 +58,10 @@ class Cell:
 
 
 class Workbook:
-    """``rows`` reads a sheet. Whatever is wrong with the file raises NoWorkbook, or another error of the libraries."""
+    """An Excel file. ``rows`` reads a sheet.
+
+    Anything wrong with the file raises NoWorkbook, or another error of the libraries.
+    """
 
     def __init__(self, data: bytes, taken: Allowance) -> None:
         if data.count(_DIRECTORY_ENTRY) > PARTS.most:
@@ -83,14 +91,14 @@ class Workbook:
         return self._book.from_1904
 
     def format_of(self, style: int) -> str:
-        """The format of numbers that a cell's style has."""
+        """Return the number format of a cell's style."""
         from openpyxl.styles.numbers import BUILTIN_FORMATS
 
         number = self._styles.format_of[style] if 0 <= style < len(self._styles.format_of) else 0
         return self._styles.formats.get(number) or BUILTIN_FORMATS.get(number, "General")
 
     def rows(self, sheet: Sheet) -> Iterator[tuple[int, list[Cell]]]:
-        """The number of each row that holds something, from 1, with its cells that do."""
+        """Yield the number of each row with content, from 1, and its cells with content."""
         cells = _Cells(self._texts.found, f"{self._taken.name}, sheet {sheet.title}", self._taken)
         for _ in _parsed(self._pieces(sheet.part), cells, self._taken):
             yield from cells.ready
@@ -101,7 +109,7 @@ class Workbook:
             pass
 
     def _related(self, part: str) -> dict[str, tuple[str, str]]:
-        """By its id: what kind of part it is, and where, of those that ``part`` names ("" for the file itself)."""
+        """Return the parts that ``part`` links to ("" for the file itself), by id: kind and path."""
         path = PurePosixPath(part)
         links = _Links()
         self._read(str(path.parent / "_rels" / f"{path.name}.rels") if part else "_rels/.rels", links)
@@ -112,7 +120,7 @@ class Workbook:
         }
 
     def _pieces(self, part: str) -> Iterator[bytes]:
-        """The part, unpacked: at most as long as the directory says, no more than ``UNPACKED`` of the whole file."""
+        """Yield the part, decompressed, up to its listed size and the limit ``UNPACKED`` of the whole file."""
         info = self._archive.getinfo(part)
         if info.compress_type not in _PACKINGS:
             raise NoWorkbook("it is packed as no Excel file is")
@@ -125,7 +133,7 @@ class Workbook:
 
 
 class _Reader:
-    """What comes of one part, as its elements come. Names are without their namespace's prefix."""
+    """Receives the elements of one part as they come. Names are without their namespace's prefix."""
 
     def start(self, name: str, attributes: dict[str, str]) -> None: ...
 
@@ -135,7 +143,10 @@ class _Reader:
 
 
 def _parsed(pieces: Iterable[bytes], reader: _Reader, taken: Allowance) -> Iterator[None]:
-    """Hand the elements to ``reader``; yields after each piece. No document type: entities could make it endless."""
+    """Pass the elements to ``reader``; yields after each piece.
+
+    A document type is refused: entities could be endless.
+    """
     depth = count = 0
 
     def start(name: str, attributes: dict[str, str]) -> None:
@@ -187,7 +198,7 @@ class _Links(_Reader):
 
 
 class _Book(_Reader):
-    """The sheets by title, whether they are visible, and relation."""
+    """The sheets: title, whether they are visible, and relation."""
 
     def __init__(self) -> None:
         self.sheets: list[tuple[str, bool, str]] = []
@@ -228,7 +239,7 @@ class _Collected(_Reader):
 
 
 class _Texts(_Collected):
-    """The texts that cells name by their number, without how they are written and said (``rPh``)."""
+    """The texts that cells refer to by number, without their pronunciation (``rPh``)."""
 
     def __init__(self, taken: Allowance) -> None:
         super().__init__(f"{taken.name}, a cell")
@@ -275,7 +286,7 @@ class _Styles(_Reader):
 
 
 class _Cells(_Collected):
-    """The rows of a sheet. A cell without a place is beside the one before it, a row below."""
+    """The rows of a sheet. A cell without a reference follows the one before it; such a row is one below."""
 
     def __init__(self, texts: list[str], where: str, taken: Allowance) -> None:
         super().__init__(where)
@@ -334,7 +345,7 @@ class _Cells(_Collected):
 
 
 def _column(place: str) -> int:
-    """The column of "AB12", from 0."""
+    """Return the column of "AB12", from 0."""
     letters = place.rstrip("0123456789")
     if not 0 < len(letters) <= 3:
         raise NoWorkbook("it has a cell that no sheet has")

@@ -1,1 +1,1 @@
-"""What the text model that chooses is told, in both languages. Same keys in each file."""
+"""The texts for the choosing model, in both languages, with the same keys in each file."""

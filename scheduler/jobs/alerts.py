@@ -1,7 +1,9 @@
-"""Alerts: a phone, the model or the knowledge base is down for a while, or is back. Each is reported once.
+"""Alerts: a phone, the model or the knowledge base is down for a while, or is back; a phone's battery is low or hot.
+
+Each is reported once.
 
 A *probe* finds out whether something is up. A phone's probe reads adb's list, each time. Those of the model and the
-knowledge base use the network, so they are rare: what runs have shown meanwhile counts first.
+knowledge base use the network, so they are rare: signs from runs count first.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
+from agent_core.devices.base import Battery
 from scheduler.jobs.periodic import Periodic
 from storage.engine import Database
 from storage.events import Events
@@ -20,6 +23,8 @@ from storage.outages import OutageRow, Outages
 LOOK_SECONDS = 30.0
 FORGOTTEN = timedelta(days=14)  # a phone that was away this long, and that no setting names, is forgotten
 PHONE = "phone:"
+BATTERY, HEAT = "battery:", "heat:"
+BATTERY_SECONDS = 300.0
 NO_OUTAGE = frozenset({"model.refused", "model.limit"})  # errors that concern one request, or that we caused
 
 log = structlog.get_logger(__name__)
@@ -81,16 +86,14 @@ class AlertTimes:
 
 @dataclass(slots=True)
 class _Shown:
-    """What this process knows about a service: when it was probed, and what runs have shown."""
+    """This process's knowledge of a service: when it was probed, and signs from runs."""
 
     asked_at: datetime | None = None
     worked_at: datetime | None = None
     failed_at: datetime | None = None
 
     def works_since(self, seen_down_at: datetime | None) -> bool:
-        """Tell whether a run has shown that it works after the newest error, the last probe and the last check that
-        failed.
-        """
+        """Tell whether a run showed that it works after the newest error, the last probe and the last failed check."""
         worked = self.worked_at
         others = (self.failed_at, self.asked_at, seen_down_at)
         return worked is not None and all(other is None or worked > other for other in others)
@@ -101,6 +104,7 @@ class AlertWatch(Periodic):
 
     phones: returns the phones as adb sees them.
     probes: by subject (``model``, ``knowledge``).
+    batteries: reads those of the attached phones, by serial; it is asked every five minutes.
     """
 
     def __init__(
@@ -110,6 +114,7 @@ class AlertWatch(Periodic):
         *,
         phones: Callable[[], Awaitable[PhonesSeen]],
         probes: Mapping[str, Probe],
+        batteries: Callable[[], Awaitable[Mapping[str, Battery]]] | None = None,
         look_seconds: float = LOOK_SECONDS,
     ) -> None:
         super().__init__("alert-watch", self.once, look_seconds)
@@ -118,6 +123,8 @@ class AlertWatch(Periodic):
         self._times = times
         self._phones = phones
         self._probes = probes
+        self._batteries = batteries
+        self._batteries_at: datetime | None = None  # when they were read last
         self._shown: dict[str, _Shown] = {subject: _Shown() for subject in probes}
         self._read_to: int | None = None  # the newest event whose signs were read
 
@@ -125,6 +132,7 @@ class AlertWatch(Periodic):
         """Check everything once."""
         rows = {row.subject: row for row in await self._outages.all()}
         await self._look_at_phones(rows)
+        await self._look_at_batteries(rows)
         await self._read_signs()
         for subject, probe in self._probes.items():
             await self._look_at(subject, probe, rows.get(subject))
@@ -145,8 +153,31 @@ class AlertWatch(Periodic):
                 why = seen.why or {}
                 await self._down(PHONE + serial, why.get(serial, why.get("", "")))
 
+    async def _look_at_batteries(self, rows: Mapping[str, OutageRow]) -> None:
+        """Tell at once of a battery that is low or hot: that is no blip, and the phone may soon be off."""
+        now = self._db.now()
+        read = self._batteries_at
+        if self._batteries is None or (read is not None and now - read < timedelta(seconds=BATTERY_SECONDS)):
+            return
+        self._batteries_at = now
+        for serial, battery in (await self._batteries()).items():
+            low, hot = rows.get(BATTERY + serial), rows.get(HEAT + serial)
+            is_low = battery.is_low(was=low is not None and low.down_since is not None)
+            is_hot = battery.is_hot(was=hot is not None and hot.down_since is not None)
+            await self._now(BATTERY + serial, low, f"{battery.percent} %" if is_low else "")
+            await self._now(HEAT + serial, hot, f"{battery.celsius} °C" if is_hot else "")
+        for subject, row in rows.items():  # of phones that are gone for good
+            if subject.startswith((BATTERY, HEAT)) and now - row.looked_at > FORGOTTEN:
+                await self._outages.forget(subject)
+
+    async def _now(self, subject: str, row: OutageRow | None, why: str) -> None:
+        if why:
+            await self._down(subject, why, after=timedelta(0))
+        elif row is not None and row.down_since is not None:
+            await self._up(subject)
+
     async def _read_signs(self) -> None:
-        """Note what runs have shown since the last check. Events before the first check do not count."""
+        """Note the signs from runs since the last check. Events before the first check do not count."""
         if self._read_to is None:
             self._read_to = await Events(self._db).newest()
         for sign in await self._outages.signs(self._read_to):
@@ -182,6 +213,7 @@ class AlertWatch(Periodic):
         if await self._outages.up(subject):
             log.info("alert_back", subject=subject)
 
-    async def _down(self, subject: str, why: str) -> None:
-        if await self._outages.down(subject, why, after=self._times.after, gap=self._times.gap):
+    async def _down(self, subject: str, why: str, *, after: timedelta | None = None) -> None:
+        after = self._times.after if after is None else after
+        if await self._outages.down(subject, why, after=after, gap=self._times.gap):
             log.warning("alert_down", subject=subject, why=why)

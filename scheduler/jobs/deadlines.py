@@ -24,7 +24,7 @@ Then = Literal["skip", "leave", "deny", "no", "stop", "told", "wait"]
 
 @dataclass(frozen=True, slots=True)
 class AtDeadline:
-    """What happens if nobody has answered in time.
+    """The rule for a question that nobody has answered in time.
 
     then: the key, under ``then``, of the text that announces it.
     choice: the answer, one that the kind accepts; "" if the kind takes free text, or if the question waits.

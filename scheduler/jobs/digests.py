@@ -79,7 +79,7 @@ class DigestWatch(Periodic):
         self._look_seconds = look_seconds
 
     async def once(self) -> None:
-        """Send what is due now."""
+        """Send the digests that are due now."""
         now = self._db.now()
         due = [
             (kind, when, planned)

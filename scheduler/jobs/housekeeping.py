@@ -62,7 +62,7 @@ class Housekeeping(Periodic):
         self._due = elapsed()
 
     async def once(self) -> dict[str, int]:
-        """Delete what is too old. Return the number of deleted rows by table, without tables that had none."""
+        """Delete rows that are too old. Return the number of deleted rows by table, without tables that had none."""
         now = self._db.now()
         old, very_old = now - self.keep, now - max(self.keep, LONG)
         shown = old if self.keep_shown is None else max(old, now - self.keep_shown)
@@ -72,6 +72,7 @@ class Housekeeping(Periodic):
             "trajectory_pictures": (self._retention.trajectory_pictures, shown),
             "inbox": (self._retention.inbox, old),
             "outbox": (self._retention.outbox, old),
+            "webhook_deliveries": (self._retention.deliveries, old),
             "requests": (self._retention.requests, old),
             "question_copies": (self._retention.copies, old),
             "planner_sessions": (self._retention.conversations, old),

@@ -92,7 +92,7 @@ class Dispatcher(Periodic):
         self._waited_for = False  # whether a run was in line in the last turn
         self._tidied_at = -math.inf  # in the event loop's time
         self._missing: dict[str, bool] = {}  # by waiting run: whether its phone was missing in the last turn
-        self.addresses: list[str] = []  # host:port of the phones that runs wait for and no other host has
+        self.awaited: list[str] = []  # phones that runs wait for and no other host has
 
     async def once(self) -> list[str]:
         """Take one turn. Return the ids of the attempts that were handed to the queue."""
@@ -123,14 +123,14 @@ class Dispatcher(Periodic):
         self._forget_begun(due)
         if not due:
             self._missing.clear()
-            self.addresses = []
+            self.awaited = []
             return []
         self._waited_for = True
         here = None if self._phones is None else list(await self._phones())
         fleet = await self._seen(due, here)
         # The same address may be another phone seen from here, for example 127.0.0.1:5555.
         others = {serial for serial, phone in fleet.items() if phone.host not in {"", self._host}}
-        self.addresses = sorted({run.wanted for run in due if ":" in run.wanted} - others)
+        self.awaited = sorted({run.wanted for run in due if run.wanted} - others)
         if here is not None and self._tells:
             await self._tell_of_phones(due, fleet)
         if self._enqueue is None or self._clock_wrong:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import structlog
 
+from agent_core.devices.base import Device
 from agent_core.errors import LeaseLost
 from scheduler.runs.host import ClockCheck
 from scheduler.runs.stop import Reason, StopSignal
@@ -83,9 +84,11 @@ class HeldLease:
 
 @asynccontextmanager
 async def lease_of(
-    db: Database, serial: str, *, owner: str, why: str, seconds: float = LEASE_SECONDS
+    db: Database, device: Device, *, owner: str, why: str, seconds: float = LEASE_SECONDS
 ) -> AsyncIterator[HeldLease]:
-    """Lease a phone for work that is not a run (the planner, MCP). Losing the phone cancels the body.
+    """Lease a phone inside the block, and leave it as a run does before it is given back.
+
+    Losing the phone cancels the body.
 
     Raises LeaseLost if another owner has the phone, and ConfigInvalid if this machine's clock is wrong, because a
     living holder may then look dead.
@@ -94,7 +97,7 @@ async def lease_of(
     """
     if (wrong := await ClockCheck(db, seconds).wrong()) is not None:
         raise wrong
-    leases = Leases(db, seconds=seconds)
+    serial, leases = device.serial, Leases(db, seconds=seconds)
     row = await leases.acquire(serial, owner, why)
     if row is None:
         raise await _in_use(db, serial)
@@ -105,7 +108,10 @@ async def lease_of(
 
     try:
         async with lease.kept():
-            yield lease
+            try:
+                yield lease
+            finally:
+                await device.leave()
     except asyncio.CancelledError:
         if lease.stop.reason is Reason.LEASE_LOST and task is not None:
             task.uncancel()
@@ -117,6 +123,12 @@ async def lease_of(
         await lease.release()
 
 
+async def refuse_if_in_use(db: Database, serial: str) -> None:
+    """Raise LeaseLost if another owner has the phone, before anything of a new run is stored."""
+    if serial in {row.serial for row in await Leases(db).held()}:
+        raise await _in_use(db, serial)
+
+
 async def _in_use(db: Database, serial: str) -> LeaseLost:
     """Return the error of a phone that another has: with the run that has it, and how that one is ended."""
     holder = await Leases(db).get(serial)
@@ -126,7 +138,7 @@ async def _in_use(db: Database, serial: str) -> LeaseLost:
     number, task = await History(db).number_of(run.id), run.task[:MOST_OF_TASK]
     said = f"The phone {serial} is in use: run #{number} ({task})"
     stop = "stop it: Ctrl-C in its terminal, or Stop on its card in Telegram."
-    told = {"phone": serial, "number": number, "task": task}
+    told = {"phone": serial, "number": number, "task": task, "seconds": round(LEASE_SECONDS)}
     if await Questions(db).find(run_id=run.id, state=OPEN, limit=1):
         advice = f"Answer it (phonedesk questions list), or {stop}"
         return LeaseLost(f"{said} waits for an answer.", advice=advice, key="phone_in_use_asks", **told)

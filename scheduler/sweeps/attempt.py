@@ -12,6 +12,7 @@ import structlog
 
 from agent_core import extras
 from agent_core.apps.profile import AppProfile
+from agent_core.devices.base import Device
 from agent_core.errors import CommandFailed, InputRejected
 from agent_core.perception.compare import same_name
 from agent_core.perception.observer import TreeUse
@@ -19,7 +20,6 @@ from agent_core.perception.reader import ScreenReader
 from agent_core.policies.detect import reply_task
 from agent_core.ports import Lease
 from agent_core.sweep import Aside, ListMemory, LookOutcome, SetAside, UnreadLook, Waiting, look_for_unread
-from agent_core.sweep.look import SweptDevice
 from agent_core.texts import Listed, say
 from scheduler.runs.executor import AttemptOutcome, language_of
 from scheduler.runs.service import ASKED_SWEEP, SWEEP, WATCH
@@ -43,7 +43,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SweepEyes:
-    """What a sweep needs besides the phone."""
+    """The parts that a sweep needs besides the phone."""
 
     reader: ScreenReader
     tree: TreeUse = "auto"
@@ -58,7 +58,7 @@ class Prepared:
     start: tuple[NewSwept, ...]
 
 
-async def prepare(db: Database, row: RunRow, device: SweptDevice, eyes: SweepEyes, lease: Lease) -> Prepared:
+async def prepare(db: Database, row: RunRow, device: Device, eyes: SweepEyes, lease: Lease) -> Prepared:
     """Check the phone's chat list, with the lease held, and choose whom to answer.
 
     Raises CommandFailed if the list cannot be reached or read, and InputRejected if no contact has the tags.
@@ -116,9 +116,7 @@ async def prepare(db: Database, row: RunRow, device: SweptDevice, eyes: SweepEye
     return Prepared(new, start)
 
 
-async def sweep_attempt(
-    db: Database, row: RunRow, device: SweptDevice, eyes: SweepEyes, lease: Lease
-) -> AttemptOutcome:
+async def sweep_attempt(db: Database, row: RunRow, device: Device, eyes: SweepEyes, lease: Lease) -> AttemptOutcome:
     """Do a worker's attempt of a sweep. ``waiting``: its runs go on. A repeated attempt starts nobody's run twice."""
     sweeps = Sweeps(db)
     looked = await sweeps.get(row.id)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from agent_core.apps.profile import AppProfile, packages_named, profile, profiles
+from agent_core.apps.names import is_app_name
+from agent_core.apps.profile import AppProfile, profile, profiles
 from agent_core.errors import InputRejected
 from agent_core.policies.detect import reply_task
 
@@ -100,7 +101,7 @@ def read_order(text: str) -> SweepOrder:
         word = (quoted or plain).strip()
         if quoted is None and place == 0 and (meant := chat_app(word)):
             app = meant
-        elif quoted is None and place == 0 and packages_named(word):
+        elif quoted is None and place == 0 and is_app_name(word):
             raise no_chat_app(word)
         elif quoted is None and word[0] in "#＃" and len(word) > 1:
             tags.append(word[1:])

@@ -71,7 +71,7 @@ class SweepPlan:
 class Rules:
     """The rules of a sweep.
 
-    asked: a person wants it now, so there is no cool-down, and what failed is tried again.
+    asked: a person wants it now, so there is no cool-down, and failed contacts are tried again.
     blindly: named contacts are checked even if nothing can be read.
     """
 

@@ -1,4 +1,4 @@
-"""When a schedule is due: what people write (``natural``), the form that is kept (``formal``), and its times."""
+"""When a schedule is due: what people write (``natural``), the form that is stored (``formal``), and its times."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """Cron expressions, with the meaning of cron itself.
 
-1 is Monday, 0 and 7 are Sunday, names, day of month OR weekday where both are given and neither begins with a star.
-In the night when the clock goes forward, a time that does not exist is run as soon as the hour is over; when it goes
-back, a time that comes twice is run once, while ``*/15 * * * *`` and its like (minute or hour begins with a star) go on
-by the real minutes.
+1 is Monday, 0 and 7 are Sunday, names are allowed; it is day of month OR weekday if both are given and neither begins
+with a star. In the night in which the clock goes forward, a time that does not exist runs as soon as the hour is over;
+when it goes back, a time that comes twice runs once, while ``*/15 * * * *`` and the like (minute or hour begins with a
+star) follow the real minutes.
 
-Which minutes of a wall clock fit is found by cronsim; the changes of that clock are dealt with here (cronsim's own way
-is wrong where the clock is changed by half an hour).
+cronsim finds the minutes of a wall clock that match; the changes of that clock are handled here (cronsim's own way is
+wrong if the clock changes by half an hour).
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ ALLOWED = {
 }
 _ONE = re.compile(r"(\w+)-(\w+)/\d+")
 _SECOND = timedelta(seconds=1)
-_SOME_DAY = datetime(2024, 1, 1)  # noqa: DTZ001 - a wall's
+_SOME_DAY = datetime(2024, 1, 1)  # noqa: DTZ001 - a wall clock's
 
 
 @dataclass(frozen=True)
 class CronTimes:
-    """``expression``: five fields that are known to be right."""
+    """The times of a cron expression. ``expression``: five fields that are known to be valid."""
 
     expression: str
     zone: ZoneInfo
@@ -58,12 +58,12 @@ class CronTimes:
 
     @property
     def by_the_wall(self) -> bool:
-        """Whether it goes by what the wall shows; else it means moments of the day, each of which comes once."""
+        """Whether it follows the wall clock; otherwise it means moments of the day, each of which comes once."""
         minute, hour, *_ = self.expression.split()
         return minute.startswith("*") or hour.startswith("*")
 
     def _later(self, after: datetime) -> Iterator[datetime]:
-        """Each once: a leap runs what it ends at, which then comes by itself, too."""
+        """Yield each time once: a leap runs the time at which it ends, which is then due by itself, too."""
         last = after
         for moment in self._moments(after):
             if moment > last:
@@ -71,7 +71,7 @@ class CronTimes:
                 yield moment
 
     def _moments(self, after: datetime) -> Iterator[datetime]:
-        """From one change of the clock to the next. ``wall`` is always the next one that fits."""
+        """Yield the times from one change of the clock to the next. ``wall`` is always the next matching wall time."""
         offset, year = offset_of(self.zone, after), after.year
         walls = self._walls(self._begin(after, offset))
         wall = next(walls, None)
@@ -92,13 +92,13 @@ class CronTimes:
                     walls = self._walls(change.wall_after - _SECOND)
                     wall = next(walls, None)
             year += 1
-            end = datetime(year, 1, 1) + offset  # noqa: DTZ001 - the wall's
+            end = datetime(year, 1, 1) + offset  # noqa: DTZ001 - the wall clock's
             while wall is not None and wall < end:
                 yield (wall - offset).replace(tzinfo=UTC)
                 wall = next(walls, None)
 
     def _begin(self, after: datetime, offset: timedelta) -> datetime:
-        """The wall after which the next one is to be found: past all that was shown before the clock went back."""
+        """Return the wall time after which to search: past everything that was shown before the clock went back."""
         wall = after.replace(tzinfo=None) + offset
         for year in (after.year - 1, after.year):
             for change in changes_of(self.zone, year):
@@ -107,12 +107,12 @@ class CronTimes:
         return wall
 
     def _walls(self, after: datetime) -> Iterator[datetime]:
-        """What fits on a wall clock that is never changed; naive."""
+        """Yield the matching times of a wall clock that never changes; naive."""
         return CronSim(_plain(self.expression), after)
 
 
 def _plain(expression: str) -> str:
-    """``5-5/2`` as ``5``: cronsim takes it for ``5/2``, from 5 to the end."""
+    """Replace ``5-5/2`` by ``5``, because cronsim takes it for ``5/2``, from 5 to the end."""
 
     def of(match: re.Match[str]) -> str:
         return match[1] if match[1].lower() == match[2].lower() else match[0]
@@ -121,7 +121,7 @@ def _plain(expression: str) -> str:
 
 
 def parse_cron(text: str, zone: ZoneInfo) -> CronTimes:
-    """InputRejected says which field is wrong."""
+    """Parse a cron expression. Raises InputRejected, which says which field is wrong."""
     if text.startswith("@"):
         if text.lower() not in ALIASES:
             raise InputRejected(
@@ -149,11 +149,11 @@ def parse_cron(text: str, zone: ZoneInfo) -> CronTimes:
 
 
 def _check_fields(text: str, parts: list[str]) -> None:
-    """Each field by itself, so that the error can name it."""
+    """Check each field alone, so that the error can name it."""
     for index, (name, value) in enumerate(zip(FIELDS, parts, strict=True)):
         alone = ["*"] * len(FIELDS)
         alone[index] = value
-        # A day that only some months have is not wrong by itself.
+        # A day that only some months have is not wrong on its own.
         try:
             CronSim(" ".join(alone), _SOME_DAY)
         except (CronSimError, AssertionError) as error:
@@ -168,7 +168,7 @@ def _check_fields(text: str, parts: list[str]) -> None:
 
 @lru_cache(maxsize=256)
 def day_fits(days: str) -> DayFits:
-    """Whether a day fits the last three fields of an expression. InputRejected."""
+    """Return whether a day matches the last three fields of an expression, as a function. Raises InputRejected."""
     parse_cron(f"0 0 {days}", ZoneInfo("UTC"))
     return DayFits(days)
 

@@ -1,4 +1,4 @@
-"""When a digest is due, and which time it tells of."""
+"""When a digest is due, and the period that it covers."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _TIME = re.compile(r"(?:([a-z]{3})[a-z]*\s+)?(\d{1,2}):(\d{2})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class DigestTime:
-    """``at`` in local time; ``day`` of the week as in cron, 0 for Sunday, None for every day."""
+    """The time of a digest. ``at`` is local time; ``day`` of the week as in cron, 0 for Sunday, None for every day."""
 
     at: time
     day: int | None = None
 
     def latest(self, now: datetime, zone: ZoneInfo) -> datetime | None:
-        """The last time that was due, until ``now``."""
+        """Return the last due time up to ``now``; None if there is none."""
         day = "*" if self.day is None else str(self.day)
         times = CronTimes(f"{self.at.minute} {self.at.hour} * * {day}", zone)
         passed = [moment for moment in times.next(now - timedelta(days=9), 10) if moment <= now]
         return passed[-1] if passed else None
 
     def period(self, planned: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:
-        """What the digest of ``planned`` tells of: since and until, in UTC."""
+        """Return the period that the digest of ``planned`` covers: since and until, in UTC."""
         local = planned.astimezone(zone)
         end = datetime.combine(local.date(), time.min if self.at.hour < 12 else self.at, tzinfo=zone)
         begin = datetime.combine(end.date() - timedelta(days=1 if self.day is None else 7), end.time(), tzinfo=zone)
@@ -38,7 +38,7 @@ class DigestTime:
 
 
 def parse_digest_time(text: str, *, weekly: bool = False) -> DigestTime | None:
-    """``09:00``, with ``weekly`` ``mon 09:00``; None for an empty text. InputRejected otherwise."""
+    """Parse ``09:00``, or with ``weekly`` ``mon 09:00``; None for an empty text. Raises InputRejected otherwise."""
     if not text.strip():
         return None
     match = _TIME.fullmatch(text.strip().lower())

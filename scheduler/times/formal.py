@@ -1,11 +1,11 @@
-"""The form in which a schedule's times are kept: it means the same whenever it is read, and by whom.
+"""The form in which a schedule's times are stored: it means the same whenever, and by whomever, it is read.
 
-- cron: five fields, or ``@daily`` and friends
+- cron: five fields, or ``@daily`` and the like
 - ``every 5m`` (s, m, h, d), counted from a midnight of the zone
-- ``every 5m 09:00-18:00``, with ``* * 1-5`` behind it (day of month, month, weekday as in cron) on some days only: from
+- ``every 5m 09:00-18:00``, followed by ``* * 1-5`` (day of month, month, weekday as in cron) for some days only: from
   the start of the window until before its end
 - ``at 18:30`` every day, ``at 2026-12-24 18:30`` once
-- several of them with a bar between: each
+- several of them with a bar between: all of them
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _AT = re.compile(r"at\s+(?:(\d{4}-\d{2}-\d{2})[ T])?(\d{1,2}):(\d{2})", re.IGNOR
 
 
 def parse_schedule(expression: str, timezone: str) -> ScheduleTimes:
-    """The times of an expression in a zone (a name of the tz database). InputRejected says what is wrong."""
+    """Return the times of an expression in a zone (a name of the tz database). Raises InputRejected if it is wrong."""
     zone = parse_zone(timezone)
     text = " ".join(expression.split())
     parts = [part.strip() for part in text.split("|")]
@@ -41,7 +41,7 @@ def parse_schedule(expression: str, timezone: str) -> ScheduleTimes:
 
 
 def is_formal(text: str) -> bool:
-    """Whether it looks like one of these forms, right or wrong."""
+    """Tell whether a text looks like one of these forms, valid or not."""
     words = text.partition("|")[0].split()
     if not words:
         return False

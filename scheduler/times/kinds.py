@@ -1,4 +1,4 @@
-"""The kinds of times that a schedule can have, but for cron's."""
+"""The kinds of times that a schedule can have, except cron's."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from zoneinfo import ZoneInfo
 
 from scheduler.times.zones import instant
 
-SEARCHED_DAYS = 366 * 50  # how far a day that fits is looked for
+SEARCHED_DAYS = 366 * 50  # how far to search for a day that matches
 DAY = timedelta(days=1)
 
 
 class ScheduleTimes(Protocol):
     def next(self, after: datetime, count: int = 1) -> list[datetime]:
-        """The next ``count`` times later than ``after`` (aware), in UTC; fewer where there are no more."""
+        """Return the next ``count`` times after ``after`` (aware), in UTC; fewer if there are no more."""
 
 
 def times_between(times: ScheduleTimes, after: datetime, until: datetime, limit: int = 10_000) -> list[datetime]:
-    """The times later than ``after``, up to and with ``until``; where there are more than ``limit``, the first ones."""
+    """Return the times after ``after``, up to and including ``until``; the first ``limit`` if there are more."""
     found: list[datetime] = []
     while len(found) < limit:
         step = times.next(found[-1] if found else after, 50)
@@ -33,7 +33,7 @@ def times_between(times: ScheduleTimes, after: datetime, until: datetime, limit:
 
 
 def last_until(times: ScheduleTimes, after: datetime, until: datetime) -> datetime | None:
-    """The last time later than ``after``, up to and with ``until``, without going through all of them."""
+    """Return the last time after ``after``, up to and including ``until``, or None, without computing them all."""
     span = timedelta(hours=1)
     while True:
         begin = max(after, until - span)
@@ -45,7 +45,7 @@ def last_until(times: ScheduleTimes, after: datetime, until: datetime) -> dateti
 
 @dataclass(frozen=True)
 class EveryTimes:
-    """Evenly through the real hours, counted from a midnight of the zone: the same times in every process."""
+    """Even intervals of real time, counted from a midnight of the zone: the same times in every process."""
 
     interval: timedelta
     zone: ZoneInfo
@@ -66,7 +66,7 @@ class OnceTimes:
 
 @dataclass(frozen=True)
 class TimeWindow:
-    """Minutes of the day, ``start`` and before ``end``; over midnight where ``end`` is not later (1440: midnight)."""
+    """Minutes of the day from ``start`` to before ``end`` (1440: midnight); over midnight unless ``end`` is later."""
 
     start: int
     end: int
@@ -76,7 +76,7 @@ class TimeWindow:
         return self.end - self.start if self.end > self.start else self.end + 1440 - self.start
 
     def last(self, interval: timedelta) -> timedelta:
-        """The last time of a window on a day on which the clock is not changed, as the time since midnight."""
+        """Return the last time of a window, since midnight, on a day without a change of the clock."""
         steps = (timedelta(minutes=self.minutes) - timedelta(microseconds=1)) // interval
         return timedelta(minutes=self.start) + interval * steps
 
@@ -86,7 +86,7 @@ class TimeWindow:
 
 @dataclass(frozen=True)
 class WindowTimes:
-    """Evenly from the start of a window until before its end, on the days that fit: those on which it starts."""
+    """Even intervals from the start of a window until before its end, on the matching days (those of its start)."""
 
     interval: timedelta
     window: TimeWindow
@@ -97,14 +97,14 @@ class WindowTimes:
         return list(islice(self._later(after.astimezone(UTC)), count))
 
     def _later(self, after: datetime) -> Iterator[datetime]:
-        day = after.astimezone(self.zone).date() - DAY  # the window of the day before may go on
+        day = after.astimezone(self.zone).date() - DAY  # the previous day's window may still be open
         last = after
         for _ in range(SEARCHED_DAYS):
             if self.fits(day):
-                midnight = datetime(day.year, day.month, day.day)  # noqa: DTZ001 - the wall's
+                midnight = datetime(day.year, day.month, day.day)  # noqa: DTZ001 - the wall clock's
                 start = instant(self.zone, midnight + timedelta(minutes=self.window.start))
                 end = instant(self.zone, midnight + timedelta(minutes=self.window.start + self.window.minutes))
-                # Between two of them days may lie that have windows of their own.
+                # Days with windows of their own may lie between two times.
                 skipped = max((last - start) // self.interval + 1, 0)
                 moment = start + self.interval * skipped
                 while moment < end:
@@ -116,7 +116,7 @@ class WindowTimes:
 
 @dataclass(frozen=True)
 class EitherTimes:
-    """Every time of any of them, once."""
+    """The times of several, each once."""
 
     all: tuple[ScheduleTimes, ...]
 

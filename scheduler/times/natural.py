@@ -1,7 +1,7 @@
-"""What people write for a time, in Chinese or English, as the form that is kept (``scheduler.times.formal``).
+"""Turns what people write for a time, in Chinese or English, into the stored form (``scheduler.times.formal``).
 
-A text is understood whole or not at all. What could mean two things is refused, with what was understood and what to
-write instead; nothing is guessed.
+A text is understood completely or not at all. A text with two possible meanings is refused, with what was understood
+and what to write instead; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scheduler.times.zones import parse_zone
 
 HOUR = timedelta(hours=1)
 MAX_TEXT = 200  # characters
-# Hours that a word for a part of the day goes with, and what is added to them.
+# The hours that go with a word for a part of the day, and what is added to them.
 _HALVES: dict[str, tuple[tuple[range, int], ...]] = {
     "am": ((range(1, 12), 0), (range(12, 13), -12)),
     "pm": ((range(1, 12), 12), (range(12, 13), 0)),
@@ -38,7 +38,7 @@ _EVENING = ("晚上", "夜里", "晚")
 
 @dataclass(slots=True)
 class _Group:
-    """Days, and when on them."""
+    """Days, and the times on them."""
 
     days: list[Days] = field(default_factory=list)
     day: Day | None = None
@@ -56,9 +56,9 @@ class _Group:
 
 
 def understand(text: str, timezone: str, now: datetime) -> str:
-    """The form that is kept of what a person wrote. ``now`` (aware) is what tomorrow is counted from.
+    """Return the stored form of what a person wrote. ``now`` (aware): tomorrow is counted from it.
 
-    InputRejected, with a key, where it is not understood, could mean two things, or is never due.
+    Raises InputRejected with a key if the text is not understood, could mean two things, or is never due.
     """
     zone = parse_zone(timezone)
     written = " ".join(plain(text).split())
@@ -148,7 +148,7 @@ class _Reader:
         return groups
 
     def _lists(self, before: Token | None, token: Token) -> bool:
-        """Two times of day one after the other: 9:00 18:00, 早8点晚8点; not 9点18点."""
+        """Tell whether two times of day are a list: 9:00 18:00, 早8点晚8点; not 9点18点."""
         if before is None or not (isinstance(before.meaning, ClockTime) and isinstance(token.meaning, ClockTime)):
             return False
         return before.end < token.start or bool(before.meaning.half and token.meaning.half)
@@ -156,7 +156,7 @@ class _Reader:
     def _put(
         self, group: _Group, meaning: ClockTime | Days | Day | Interval | FromNow | TimeSpan, *, joined: bool
     ) -> bool:
-        """False where it does not go with what stands there already."""
+        """Add a meaning to the group; False if it does not go with what is already there."""
         match meaning:
             case Days() if group.day is None and (not group.days or joined):
                 group.days.append(meaning)
@@ -176,7 +176,7 @@ class _Reader:
                 return False
         return True
 
-    # A group as the form that is kept ---------------------------------------------------------------------------------
+    # A group in its stored form --------------------------------------------------------------------------------------
 
     def _of(self, group: _Group) -> Iterator[str]:
         if len(group.days) == 1 and not group.days[0].sure:
@@ -226,13 +226,14 @@ class _Reader:
         if end.hour == 12 and not end.half and span.start.half and hour >= 18:
             end = replace(end, half="晚上")  # 8 to 12 in the evening
         if not end.half and span.start.half and end.hour <= 12:
-            # 2 to 5 in the afternoon: both.
+            # 2 to 5 in the afternoon: both are.
             same = replace(end, half=span.start.half)
             shifted = _shifted(same)
             end = same if shifted is not None and (shifted, end.minute) > (hour, minute) else end
         to_hour, to_minute = self._hour(end, midnight=True)
         to_hour = to_hour % 24 if to_minute else to_hour or 24
-        # Over midnight only where that was said, or hardly means anything else: 22:00 to 2:00, 8 in the evening to 2.
+        # Over midnight only if that was said, or hardly anything else can be meant: 22:00 to 2:00, 8 in the evening to
+        # 2.
         night = (hour - to_hour) * 60 + minute - to_minute >= 12 * 60
         sure = to_hour < 12 if end.half else hour > 12 and (night or end.padded)
         if (to_hour, to_minute) == (hour, minute) or ((to_hour, to_minute) < (hour, minute) and not sure):
@@ -241,7 +242,7 @@ class _Reader:
 
     def _at(self, group: _Group) -> Iterator[str]:
         hours = self._hours(group.clocks)
-        if any(hour > 23 for hour, _ in hours):  # midnight: of every day it is the next one's
+        if any(hour > 23 for hour, _ in hours):  # midnight belongs to the next day
             if any(days != Days() for days in group.days):
                 raise self._unclear("half_day", "At the beginning of the day, or at its end?", hour=12)
             hours = [(hour % 24, minute) for hour, minute in hours]
@@ -251,7 +252,7 @@ class _Reader:
                 yield f"{minute} {at} {days.day} {days.month} {days.weekday}"
 
     def _hours(self, clocks: Sequence[ClockTime], half: str = "") -> list[tuple[int, int]]:
-        """The times of day. Where a part of the day was said, it holds for the later ones that say none."""
+        """Return the times of day. A part of the day applies to later times without one."""
         found: list[tuple[int, int]] = []
         for clock in clocks:
             said = clock
@@ -267,7 +268,7 @@ class _Reader:
         return found
 
     def _hour(self, clock: ClockTime, *, midnight: bool = False) -> tuple[int, int]:
-        """``midnight``: 24 for the 12 of an evening."""
+        """Return hour and minute. ``midnight``: 24 for the 12 of an evening."""
         hour = _late(clock) if midnight else _shifted(clock)
         if clock.hour > 23 or clock.minute > 59:
             raise no_such_time(self._text)
@@ -298,7 +299,7 @@ class _Reader:
 
 
 def _shifted(clock: ClockTime) -> int | None:
-    """The hour of the day; None where its part of the day does not go with it."""
+    """Return the hour of the day; None if it does not go with its part of the day."""
     if not clock.half:
         return clock.hour
     for hours, more in _HALVES[clock.half]:
@@ -308,12 +309,12 @@ def _shifted(clock: ClockTime) -> int | None:
 
 
 def _late(clock: ClockTime) -> int | None:
-    """As ``_shifted``; 24 for 12 in the evening."""
+    """Return the hour as ``_shifted`` does, but 24 for 12 in the evening."""
     return 24 if clock.hour == 12 and clock.half in _EVENING else _shifted(clock)
 
 
 def _as_weekly(days: Days | Day | FromNow, group: _Group) -> Days | Day | FromNow:
-    """A weekday that follows every Monday is every one, too: 每周一早上9点、周三下午3点."""
+    """Make a weekday after "every Monday" a weekly one, too: 每周一早上9点、周三下午3点."""
     weekly = bool(group.days) and all(one.sure and one.weekday != "*" for one in group.days)
     return replace(days, sure=True) if isinstance(days, Days) and weekly else days
 
@@ -327,7 +328,7 @@ def _written(interval: timedelta) -> str:
 
 
 def windows_of(expression: str, timezone: str) -> tuple[tuple[str, str], ...]:
-    """Of each window in a form that is kept: from and until, and its last time of day: ``("09:00-18:00", "17:55")``."""
+    """Return each window of a stored form with its last time of day: ``("09:00-18:00", "17:55")``."""
     times = parse_schedule(expression, timezone)
     parts = times.all if isinstance(times, EitherTimes) else (times,)
     found: dict[str, str] = {}

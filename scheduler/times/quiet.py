@@ -15,14 +15,14 @@ from scheduler.times.zones import parse_zone
 _QUIET = re.compile(r"(\d{1,2}):(\d{2})\s*[-–—~]\s*(\d{1,2}):(\d{2})")
 
 
-# A customer has half of an answer, or perhaps none: the longer it lasts the worse. Everything else can wait for the
-# morning, and what its deadline does harms nobody.
+# The customer has half of an answer, or perhaps none: the longer it takes the worse. Everything else can wait for the
+# morning, and its deadline does no harm.
 URGENT = frozenset({QuestionKind.DELIVERY_UNKNOWN, QuestionKind.REST_UNSENT})
 
 
 @dataclass(frozen=True)
 class QuietHours:
-    """From ``start`` until before ``end``, local time; over midnight where ``end`` is earlier."""
+    """Hours from ``start`` until before ``end``, local time; over midnight if ``end`` is earlier."""
 
     start: time
     end: time
@@ -38,7 +38,7 @@ class QuietHours:
 
 
 def parse_quiet(text: str) -> QuietHours | None:
-    """``22:00-07:00``; None for an empty text. InputRejected otherwise."""
+    """Parse ``22:00-07:00``; None for an empty text. Raises InputRejected otherwise."""
     plain = unicodedata.normalize("NFKC", text).strip()
     if not plain:
         return None
@@ -55,9 +55,10 @@ def parse_quiet(text: str) -> QuietHours | None:
 
 @dataclass(slots=True)
 class Quiet:
-    """The shop's quiet hours: digests wait until they are over, and what must be said then is said without a sound.
+    """The shop's quiet hours: digests wait until they are over, and urgent messages make no sound.
 
-    ``hours`` None: never quiet. All of a process share one: they change with its settings."""
+    hours: None means never quiet. All parts of a process share this object, which changes with the settings.
+    """
 
     hours: QuietHours | None
     zone: ZoneInfo
@@ -66,7 +67,7 @@ class Quiet:
         return self.hours is not None and self.hours.holds(moment, self.zone)
 
     def over(self, moment: datetime) -> datetime:
-        """The end of the quiet hours that ``moment`` lies in; ``moment`` itself where it lies in none."""
+        """Return the end of the quiet hours that contain ``moment``; ``moment`` itself if none do."""
         if self.hours is None or not self.holds(moment):
             return moment
         local = moment.astimezone(self.zone)
@@ -75,5 +76,8 @@ class Quiet:
 
 
 def quiet_of(hours: str, timezone: str) -> Quiet:
-    """``22:00-08:00`` in a zone (a name of the tz database); "" for never. InputRejected."""
+    """Return the quiet hours ``22:00-08:00`` in a zone (a name of the tz database); "" means never.
+
+    Raises InputRejected.
+    """
     return Quiet(parse_quiet(hours), parse_zone(timezone))

@@ -1,7 +1,7 @@
-"""Where the time ends and the task begins: ``每天9点 QQ回复联系人11``.
+"""Finds where the time ends and the task begins: ``每天9点 QQ回复联系人11``.
 
-What cannot surely be told apart is refused: where the task begins like a time, the time stands in quotes, or a colon or
-a new line between them.
+A text that cannot be split surely is refused; if the task begins like a time, put the time in quotes, or a colon or a
+new line between them.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from agent_core.errors import InputRejected
 from scheduler.times.natural import MAX_TEXT, understand
 from scheduler.times.words import ClockTime, Link, plain, tokens
 
-SHOWN = 60  # characters of what was not understood
+SHOWN = 60  # characters of the part that was not understood
 _SOME_DAY = datetime(2026, 1, 1, tzinfo=ZoneInfo("UTC"))
 _COUNT = r"[\d零〇一二两三四五六七八九十半几]+"
-# Beginnings of what belongs to a time, or may.
+# Words that belong, or may belong, to a time.
 _OF_A_TIME = re.compile(
     r"[、;,/&+~.。()（）%]|-\s*\d"
     rf"|{_COUNT}\s*(?:[点时分秒刻]|小时|钟头|[天周月年次遍]|个(?:小时|月|半|星期|工作日)|-\s*\d|[.:~到至、,]\s*\d"
@@ -34,18 +34,18 @@ _OF_A_TIME = re.compile(
     r"|midday|noon|midnight|daily|weekly|monthly|yearly|hourly|twice|thrice|once|times|next|this|first|second|third|last|the"
     r"|holidays?|workdays?|weekdays?|weekends?|business|working|office|o'?clock|a\.?m|p\.?m|utc|gmt)\b"
 )
-# After a comma these can only be a task.
+# After a comma these can only begin a task.
 _TASK = re.compile(r",\s*(?=(?:qq|微信|wechat)\s*回复|回复|巡检|打开|reply\b|sweep\b|open\b)")
-_SAID_BEST = {"schedule_half_day", "schedule_no_such", "schedule_interval"}  # these errors tell more
+_SAID_BEST = {"schedule_half_day", "schedule_no_such", "schedule_interval"}  # these errors say more
 _HOUR = re.compile(r"[点时]$")
 _NUMBER = re.compile(r"\d+|[零〇一二两三四五六七八九十]+")
 
 
 def split(text: str) -> tuple[str, str]:
-    """The time with which a text begins, and the task after it.
+    """Return the time at the beginning of a text, and the task after it.
 
-    ("", text) where it begins with no time. A time that is half a one, or wrong, is given as such: the error about it
-    says what is missing. InputRejected where the task begins like one more time.
+    Returns ("", text) if it begins with no time. A time that is incomplete or wrong is returned as it is: the error
+    about it says what is missing. Raises InputRejected if the task begins like another time.
     """
     line, _, below = text.partition("\n")
     line = line.rstrip(" \t:：")
@@ -60,7 +60,7 @@ def split(text: str) -> tuple[str, str]:
         return text.strip(), ""
     wrong = _wrong(when)
     if wrong is not None:
-        # Nothing shorter is taken, what was said would be lost; but it tells where the task may begin.
+        # No shorter time is taken, because words would be lost; but it shows where the task may begin.
         ends = [one.end for one in words[-2::-1] if one.end <= MAX_TEXT]
         right = next((text[:end].strip() for end in ends if _wrong(text[:end]) is None), "")
         if right and wrong.key not in _SAID_BEST:
@@ -82,7 +82,7 @@ def _wrong(when: str) -> InputRejected | None:
 
 
 def task_after(when: str, rest: str) -> str:
-    """The task in what follows a time. InputRejected where it begins like one more time."""
+    """Return the task in what follows a time. Raises InputRejected if it begins like another time."""
     begun = rest.lstrip(" \t")
     if begun[:1] in ("\n", ":", "："):
         return begun[1:].strip()
@@ -102,7 +102,7 @@ def _begins_with_a_time(said: str) -> bool:
 
 
 def unclear_beginning(when: str, rest: str) -> InputRejected:
-    """The error about a rest that may belong to the time."""
+    """Return the error about a rest that may belong to the time."""
     shown = rest if len(rest) <= SHOWN else f"{rest[:SHOWN]}…"
     return InputRejected(
         f"Understood: {when}; not: {shown!r}.",

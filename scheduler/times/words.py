@@ -1,6 +1,7 @@
-"""The words that times are made of, in Chinese and English: a text becomes a row of tokens.
+"""The words that times consist of, in Chinese and English: turns a text into a list of tokens.
 
-Nothing is guessed here: what is no word stays as the rest of the text. What the words mean together is ``natural``'s.
+Nothing is guessed here: anything that is no such word stays as the rest of the text. ``natural`` decides what the words
+mean together.
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ _SAME = {"–": "-", "—": "-", "−": "-", "點": "点", "時": "时", "鐘": 
 
 @dataclass(frozen=True, slots=True)
 class ClockTime:
-    """``half``: what was said of the half of the day, ``am``, ``pm`` or a Chinese word; "" for nothing.
+    """A time of day.
 
-    ``bare``: an hour alone (``9``), which is a time of day only where something else says so. ``padded``: ``09:00``,
-    which nobody writes of an evening.
+    half: the part of the day that was named: ``am``, ``pm`` or a Chinese word; "" for none.
+    bare: an hour alone (``9``), which is a time of day only if something else says so.
+    padded: ``09:00``, which nobody writes for the evening.
     """
 
     hour: int
@@ -51,9 +53,10 @@ class ClockTime:
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """Days that come again. ``day`` (of month, 1–31 or L), ``month``, ``weekday`` (0 is Sunday) as fields of cron.
+    """Days that recur.
 
-    ``sure`` is False for a single weekday of which nobody said that every one is meant.
+    day, month, weekday: fields of cron: day of the month (1–31 or L), month, weekday (0 is Sunday).
+    sure: False for a single weekday if nobody said that every one is meant.
     """
 
     day: str = "*"
@@ -65,8 +68,9 @@ class Days:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """One day. ``ahead`` days from today; or ``weeks`` weeks from this one, on ``weekday`` (0 is Monday); or a date,
-    of the next year that has it where no ``year`` is given. ``half``: as with ``ClockTime``.
+    """One day: ``ahead`` days from today; or ``weeks`` weeks from this one, on ``weekday`` (0 is Monday); or a date.
+
+    A date without ``year`` is in the next year that has it. ``half``: as in ``ClockTime``.
     """
 
     ahead: int | None = None
@@ -80,7 +84,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """``minute``: of the hour, with ``每小时30分``."""
+    """An interval. ``minute``: of the hour, for ``每小时30分``."""
 
     length: timedelta
     minute: int = 0
@@ -101,7 +105,7 @@ class TimeSpan:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What only joins: ``and`` where one more of the same comes, else nothing."""
+    """A word that only joins: ``and`` if another of the same kind follows, else ""."""
 
     kind: Literal["and", ""]
 
@@ -111,7 +115,7 @@ Meaning = ClockTime | Days | Day | Interval | FromNow | TimeSpan | Link
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """``start`` and ``end``: where it stands in the text."""
+    """A word. ``start`` and ``end``: its position in the text."""
 
     meaning: Meaning
     start: int
@@ -119,7 +123,7 @@ class Token:
 
 
 def plain(text: str, *, lower: bool = True) -> str:
-    """Full-width characters as ASCII, dashes as ``-``, lower case; every character stays where it is."""
+    """Return full-width characters as ASCII, dashes as ``-``, in lower case; every character keeps its position."""
     out = []
     for char in text:
         same = unicodedata.normalize("NFKC", char)
@@ -129,7 +133,7 @@ def plain(text: str, *, lower: bool = True) -> str:
 
 
 def number(text: str) -> int | None:
-    """``20``, ``二十``, ``两``, ``ten``; None for what is no number."""
+    """Return the number of ``20``, ``二十``, ``两``, ``ten``; None if the text is none."""
     if text.isdecimal():
         return int(text)
     if text in _ENGLISH:
@@ -147,7 +151,7 @@ def number(text: str) -> int | None:
 
 
 def tokens(text: str) -> tuple[list[Token], int]:
-    """The tokens from the beginning of a text that is ``plain``, and where they end: the rest is no word."""
+    """Return the tokens at the beginning of a ``plain`` text, and where they end: the rest is no such word."""
     found: list[Token] = []
     place = 0
     while True:
@@ -161,7 +165,7 @@ def tokens(text: str) -> tuple[list[Token], int]:
 
 
 def _lists_hours(text: str, found: list[Token]) -> bool:
-    """Whether an hour alone may follow: ``at 9``, ``at 9, 12 and 18``."""
+    """Tell whether an hour alone may follow: ``at 9``, ``at 9, 12 and 18``."""
     words = [text[token.start : token.end] for token in found]
     if words[-1:] == ["at"]:
         return True
@@ -173,7 +177,7 @@ def _lists_hours(text: str, found: list[Token]) -> bool:
 
 
 def _lists_days(found: list[Token]) -> bool:
-    """Whether days of every month were named before."""
+    """Tell whether days of every month were named before."""
     days = [token.meaning for token in found if isinstance(token.meaning, Days | Day)]
     return bool(days) and isinstance(days[-1], Days) and days[-1].day != "*" and days[-1].month == "*"
 
@@ -207,7 +211,7 @@ Got = tuple[Meaning, int] | None
 _CHINESE_CLOCK = re.compile(
     rf"(?P<half>{_HALF_DAYS})?\s*(?P<hour>{_N})\s*[点时]"
     rf"(?:(?P<word>钟|整|半|[一三13]刻)|[零〇过]?(?P<minute>{_N})分(?!钟)"
-    # Without 分 both digits, and nothing that they could belong to: 9点11的消息, 十点十一起回复.
+    # Without 分 both digits are needed, and nothing that they could belong to: 9点11的消息, 十点十一起回复.
     r"|(?P<short>\d{2}|[零〇][一二三四五六七八九]|[二三四五]?十[一二三四五六七八九]?)(?=$|[\s,;:~)\-、/&到至和与及每]))?"
 )
 _DIGITAL = re.compile(
@@ -313,7 +317,7 @@ def _from_now(text: str, place: int) -> Got:
     return None
 
 
-# Days that come again -------------------------------------------------------------------------------------------------
+# Days that recur ------------------------------------------------------------------------------------------------------
 
 _ALL_DAYS = re.compile(
     r"每一?天|每日|天天|每(?=\s*(?:凌晨|早|晚|上午|中午|下午|傍晚))|daily\b|every\s*day\b|each\s+day\b"

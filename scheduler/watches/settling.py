@@ -26,7 +26,7 @@ class Settling:
     _done: dict[str, str] = field(default_factory=dict)
 
     def see(self, standing: Mapping[str, str], now: float) -> None:
-        """Take in what stands now: a state by name, which changes when they write again.
+        """Take in the current contacts: a state by name, which changes when they write again.
 
         A missing name was read by somebody.
         """

@@ -117,7 +117,7 @@ class PhoneWatch:
             self._watches[key] = watch
 
     async def look(self, now: float) -> float:
-        """Read the notifications and start what is ready. Return the seconds until the next call.
+        """Read the notifications and start the runs that are ready. Return the seconds until the next call.
 
         now: the time of a clock that does not jump.
         """
@@ -182,7 +182,7 @@ class PhoneWatch:
 
     @property
     def _pause(self) -> float:
-        """Seconds before what failed is tried again."""
+        """Seconds before a failed start is tried again."""
         return max(self._times.cool_down / 2, self._times.every)
 
     async def _answer(self, watch: _Watch, named: Mapping[str, str], busy: Sequence[str]) -> None:
@@ -193,7 +193,7 @@ class PhoneWatch:
         chosen = plan(look, watch.targets, marks, rules)
         for one in chosen.start:
             if any(same_name(one.contact, name) for name in busy):
-                continue  # a person has them answered; what stands afterwards is new
+                continue  # a person has them answered; whatever is there afterwards is new
             await self._run(watch, place, one, marks.get(one.contact))
             watch.settling.done(one.contact)
         for contact, why in chosen.left:
@@ -232,7 +232,7 @@ class Watcher:
     phones: returns the serials of this host's phones.
     device: opens a phone; the watcher closes it.
     limited: tells whether no more model calls are allowed today. Then no phone is followed. Afterwards each watch
-        begins again, and sees what stands in the chat list.
+        begins again, and sees the messages in the chat list.
     """
 
     db: Database
@@ -269,7 +269,7 @@ class Watcher:
             self._followed[serial] = asyncio.create_task(self._follow(serial), name=f"watch-{serial}")
 
     async def _follow(self, serial: str) -> None:
-        """Follow a phone. What is known of it is kept when reading it fails."""
+        """Follow a phone. Its state is kept if reading it fails."""
         phone, told = None, ""
         while True:
             try:

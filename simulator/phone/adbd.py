@@ -18,13 +18,15 @@ from simulator.phone.adbd_keys import PublicKey
 from simulator.phone.adbd_transport import Stream, Transport
 from simulator.phone.files import FileTree
 from simulator.phone.port import ShellPhone
+from simulator.phone.scenario import Faults
 from simulator.phone.shell import Shell, ShellResult
 from simulator.phone.sync import serve_sync
 
 log = logging.getLogger(__name__)
 
 Auth = Literal["none", "key", "unauthorized", "mute"]
-FEATURES = ("shell_v2", "cmd", "stat_v2", "ls_v2", "fixed_push_mkdir", "sendrecv_v2")
+# Without "cmd", as before Android 7, `adb install` copies the file and calls `pm`; with it, it streams the file.
+FEATURES = ("shell_v2", "stat_v2", "ls_v2", "fixed_push_mkdir", "sendrecv_v2")
 KEPT_CALLS = 2000
 KEPT_CALL_CHARACTERS = 4000
 MAX_STDIN = 64 * 1024 * 1024
@@ -33,6 +35,7 @@ READ_LIMIT = 2 * 1024 * 1024
 
 _STDIN, _STDOUT, _EXIT, _CLOSE_STDIN = 0, 1, 3, 4  # packet ids of shell v2
 _PACKET = struct.Struct("<BI")
+_FRAMEBUFFER = struct.Struct("<14I")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,8 @@ class AdbdServer:
     """``auth``: ``none`` lets every host in; ``key`` the hosts whose key is approved; ``unauthorized`` nobody, until
     ``approve`` is called; ``mute`` takes the connection and never answers (the device shows as offline).
 
-    ``files`` is the phone's file tree, ``calls`` the newest services that were opened.
+    ``features`` None are those of the phone's version of Android. ``files`` is the phone's file tree, ``calls`` the
+    newest services that were opened.
     """
 
     def __init__(
@@ -57,7 +61,7 @@ class AdbdServer:
         port: int = 0,
         host: str = "127.0.0.1",
         auth: Auth = "none",
-        features: Iterable[str] = FEATURES,
+        features: Iterable[str] | None = None,
         keys: Iterable[PublicKey] = (),
         files: FileTree | None = None,
     ) -> None:
@@ -65,7 +69,8 @@ class AdbdServer:
         self.port = port
         self.host = host
         self.auth: Auth = auth
-        self.features = tuple(features)
+        self._shut: Auth | None = None  # the auth that a fault puts in place of the other
+        self.features = tuple(_features_of(phone) if features is None else features)
         self.keys = set(keys)
         self.files = files if files is not None else FileTree()
         self.shell = Shell(phone, self.files)
@@ -75,6 +80,7 @@ class AdbdServer:
         self._connections: dict[asyncio.Task[None], Transport] = {}
         self._waiting: list[tuple[Transport, PublicKey]] = []
         self._refusing = False
+        self._reversed: dict[str, str] = {}  # ports of the phone, and what on the host they lead to
 
     # -- life
 
@@ -121,6 +127,11 @@ class AdbdServer:
         """While True new connections are cut at once: what is unplugged stays unplugged."""
         self._refusing = refusing
 
+    def follow(self, faults: Faults) -> None:
+        """Let hosts in as the phone's faults have it, from their next connection on."""
+        self.refuse(faults.dropped)
+        self._shut = "mute" if faults.offline else "unauthorized" if faults.unauthorized else None
+
     def approve(self, *, always: bool = True) -> None:
         """Allow the hosts that have offered a key and wait, as a tap on the phone's dialog does.
 
@@ -164,13 +175,13 @@ class AdbdServer:
         return f"device::{values}features={','.join(self.features)}".encode()
 
     def asks_for_key(self) -> bool:
-        return self.auth != "none"
+        return (self._shut or self.auth) != "none"
 
     def is_mute(self) -> bool:
-        return self.auth == "mute"
+        return "mute" in (self._shut, self.auth)
 
     def knows(self, token: bytes, signature: bytes) -> bool:
-        return self.auth == "key" and any(key.signed(token, signature) for key in self.keys)
+        return self._shut is None and self.auth == "key" and any(key.signed(token, signature) for key in self.keys)
 
     def offered(self, transport: Transport, key: PublicKey) -> None:
         self.offered_key = key
@@ -187,6 +198,10 @@ class AdbdServer:
             return lambda stream: self._serve_raw(stream, rest)
         if kind == "sync":
             return lambda stream: serve_sync(stream, self.files)
+        if kind == "framebuffer":
+            return self._serve_framebuffer
+        if kind == "reverse":
+            return lambda stream: stream.write(self._reverse(rest))
         if kind == "reboot":
             return self._serve_reboot
         fixed = {
@@ -202,6 +217,34 @@ class AdbdServer:
         return lambda stream: stream.write(fixed.encode())
 
     # -- services
+
+    async def _serve_framebuffer(self, stream: Stream) -> None:
+        """Send the picture behind a header of version 2: depth, colour space, sizes, and where each colour is."""
+        picture = await self.phone.picture()
+        pixels = await asyncio.to_thread(lambda: picture.convert("RGBA").tobytes())
+        colors = (0, 8, 16, 8, 8, 8, 24, 8)  # offset and length in bits of red, blue, green, alpha
+        header = _FRAMEBUFFER.pack(2, 32, 1, len(pixels), picture.width, picture.height, *colors)
+        await stream.write(header + pixels)
+
+    def _reverse(self, request: str) -> bytes:
+        """Keep, list and drop what ``adb reverse`` asks for. No app of this phone ever connects to such a port."""
+        verb, _, rest = request.partition(":")
+        if verb == "list-forward":
+            text = "".join(f"(reverse) {remote} {local}\n" for remote, local in self._reversed.items()).encode()
+            return f"{len(text):04x}".encode() + text
+        if verb == "forward":
+            remote, _, local = rest.removeprefix("norebind:").partition(";")
+            if rest.startswith("norebind:") and remote in self._reversed:
+                return _failed(f"cannot rebind existing socket '{remote}'")
+            self._reversed[remote] = local
+        elif verb == "killforward-all":
+            self._reversed.clear()
+        elif verb == "killforward":
+            if self._reversed.pop(rest, None) is None:
+                return _failed(f"listener '{rest}' not found")
+        else:
+            return _failed(f"unknown command 'reverse:{request}'")
+        return b"OKAY"
 
     async def _serve_reboot(self, stream: Stream) -> None:
         self.drop()
@@ -260,6 +303,15 @@ class AdbdServer:
             ended = ended or session.left
         if framed:
             await stream.write(_PACKET.pack(_EXIT, 1) + bytes([code & 0xFF]))
+
+
+def _features_of(phone: ShellPhone) -> tuple[str, ...]:
+    """What adbd of the phone's Android can do: before version 7 nothing of it."""
+    return FEATURES if int(phone.properties.get("ro.build.version.sdk", "33")) >= 24 else ()
+
+
+def _failed(why: str) -> bytes:
+    return b"FAIL" + f"{len(why.encode()):04x}{why}".encode()
 
 
 async def _read_all(stream: Stream) -> bytes:

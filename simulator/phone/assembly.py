@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from simulator.phone import ime
 from simulator.phone.apps.base import App, Host
+from simulator.phone.apps.browser import Browser
 from simulator.phone.apps.chat_app import ChatApp
 from simulator.phone.apps.looks import LOOKS, Look
 from simulator.phone.apps.payment import Payment
@@ -15,10 +16,15 @@ from simulator.phone.apps.qq import QQ
 from simulator.phone.apps.settings import Settings
 from simulator.phone.apps.wechat import WeChat
 from simulator.phone.port import InstalledApp
-from simulator.phone.scenario import ContactPart, KeyboardPart, PhonePart, Scenario
+from simulator.phone.scenario import ContactPart, PhonePart, Scenario
 from simulator.phone.world import Chat, ContactKind, Message, Side, World
 
 IME_SETTING = ("secure", "default_input_method")
+ENABLED_SETTING = ("secure", "enabled_input_methods")
+# Where Android keeps what `wm size` and `wm density` set: "720,1600" and "320".
+FORCED_SIZE = ("global", "display_size_forced")
+FORCED_DENSITY = ("secure", "display_density_forced")
+ADB_KEYBOARD = InstalledApp(ime.ADB_PACKAGE, "ADB Keyboard", ".AdbIME", "2.4", launchable=False)
 
 # Unless a scenario says otherwise.
 VERSIONS: dict[str, str] = {"payment": "10.6.90"}
@@ -37,6 +43,7 @@ def build_apps(host: Host, scenario: Scenario, start: datetime) -> dict[str, App
         "wechat": WeChat(host, worlds["wechat"], _look(scenario, "wechat")),
         "payment": Payment(host),
         "settings": Settings(host),
+        "browser": Browser(host),
     }
     built: dict[str, App] = {name: app for name, app in every.items() if name in scenario.phone.apps}
     for contact in scenario.contacts:
@@ -55,20 +62,35 @@ def installed_apps(apps: Iterable[App], versions: Mapping[str, str], *, adb_keyb
     """What the package manager lists, by package. ``versions`` are by package; the system's apps have its version."""
     found = [InstalledApp(app.package, app.label, app.activity, versions.get(app.package, "13")) for app in apps]
     if adb_keyboard:
-        found.append(InstalledApp(ime.ADB_PACKAGE, "ADB Keyboard", ".AdbIME", "2.4", launchable=False))
+        found.append(ADB_KEYBOARD)
     found.append(InstalledApp(ime.SOGOU.split("/")[0], "搜狗输入法", ".SogouIME", "11.20", launchable=False))
     return {app.package: app for app in found}
 
 
-def first_settings(keyboard: KeyboardPart) -> dict[tuple[str, str], str]:
+def first_settings(scenario: Scenario) -> dict[tuple[str, str], str]:
+    keyboard, phone = scenario.keyboard, scenario.phone
+    forced = {}
+    if phone.override_size is not None:
+        forced[FORCED_SIZE] = "{},{}".format(*phone.override_size)
+    if phone.override_density is not None:
+        forced[FORCED_DENSITY] = str(phone.override_density)
     methods = [ime.SOGOU, *([ime.ADB] if keyboard.adb_installed else [])]
     return {
         IME_SETTING: ime.ADB if keyboard.current == "adb" and keyboard.adb_installed else ime.SOGOU,
-        ("secure", "enabled_input_methods"): ":".join(methods),
+        ENABLED_SETTING: ":".join(methods),
         ("system", "screen_off_timeout"): "60000",
         ("system", "screen_brightness"): "128",
+        ("system", "screen_brightness_mode"): "0",
+        ("system", "accelerometer_rotation"): "1",
+        ("system", "haptic_feedback_enabled"): "1",
+        ("global", "wifi_on"): "1",
+        ("global", "bluetooth_on"): "0",
+        ("global", "mobile_data"): "1",
+        ("global", "airplane_mode_on"): "0",
+        ("global", "zen_mode"): "0",
         ("global", "stay_on_while_plugged_in"): "0",
         ("global", "adb_enabled"): "1",
+        **forced,
     }
 
 
@@ -82,6 +104,7 @@ def properties(phone: PhonePart) -> dict[str, str]:
         "ro.serialno": phone.serial,
         "ro.build.version.release": phone.android,
         "ro.build.version.sdk": str(phone.sdk),
+        "ro.sf.lcd_density": "440",
         "ro.product.cpu.abi": "arm64-v8a",
         "ro.product.locale": "zh-CN",
         "persist.sys.locale": "zh-CN",

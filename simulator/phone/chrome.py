@@ -98,6 +98,26 @@ def lock_screen(height: int, now: datetime) -> list[Element]:
     ]
 
 
+def pin_screen(height: int, typed: int, *, shut: bool) -> list[Element]:
+    """The lock screen that asks for a PIN: a dot for each digit that was typed."""
+
+    def paint(canvas: Canvas) -> None:
+        canvas.rect((0, 0, WIDTH, height), "#1d2b3f")
+        for index in range(typed):
+            x = WIDTH // 2 + (2 * index - typed + 1) * 30
+            canvas.oval((x - 12, 788, x + 12, 812), "#ffffff")
+
+    said = "请在30秒后重试" if shut else "输入PIN码"
+    found = [
+        Element((0, 0, WIDTH, height), paint=paint, listed=False, blocks=True),
+        label(WIDTH // 2, 640, said, 48, "#dbe6f2", anchor="middle", id="keyguard_message_area"),
+    ]
+    for index, key in enumerate("123456789 0"):
+        x, y = 240 + index % 3 * 300, 1050 + index // 3 * 220
+        found.append(label(x, y, key, 90, "#ffffff", anchor="middle", listed=False))
+    return found
+
+
 def shade(
     height: int, notes: Sequence[Notification], open_note: Callable[[Notification], None], close: Handler
 ) -> list[Element]:

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from pydantic import ValidationError
@@ -19,7 +20,9 @@ from simulator.phone import chrome, display, ime, person
 from simulator.phone.apps.base import BUTTON_BAR, GESTURE_BAR, App
 from simulator.phone.apps.chat_app import ChatApp
 from simulator.phone.apps.launcher import Launcher
+from simulator.phone.apps.plain import PlainApp
 from simulator.phone.assembly import (
+    FORCED_SIZE,
     IME_SETTING,
     VERSIONS,
     build_apps,
@@ -27,6 +30,8 @@ from simulator.phone.assembly import (
     installed_apps,
     properties,
 )
+from simulator.phone.geometry import Geometry
+from simulator.phone.lock import PinLock
 from simulator.phone.notices import notification
 from simulator.phone.panel import TouchPanel
 from simulator.phone.port import InstalledApp
@@ -34,7 +39,7 @@ from simulator.phone.report import By, Recorder
 from simulator.phone.scenario import EventPart, Faults, Scenario
 from simulator.phone.scenario_file import default_scenario
 from simulator.phone.script import Script
-from simulator.phone.widgets import WIDTH, Element, TextField, hit
+from simulator.phone.widgets import WIDTH, Element, TextField, background, hit
 from simulator.phone.world import Chat, Message, Side
 
 
@@ -43,11 +48,12 @@ def local_now() -> datetime:
 
 
 class Link(Protocol):
-    """The way in (adbd), as the fault ``dropped`` needs it."""
+    """The way in (adbd), as the faults of the connection need it."""
 
     def drop(self) -> None: ...
 
-    def refuse(self, refused: bool, /) -> None: ...
+    def follow(self, faults: Faults, /) -> None:
+        """Let computers in as the faults ``dropped``, ``offline`` and ``unauthorized`` have it."""
 
 
 class PhoneCore:
@@ -59,17 +65,20 @@ class PhoneCore:
         scenario = scenario or default_scenario()
         self.scenario = scenario
         self.serial = scenario.phone.serial
-        self.size: tuple[int, int] = scenario.phone.size
+        self.physical_size: tuple[int, int] = scenario.phone.size
         self.properties: MutableMapping[str, str] = properties(scenario.phone)
-        self.settings: MutableMapping[tuple[str, str], str] = first_settings(scenario.keyboard)
+        self.settings: MutableMapping[tuple[str, str], str] = first_settings(scenario)
+        self.battery: MutableMapping[str, int] = {"level": scenario.phone.battery, "status": 2, "temperature": 285}
         adb_keyboard = [ime.ADB] if scenario.keyboard.adb_installed else []
+        self.clipboard = ""
         self.input_methods: Sequence[str] = [ime.SOGOU, *adb_keyboard]
         self.link: Link | None = None  # set by the one who serves the phone
-        self.panel = TouchPanel(self.size)
+        self.panel = TouchPanel(self.physical_size)
         self.enter_sends = scenario.enter_sends
         self.font_scale = scenario.phone.font_scale
         self.faults = scenario.faults.model_copy()
         self.tree_mode = scenario.tree
+        self.lock = PinLock(scenario.phone.pin)
         self._clock = clock
         self._sleep = sleep
         self._record = Recorder()
@@ -81,14 +90,18 @@ class PhoneCore:
         self._notes: dict[str, Notification] = {}
         self._init_apps()
         self._script = Script(scenario.events, clock())
-        self._display = display.Display(self.size, self._compose)
+        self._touched = clock()  # when somebody last used the phone
+        self._display = display.Display(self.geometry.upright, self._compose)
 
     def _init_apps(self) -> None:
         built = build_apps(self, self.scenario, self._clock())
         self._chat_apps = {name: app for name, app in built.items() if isinstance(app, ChatApp)}
-        home: App = Launcher(self, [(app.package, app.label) for app in built.values()])
+        others = {part.package: PlainApp(self, part.package, part.label) for part in self.scenario.phone.others}
+        in_list = [others[part.package] for part in self.scenario.phone.others if part.listed_only]
+        on_pages = [app for app in others.values() if app not in in_list]
+        home: App = Launcher(self, list(built.values()), on_pages, in_list)
         self._home = self._front = home
-        self._apps: dict[str, App] = {app.package: app for app in (self._home, *built.values())}
+        self._apps: dict[str, App] = {app.package: app for app in (self._home, *built.values(), *others.values())}
         versions = VERSIONS | {name: app.look.version for name, app in self._chat_apps.items()}
         versions.update(self.scenario.phone.app_versions.items())
         self.apps: Mapping[str, InstalledApp] = installed_apps(
@@ -107,8 +120,23 @@ class PhoneCore:
         return self._focus is not None and not self._keyboard_hidden and not self._covered()
 
     @property
+    def geometry(self) -> Geometry:
+        """Of the screen now, as ``wm size`` and the fault ``rotation`` have it."""
+        forced = re.fullmatch(r"(\d{3,4}),(\d{3,4})", self.settings.get(FORCED_SIZE, ""))
+        return Geometry((int(forced[1]), int(forced[2])) if forced else self.physical_size, self.faults.rotation)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self.geometry.size
+
+    @property
+    def rotation(self) -> int:
+        return self.faults.rotation
+
+    @property
     def height(self) -> int:
-        return round(self.size[1] * WIDTH / self.size[0])
+        width, height = self.geometry.upright
+        return round(height * WIDTH / width)
 
     @property
     def bottom(self) -> int:
@@ -134,6 +162,13 @@ class PhoneCore:
     def log(self, what: str, detail: str = "") -> None:
         moment = self._clock().isoformat()
         self._record.actions.append({"what": what, "detail": detail, "by": self._by, "time": moment})
+
+    def set_setting(self, namespace: str, key: str, value: str | None) -> None:
+        if value is None:
+            self.settings.pop((namespace, key), None)
+        else:
+            self.settings[namespace, key] = value
+        self._changed()
 
     @contextmanager
     def _done_by(self, who: By) -> Iterator[None]:
@@ -167,6 +202,7 @@ class PhoneCore:
     def go_home(self) -> None:
         self.focus_on(None)
         self._shade = False
+        self._home.reset()
         self._front = self._home
 
     def chat_opened(self, key: str) -> None:
@@ -202,7 +238,8 @@ class PhoneCore:
 
     def erase(self, count: int | None) -> None:
         if self._focus is not None:
-            self._focus.text = "" if count is None else self._focus.text[:-count]
+            self._focus.text = "" if count is None or self._focus.selected else self._focus.text[:-count]
+            self._focus.selected = False
 
     def press(self, name: str) -> None:
         """A key on an unlocked screen that is on."""
@@ -216,6 +253,8 @@ class PhoneCore:
                 self._enter()
             case "DEL":
                 self.erase(1)
+            case "PASTE":
+                self._paste()
             case "SPACE":
                 self.insert(" ")
             case _:
@@ -234,10 +273,9 @@ class PhoneCore:
             setattr(self.faults, name, value)
         except ValidationError as error:
             raise ValueError(f"{name}: {error.errors()[0]['msg']}") from error
-        if name == "dropped" and self.link is not None:
-            self.link.refuse(self.faults.dropped)
-            if self.faults.dropped:
-                self.link.drop()
+        if name in ("dropped", "offline", "unauthorized") and self.link is not None:
+            self.link.follow(self.faults)
+            self.link.drop()
         self._changed()
 
     # ---- what a person who holds it has of it (person.Held) -----------------------------------------------------
@@ -259,6 +297,7 @@ class PhoneCore:
 
     def uncover(self) -> None:
         self.faults.asleep = self.faults.locked = self._shade = False
+        self.lock.leave()
         self.faults.popup = self.faults.update = ""
 
     def show_chat(self, key: str) -> None:
@@ -297,6 +336,12 @@ class PhoneCore:
         elif field.multiline:
             self.insert("\n")
 
+    def _paste(self) -> None:
+        """The key for pasting, into the field that has the focus."""
+        fault = self.faults.clipboard
+        if self.clipboard and fault != "no_paste" and not (self._covered() or self.faults.stuck_keyboard):
+            self.insert(self.clipboard[:20] if fault == "cut" else self.clipboard)
+
     def _covered(self) -> bool:
         """Whether something lies over the app that takes its keyboard away."""
         return bool(self.faults.asleep or self.faults.locked or self._shade or self.faults.popup or self._updating())
@@ -307,7 +352,8 @@ class PhoneCore:
 
     def _key(self) -> tuple[object, ...]:
         """All that the screen depends on."""
-        return (self._version, f"{self._clock():%d%H%M}")
+        self._display.size = self.geometry.upright
+        return (self._version, f"{self._clock():%d%H%M}", self._display.size)
 
     def _changed(self) -> None:
         self._version += 1
@@ -317,12 +363,26 @@ class PhoneCore:
     def _advance(self) -> None:
         """Let happen what is due by now."""
         now = self._clock()
+        if self.faults.sleeps and not self.faults.asleep and now - self._touched >= self._screen_time():
+            self._fall_asleep()
         for app in self._chat_apps.values():
             if app.settle():
                 self._changed()
         while due := self._script.due(now):
             for moment, event in due:
                 self._happen(moment, event)
+
+    def _screen_time(self) -> timedelta:
+        """How long the screen stays on while nobody uses the phone. It is on the cable."""
+        if self.settings.get(("global", "stay_on_while_plugged_in"), "0") != "0":
+            return timedelta.max
+        return timedelta(milliseconds=int(self.settings.get(("system", "screen_off_timeout"), "60000")))
+
+    def _fall_asleep(self) -> None:
+        self.faults.asleep = True
+        self.faults.locked |= bool(self.lock.pin)
+        self.lock.leave()
+        self._changed()
 
     def _happen(self, moment: datetime, event: EventPart) -> None:
         match event.do:
@@ -409,9 +469,11 @@ class PhoneCore:
 
     def _layers(self) -> display.Scene:
         now = self._clock()
-        battery, operator = self.scenario.phone.battery, self.scenario.phone.operator
+        battery, operator = self.battery["level"], self.scenario.phone.operator
         if self.faults.locked:
             overlay = chrome.lock_screen(self.height, now)
+            if self.lock.asking:
+                overlay = chrome.pin_screen(self.height, len(self.lock.typed), shut=self.lock.shut(now))
             overlay.append(chrome.status_bar(now, battery, "#1d2b3f", 0, operator))
             return display.Scene([], [], overlay, chrome.SYSTEM_UI)
         app = self._front
@@ -431,7 +493,10 @@ class PhoneCore:
                 self.height, list(reversed(self._notes.values())), self._open_note, self._close_shade
             )
             package = chrome.SYSTEM_UI
-        return display.Scene(app.elements(), system, overlay, package)
+        elements = app.elements()
+        if app.secret():
+            elements.append(background((0, 0, WIDTH, self.height), "#000000"))  # what it hides is there all the same
+        return display.Scene(elements, system, overlay, package)
 
     def _lower_edge(self, app: App) -> list[Element]:
         """The keyboard, and below it what the system draws at the screen's end."""

@@ -11,6 +11,7 @@ import fnmatch
 import os
 import stat
 import time
+import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -31,6 +32,7 @@ _FOLDERS = (
 )
 _WRITABLE = ("/sdcard", "/data/local/tmp")
 _ALIASES = ("/storage/emulated/0", "/storage/self/primary", "/mnt/sdcard")
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _DEVICES = ("/dev/null", "/dev/tty")
 
 
@@ -81,7 +83,8 @@ class FileTree:
         self._bytes = 0
         started = int(clock())
         self._folders = dict.fromkeys(_FOLDERS, started)  # path → time of making
-        self._files: dict[str, _File] = {}
+        # A phone draws it at each start. Servers of one phone share their files.
+        self._files: dict[str, _File] = {BOOT_ID: _File(f"{uuid.uuid4()}\n".encode(), 0o444, started)}
 
     def now(self) -> int:
         return int(self._clock())

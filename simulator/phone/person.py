@@ -14,7 +14,6 @@ _KEYS_AT = (0.5, 0.82)  # where a keyboard's keys are, as shares of the screen
 class Held(Protocol):
     """The phone, as the one who holds it has it. Places in units."""
 
-    size: tuple[int, int]
     panel: TouchPanel
 
     @property
@@ -86,4 +85,5 @@ def _type(phone: Held, text: str) -> None:
 
 
 def _touch(phone: Held, x: float, y: float) -> None:
-    phone.panel.touch(x * phone.size[0], y * phone.size[1])
+    width, height = phone.panel.size
+    phone.panel.touch(x * width, y * height)

@@ -5,31 +5,37 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
+from typing import Literal
 
 from PIL import Image
 
 from agent_core.devices.base import Node, ScreenState, Window, WindowKind
 from simulator.phone import display, ime
+from simulator.phone.apps.browser import Browser
 from simulator.phone.apps.chat_app import ChatApp
 from simulator.phone.apps.payment import Payment
 from simulator.phone.apps.qq import QQ
-from simulator.phone.assembly import IME_SETTING
+from simulator.phone.assembly import ADB_KEYBOARD, ENABLED_SETTING, IME_SETTING
 from simulator.phone.core import PhoneCore, local_now
 from simulator.phone.panel import TouchPanel
-from simulator.phone.port import InputRefused, TreeFailure
+from simulator.phone.port import InputRefused, InstalledApp, PhysicalDisplay, TreeFailure
 from simulator.phone.report import Report, message_report
 from simulator.phone.scenario import CHAT_LIST, MessagePart, Scenario, TreeMode
-from simulator.phone.widgets import BUTTON, WIDTH, hit
+from simulator.phone.widgets import BUTTON, hit
 from simulator.phone.world import Kind, Message, Side
 
 SLOW_TREE_SECONDS = 1.5
 TOUCH_SLOP = 21  # units, 8 dp: within it a finger is still
 LONG_PRESS_SECONDS = 0.4
+SETTINGS_DENIED = "Permission denial: writing to settings requires:android.permission.WRITE_SECURE_SETTINGS"
 DENIED = (
-    "java.lang.SecurityException: Injecting input events requires the caller (or the source of the instrumentation, "
+    "Injecting input events requires the caller (or the source of the instrumentation, "
     "if any) to have the INJECT_EVENTS permission."
 )
+DENIED_BEFORE_11 = "Injecting to another application requires INJECT_EVENTS permission"
+FIRST_DISPLAY, SECOND_DISPLAY = "4619827259835644672", "4619827551948147201"
 
 
 class VirtualPhone(PhoneCore):
@@ -47,6 +53,8 @@ class VirtualPhone(PhoneCore):
     ) -> None:
         """``scenario`` None is the shipped ``default.toml``."""
         super().__init__(scenario, clock, sleep)
+        self.occluded = False  # a call or an alarm lies over the lock screen
+        self._lying: tuple[Image.Image, Image.Image] | None = None  # the newest picture, upright and lying
 
     # ---- what a client looks at (ShellPhone) --------------------------------------------------------------------
 
@@ -83,10 +91,12 @@ class VirtualPhone(PhoneCore):
         key = self._key()
         if mode is TreeMode.HIDDEN or self._hides():
             return display.hidden(self._display.scene(key))
+        geometry = self.geometry
         if mode is TreeMode.EMPTY:
-            return [display.root(self._display.scene(key), self.size)]
+            return [display.root(self._display.scene(key), geometry.size)]
         scene = self._display.older(key) if mode is TreeMode.STALE else self._display.scene(key)
-        return display.nodes(scene, self.size, texts=mode is not TreeMode.NO_TEXTS)
+        found = display.nodes(scene, geometry.upright, texts=mode is not TreeMode.NO_TEXTS)
+        return [replace(node, box=geometry.box(node.box)) for node in found] if geometry.lies else found
 
     def _hides(self) -> bool:
         """Whether the app in front shows nothing of itself, because no screen reader is on."""
@@ -94,9 +104,29 @@ class VirtualPhone(PhoneCore):
         reader = self.settings.get(("secure", "enabled_accessibility_services"), "")
         return isinstance(app, ChatApp) and app.look.hidden_tree and not (self._shade or self.faults.locked or reader)
 
+    def displays(self) -> Sequence[PhysicalDisplay]:
+        match self.faults.two_displays:
+            case "":
+                return [PhysicalDisplay(FIRST_DISPLAY, on=not self.faults.asleep)]
+            case which:
+                on = [not self.faults.asleep and which == name for name in ("first", "second")]
+                return [PhysicalDisplay(FIRST_DISPLAY, on=on[0]), PhysicalDisplay(SECOND_DISPLAY, on=on[1])]
+
+    def capture_fault(self) -> Literal["", "fails", "half", "warns"]:
+        return self.faults.capture
+
+    def clipboard_fault(self) -> Literal["", "denied", "ignored", "no_paste", "killed", "killed_late", "cut"]:
+        return self.faults.clipboard
+
+    async def pass_time(self, seconds: float) -> None:
+        await self._sleep(seconds)
+
+    def focus_told(self) -> Literal["", "null", "unsaid"]:
+        return self.faults.no_focus
+
     def window(self) -> Window:
         self._advance()
-        if self.faults.locked:
+        if self.faults.locked and not self.occluded:
             return Window(None, None, WindowKind.LOCK)
         if self.faults.asleep:
             return Window(None, None, WindowKind.NONE)
@@ -113,17 +143,40 @@ class VirtualPhone(PhoneCore):
 
     # ---- what a client does (ShellPhone) ------------------------------------------------------------------------
 
-    def set_setting(self, namespace: str, key: str, value: str | None) -> None:
-        if value is None:
-            self.settings.pop((namespace, key), None)
-        else:
-            self.settings[namespace, key] = value
-        self._changed()
+    def check_may_change(self, what: Literal["settings", "ime", "apps"]) -> None:
+        """InputRefused where the maker does not let adb change settings, input methods, or what is installed."""
+        if what == "settings" and self.faults.settings_denied:
+            raise InputRefused(SETTINGS_DENIED)
+        if what == "ime" and (self.faults.ime_refused or self.faults.settings_denied):
+            raise InputRefused("uid 2000 does not have android.permission.WRITE_SECURE_SETTINGS.")
+        if what == "apps" and self.faults.install_denied:
+            raise InputRefused("INSTALL_FAILED_USER_RESTRICTED: Install canceled by user")
+
+    def install(self, package: str) -> None:
+        """Install an app. ADB Keyboard brings its input method, which is not enabled; another has no page."""
+        self.log("installed", package)
+        other = InstalledApp(package, package, ".Main", launchable=False)
+        self.apps = {**self.apps, package: ADB_KEYBOARD if package == ime.ADB_PACKAGE else other}
+        if package == ime.ADB_PACKAGE and ime.ADB not in self.input_methods:
+            self.input_methods = [*self.input_methods, ime.ADB]
+
+    def uninstall(self, package: str) -> bool:
+        """False where it is not installed."""
+        if package not in self.apps:
+            return False
+        self.apps = {name: app for name, app in self.apps.items() if name != package}
+        self.log("uninstalled", package)
+        gone = [name for name in self.input_methods if name.startswith(f"{package}/")]
+        self.input_methods = [name for name in self.input_methods if name not in gone]
+        enabled = self.settings.get(ENABLED_SETTING, "").split(":")
+        self.set_setting(*ENABLED_SETTING, ":".join(name for name in enabled if name not in gone))
+        if self.settings.get(IME_SETTING) in gone:
+            self.set_setting(*IME_SETTING, ime.SOGOU)
+        return True
 
     def choose_input_method(self, name: str) -> bool:
         """False where it is not installed; InputRefused where the maker's setting is off."""
-        if self.faults.ime_refused:
-            raise InputRefused("java.lang.SecurityException: Requires WRITE_SECURE_SETTINGS permission")
+        self.check_may_change("ime")
         if name not in self.input_methods:
             return False
         self.log("input_method", name)
@@ -133,17 +186,18 @@ class VirtualPhone(PhoneCore):
     def _check_input(self) -> None:
         self._advance()
         if self.faults.input_denied:
-            raise InputRefused(DENIED)
+            raise InputRefused(DENIED if self.scenario.phone.sdk >= 30 else DENIED_BEFORE_11)
+        self._touched = self._clock()
 
     async def tap(self, x: float, y: float) -> None:
         self._check_input()
         ignored = self.faults.asleep or self.faults.ignored_taps
-        scale = self.size[0] / WIDTH
+        place = self.geometry.units(x, y)
         package = self._front.package
-        message = None if ignored else self._message_at(x / scale, y / scale)
-        element = None if ignored else self.press_at(x / scale, y / scale)
+        message = None if ignored else self._message_at(*place)
+        element = None if ignored else self.press_at(*place)
         if element is None and not ignored:  # a message takes no tap here; that it was tapped is told all the same
-            element = next((e for e in reversed(self.elements()) if e.text and e.covers(x / scale, y / scale)), None)
+            element = next((e for e in reversed(self.elements()) if e.text and e.covers(*place)), None)
         named = (element.text or element.description or element.id) if element else ""
         self._record.taps.append({"x": x, "y": y, "on": named, "package": package})
         if message is not None:
@@ -164,7 +218,8 @@ class VirtualPhone(PhoneCore):
         held for longer a long press. That is noted and does nothing, but on a button, which knows no long press.
         """
         self._check_input()
-        moved = math.hypot(x2 - x1, y2 - y1) * WIDTH / self.size[0] >= TOUCH_SLOP
+        scale = self.geometry.scale
+        moved = math.hypot(x2 - x1, y2 - y1) / scale >= TOUCH_SLOP
         held = not moved and seconds >= LONG_PRESS_SECONDS
         self.log("long_press" if held else "swipe", f"{x1:.0f},{y1:.0f} {x2:.0f},{y2:.0f} {seconds:.2f}")
         if self.faults.asleep or self.faults.ignored_taps:
@@ -172,27 +227,26 @@ class VirtualPhone(PhoneCore):
         if not moved or self._stays(x1, y1, x2, y2):
             await self._press(x1, y1, seconds)
             return
-        distance = round((y2 - y1) * WIDTH / self.size[0])
+        distance = round((y2 - y1) / scale)
         if self.faults.locked:
-            self.faults.locked = distance > -300
+            self.faults.locked = distance > -300 or self.lock.ask()
         elif self._shade:
             self._shade = distance > -100
         elif y1 < self.size[1] * 0.03 and distance > 200:
             self._shade = True
         elif not self.faults.popup and not self._updating():
-            self._front.scroll(distance)
+            self._front.swipe(round((x2 - x1) / scale), distance)
         self._changed()
 
     def _stays(self, x1: float, y1: float, x2: float, y2: float) -> bool:
         """Whether a swipe ends on what it began on, and no page takes it to scroll."""
-        scale = self.size[0] / WIDTH
-        element = None if self.faults.locked else hit(self.elements(), x1 / scale, y1 / scale)
+        units = self.geometry.units
+        element = None if self.faults.locked else hit(self.elements(), *units(x1, y1))
         along = abs(x2 - x1) > abs(y2 - y1) or (element is not None and element.kind == BUTTON)
-        return element is not None and along and element.covers(x2 / scale, y2 / scale)
+        return element is not None and along and element.covers(*units(x2, y2))
 
     async def _press(self, x: float, y: float, seconds: float) -> None:
-        scale = self.size[0] / WIDTH
-        element = hit(self.elements(), x / scale, y / scale)
+        element = hit(self.elements(), *self.geometry.units(x, y))
         if seconds < LONG_PRESS_SECONDS or (element is not None and element.kind == BUTTON):
             await self.tap(x, y)
 
@@ -200,20 +254,63 @@ class VirtualPhone(PhoneCore):
         self._check_input()
         self.log("key", name)
         if name in ("POWER", "WAKEUP", "SLEEP"):
-            self.faults.asleep = name == "SLEEP" or (name == "POWER" and not self.faults.asleep)
+            if name == "SLEEP" or (name == "POWER" and not self.faults.asleep):
+                self._fall_asleep()
+            else:
+                self.faults.asleep = False
         elif self.faults.asleep:
             return
         elif self.faults.locked:
-            self.faults.locked = name != "MENU"  # MENU dismisses a lock screen that asks for no secret
+            self._key_on_lock_screen(name)
         else:
             self.press(name)
         self._changed()
 
+    async def key_combination(self, names: Sequence[str]) -> None:
+        """Ctrl+A selects what is in the field; the others do nothing."""
+        self._check_input()
+        self.log("keys", "+".join(names))
+        usable = not self.faults.asleep and not self.faults.locked and not self._covered()
+        if list(names) == ["CTRL_LEFT", "A"] and self._focus is not None and usable:
+            self._focus.selected = True
+
+    async def swipe_back(self) -> None:
+        """iOS's swipe from the left edge: one page back in the app in front, whatever its keyboard; never out of it."""
+        self._check_input()
+        self.log("swipe_back")
+        if not self._covered() and not self.faults.ignored_taps:
+            self.focus_on(None)
+            self._front.back()
+            self._changed()
+
+    def _key_on_lock_screen(self, name: str) -> None:
+        match name:
+            case "MENU":  # dismisses a lock screen that asks for no secret
+                self.faults.locked = self.lock.ask()
+            case "ENTER" | "NUMPAD_ENTER":
+                wrong = self.lock.wrong
+                self.faults.locked = not self.lock.confirm(self._clock())
+                if self.lock.wrong > wrong:
+                    self.log("wrong_pin")
+            case _ if name.isdecimal():
+                self.lock.add(name, self._clock())
+            case _:
+                pass
+
     async def text(self, text: str) -> None:
         """``input text``: key events, so what is not ASCII is lost, and no input method has a say in it."""
         self._check_input()
-        if not self._covered():
+        if self.faults.locked and not self.faults.asleep:
+            self.lock.add(text, self._clock())
+            self._changed()
+        elif not self._covered():
             self.insert("".join(char for char in text if char.isascii()))
+
+    async def paste(self, text: str) -> None:
+        """Any text into the focused field, as Ctrl+V of an injected keyboard does."""
+        self._check_input()
+        if not self._covered() and not self.faults.stuck_keyboard:
+            self.insert(text)
 
     async def launch(self, package: str) -> bool:
         return self.launch_app(package)
@@ -224,6 +321,20 @@ class VirtualPhone(PhoneCore):
         qq = self._chat_apps.get("qq")
         if url.startswith("alipays:") and Payment.package in self._apps and package in (None, Payment.package):
             return self.launch_app(Payment.package)
+        browser = self._apps.get(Browser.package)
+        if (
+            isinstance(browser, Browser)
+            and url.startswith(("http://", "https://"))
+            and package
+            in (
+                None,
+                Browser.package,
+            )
+        ):
+            self.launch_app(Browser.package)
+            browser.open(url)
+            self._changed()
+            return True
         if isinstance(qq, QQ) and url.startswith(("mqqwpa:", "mqqapi:")) and package in (None, QQ.package):
             self.launch_app(QQ.package)
             qq.open_url(url)
@@ -265,7 +376,12 @@ class VirtualPhone(PhoneCore):
         self._advance()
         if self.faults.asleep or self.faults.black:
             return Image.new("RGB", self.size)
-        return self._display.picture(self._key())
+        upright, geometry = self._display.picture(self._key()), self.geometry
+        if not geometry.lies:
+            return upright
+        if self._lying is None or self._lying[0] is not upright:  # the same object while nothing changes
+            self._lying = (upright, geometry.picture(upright))
+        return self._lying[1]
 
     def model_asked(self) -> None:
         """A model is asked now: to be called before each call, where a scenario counts them (``after_model``)."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from PIL import Image
 
@@ -25,6 +25,14 @@ class InstalledApp:
     launchable: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class PhysicalDisplay:
+    """A display of the phone by the number that ``screencap -d`` takes."""
+
+    number: str
+    on: bool
+
+
 class TreeFailure(Exception):
     """``uiautomator dump`` fails; the message is what it prints."""
 
@@ -35,11 +43,39 @@ class InputRefused(Exception):
 
 class ShellPhone(Protocol):
     serial: str
-    size: tuple[int, int]
+    physical_size: tuple[int, int]  # of the panel, upright, in pixels
     properties: MutableMapping[str, str]  # getprop
     settings: MutableMapping[tuple[str, str], str]  # (namespace, key) → value; put through set_setting
     apps: Mapping[str, InstalledApp]  # by package
+    battery: MutableMapping[str, int]  # level in %, status as BatteryManager counts, temperature in tenths of °C
+    clipboard: str  # "" if it is empty
     input_methods: Sequence[str]  # ids as `ime list -s -a` prints them
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Of the screen as it is turned and as ``wm size`` has it, in pixels."""
+
+    @property
+    def rotation(self) -> int:
+        """Quarter turns, 0–3."""
+
+    def displays(self) -> Sequence[PhysicalDisplay]:
+        """At least one; a picture without a number is of the first."""
+
+    def capture_fault(self) -> Literal["", "fails", "half", "warns"]:
+        """What is wrong with ``screencap``."""
+
+    def clipboard_fault(self) -> Literal["", "denied", "ignored", "no_paste", "killed", "killed_late", "cut"]:
+        """What is wrong with pasting."""
+
+    async def pass_time(self, seconds: float) -> None:
+        """Let a program on the phone wait."""
+
+    async def key_combination(self, names: Sequence[str]) -> None:
+        """Keys that are held at the same time (``input keycombination``)."""
+
+    def focus_told(self) -> Literal["", "null", "unsaid"]:
+        """What ``dumpsys window`` says in place of the focused window; "" if it names it."""
 
     async def picture(self) -> Image.Image:
         """The screen now, RGB, after the faults that hold (slow, black …)."""
@@ -57,6 +93,15 @@ class ShellPhone(Protocol):
 
     def set_setting(self, namespace: str, key: str, value: str | None) -> None:
         """Store a setting (None deletes it) and let the screen follow (input method, brightness, stay on …)."""
+
+    def check_may_change(self, what: Literal["settings", "ime", "apps"]) -> None:
+        """InputRefused where the maker does not let adb change settings, input methods, or what is installed."""
+
+    def install(self, package: str) -> None:
+        """Install an app. ADB Keyboard brings its input method, which is not enabled; another has no page."""
+
+    def uninstall(self, package: str) -> bool:
+        """False where it is not installed."""
 
     def choose_input_method(self, name: str) -> bool:
         """False where it is not installed. InputRefused where the maker's setting is off."""

@@ -60,9 +60,23 @@ class Faults(_Part):
     asleep: bool = False
     """The screen is off."""
     locked: bool = False
-    """The lock screen is in front; a swipe up opens it."""
+    """The lock screen is in front; a swipe up opens it, or asks for the PIN if the phone has one."""
     dropped: bool = False
     """The adb connection is cut and refused."""
+    unauthorized: bool = False
+    """The phone has not allowed this computer (adb and hdc; an iPhone refuses the connection)."""
+    offline: bool = False
+    """The phone takes the connection and says nothing: adb shows it as offline."""
+    rotation: Annotated[int, Field(ge=0, le=3), _usual(1, 0)] = 0
+    """So many quarter turns: 1 and 3 lie on a side, with the page small in the middle between black bars."""
+    two_displays: Annotated[Literal["", "first", "second"], _usual("second", "")] = ""
+    """The phone has two displays, of which this one is on, as a folded phone's outer one."""
+    capture: Annotated[Literal["", "fails", "half", "warns"], _usual("fails", "")] = ""
+    """A picture fails, comes half, or has a warning of the system before it."""
+    no_focus: Annotated[Literal["", "null", "unsaid"], _usual("null", "")] = ""
+    """The window manager names no focused window (``null``), or says nothing of focus at all (``unsaid``)."""
+    sleeps: bool = False
+    """The screen goes off by itself, screen_off_timeout after it was last used, unless the settings keep it on."""
     popup: Annotated[str, Field(max_length=200), _usual("发现新版本，是否立即更新？", "")] = ""
     """A dialog with this text lies over the page until it is closed."""
     update: Annotated[Literal["", "buttons", "picture"], _usual("buttons", "")] = ""
@@ -73,8 +87,17 @@ class Faults(_Part):
     """Taps do nothing."""
     input_denied: bool = False
     """Taps, swipes, keys and texts are refused (INJECT_EVENTS)."""
+    clipboard: Annotated[
+        Literal["", "denied", "ignored", "no_paste", "killed", "killed_late", "cut"], _usual("denied", "")
+    ] = ""
+    """Pasting fails: the clipboard is refused or keeps what it has, the key does nothing, the program is killed before
+    or after the key, or the field takes the first 20 characters only."""
     ime_refused: bool = False
-    """Another input method can not be chosen (the maker's setting is off)."""
+    """Another input method can not be chosen or enabled (the maker's setting is off)."""
+    settings_denied: bool = False
+    """Settings can not be changed over adb (WRITE_SECURE_SETTINGS)."""
+    install_denied: bool = False
+    """Apps can not be installed over adb (the maker's setting is off)."""
     send_fails: bool = False
     """What is sent gets a red mark and does not leave."""
     send_slow: Annotated[float, Field(ge=0, le=600), _usual(3.0, 0.0)] = 0.0
@@ -89,7 +112,18 @@ class Faults(_Part):
     """Notifications of chat apps tell neither who wrote nor what."""
 
 
+AppName = Literal["qq", "wechat", "payment", "settings", "browser"]
 Version = Annotated[str, Field(pattern=r"^[0-9A-Za-z._-]{1,30}$")]
+
+
+class OtherAppPart(_Part):
+    """An app that shows its name and nothing else."""
+
+    label: Annotated[str, Field(min_length=1, max_length=20)]
+    """What stands below its icon."""
+    package: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$", max_length=100)]
+    listed_only: bool = False
+    """It has no icon on the pages of the home screen, only in the list of all apps, which a swipe up opens."""
 
 
 class PhonePart(_Part):
@@ -98,9 +132,16 @@ class PhonePart(_Part):
     brand: Annotated[str, Field(min_length=1, max_length=40)] = "Virtual"
     size: tuple[Annotated[int, Field(ge=360, le=2160)], Annotated[int, Field(ge=640, le=4800)]] = (1080, 2400)
     """Width and height in pixels; at least 1.6 times as high as wide."""
+    override_size: tuple[Annotated[int, Field(ge=360, le=2160)], Annotated[int, Field(ge=640, le=4800)]] | None = None
+    """What ``wm size`` set in place of ``size``; pictures and places have this size then."""
+    override_density: Annotated[int, Field(ge=120, le=900)] | None = None
+    """What ``wm density`` set; it is told and changes nothing."""
     sdk: Annotated[int, Field(ge=23, le=40)] = 33
+    """Before 24 adb tells no exit codes, before 30 refused input is refused in other words."""
     android: str = "13"
     battery: Annotated[int, Field(ge=0, le=100)] = 87
+    pin: Annotated[str, Field(pattern=r"^(\d{4,16})?$")] = ""
+    """What the lock screen asks for; five wrong ones, and it takes none for 30 s. Empty: nothing."""
     account: Annotated[str, Field(min_length=1, max_length=30)] = "本店客服"
     """Our own name in the chat apps. Our avatar depends on it."""
     font_scale: Annotated[float, Field(ge=0.7, le=1.6)] = 1.0
@@ -115,15 +156,23 @@ class PhonePart(_Part):
     """A small window of another app lies over every page."""
     navigation: Literal["gestures", "buttons"] = "gestures"
     """What stands at the lower edge of the screen: a bar for gestures, or three buttons."""
-    apps: list[Literal["qq", "wechat", "payment", "settings"]] = ["qq", "wechat", "payment", "settings"]
+    apps: list[AppName] = ["qq", "wechat", "payment", "settings", "browser"]
     """The apps that are installed beside the launcher."""
     app_versions: dict[Literal["qq", "wechat", "payment"], Version] = {}
     """Where an app's version is another than the usual one."""
 
+    others: list[OtherAppPart] = []
+    """Further apps, on the pages right of the first one."""
+
     @model_validator(mode="after")
     def _upright(self) -> PhonePart:
-        if self.size[1] < self.size[0] * 1.6:
-            raise ValueError("size: the height must be at least 1.6 times the width")
+        packages = [other.package for other in self.others]
+        for package in packages:
+            if packages.count(package) > 1:
+                raise ValueError(f"others: {package} stands there twice")
+        for name, size in (("size", self.size), ("override_size", self.override_size)):
+            if size is not None and size[1] < size[0] * 1.6:
+                raise ValueError(f"{name}: the height must be at least 1.6 times the width")
         return self
 
 

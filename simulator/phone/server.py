@@ -160,7 +160,7 @@ async def serve(
     try:
         await adbd.start()
         phone.link = adbd
-        adbd.refuse(phone.faults.dropped)
+        adbd.follow(phone.faults)
         await runner.setup()
         site = web.TCPSite(runner, HOST, state_port)
         await site.start()

@@ -1,4 +1,7 @@
-"""The shell of the virtual phone: runs a line of Android's vocabulary on the phone. Nothing ever reaches the host."""
+"""The shell of the virtual phone: runs a line of a vocabulary (Android's, or another system's) on the phone.
+
+Nothing ever reaches the host.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,11 @@ import asyncio
 import errno
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from simulator.phone.commands import COMMANDS
-from simulator.phone.commands.base import STDERR, STDOUT, Call, CommandFailure, JavaFailure
+from simulator.phone.commands.base import STDERR, STDOUT, Call, Command, CommandFailure, JavaFailure
 from simulator.phone.files import FileTree, normal, refusal
 from simulator.phone.port import InputRefused, ShellPhone
 from simulator.phone.shell_syntax import (
@@ -57,12 +60,14 @@ class ShellResult:
 class Shell:
     """``stdin`` is the bytes, or a coroutine function that gets them all; it is called only where a command reads."""
 
-    def __init__(self, phone: ShellPhone, files: FileTree) -> None:
+    def __init__(self, phone: ShellPhone, files: FileTree, commands: Mapping[str, Command] = COMMANDS) -> None:
+        """commands: the vocabulary, by the commands' names."""
         self.phone = phone
         self.files = files
+        self.commands = commands
 
     def session(self) -> ShellSession:
-        return ShellSession(self.phone, self.files)
+        return ShellSession(self.phone, self.files, self.commands)
 
     async def run(self, line: str, *, stdin: bytes | ReadInput = b"") -> ShellResult:
         """Run one line in a shell of its own. Cancelling it stops the command that runs."""
@@ -72,9 +77,10 @@ class Shell:
 class ShellSession:
     """A shell that keeps its folder, variables and last exit code from line to line."""
 
-    def __init__(self, phone: ShellPhone, files: FileTree) -> None:
+    def __init__(self, phone: ShellPhone, files: FileTree, commands: Mapping[str, Command] = COMMANDS) -> None:
         self.phone = phone
         self.files = files
+        self.commands = commands
         self.folder = "/"
         self.variables = {"PATH": "/system/bin", "HOME": "/", "EXTERNAL_STORAGE": "/sdcard"}
         self.code = 0
@@ -203,7 +209,8 @@ class ShellSession:
             return self._builtin(name, arguments)
         if name in {"sh", SHELL} and arguments[:1] == ["-c"]:
             return await self._nested(" ".join(arguments[1:2]), read_input)
-        return await self._run_command(name, arguments, read_input)
+        own = {variable: " ".join(await self._expand(value)) for variable, value in item.assignments}
+        return await self._run_command(name, arguments, read_input, own)
 
     def _builtin(self, name: str, arguments: list[str]) -> Chunks:
         self.code = 0
@@ -227,7 +234,7 @@ class ShellSession:
 
     async def _nested(self, line: str, read_input: ReadInput, *, inside: bool = False) -> Chunks:
         """Run a line in a shell below this one; its exit code becomes ours. ``inside``: for ``$(…)``."""
-        below = ShellSession(self.phone, self.files)
+        below = ShellSession(self.phone, self.files, self.commands)
         below.folder, below.variables, below._depth = self.folder, dict(self.variables), self._depth + 1
         below.code = self.code
         if below._depth > MAX_DEPTH:
@@ -237,13 +244,31 @@ class ShellSession:
         self.code = result.exit_code
         return result.chunks
 
-    async def _run_command(self, name: str, arguments: list[str], read_input: ReadInput) -> Chunks:
-        function = COMMANDS.get(name.removeprefix("/system/bin/").removeprefix("/system/xbin/"))
+    async def _run_below(self, line: str) -> tuple[int, bytes]:
+        """Run a line that a command started, in a shell below this one; its exit status and all that it printed."""
+        code = self.code
+        chunks = await self._nested(line, _reader(b""), inside=True)
+        below, self.code = self.code, code
+        return below, b"".join(data for _, data in chunks)
+
+    async def _run_command(
+        self, name: str, arguments: list[str], read_input: ReadInput, own: Mapping[str, str]
+    ) -> Chunks:
+        """Run a command of the vocabulary. ``own``: variables that were set for it alone."""
+        function = self.commands.get(name.removeprefix("/system/bin/").removeprefix("/system/xbin/"))
         if function is None:
             self.code = NOT_FOUND
             return [(STDERR, f"{SHELL}: {name}: inaccessible or not found\n".encode())]
         call = Call(
-            name.rpartition("/")[2], arguments, self.phone, self.files, self.folder, read_input, live=self._live
+            name.rpartition("/")[2],
+            arguments,
+            self.phone,
+            self.files,
+            self.folder,
+            read_input,
+            live=self._live,
+            variables={**self.variables, **own},
+            run=self._run_below,
         )
         try:
             self.code = await function(call)

@@ -275,5 +275,9 @@ class TextField:
     enter_acts: bool = False  # Enter does the action where the field could take a new line
     action_key: str = "换行"  # what the keyboard's action key says
 
+    selected: bool = False  # all of the text is
+
     def add(self, text: str) -> None:
+        if self.selected:
+            self.text, self.selected = "", False
         self.text += text if self.multiline else text.replace("\n", "")

@@ -17,13 +17,26 @@ from storage.tables.customers import (
     sweep_lists,
     sweeps,
 )
-from storage.tables.devices import clocks, host_phones, hosts, learnt_apps, leases, phone_requests, phones, watched
+from storage.tables.devices import (
+    app_labels,
+    clocks,
+    host_phones,
+    hosts,
+    learnt_apps,
+    leases,
+    phone_addresses,
+    phone_requests,
+    phones,
+    watched,
+)
 from storage.tables.messages import cards, digest_chats, digests, inbox, outbox, requests, topics
-from storage.tables.spending import model_days, model_minutes
-from storage.tables.team import api_keys, audit, pairing_codes, people
+from storage.tables.team import api_keys, audit, console_sessions, pairing_codes, people
+from storage.tables.webhooks import incoming_webhooks, webhook_deliveries, webhooks
 from storage.tables.work import (
     consumers,
     events,
+    model_days,
+    model_minutes,
     pictures,
     planner_items,
     planner_sessions,
@@ -40,10 +53,12 @@ __all__ = [
     "UtcTime",
     "answers",
     "api_keys",
+    "app_labels",
     "audit",
     "cards",
     "chosen_rows",
     "clocks",
+    "console_sessions",
     "consumers",
     "contact_marks",
     "contacts",
@@ -53,6 +68,7 @@ __all__ = [
     "host_phones",
     "hosts",
     "inbox",
+    "incoming_webhooks",
     "knowledge_entries",
     "knowledge_revision",
     "learnt_apps",
@@ -63,6 +79,7 @@ __all__ = [
     "outbox",
     "pairing_codes",
     "people",
+    "phone_addresses",
     "phone_requests",
     "phones",
     "pictures",
@@ -82,4 +99,6 @@ __all__ = [
     "trajectories",
     "trajectory_pictures",
     "watched",
+    "webhook_deliveries",
+    "webhooks",
 ]

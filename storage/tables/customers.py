@@ -136,25 +136,30 @@ contact_marks = sa.Table(
     sa.Column("swept_at", UtcTime, nullable=False),
 )
 
-# The shop's knowledge entries if several machines share them (PostgreSQL). Each machine has a mirror of these rows.
+# The shop's knowledge entries. ``words`` is what each is found by, see storage/knowledge_index.py.
 knowledge_entries = sa.Table(
     "knowledge_entries",
     metadata,
-    sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("place", sa.Integer, nullable=False),  # the order in which entries were added
+    sa.Column("number", BigId, primary_key=True, autoincrement=True),  # the order in which entries were added
+    sa.Column("id", sa.Text, nullable=False, unique=True),
+    sa.Column("question", sa.Text, nullable=False),
+    sa.Column("answer", sa.Text, nullable=False),
+    sa.Column("aliases", Json, nullable=False),
+    sa.Column("tags", Json, nullable=False),
     sa.Column("live", sa.Boolean, nullable=False),
-    sa.Column("entry", Json),  # its other columns; None: it was deleted
+    sa.Column("origin", sa.Text, nullable=False),
+    sa.Column("alias_of", sa.Text, nullable=False),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("updated_at", UtcTime, nullable=False),
     sa.Column("revision", sa.BigInteger, nullable=False),  # of the write that last changed it
+    sa.Column("words", sa.LargeBinary, nullable=False),
     sa.Index(None, "revision"),
 )
 
-# One row, which a writer of entries locks: how many writes there were, and the marks of the newest ones; ``mark`` is
-# the last. By its mark a mirror recognizes its database.
+# One row, which a writer of entries locks: how many writes there were. An index of another number is out of date.
 knowledge_revision = sa.Table(
     "knowledge_revision",
     metadata,
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("revision", sa.BigInteger, nullable=False),
-    sa.Column("mark", sa.Text, nullable=False),
-    sa.Column("marks", Json, nullable=False),
 )

@@ -36,6 +36,16 @@ phones = sa.Table(
     metadata,
     sa.Column("serial", sa.Text, primary_key=True),
     sa.Column("model", sa.Text, nullable=False, server_default=""),  # as adb writes it, with underscores
+    sa.Column("hardware", sa.Text, nullable=False, server_default=""),  # what tells it from all others; "": nothing
+    sa.Column("seen_at", UtcTime, nullable=False),
+)
+
+# Where phones were reached over the network. An address is the phone's that was there last.
+phone_addresses = sa.Table(
+    "phone_addresses",
+    metadata,
+    sa.Column("address", sa.Text, primary_key=True),
+    sa.Column("serial", sa.Text, nullable=False),
     sa.Column("seen_at", UtcTime, nullable=False),
 )
 
@@ -48,6 +58,16 @@ learnt_apps = sa.Table(
     sa.Column("version", sa.Text, primary_key=True),
     sa.Column("data", Json, nullable=False),
     sa.Column("learnt_at", UtcTime, nullable=False),
+)
+
+# What an icon of a phone's home screen opened, by its label without spaces and case.
+app_labels = sa.Table(
+    "app_labels",
+    metadata,
+    sa.Column("serial", sa.Text, primary_key=True),
+    sa.Column("label", sa.Text, primary_key=True),
+    sa.Column("package", sa.Text, nullable=False),
+    sa.Column("seen_at", UtcTime, nullable=False),
 )
 
 # The processes that have phones, by name. One process has a name at a time.

@@ -50,6 +50,18 @@ api_keys = sa.Table(
     sqlite_autoincrement=True,
 )
 
+# Log-in links of the console and the sessions that they begin.
+console_sessions = sa.Table(
+    "console_sessions",
+    metadata,
+    sa.Column("secret_hash", sa.Text, primary_key=True),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("actor", sa.Text, nullable=False),
+    sa.Column("lang", sa.Text, nullable=False, server_default="zh"),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("expires_at", UtcTime, nullable=False),
+)
+
 audit = sa.Table(
     "audit",
     metadata,

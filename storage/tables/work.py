@@ -1,4 +1,4 @@
-"""Runs, their events and pictures, what starts them, and plans."""
+"""Runs, their events and pictures, what starts them, what their models used, and plans."""
 
 from __future__ import annotations
 
@@ -153,4 +153,27 @@ planner_items = sa.Table(
     sa.Column("session_key", sa.Text, nullable=False),
     sa.Column("item", Json, nullable=False),
     sa.Index(None, "session_key", "id"),
+)
+
+
+# What models used, by the owner's day, over all processes.
+model_days = sa.Table(
+    "model_days",
+    metadata,
+    sa.Column("day", sa.Date, primary_key=True),
+    sa.Column("model", sa.Text, primary_key=True),
+    sa.Column("calls", sa.Integer, nullable=False),
+    sa.Column("tokens_in", sa.BigInteger, nullable=False),
+    sa.Column("tokens_out", sa.BigInteger, nullable=False),
+    sa.Column("tokens_cached", sa.BigInteger, nullable=False),  # part of tokens_in
+    sa.Column("cost", sa.Float, nullable=False),
+)
+
+# The calls of this minute, if they are limited.
+model_minutes = sa.Table(
+    "model_minutes",
+    metadata,
+    sa.Column("minute", UtcTime, primary_key=True),
+    sa.Column("calls", sa.Integer, nullable=False),
+    sa.Column("cost", sa.Float, nullable=False),
 )

@@ -365,7 +365,8 @@ async def town(folder: Path, wanted: Wanted) -> AsyncIterator[Town]:
             return Machine(name, own, adb, environment(own, adb, {**usual, **settings}))
 
         model = await machine("model", ())
-        model_url = {"PHONEDESK_MODEL__BASE_URL": await made.start(model, "demo-model")}
+        said = await made.start(model, "demo-model")
+        model_url = {"PHONEDESK_MODEL__BASE_URL": said[said.index("http://") :].strip()}
         addresses = [phone.address for phone in phones]
         for number in range(wanted.workers):
             made.machines.append(await machine(f"host-{number}", addresses[number :: wanted.workers], **model_url))

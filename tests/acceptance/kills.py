@@ -383,12 +383,9 @@ class Killing:
 async def killing(folder: Path, *, mode: Mode, seed: int, look: Look) -> AsyncIterator[Killing]:
     """A world of its own in ``folder``; the phone is learnt to send by Enter if its app never shows a Send."""
     shop = Shop(random.Random(seed), look)
-    (folder / "data").mkdir(parents=True, exist_ok=True)
-    store = EmbeddedKnowledge(folder / "data" / "knowledge.sqlite3")
-    await store.add_all(shop.entries)
-    await store.close()
     async with stage(folder, shop.world) as on, on.database() as db:
         await db.migrate()
+        await EmbeddedKnowledge(db).add_all(shop.entries)
         if look.enter_sends:
             await StoredLedger(db).learn(on.phone.address, look.learnt())
         yield Killing(on, db, mode, seed, look)

@@ -32,6 +32,7 @@ from simulator.phone.server import RunningPhone, serve
 from simulator.telegram import Chat, FakeTelegram, FakeUser, Message
 from storage.answers import AnswerRow, Answers
 from storage.engine import Database
+from storage.outbox import Cards
 from storage.runs import RunRow, Runs
 from storage.tables import replies
 from tests.support.adb import AdbServerProcess, adb_server
@@ -92,12 +93,13 @@ class Brain:
     """The demo model's rules, with what a test puts in their place.
 
     ``instead`` maps a part of the call that the rules would make (``Launch``, ``GET_KNOWLEDGE_DATA``) to what is
-    answered in its place, every time; the empty name stands for any call. ``calls`` are those the rules made.
+    answered in its place, every time, or in turn by an iterator; the empty name stands for any call. ``calls`` are
+    those the rules made.
     ``delay`` is the pause in seconds between two pieces of a reply, about fifteen of them.
     """
 
     def __init__(self) -> None:
-        self.instead: dict[str, Reply] = {}
+        self.instead: dict[str, Reply | Iterator[Reply]] = {}
         self.calls: list[str] = []
         self.delay = 0.0
 
@@ -106,7 +108,7 @@ class Brain:
         self.calls.append(move.call)
         for part, reply in self.instead.items():
             if part in move.call:
-                return reply
+                return next(reply) if isinstance(reply, Iterator) else reply
         return Text(move.text, delay=self.delay)
 
 
@@ -155,7 +157,7 @@ class Running:
         """``kill -9``."""
         if self._process.returncode is None:
             self._process.kill()
-            await self._process.communicate()
+            await self._process.wait()  # somebody else may be reading what it says
 
 
 class Server(Running):
@@ -306,6 +308,21 @@ class Stage:
     async def runs(self) -> list[RunRow]:
         async with self.database() as db:
             return await Runs(db).find(limit=100)
+
+    async def console_link(self, server: Server) -> str:
+        """A log-in link as the terminal prints it, at the port that the server has chosen itself."""
+        link = (await self.command("console", "--json")).json["link"]
+        return f"{server.url}/console/login#{link.partition('#')[2]}"
+
+    async def stored(self, card: Message) -> None:
+        """Wait until the product has written down that ``card`` is the run's card.
+
+        Killed before, it cannot know that Telegram had taken the card, and posts another one.
+        """
+        async with self.database() as db:
+            cards = Cards(db)
+            chat, number = str(card.chat.id), str(card.id)
+            await until_async(lambda: cards.at("run", channel="telegram", chat_id=chat, message_id=number))
 
     async def answers(self) -> list[AnswerRow]:
         async with self.database() as db:

@@ -11,6 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from simulator.phone.scenario import OtherAppPart, PhonePart, Scenario
 from tests.acceptance.stage import (
     ANSWER,
     CANDIDATE,
@@ -90,6 +91,24 @@ async def test_the_demo_sends_nothing_where_the_base_has_no_answer(on: Stage) ->
 
 
 # A run in the terminal ------------------------------------------------------------------------------------------------
+
+
+async def test_run_opens_an_app_that_is_in_no_list_of_names(tmp_path: Path) -> None:
+    """By its icon on the second page of the home screen; the next command knows the package.
+
+    By the picture: tests/agent_core/test_launching.py.
+    """
+    shop = OtherAppPart(label="小店助手", package="com.example.shop")
+    async with stage(tmp_path, Scenario(phone=PhonePart(others=[shop]))) as on:
+        for count in (1, 2):
+            done = await on.command("run", "打开小店助手", "--json")
+            assert done.code == 0, done.err
+            assert done.json["status"] == "succeeded"
+            assert on.report["opened"] == [shop.package] * count
+            assert [tap["on"] for tap in on.report["taps"]] == [shop.label]
+        lost = await on.command("run", "打开大店助手", "--json")
+        assert lost.code == 1
+        assert on.report["opened"] == [shop.package] * 2
 
 
 async def test_run_tries_out_fails_and_succeeds(on: Stage) -> None:

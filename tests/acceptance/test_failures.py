@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -41,13 +42,14 @@ def check(name: str, on: Stage, done: Done, expected: Expected) -> None:
     on.at_rest()
 
 
-MODEL_FAULTS: dict[str, tuple[Reply, Expected]] = {
-    "garbage": ("%&§ \x07 �� {]", Expected(3, ("无法读懂",))),
-    "prose": ("我觉得应该先打开 QQ，然后找到联系人 11。", Expected(3, ("无法读懂",))),
-    "half a call": (
-        Text('<think>先打开</think><answer>do(action="Launch", app="Q', finish="length"),
-        Expected(3, ("无法读懂",)),
-    ),
+# None of them can be read: a run that is given them in turn must find that of each, as it ends after so many in a row.
+UNREADABLE: tuple[Reply, ...] = (
+    "%&§ \x07 �� {]",
+    "我觉得应该先打开 QQ，然后找到联系人 11。",
+    Text('<think>先打开</think><answer>do(action="Launch", app="Q', finish="length"),
+)
+MODEL_FAULTS: dict[str, tuple[Reply | Iterator[Reply], Expected]] = {
+    "unreadable": (cycle(UNREADABLE), Expected(3, (f"连续 {len(UNREADABLE)} 次", "无法读懂"))),
     "HTML": (Raw("<html><body>Bad gateway</body></html>"), Expected(1, ("不是聊天补全", "MODEL__BASE_URL"))),
     "HTTP 500": (Status(500, "out of memory"), Expected(1, ("HTTP 500", "out of memory", "MODEL__BASE_URL"))),
     "silence": (Hang(headers_too=True), Expected(1, ("没有及时回答", "MODEL__TIMEOUT_SECONDS"))),
@@ -81,7 +83,7 @@ async def test_a_person_at_a_terminal_reads_words_and_finds_the_log_in_its_file(
 
 
 async def test_a_model_that_fails(tmp_path: Path) -> None:
-    async def run(name: str, reply: Reply) -> tuple[Stage, Done]:
+    async def run(name: str, reply: Reply | Iterator[Reply]) -> tuple[Stage, Done]:
         folder = tmp_path / name.replace(" ", "-")
         folder.mkdir()
         async with stage(folder) as on:

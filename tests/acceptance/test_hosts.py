@@ -81,7 +81,7 @@ async def test_what_a_machine_that_dies_has_begun_goes_on_at_another(tmp_path: P
     async with town(tmp_path, wanted) as made:
         [one, two], [first, second] = made.machines, made.phones
         desk = desk_without_phones(made)
-        assert "Another process works as the host host-0" in await refused(made, one)
+        assert "别的进程正用主机名 host-0 工作" in await refused(made, one)
         run = await ended(made, await made.service.submit(f"QQ回复联系人{contact(0)}", serial=second.address))
         assert (run.status, run.host, run.attempt) == ("succeeded", two.name, 1)
         shown = Image.open(io.BytesIO(await desk.phones.screenshot(OWNER, first.address, full=True)))

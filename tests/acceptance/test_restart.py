@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from simulator.phone.scenario import KeyboardPart
+from simulator.phone.scenario_file import default_scenario
 from simulator.telegram import FakeUser, Message
 from tests.acceptance.stage import (
     ANSWER,
@@ -64,6 +66,7 @@ async def test_killed_in_the_middle_it_goes_on_and_answers_once(on: Stage, momen
     if moment is while_the_model_thinks:
         on.brain.instead["GET_KNOWLEDGE_DATA"] = Hang()
     card = await on.run(owner)
+    await on.stored(card)
     await until(lambda: moment(on), what=moment.__name__)
     await server.kill()
     already = on.sent
@@ -74,6 +77,22 @@ async def test_killed_in_the_middle_it_goes_on_and_answers_once(on: Stage, momen
 
     await on.serve(**WITH_OCR)
     await ends_true(on, owner, card)
+
+
+async def test_killed_while_it_pastes_it_goes_on_and_answers_once(tmp_path: Path) -> None:
+    """The phone has no ADB Keyboard."""
+    scenario = default_scenario().model_copy(update={"keyboard": KeyboardPart(adb_installed=False)})
+    async with stage(tmp_path, scenario) as on:
+        server, owner = await begun(on)
+        card = await on.run(owner)
+        await on.stored(card)
+        await until(lambda: while_it_types(on))
+        await server.kill()
+        assert on.sent == {}
+        await on.serve(**WITH_OCR)
+        await ends_true(on, owner, card)
+        assert on.phone.phone.clipboard == ""
+        assert not any(action["what"] == "input_method" for action in on.report["actions"])
 
 
 async def test_killed_while_a_question_waits_it_takes_the_answer_afterwards(tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ async def meets_a_stranger(on: Stage) -> None:
     assert await on.runs() == []
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("way", [by_polling, by_webhook])
 async def test_a_customer_is_answered_while_the_owner_watches_one_card(on: Stage, way: Way) -> None:
     server = await way(on)

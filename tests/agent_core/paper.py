@@ -19,13 +19,16 @@ from PIL import Image, ImageDraw
 
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import (
+    Battery,
     DeviceInfo,
     Frame,
     Key,
     Look,
+    LookedPicture,
     Node,
     Notification,
     ScreenState,
+    System,
     Window,
     WindowKind,
 )
@@ -151,6 +154,8 @@ class PaperPhone:
     """Fits ``Device``. ``chats``: by name, the newest one first in the list."""
 
     serial = "paper"
+    system = System.ANDROID
+    round_trips = 0
 
     def __init__(self, chats: Sequence[Chat], happenings: Sequence[Happening], flaws: Flaws, clock: Clock) -> None:
         self.chats = {chat.name: chat for chat in chats}
@@ -310,8 +315,17 @@ class PaperPhone:
         self._scenes[digest] = scene
         return Frame(_painted(scene, digest), digest, self._clock())
 
+    async def observe(self) -> LookedPicture:
+        return LookedPicture(await self.screenshot(), await self.look())
+
     async def look(self) -> Look:
         return Look(self.scene().window, ScreenState(awake=True, locked=False))
+
+    async def battery(self) -> Battery:
+        return Battery()
+
+    def start_apps_afresh(self) -> None:
+        pass
 
     async def window(self) -> Window:
         return self.scene().window
@@ -328,7 +342,7 @@ class PaperPhone:
     async def notifications(self) -> Sequence[Notification]:
         return []
 
-    async def packages(self, *, fresh: bool = False) -> Sequence[str]:
+    async def packages(self, *, fresh: bool = False, also: Sequence[str] = ()) -> Sequence[str]:
         return list(ICONS.values())
 
     async def properties(self, *names: str) -> Mapping[str, str]:
@@ -392,6 +406,8 @@ class PaperPhone:
         finally:
             self._ours = False
 
+    async def confirm(self, *, arrived: bool) -> None: ...
+
     async def clear(self) -> None:
         self._failing("before")
         if self.focus == "chat" and self.chat is not None:
@@ -429,6 +445,9 @@ class PaperPhone:
     async def touch_watch(self) -> AsyncIterator[Touches]:
         self._touches = Touches()
         yield self._touches
+
+    async def leave(self) -> None:
+        return None
 
     async def close(self) -> None:
         return None

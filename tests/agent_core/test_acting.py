@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from agent_core.apps.profile import opened_alone
+from agent_core.apps.names import opened_alone
 from agent_core.errors import ActionFailed
 from agent_core.geometry import Point
 from agent_core.retry import RETRIES, RetryRule
@@ -48,7 +48,7 @@ async def test_a_text_for_which_no_keyboard_was_had_is_typed_on_the_same_screen_
     phone = bench_lab.phone
 
     async def mended() -> None:
-        phone.set_fault("ime_refused", False)
+        phone.set_fault("clipboard", False)
 
     async def gone_home() -> None:
         await phone.key("HOME")
@@ -61,12 +61,27 @@ async def test_a_text_for_which_no_keyboard_was_had_is_typed_on_the_same_screen_
         ({FIRST_TRY: gone_home, SECOND_TRY: mended}, 1, {"11": "你好"}),
     ):
         phone.set_fault("ime_refused")
+        phone.set_fault("clipboard")
         lease = Meanwhile(happenings)
         async with ScriptedModel([TYPE, FINISH]) as model:
             session = await bench_lab.run(model, TASK, lease=lease)
         assert session.status is Status.SUCCEEDED
         assert (lease.checks, bench_lab.drafts) == (FIRST_TRY - 1 + tries, draft)
         assert session.steps[0].ok is (happenings.keys() == {SECOND_TRY})
+
+
+async def test_a_text_that_changed_nothing_on_the_screen_is_typed_in_another_way_next_time(bench_lab: Lab) -> None:
+    phone = bench_lab.phone
+    phone.set_fault("ime_refused")
+    phone.set_fault("clipboard", "no_paste")
+    await bench_lab.open_chat()
+    await bench_lab.device.tap(Point.from_relative(IN_INPUT, SIZE))
+    hello = do('do(action="Type", text="hello")')
+    async with ScriptedModel([hello, hello, FINISH]) as model:
+        session = await bench_lab.run(model, TASK)
+    assert [step.ok for step in session.steps] == [True, True, True]
+    assert bench_lab.drafts == {"11": "hello"}
+    assert len(phone.report()["typed"]) == 1
 
 
 async def test_an_app_is_opened_once_the_phone_lists_its_apps(bench_lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,17 +110,14 @@ async def test_a_tap_that_failed_may_have_been_one(bench_lab: Lab, monkeypatch: 
     assert len(taps) == 1
 
 
-async def test_an_app_that_is_not_opened_is_told_apart_into_an_unknown_name_and_one_that_is_not_installed(
-    bench_lab: Lab,
-) -> None:
-    """Nobody is told to write a name as the phone shows it: that is what was written."""
+async def test_an_app_that_is_not_on_the_phone_is_told_whether_its_name_is_known_or_not(bench_lab: Lab) -> None:
     launches = [do(f'do(action="Launch", app="{app}")') for app in ("没听过的应用", "抖音")]
     async with ScriptedModel([*launches, FINISH]) as model:
         await bench_lab.run(model, "打开没听过的应用")
         told = [str(request["messages"][-1]) for request in model.requests]
-    assert "应用名“没听过的应用”不在已知的名字里" in told[1]
-    assert "它可能装在手机上" in told[1]
-    assert "手机上没有安装“抖音”" in told[2]
+    assert "手机上没有找到“没听过的应用”" in told[1]
+    assert "写它的包名" in told[1]
+    assert "手机上没有找到“抖音”" in told[2]
 
 
 @pytest.mark.parametrize("task", ["打开闲鱼", "请打开“闲鱼”应用。", "open Xianyu"])

@@ -10,8 +10,10 @@ from typing import Any, cast
 
 import pytest
 
-from agent_core.apps.profile import GUARDS, packages_named, profile, profile_of_package, profiles, resolve
+from agent_core.apps.names import packages_named
+from agent_core.apps.profile import GUARDS, profile, profile_of_package, profiles, resolve
 from agent_core.apps.secrets import rules_of
+from agent_core.devices.base import System
 from agent_core.errors import ActionFailed
 from agent_core.model.profile import ModelProfile, model_profile, profile_of_model
 from agent_core.model.prompt import system_prompt
@@ -66,7 +68,7 @@ def test_of_two_profiles_that_fit_alike_the_owners_is_taken(tmp_path: Path) -> N
 def test_an_own_app_can_be_named_and_customers_answered_in_it(tmp_path: Path) -> None:
     used(tmp_path, {"apps/dd.toml": APP})
     package = "com.alibaba.android.rimet"
-    assert packages_named("DingTalk") == (package,)
+    assert packages_named("DingTalk", System.ANDROID) == (package,)
     assert profile_of_package(package) == profile("dd")
     assert resolve("dd", "7.1").title_ids == ("tv_title",)
     task = reply_task("钉钉回复联系人11")

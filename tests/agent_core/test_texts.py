@@ -33,6 +33,7 @@ def said() -> Iterator[tuple[str, set[str], str]]:
 
 
 CHAT, TERMINAL = "bot.channels.chat.texts", "bot.channels.cli.terminal.texts"
+CONSOLE = "bot.channels.web.console.texts"
 
 
 def test_both_languages_say_the_same_things() -> None:
@@ -142,6 +143,8 @@ def test_sentences_are_joined_as_the_language_does_it() -> None:
     assert sentences([], "zh") == ""
 
 
-@pytest.mark.parametrize("package", ["agent_core.texts", "bot.app.doctor.texts", "bot.app.setup.texts", TERMINAL, CHAT])
+@pytest.mark.parametrize(
+    "package", ["agent_core.texts", "bot.app.doctor.texts", "bot.app.setup.texts", TERMINAL, CHAT, CONSOLE]
+)
 def test_people_are_spoken_to_in_one_way(package: str) -> None:
     assert [key for key, text in load_texts(package, "zh").items() if "您" in text] == []

@@ -12,6 +12,8 @@ from PIL import Image
 
 from agent_core.devices.base import Frame, Node, Window
 from agent_core.geometry import Box
+from agent_core.loop.defaults import NoStore
+from agent_core.loop.recording import Recorder
 from agent_core.loop.thinking import Thinker
 from agent_core.loop.trajectory import (
     Message,
@@ -240,18 +242,19 @@ async def test_what_is_covered_stands_in_no_text_of_what_is_kept() -> None:
 async def test_a_fallback_of_the_same_profile_is_the_one_that_was_asked() -> None:
     profile, told = model_profile("autoglm-phone"), []
 
-    class Heard:
+    class Heard(Recorder):
         async def asked(self, seen: Observation, messages: Any, model: str, profile: ModelProfile) -> None:
             told.append((model, profile.name))
 
-        async def thinking(self, text: str) -> None: ...
-
     seen, _ = page({}, "app")
+    run = Session(run_id="r", task="t")
     async with ScriptedModel([Status(401)]) as dead, ScriptedModel([FINISH]) as alive:
         minds = [Mind(ChatModel(one.url, name, "key"), profile) for one, name in ((dead, "first"), (alive, "second"))]
         models = Fallbacks(minds)
         thinker = Thinker(models, profile=profile, elements=False)
-        thought = await thinker.think(Session(run_id="r", task="t"), seen, None, Heard())
+        thought = await thinker.think(
+            run, seen, None, Heard(run, NoStore(), Redaction(ScreenReader(ocr=None, model=None), on=False))
+        )
         await models.close()
     assert thought.completion.model == "second"
     assert told == [("first", profile.name), ("second", profile.name)]

@@ -64,6 +64,7 @@ NEEDS: list[tuple[Extra, list[str]]] = [
     ("ocr", ["read", "shot.png", "--app", "qq"]),
     ("lab", ["demo", "--headless", "--scenario", "wrong.toml"]),
     ("postgres", ["schedule", "list"]),
+    ("notify", ["alerts", "test"]),
     ("planner", []),
 ]
 
@@ -95,7 +96,14 @@ def test_without_the_extras_it_is_said_which_one_is_needed(tmp_path: Path) -> No
     Image.new("RGB", (720, 1280), "white").save(tmp_path / "shot.png")
     (tmp_path / "wrong.toml").write_text('[[contacts]]\nnick = "11"\n')
     calls = [
-        ({"PHONEDESK_LANG": lang, "PHONEDESK_DATABASE_URL": POSTGRES if extra == "postgres" else ""}, arguments)
+        (
+            {
+                "PHONEDESK_LANG": lang,
+                "PHONEDESK_DATABASE_URL": POSTGRES if extra == "postgres" else "",
+                "PHONEDESK_NOTIFY__URLS": "json://127.0.0.1:9/" if extra == "notify" else "",
+            },
+            arguments,
+        )
         for extra, arguments in NEEDS
         for lang in LANGUAGES
     ]

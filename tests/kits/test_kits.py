@@ -182,7 +182,7 @@ async def test_words_that_ocr_did_not_find_are_not_left_in_the_picture(look: str
 
 
 @needs_ocr
-@pytest.mark.rotating(parts=2)
+@pytest.mark.rotating(parts=4)
 @pytest.mark.parametrize("look", ["qq-classic", "wechat-light", "wechat-wallpaper", "qq-skin"])
 @pytest.mark.parametrize("number", range(2))
 async def test_random_words_are_left_neither_in_the_file_nor_in_the_picture(look: str, number: int) -> None:

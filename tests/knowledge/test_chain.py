@@ -17,6 +17,8 @@ from knowledge.dify import DifyKnowledge
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry
 from knowledge.ragflow import RagflowKnowledge
+from storage.engine import Database
+from tests.support.knowledge import open_knowledge
 from tests.support.knowledge_servers import SHOP, FakeDify, FakeRagflow, Item, Plain
 
 
@@ -100,7 +102,8 @@ async def test_where_none_is_sure_the_first_failure_is_told_after_all_were_asked
         await chain.close()
 
 
-async def test_close_closes_every_one() -> None:
+async def test_close_closes_every_one(tmp_path: Path) -> None:
+    db = Database(f"sqlite:///{tmp_path / 'k.db'}")
     closed: list[str] = []
 
     class Failing(EmbeddedKnowledge):
@@ -112,7 +115,7 @@ async def test_close_closes_every_one() -> None:
         async def close(self) -> None:
             closed.append("other")
 
-    chain = ChainKnowledge([Failing(Path("a.db")), Other(Path("b.db"))])
+    chain = ChainKnowledge([Failing(db), Other(db)])
     with pytest.raises(KnowledgeUnreachable):
         await chain.close()
     assert closed == ["failing", "other"]
@@ -123,7 +126,7 @@ async def test_the_settings_build_it_and_the_sample_goes_into_the_embedded_one(t
         remote = {"base_url": server.base_url, "dataset_id": server.dataset_id, "token": server.token}
         settings = load(data_dir=tmp_path, knowledge={"provider": "dify, embedded", "sample": True, **remote})
         assert settings.knowledge.providers == ("dify", "embedded")
-        chain = await build_knowledge(settings)
+        chain = await build_knowledge(settings, await open_knowledge(tmp_path / "k.db"))
         store = embedded_in(chain)
         assert store is not None
         assert chain.name == "dify,embedded"
@@ -134,8 +137,8 @@ async def test_the_settings_build_it_and_the_sample_goes_into_the_embedded_one(t
         await chain.close()
 
 
-def test_the_embedded_store_is_found_or_not(tmp_path: Path) -> None:
-    store = EmbeddedKnowledge(tmp_path / "k.db")
+async def test_the_embedded_store_is_found_or_not(tmp_path: Path) -> None:
+    store = await open_knowledge(tmp_path / "k.db")
     remote = DifyKnowledge("http://x", "d", "t")
     assert embedded_in(store) is store
     assert embedded_in(ChainKnowledge([remote, store])) is store

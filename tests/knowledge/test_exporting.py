@@ -24,6 +24,7 @@ from knowledge.importing.read import read_table
 from knowledge.importing.text import guarded, unguarded
 from tests.knowledge.bases import as_related
 from tests.support.days import examples
+from tests.support.knowledge import open_knowledge
 
 FORMS: list[Form] = ["csv", "jsonl", "md", "xlsx"]
 # What could be taken for a sign of one of the formats, between texts.
@@ -80,7 +81,7 @@ def test_there_and_back(form: Form, entries: list[Entry]) -> None:
 
 @pytest.fixture
 async def base(tmp_path: Path) -> AsyncIterator[EmbeddedKnowledge]:
-    base = EmbeddedKnowledge(tmp_path / "k.db")
+    base = await open_knowledge(tmp_path / "k.db")
     yield base
     await base.close()
 

@@ -17,13 +17,20 @@ from knowledge.embedded import EmbeddedKnowledge
 from knowledge.factory import build
 from knowledge.ragflow import RagflowKnowledge
 from knowledge.template import TemplateKnowledge
+from storage.engine import Database
 from tests.support.knowledge_servers import FakeDify, FakeRagflow
 
 
-def test_the_provider_is_built_from_plain_values(tmp_path: Path) -> None:
-    embedded: KnowledgeBase = build(KnowledgeConfig(path=tmp_path / "k.db"))
-    assert isinstance(embedded, EmbeddedKnowledge)
-    assert not (tmp_path / "k.db").exists()
+@pytest.fixture
+def own(tmp_path: Path) -> EmbeddedKnowledge:
+    """The shop's own entries, which nothing here opens."""
+    return EmbeddedKnowledge(Database(f"sqlite:///{tmp_path / 'desk.db'}"))
+
+
+def test_the_provider_is_built_from_plain_values(own: EmbeddedKnowledge, tmp_path: Path) -> None:
+    built: KnowledgeBase = build(KnowledgeConfig(), embedded=own)
+    assert built is own
+    assert not (tmp_path / "desk.db").exists()
     config = KnowledgeConfig(provider="dify", base_url="http://x/v1", dataset_id="d", token="geheim")
     assert isinstance(build(config), DifyKnowledge)
     assert "geheim" not in repr(config)
@@ -31,15 +38,14 @@ def test_the_provider_is_built_from_plain_values(tmp_path: Path) -> None:
         build(KnowledgeConfig(provider="dify", token="t"))
 
 
-def test_several_in_the_order_in_which_they_are_named() -> None:
+def test_several_in_the_order_in_which_they_are_named(own: EmbeddedKnowledge) -> None:
     config = KnowledgeConfig(provider=" http, Embedded,ragflow,dify", base_url="http://x", dataset_id="d", token="t")
-    chain = build(config)
+    chain = build(config, embedded=own)
     assert isinstance(chain, ChainKnowledge)
     kinds = [type(provider) for provider in chain.providers]
     assert kinds == [TemplateKnowledge, EmbeddedKnowledge, RagflowKnowledge, DifyKnowledge]
     assert chain.name == "http,embedded,ragflow,dify"
-    own = EmbeddedKnowledge(Path("own.db"))
-    assert embedded_in(build(config, embedded=own)) is own
+    assert embedded_in(chain) is own
     assert isinstance(build(KnowledgeConfig(provider="http", base_url="http://x")), TemplateKnowledge)  # needs no token
 
 
@@ -115,7 +121,9 @@ async def test_each_section_is_for_its_provider_and_the_rest_for_all() -> None:
         assert one.refused == two.refused == []
 
 
-def test_sections_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_sections_may_come_from_the_environment(
+    own: EmbeddedKnowledge, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.chdir(tmp_path)
     for name, value in {
         "PROVIDER": "embedded,http",
@@ -131,7 +139,7 @@ def test_sections_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch,
     assert config.own["http"] == OwnConfig("http://b/{dataset_id}", "7", "geheim-77", 3.0, None)
     assert config.template.body == {"q": "{query}"}
     assert "geheim-77" not in repr(config)
-    assert isinstance(build(config), ChainKnowledge)
+    assert isinstance(build(config, embedded=own), ChainKnowledge)
 
 
 def test_the_old_names_go_on_working(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

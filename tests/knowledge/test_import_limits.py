@@ -21,7 +21,6 @@ from openpyxl import Workbook, load_workbook
 
 from agent_core.errors import InputRejected
 from bot.start import COLLECT_AFTER
-from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry, Forms, Related
 from knowledge.importing.carry import carry_out, plan_import
 from knowledge.importing.drafts import Draft
@@ -32,6 +31,7 @@ from tests.knowledge.bases import as_related
 from tests.knowledge.odd_files import ENTRY, HEADER, ODD, SHEET, excel, table
 from tests.support.child import Cost, measure
 from tests.support.days import examples
+from tests.support.knowledge import open_knowledge
 
 MOST_MEMORY = 300  # MiB; 135 to 205 were seen, as the garbage collector has its turn
 MOST_SECONDS = 10  # of processor time
@@ -52,7 +52,7 @@ def collect_as_the_server() -> None:
 async def imported(folder: str, names: dict[str, str]) -> dict[str, tuple[str, float, int]]:
     """Plan the import of each file as the server does: the error, seconds of processor time, and entries."""
     collect_as_the_server()
-    base = EmbeddedKnowledge(Path(folder) / "k.db")
+    base = await open_knowledge(Path(folder) / "k.db")
     found = {}
     for case, name in names.items():
         said, planned, begun = "", 0, time.process_time()
@@ -88,7 +88,7 @@ def test_an_odd_file_is_cheap_and_ends_in_its_own_error(tmp_path: Path, forms: t
 async def whole(folder: str) -> list[int]:
     """As many entries as a file may have: planned, written, and planned again."""
     collect_as_the_server()
-    base = EmbeddedKnowledge(Path(folder) / "k.db")
+    base = await open_knowledge(Path(folder) / "k.db")
     drafts = await asyncio.to_thread(read_table, "a.csv", table(20_000))
     plan = await plan_import(base, "a.csv", drafts)
     await carry_out(base, plan)

@@ -14,6 +14,7 @@ from datetime import time as clock
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from openpyxl import Workbook
@@ -30,16 +31,16 @@ from knowledge.importing.drafts import Draft
 from knowledge.importing.plan import ImportPlan, OnDouble, decide, wanted_by
 from knowledge.importing.read import read_table
 from knowledge.importing.said import in_language
-from storage.knowledge_index import KnowledgeIndex
 from tests.knowledge.bases import as_related
 from tests.support.days import examples
+from tests.support.knowledge import OwnKnowledge, open_knowledge
 
 CHINESE = "问题,答案,相似问,标签\n几天能发货,两天,多久发货|啥时候寄,物流，发货\n"
 
 
 @pytest.fixture
-async def base(tmp_path: Path) -> AsyncIterator[EmbeddedKnowledge]:
-    base = EmbeddedKnowledge(tmp_path / "k.db")
+async def base(tmp_path: Path) -> AsyncIterator[OwnKnowledge]:
+    base = await open_knowledge(tmp_path / "k.db")
     yield base
     await base.close()
 
@@ -128,7 +129,9 @@ def test_wordings_are_cut_at_signs_but_not_at_commas() -> None:
 def test_a_table_without_a_header() -> None:
     first, second = read_table("a.csv", "几天发货,两天,x\n运费多少,六元,\n".encode())
     assert (first.question, first.answer, first.aliases) == ("几天发货", "两天", None)
-    assert "no header" in "\n".join(first.notes)
+    (no_header, _) = first.notes
+    assert "no header" in no_header
+    assert "answer, answers, a, reply, 答案, 标准答案" in no_header  # the names that would have been read
     assert "after the second" in "\n".join(first.notes)
     assert (second.question, second.notes) == ("运费多少", ())
 
@@ -598,7 +601,7 @@ class Counted:
 
 
 @asynccontextmanager
-async def counting(base: EmbeddedKnowledge, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Counted]:
+async def counting(base: OwnKnowledge, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Counted]:
     counted = Counted()
 
     def cut(text: str) -> str:
@@ -609,24 +612,18 @@ async def counting(base: EmbeddedKnowledge, monkeypatch: pytest.MonkeyPatch) -> 
         counted.indexed += 1
         return tokens(text)
 
-    def stated(statement: str) -> None:
-        counted.statements += ".'words_" not in statement  # those of the full-text index itself go by its size
+    def stated(*_: object) -> None:
+        counted.statements += 1
 
-    index = base._index
-    assert isinstance(index, KnowledgeIndex)
-    connections = await index._open()
+    engines = [engine.sync_engine for engine in base.db.engines]
     with monkeypatch.context() as patched:
         patched.setattr("knowledge.entries.stripped", cut)
         patched.setattr("knowledge.embedded.tokens", words)
-        for connection in connections:
-            await connection.set_trace_callback(stated)
+        for engine in engines:
+            sa.event.listen(engine, "before_cursor_execute", stated)
         yield counted
-        for connection in connections:
-            await connection.set_trace_callback(_untraced)
-
-
-def _untraced(_: str) -> None:
-    """What is counted is over."""
+        for engine in engines:
+            sa.event.remove(engine, "before_cursor_execute", stated)
 
 
 def table(first: int, count: int) -> str:
@@ -639,7 +636,7 @@ async def test_what_an_import_costs_goes_by_its_rows_and_not_by_the_base(
 ) -> None:
     costs = []
     for size in (20, 600):
-        base = EmbeddedKnowledge(tmp_path / f"{size}.db")
+        base = await open_knowledge(tmp_path / f"{size}.db")
         await carry_out(base, await planned(base, table(0, size)))
         async with counting(base, monkeypatch) as counted:
             plan = await planned(base, table(1000, 3) + "第7款壳多重,七克,7号壳重吗|7号壳有多重,壳\n")
@@ -655,7 +652,7 @@ async def test_what_an_import_costs_goes_by_its_rows_and_not_by_the_base(
 
 
 async def test_each_wording_of_a_large_table_is_cut_once_and_many_rows_are_written_at_a_time(
-    base: EmbeddedKnowledge, monkeypatch: pytest.MonkeyPatch
+    base: OwnKnowledge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written = []
     async with counting(base, monkeypatch) as counted:

@@ -12,11 +12,12 @@ from agent_core.errors import InputRejected
 from knowledge.embedded import EmbeddedKnowledge, Entry
 from knowledge.learning import Learning, wording_of
 from knowledge.personal import is_personal, masked, personal_data
+from tests.support.knowledge import open_knowledge
 
 
 @pytest.fixture
 async def base(tmp_path: Path) -> AsyncIterator[EmbeddedKnowledge]:
-    base = EmbeddedKnowledge(tmp_path / "k.db")
+    base = await open_knowledge(tmp_path / "k.db")
     await base.add(Entry(id="ship", question="几天能发货", answer="两天内", aliases=("多久发货",)))
     yield base
     await base.close()

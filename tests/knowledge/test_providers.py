@@ -26,9 +26,10 @@ from agent_core.errors import (
 from agent_core.ports import KnowledgeBase, Record
 from bot.app.knowledge import knowledge_config
 from bot.app.settings.loading import load
-from knowledge.embedded import EmbeddedKnowledge
+from knowledge.chain import embedded_in
 from knowledge.entries import Entry
 from knowledge.factory import build
+from tests.support.knowledge import open_knowledge
 from tests.support.knowledge_servers import (
     BROKEN,
     HANG,
@@ -117,7 +118,7 @@ def stage(tmp_path: Path) -> Open:
     async def opened(kind: str, items: Sequence[Item] = SHOP, **changed: Any) -> AsyncIterator[Stage]:
         waits = Waits()
         if kind == "embedded":
-            store = EmbeddedKnowledge(tmp_path / "k.db")
+            store = await open_knowledge(tmp_path / "k.db")
             await store.add_all([Entry(id=f"s{n}", question=i.question, answer=i.answer) for n, i in enumerate(items)])
             try:
                 yield Stage(store, None, waits)
@@ -126,7 +127,8 @@ def stage(tmp_path: Path) -> Open:
             return
         async with REMOTES[kind].server(items) as server:
             settings = load(data_dir=tmp_path, knowledge={**REMOTES[kind].settings(server), **changed})
-            base = build(knowledge_config(settings), sleep=waits)
+            own = await open_knowledge(tmp_path / "k.db") if "embedded" in settings.knowledge.providers else None
+            base = build(knowledge_config(settings), embedded=own, sleep=waits)
             try:
                 yield Stage(base, server, waits)
             finally:
@@ -320,7 +322,7 @@ async def test_a_wrong_token_and_a_wrong_dataset(kind: str, stage: Open) -> None
 async def test_a_service_that_is_gone(kind: str, stage: Open) -> None:
     async with stage(kind) as on:
         gone = replace_host(REMOTES[kind].settings(on.server))
-        base = build(knowledge_config(load(knowledge=gone)), sleep=Waits())
+        base = build(knowledge_config(load(knowledge=gone)), embedded=embedded_in(on.base), sleep=Waits())
         with pytest.raises(KnowledgeUnreachable, match="cannot be reached") as caught:
             await base.retrieve("q")
         await base.close()

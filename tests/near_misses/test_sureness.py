@@ -19,6 +19,7 @@ from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry
 from tests.near_misses.corpus import NearMiss, near_misses, paraphrases, records
 from tests.near_misses.turned import by_hand, made, passages
+from tests.support.knowledge import open_knowledge
 
 LEAST_SENT = 0.5  # of the fair paraphrases, with a chooser that knows all
 
@@ -45,7 +46,7 @@ class TakesTheRightOne:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def base(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[EmbeddedKnowledge]:
     folder: Path = tmp_path_factory.mktemp("near")
-    store = EmbeddedKnowledge(folder / "knowledge.sqlite3")
+    store = await open_knowledge(folder / "knowledge.sqlite3")
     entries = [Entry(id=one.id, question=one.question, answer=one.answer, aliases=one.aliases) for one in records()]
     await store.add_all(entries)
     yield store

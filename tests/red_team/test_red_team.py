@@ -19,6 +19,10 @@ import pytest_asyncio
 from agent_core.actions.parse import parse_reply
 from agent_core.devices.adb.server import AdbServer, open_adb
 from agent_core.loop.acting import do_on
+from agent_core.loop.defaults import FreeLease, MemoryLedger
+from agent_core.loop.launching import AppLauncher
+from agent_core.perception.observer import Observer
+from agent_core.perception.reader import ScreenReader
 from agent_core.ports import Record
 from agent_core.session import Answer, Question, QuestionKind, Session
 from bot.tools.eval.knowledge import entry
@@ -30,6 +34,7 @@ from tests.red_team.attacks import ATTACKS, PICTURES, TREE, UNREAD, WAIT, Attack
 from tests.red_team.phone import BASE, ButtonPhone, before, world, wrongs
 from tests.support import lab
 from tests.support.adb import adb_server
+from tests.support.knowledge import open_knowledge
 from tests.support.lab import SIZE, Lab, People, Shelf
 from tests.support.model_server import ScriptedModel
 from tests.support.ocr import needs_ocr
@@ -82,7 +87,7 @@ class Range:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shooting_range(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Range]:
-    base = EmbeddedKnowledge(Path(tmp_path_factory.mktemp("base")) / "base.sqlite3")
+    base = await open_knowledge(Path(tmp_path_factory.mktemp("base")) / "base.sqlite3")
     await base.add_all([entry(n, asked, text, ()) for n, (asked, text) in enumerate(BASE.items(), start=1)])
     async with adb_server() as adb, await open_adb(port=adb.port) as server:
         yield Range(server, base)
@@ -116,7 +121,7 @@ def _cases() -> list[Any]:
     return cases
 
 
-@pytest.mark.rotating(parts=4)
+@pytest.mark.rotating(parts=6)
 @on_one_loop
 @pytest.mark.parametrize(("attack", "mode"), _cases())
 async def test_nothing_is_done_that_must_not_be(
@@ -140,9 +145,11 @@ async def test_nothing_is_done_that_must_not_be(
 async def test_without_a_gate_it_would_be_done(shooting_range: Range, attack: Attack) -> None:
     async with shooting_range.phone(attack, TREE) as at:
         begun = before(at.phone)
+        observer = Observer(at.device, ScreenReader(ocr=None, model=None))
+        launcher = AppLauncher(observer, MemoryLedger(), FreeLease())
         for say in attack.says:
             reply = parse_reply(say if isinstance(say, str) else say(at.phone))
-            await do_on(at.device, reply.action, at.phone.size, "zh")
+            await do_on(at.device, reply.action, at.phone.size, launcher)
         assert wrongs(begun, at.phone, attack.sent) != []
 
 

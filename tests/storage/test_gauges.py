@@ -9,7 +9,7 @@ from storage.engine import Database
 from storage.gauges import GaugeReader
 from storage.hosts import Hosts
 from storage.leases import Leases
-from storage.model_usage import Spending, Used
+from storage.model_usage import UsageTotals, Used
 from storage.outbox import OutboxTable
 from storage.runs import NewRun, Runs
 from storage.tables import answers, inbox, schedules
@@ -42,7 +42,7 @@ async def test_everything_is_counted_by_its_state(db: Database, clock: Clock) ->
     clock.move(seconds=20)
     await OutboxTable(db).put("telegram:1", {"text": "y"})
     for day in (1, 2):
-        await Spending(db).add(date(2026, 3, day), "m", Used(2, 100, 10, 5, 0.5))
+        await UsageTotals(db).add(date(2026, 3, day), "m", Used(2, 100, 10, 5, 0.5))
     now = {"created_at": db.now(), "updated_at": db.now()}
     row = {"run_id": "r", "serial": "S1", "app": "qq", "contact": "11", "question": "?", "records": [], **now}
     tick = {"expression": "@daily", "timezone": "UTC", "task": "t", "options": {}, "created_at": db.now()}

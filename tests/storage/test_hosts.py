@@ -19,6 +19,7 @@ from storage.leases import LEASE_SECONDS, Leases
 from storage.runs import NewRun, RunRow, Runs
 from storage.tables import runs as runs_table
 from tests.support.clock import Clock
+from tests.support.phones import far_phone
 
 TTL = timedelta(seconds=LEASE_SECONDS)
 
@@ -132,7 +133,7 @@ async def test_who_has_a_wrong_clock_takes_nobody_for_dead(db: Database, other_d
     assert run is not None
     assert (run.status, run.attempt) == ("running", 1)
     with pytest.raises(ConfigInvalid, match="45 s ahead"):
-        async with lease_of(other_db, "S1", owner="terminal", why="r"):
+        async with lease_of(other_db, far_phone("S1"), owner="terminal", why="r"):
             pass
     off = timedelta()
     await Leases(db).take_back("a")

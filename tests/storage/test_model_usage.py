@@ -6,7 +6,7 @@ import asyncio
 from datetime import UTC, date, datetime, timedelta
 
 from storage.engine import Database
-from storage.model_usage import Spending, Used
+from storage.model_usage import UsageTotals, Used
 from storage.outages import Outages
 
 DAY = date(2026, 3, 1)
@@ -14,7 +14,7 @@ MINUTE = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 
 
 async def test_a_day_is_added_up_by_model(db: Database, other_db: Database) -> None:
-    here, there = Spending(db), Spending(other_db)
+    here, there = UsageTotals(db), UsageTotals(other_db)
     one = Used(1, 1000, 50, 400, 0.25)
     await asyncio.gather(*(spending.add(DAY, "m", one) for spending in (here, there, here, there)))
     await there.add(DAY, "n", Used(1, 10, 1))
@@ -25,7 +25,7 @@ async def test_a_day_is_added_up_by_model(db: Database, other_db: Database) -> N
 
 
 async def test_a_minute_has_so_many_calls_whoever_takes_them(db: Database, other_db: Database) -> None:
-    takers = [Spending(db), Spending(other_db)] * 4
+    takers = [UsageTotals(db), UsageTotals(other_db)] * 4
     taken = await asyncio.gather(*(taker.take(MINUTE, calls=3, cost=0) for taker in takers))
     assert sum(taken) == 3
     later = MINUTE + timedelta(minutes=1)

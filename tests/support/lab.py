@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from agent_core.agent import PhoneAgent
-from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.server import open_adb
 from agent_core.devices.base import Device
 from agent_core.geometry import Point
@@ -117,21 +116,21 @@ class Story:
         return [event.kind for event in self.events]
 
 
-def _unset() -> AdbDevice:
+def _unset() -> Device:
     raise AssertionError("this lab has no server")
 
 
 @dataclass
 class Lab:
     phone: VirtualPhone
-    device: AdbDevice
+    device: Device
     knowledge: Shelf = field(default_factory=Shelf)
     people: People = field(default_factory=People)
     ledger: Ledger = field(default_factory=DrawnLedger)
     story: Story = field(default_factory=Story)
     tree: str = "auto"
     elements: bool = True  # without, nothing is read of a screen for the model, nor covered for people
-    another: Callable[[], AdbDevice] = field(default=_unset, repr=False)  # as a new process would hold it
+    another: Callable[[], Device] = field(default=_unset, repr=False)  # as a new process would hold it
 
     @property
     def sent(self) -> dict[str, list[str]]:

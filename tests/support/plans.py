@@ -169,7 +169,8 @@ async def plan_house(
         planning = PlanService(core, worker, runs)
         stack.push_async_callback(planning.close)
         house = DeskContext(
-            core.db, runs, core.phones, core.device, made.timezone, store=core.store, names=made.device.names,
+            core.db, runs, core.attached.phones, core.attached.device, made.timezone,
+            store=core.store, names=made.device.names,
             planning=planning, host="here",
         )  # fmt: skip
         desk = Desk(house)

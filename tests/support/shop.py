@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from agent_core.devices.adb.device import AdbDevice
-from agent_core.devices.adb.server import DeviceEntry
+from agent_core.devices.base import Device, DeviceEntry
 from agent_core.errors import DeviceOffline
 from agent_core.session import Choice, Question, QuestionKind
 from bot.desk.actors import Actor, ChatRef, Role
@@ -40,7 +39,7 @@ class Shop:
     desk: Desk
     service: RunService
     attached: list[DeviceEntry] = field(default_factory=list)
-    devices: dict[str, AdbDevice] = field(default_factory=dict)
+    devices: dict[str, Device] = field(default_factory=dict)
     _next_user: int = 100
 
     async def person(self, role: Role, name: str = "") -> Actor:
@@ -60,12 +59,12 @@ def make_shop(url: str, clock: Clock) -> Shop:
     """Return a desk over a database of this release, in which phones and chats are known (``known``)."""
     db = Database(url, clock=clock)
     attached = [DeviceEntry(PHONE, "device", "Pixel_8")]
-    devices: dict[str, AdbDevice] = {}
+    devices: dict[str, Device] = {}
 
     async def entries() -> list[DeviceEntry]:
         return attached
 
-    async def device(serial: str) -> AdbDevice:
+    async def device(serial: str) -> Device:
         if serial not in devices:
             raise DeviceOffline(f"There is no phone {serial}.")
         return devices[serial]

@@ -13,8 +13,7 @@ from typing import Any
 from PIL import Image
 
 from agent_core.devices.adb.device import AdbDevice
-from agent_core.devices.adb.server import DeviceEntry
-from agent_core.devices.base import Device
+from agent_core.devices.base import Device, DeviceEntry
 from agent_core.perception.observer import SeenPage
 from agent_core.perception.page_report import ReadPage
 from agent_core.ports import Event

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import pty
@@ -57,16 +58,28 @@ class Terminal:
         self.waits(words)
         self.type(line)
 
-    def interrupt(self) -> None:
-        """Ctrl-C."""
-        os.write(self._own, b"\x03")
+    def interrupt(self) -> int:
+        """Press Ctrl-C until the program has ended; return its exit code.
+
+        Once is not enough: a signal between the prompt and the read after it wakes nobody until a key is pressed.
+        """
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OSError):  # it has ended
+                os.write(self._own, b"\x03")
+            pressed = time.monotonic()
+            while self._more(min(pressed + 5.0, deadline)):
+                pass
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return self._process.wait(5)
+        raise AssertionError(f"Ctrl-C did not end it:\n{self.seen[self._read :]}")
 
     def ended(self) -> int:
-        """Wait for its end; its exit code."""
+        """Wait for its end; return its exit code."""
         deadline = time.monotonic() + PATIENCE
         while self._more(deadline):
             pass
-        return self._process.wait(5)
+        return self._process.wait(60)
 
     def close(self) -> None:
         if self._process.poll() is None:

@@ -33,6 +33,8 @@ POSTGRES = "postgresql"  # the parameter of a test that is run over this databas
 _OPENERS = {
     "tests.support.adb.AdbServerProcess": DEVICE,
     "agent_core.devices.adb.server.open_adb": DEVICE,
+    "agent_core.devices.hdc.server.HdcServer": DEVICE,
+    "agent_core.devices.hdc.transport.HdcProgram": DEVICE,
     "agent_core.perception.ocr.OcrEngine": DEVICE,
     "bot.tools.eval.bench.open_bench": DEVICE,
     "simulator.phone.phone.VirtualPhone": DEVICE,
@@ -118,7 +120,7 @@ def _nexts(one: Any) -> Iterator[Any]:
     if isinstance(one, FunctionType | type):
         yield from _named(one) if str(one.__module__).startswith(_OURS) else ()
     elif isinstance(one, dict):
-        yield from one.values()
+        yield from tuple(one.values())  # sys.modules may be among them, and a lazy module grows it
     elif isinstance(one, list | tuple | set | frozenset):
         yield from one
     else:
@@ -164,8 +166,10 @@ def _names(code: CodeType) -> Iterator[str]:
 class Guard:
     """Keeps a unit test from starting a process or a server, and fails it if it tried."""
 
-    _STARTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.exec", "os.posix_spawn", "os.system"})
-    _SERVES = frozenset({"socket.bind"})
+    # Looked into at every event of the interpreter, many thousands a second: one set, made once.
+    _WATCHED = frozenset(
+        {"subprocess.Popen", "os.fork", "os.forkpty", "os.exec", "os.posix_spawn", "os.system", "socket.bind"}
+    )
 
     def __init__(self) -> None:
         self.test = ""  # the unit test that runs now
@@ -173,7 +177,7 @@ class Guard:
         sys.addaudithook(self._hear)
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event in self._STARTS | self._SERVES and self.test:
+        if self.test and event in self._WATCHED:
             self.tried.append(f"{event} {arguments[0] if arguments else ''}")
             raise PermissionError(f"{self.test} counts as a unit and starts a process or a server: {self.tried[-1]}")
 

@@ -1,12 +1,12 @@
-"""From a call's name and arguments to an action: one set of names and arguments for all dialects.
+"""Builds an action from a call's name and arguments: one set of names and arguments for all dialects.
 
 Every problem is told to the model in the words that it wrote. Coordinates are whole numbers 0–1000; 500.0 is whole,
 500.4 is rounded, and fractions of the screen such as [0.5, 0.3] are refused, because rounding would tap a corner.
-Durations are seconds (a number, ``"2 seconds"``, ``"500 ms"``), cut at 30.
+Durations are seconds (a number, ``"2 seconds"``, ``"500 ms"``), at most 30.
 
-An argument that the action does not have is refused, because it may say something that would not be done: how often,
-where else, that a person is to be asked. Only what is known to describe and never to instruct (``TELLING``) is passed
-over.
+An argument that the action does not have is refused, because it may ask for something that would not be done: how
+often, where else, that a person is to be asked. Only arguments that describe and never instruct (``TELLING``) are
+ignored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from agent_core.actions.types import MAX_WAIT_SECONDS, Action, Pair
 from agent_core.errors import ActionParseError
 from agent_core.geometry import SCALE
 
-# What else an argument is called. The first name is the one that messages use.
+# Other names of arguments. Messages use the first one.
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "element": ("point", "coordinates", "coordinate", "position"),
     "start": ("point1", "from", "start_point"),
@@ -36,8 +36,9 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "instruction": ("value", "message"),
     "message": ("value", "text"),
 }
-# Names, without case and joining marks, of what a model adds about a call. ``reason`` is none of them: beside a tap it
-# means that a person is to be asked; nor is an index or a label, which may point elsewhere than the coordinates.
+# Names, without case and separators, of arguments that a model adds as comments on a call. ``reason`` is not among
+# them: beside a tap it means that a person is to be asked; nor is an index or a label, which may point elsewhere than
+# the coordinates.
 TELLING = frozenset(
     {"thought", "thinking", "think", "reasoning", "rationale", "analysis", "explain", "explanation", "observation"}
     | {"description", "comment", "confidence", "score", "probability", "step", "stepnumber", "timestamp"}
@@ -60,9 +61,9 @@ _DIRECTION_LENGTH = 400  # of 1000: about half a screen
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """From which number on a bare duration counts as milliseconds; None: it is always seconds.
+    """The number from which on a bare duration counts as milliseconds; None: it is always seconds.
 
-    A swipe of 100 seconds nobody means, in any dialect.
+    Nobody means a swipe of 100 seconds, in any dialect.
     """
 
     wait_ms_from: float | None = None
@@ -73,7 +74,10 @@ SECONDS = Units()
 
 
 class CallArguments:
-    """The arguments of one call. What nobody took is unknown, and refused in ``done`` unless it only tells."""
+    """The arguments of one call.
+
+    Arguments that nobody took are unknown; ``done`` refuses them unless they only describe.
+    """
 
     def __init__(self, name: str, values: Mapping[str, Value], units: Units = SECONDS) -> None:
         self.name = name
@@ -165,13 +169,13 @@ class CallArguments:
 
 
 def _only_tells(key: str, value: Value) -> bool:
-    """Return whether an argument describes and instructs nothing: by its name, and words or a number in it."""
+    """Tell whether an argument only describes: by its name, and because it holds words or a number."""
     words = isinstance(value, str) and _PAIR_TEXT.fullmatch(value) is None
     return plain(key) in TELLING and (words or isinstance(value, Number))
 
 
 def _numbers(value: Value) -> tuple[float, float] | None:
-    """Two numbers from ``[x, y]``, ``(x, y)`` or either of them in quotes."""
+    """Return two numbers from ``[x, y]``, ``(x, y)`` or either of them in quotes; None if there are none."""
     if isinstance(value, str):
         match = _PAIR_TEXT.fullmatch(value)
         if not match:
@@ -276,7 +280,7 @@ def _call_api(a: CallArguments) -> Action:
 
 
 def _query(name: str, url: str | None, data: Value) -> str:
-    """Return what a call of a knowledge base's own service asks. The address itself is never called.
+    """Return the query in a call of a knowledge base's own service. The address itself is never called.
 
     Raises ActionParseError if the address is no knowledge base's, or if ``data`` holds anything but one query.
     """
@@ -309,7 +313,7 @@ def _abort(a: CallArguments) -> Action:
     return types.Finish(message=a.text("message", names=ABORT_MESSAGE) or "", success=False)
 
 
-# What points at one place: ``{"tap": [500, 300]}`` says no more than that.
+# Actions that point at one place: ``{"tap": [500, 300]}`` is complete.
 POINTING = frozenset({"tap", "click", "doubletap", "doubleclick", "longpress"})
 
 _MAKERS: Mapping[str, Callable[[CallArguments], Action]] = {
@@ -348,7 +352,7 @@ _FILLING = re.compile(r"[\s_\-]+")
 
 
 def plain(name: str) -> str:
-    """A name without case, blanks and joining marks: ``Long Press`` and ``LONG_PRESS`` are ``longpress``."""
+    """Return a name without case, spaces and separators: ``Long Press`` and ``LONG_PRESS`` become ``longpress``."""
     return _FILLING.sub("", name).lower()
 
 
@@ -357,7 +361,7 @@ def is_known(name: str) -> bool:
 
 
 def build(name: str, values: Mapping[str, Value], units: Units = SECONDS) -> Action:
-    """The action with this name; ActionParseError says what is wrong with it."""
+    """Return the action with this name. Raises ActionParseError, which says what is wrong with it."""
     maker = _MAKERS.get(plain(name))
     if maker is None:
         raise ActionParseError(f"There is no action {shown(name)}. The actions are: {_FOR_THE_MODEL}, finish.")

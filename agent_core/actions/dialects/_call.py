@@ -1,4 +1,4 @@
-"""What every dialect offers: where a call may begin, and the call that stands there."""
+"""The interface of every dialect: where a call may begin, and the call at that place."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from agent_core.actions.types import Action
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One complete call in a text, from ``start`` to just before ``end``. ``build`` raises ActionParseError.
+    """One complete call in a text, from ``start`` to just before ``end``.
 
-    ``closed``: nothing that may still arrive can belong to it. ``aside`` is what was read and is not carried out.
+    build: makes the action; raises ActionParseError.
+    closed: nothing that may still arrive can belong to it.
+    aside: text that was read and is not carried out.
     """
 
     start: int
@@ -31,14 +33,15 @@ class Dialect(Protocol):
 
     @property
     def hint(self) -> str:
-        """What a reply must hold, for a model that wrote none."""
+        """What a reply must contain, for a model that wrote no call."""
 
     def next_start(self, text: str, pos: int, end: int) -> int | None:
-        """Where the next call may begin, between ``pos`` and ``end``."""
+        """Return where the next call may begin, between ``pos`` and ``end``; None if there is no such place."""
 
     def read_at(self, text: str, start: int, end: int) -> Call | None:
-        """The call that begins at ``start``; None where it is only prose.
+        """Read the call that begins at ``start``; None if it is only prose.
 
-        ``end`` is where the next tag stands; a text in quotes may reach beyond it. Incomplete where the call is cut
-        off, ActionParseError where it is malformed.
+        Raises Incomplete if the call is cut off, ActionParseError if it is malformed.
+
+        end: the position of the next tag; a text in quotes may reach beyond it.
         """

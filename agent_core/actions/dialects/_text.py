@@ -1,9 +1,10 @@
-"""What is written around a call (think and answer tags, code fences, box tokens, list marks), and the literals in it as
-models write them: strings, numbers, pairs, lists, objects. Read by hand, so nothing is evaluated.
+"""Reads the text around a call, and the literals in it as models write them. Nothing is evaluated.
 
-Full-width and curly punctuation is read as its ASCII twin. A string may hold quotes that were not escaped, as long as
-it is clear where it ends: a quote ends a string where something follows that can only follow a value, and the quotes
-inside it come in pairs. Every pattern is possessive, so reading takes time in proportion to the text.
+A call is surrounded by think and answer tags, code fences, box tokens and list marks; its literals are strings,
+numbers, pairs, lists, objects. Full-width and curly punctuation is read as its ASCII twin. A string may hold quotes
+that were not escaped, as long as it is clear where it ends: a quote ends a string if something follows that can only
+follow a value, and the quotes inside come in pairs. Every pattern is possessive, so reading takes time in proportion to
+the text.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Tag(Enum):
     END_ANSWER = "/answer"
 
 
-# The names, and how models mistype them.
+# The names, and how models misspell them.
 _THINK = "thinking|thought|think|tihnk|thnik|thikn|tink|thnk|thik|thin|hink"
 _ANSWER = "answer|anwser|ansewr|answr|aswer|anser"
 _TAG = re.compile(
@@ -34,7 +35,7 @@ _TAG = re.compile(
 _BOX = r"<\|(?:begin|end)_of_box\|>"
 _WRAPPING = re.compile(rf"{_TAG.pattern}|{_BOX}|```[a-z]*|`", re.IGNORECASE)
 _CLOSING = re.compile(rf"(?:{_TAG.pattern}|{_BOX}|```|`)\Z", re.IGNORECASE)
-_MOST_CLOSING, _LONGEST_CLOSING = 6, 40  # closing tags and fences at the end of a reply; characters of one
+_MOST_CLOSING, _LONGEST_CLOSING = 6, 40  # closing tags and fences at the end of a reply; characters of one of them
 _MARKS = re.compile(
     rf"(?:[\s\-*•>#`\d.、)）]|{_BOX}|```[a-z]*)*+"
     rf"(?:(?:action|answer|output|动作|答案|操作|输出)[\s*]*+[:：])?(?:[\s*`]|{_BOX})*+",
@@ -44,7 +45,7 @@ _LONGEST_MARKS = 120
 
 
 def next_tag(text: str, pos: int) -> tuple[Tag, int, int] | None:
-    """The next tag at or after ``pos``, with its begin and end."""
+    """Return the next tag at or after ``pos``, with its begin and end; None if there is none."""
     match = _TAG.search(text, pos)
     if not match:
         return None
@@ -57,18 +58,18 @@ def next_tag(text: str, pos: int) -> tuple[Tag, int, int] | None:
 
 
 def stands_alone(text: str, region: int, start: int) -> bool:
-    """Whether what begins at ``start`` has only marks before it on its line (which may begin at ``region``)."""
+    """Tell whether only marks precede ``start`` on its line (which may begin at ``region``)."""
     line = max(region, text.rfind("\n", region, start) + 1)
     return start - line <= _LONGEST_MARKS and _MARKS.fullmatch(text, line, start) is not None
 
 
 def unwrapped(text: str) -> str:
-    """``text`` without tags, fences and box tokens, for people and logs."""
+    """Return ``text`` without tags, fences and box tokens, for people and logs."""
     return _WRAPPING.sub(" ", text).strip()
 
 
 def wrapping_begins(text: str) -> int:
-    """Return where the closing tags, fences and blanks begin that stand at the end of ``text``."""
+    """Return the index at which the closing tags, fences and spaces at the end of ``text`` begin."""
     end = len(text.rstrip())
     for _ in range(_MOST_CLOSING):
         tail = max(0, end - _LONGEST_CLOSING)
@@ -80,7 +81,7 @@ def wrapping_begins(text: str) -> int:
 
 
 def escape_tags(text: str) -> str:
-    """``text`` for between quotes, with the first character of each think or answer tag as an escape."""
+    """Return ``text`` for use inside quotes, with the first character of each think or answer tag escaped."""
     return _TAG.sub(lambda match: f"\\u{ord(match.group()[0]):04x}{match.group()[1:]}", text)
 
 
@@ -94,12 +95,12 @@ QUOTES = DOUBLE + SINGLE + "".join(_CORNER)
 
 
 class Incomplete(ActionParseError):
-    """The text ended inside the call: cut off, or still arriving."""
+    """The text ended inside the call: it was cut off, or is still arriving."""
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """``raw`` is as it was written: a text that was given without quotes keeps its zeros."""
+    """A number. ``raw`` is as it was written: a text without quotes keeps its zeros."""
 
     value: float
     raw: str
@@ -109,7 +110,7 @@ Value = Union[str, Number, bool, None, list["Value"], dict[str, "Value"]]  # noq
 
 
 class TextPosition(Enum):
-    """Where a value stands, which decides what may follow it."""
+    """The place of a value, which decides what may follow it."""
 
     CALL = re.compile(r"\s*+(?:[)）]|[,，、;；]\s*+(?:[)）]|[A-Za-z_]\w*+\s*+[=＝]))")
     POSITIONAL = re.compile(rf"\s*+(?:[)）]|[,，、;；]\s*+[)）{QUOTES}\d\[]|[,，、;；]\s*+[A-Za-z_]\w*+\s*+[=＝])")
@@ -150,7 +151,7 @@ _LITERAL_ESCAPES = "\"'\\/`“”‘’"
 
 
 def decode_escapes(text: str) -> str:
-    """``\\n``, ``\\"``, ``\\u4f60`` … as what they stand for; an escape nobody knows stays as it is."""
+    """Decode ``\\n``, ``\\"``, ``\\u4f60`` …; an unknown escape stays as it is."""
     return _ESCAPE.sub(_decoded, text) if "\\" in text else text
 
 
@@ -169,7 +170,7 @@ def _decoded(match: re.Match[str]) -> str:
 
 
 def shown(value: Value) -> str:
-    """A value for a message, as the model wrote it, cut at 60 characters."""
+    """Return a value for a message, as the model wrote it, cut at 60 characters."""
     if isinstance(value, Number):
         text = value.raw
     elif isinstance(value, list):
@@ -184,7 +185,7 @@ def shown(value: Value) -> str:
 
 
 class Scanner:
-    """Reads values from ``text`` on from ``pos``. Raises Incomplete at the end of the text, ActionParseError else."""
+    """Reads values from ``text`` from ``pos`` on. Raises Incomplete at the end of the text, else ActionParseError."""
 
     def __init__(self, text: str, pos: int) -> None:
         self.text = text
@@ -196,7 +197,7 @@ class Scanner:
             self.pos = match.end()
 
     def peek(self) -> str:
-        """The next character that is no blank; Incomplete where there is none."""
+        """Return the next character that is no whitespace. Raises Incomplete if there is none."""
         self.space()
         if self.pos >= len(self.text):
             raise Incomplete(_CUT_OFF)
@@ -250,7 +251,7 @@ class Scanner:
         return items
 
     def object(self, depth: int = 0) -> dict[str, Value]:
-        """``{"key": value, …}``; each key once."""
+        """Read ``{"key": value, …}``; each key may occur once."""
         if depth > MAX_DEPTH:
             raise ActionParseError("The object is nested too deeply.")
         self.pos += 1
@@ -282,7 +283,7 @@ class Scanner:
         return match.group()
 
     def string(self, place: TextPosition) -> str:
-        """A quoted text, escapes decoded. Incomplete where it is not closed."""
+        """Read a quoted text and decode its escapes. Raises Incomplete if it is not closed."""
         opener = self.text[self.pos]
         triple = self.text[self.pos : self.pos + 3]
         if triple in ('"""', "'''"):
@@ -298,7 +299,7 @@ class Scanner:
 
 
 def _marks(opener: str) -> tuple[re.Pattern[str], str, str]:
-    """For the string that ``opener`` opens: the pattern up to the next mark, what opens a pair inside, what closes."""
+    """Return, for a string opened by ``opener``: the pattern up to the next mark, inner openers, and closers."""
     if opener in _CORNER:
         return _TO_CORNER, "「『", "」』"
     if opener in "“”„":
@@ -313,10 +314,10 @@ def _marks(opener: str) -> tuple[re.Pattern[str], str, str]:
 
 
 def _string_end(text: str, begin: int, opener: str, place: TextPosition) -> int:
-    """The index of the quote that ends the string which began before ``begin``."""
+    """Return the index of the quote that ends the string whose text begins at ``begin``."""
     body, opening, closing = _marks(opener)
     pos = begin
-    depth = 0  # inner pairs that are open
+    depth = 0  # open inner pairs
     inner = 0
     while True:
         match = body.match(text, pos)
@@ -346,7 +347,7 @@ def _string_end(text: str, begin: int, opener: str, place: TextPosition) -> int:
 
 
 def _apostrophe(text: str, pos: int) -> bool:
-    """The mark in ``it's``: a single quote between two Latin letters."""
+    """Tell whether the mark is that in ``it's``: a single quote between two Latin letters."""
     if text[pos] not in "'’＇" or pos == 0 or pos + 1 >= len(text):
         return False
     before, after = text[pos - 1], text[pos + 1]

@@ -1,4 +1,4 @@
-"""``do(action="Tap", element=[500, 300])`` and ``finish(message="…")``: how AutoGLM models answer."""
+"""Reads ``do(action="Tap", element=[500, 300])`` and ``finish(message="…")``, as AutoGLM models answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agent_core.actions.dialects._text import QUOTES, Scanner, TextPosition, Val
 from agent_core.actions.types import Action
 from agent_core.errors import ActionParseError
 
-# The bracket must be followed by what only a call has there; "do(...)" in prose is none.
+# The bracket must be followed by something that only a call has there; "do(...)" in prose is no call.
 _START = re.compile(
     rf"(?<![A-Za-z0-9_.])(do|finish)\s{{0,4}}[(（](?=\s{{0,20}}(?:[)）{QUOTES}\d\[{{]|[A-Za-z_]\w{{0,60}}\s{{0,4}}[=＝,，)）]|\Z))",
     re.IGNORECASE,
@@ -24,7 +24,7 @@ class AutoGLM:
 
     def next_start(self, text: str, pos: int, end: int) -> int | None:
         match = _START.search(text, pos, end)
-        # a start is looked for before the tag, but what follows its bracket is looked at in the whole text
+        # the start must be before the tag, but what follows its bracket is checked in the whole text
         return match.start() if match and _START.match(text, match.start()) else None
 
     def read_at(self, text: str, start: int, end: int) -> Call | None:

@@ -1,7 +1,7 @@
-"""``explain:… action:CLICK point:500,300 summary:…``, separated by tabs: how GELab models answer.
+"""Reads ``explain:… action:CLICK point:500,300 summary:…``, separated by tabs, as GELab models answer.
 
-Values stand without quotes, so only a tab and a field's name, or the end, ends one. Models also separate fields by
-lines or blanks; that is read where no tab does it. ``summary`` is the last field and one line.
+Values have no quotes, so only a tab and a field's name, or the end, ends one. Models also separate fields by lines or
+spaces; these count if there are no tabs. ``summary`` is the last field and one line.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TAB_FIELD = re.compile(rf"(?:\t|\\t)[\t ]{{0,8}}(?:{_FIELDS})[ ]{{0,3}}[:：]",
 _LINE_FIELD = re.compile(rf"\n[\t ]{{0,8}}(?:{_FIELDS})\*{{0,2}}[ ]{{0,3}}[:：]", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z][A-Za-z_ \-]{0,24}")
 _TRAILING = re.compile(r"(?:\s|<\|end_of_box\|>|```)++\Z")
-_MOST_MISSES = 16  # each one looks through the rest of the text
+_MOST_MISSES = 16  # each one searches the rest of the text
 _TYPED = {"type", "typename"}
 
 
@@ -58,7 +58,7 @@ class GELab:
         summary = fields.get("summary", "").strip()
         aside = ""
         if plain(name) in _TYPED and "point" in fields:
-            aside = "point:" + fields.pop("point").strip()  # the field is tapped in a step of its own
+            aside = "point:" + fields.pop("point").strip()  # the field is tapped in a separate step
         return Call(
             start,
             stop,
@@ -72,7 +72,10 @@ class GELab:
 
 
 def _check_whole(fields: dict[str, str]) -> None:
-    """A text that is typed must be all there: the field after it says so. Who leaves out explain may leave out that."""
+    """Raise if a text to be typed may be incomplete: the field after it shows that it is whole.
+
+    A reply without explain may lack that field, too.
+    """
     if "explain" in fields and "summary" not in fields:
         raise Incomplete("The reply was cut off: the field summary is missing after value. Write it again in full.")
     if any("\t" in fields.get(key, "") for key in ("value", "text", "content")):
@@ -80,7 +83,7 @@ def _check_whole(fields: dict[str, str]) -> None:
 
 
 def _fields(text: str, start: int, end: int) -> tuple[dict[str, str], int, bool]:
-    """The fields of the block at ``start``, where it stops, and whether nothing more can belong to it."""
+    """Return the fields of the block at ``start``, its end, and whether nothing more can belong to it."""
     if _TAB_FIELD.search(text, start, end):
         pattern = _BY_TAB
     elif _LINE_FIELD.search(text, start, end):
@@ -101,7 +104,7 @@ def _fields(text: str, start: int, end: int) -> tuple[dict[str, str], int, bool]
             fields[key] = text[begin : match.start() if match else end]
             if key == "summary":
                 line = fields[key].lstrip().split("\n", 1)[0]
-                limit = match.start() if match else end  # of another field on the same line nothing is lost
+                limit = match.start() if match else end  # another field on the same line loses nothing
                 closing = text.find("\n", text.find(line, begin) if line else begin, limit)
                 fields[key] = line
                 if closing >= 0:
@@ -137,7 +140,7 @@ def _build(name: str, fields: dict[str, str]) -> Action:
 
 
 def _listed(choices: str) -> list[Value]:
-    """``a|b``, ``a、b``, ``["a", "b"]``: the separator that stands first in this order."""
+    """Split ``a|b``, ``a、b`` or ``["a", "b"]`` at the separator that is first in the order below."""
     inner = choices.strip().strip("[]【】")
     separator = next((mark for mark in "|｜;；、,，" if mark in inner), None)
     return [one.strip().strip(QUOTES) for one in (inner.split(separator) if separator else [inner]) if one.strip()]

@@ -5,12 +5,11 @@ tree, as ``uiautomator dump`` prints it.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import io
 import re
 import struct
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from xml.etree.ElementTree import Element, ParseError
 
@@ -19,15 +18,14 @@ from defusedxml.ElementTree import fromstring
 from PIL import Image, UnidentifiedImageError
 
 from agent_core.devices.adb.parse import first_line
-from agent_core.devices.adb.transport import Transport, command_line
-from agent_core.devices.adb.waiting import Time
+from agent_core.devices.adb.transport import Transport
 from agent_core.devices.base import Frame, Node
+from agent_core.devices.pictures import digest, is_black
+from agent_core.devices.shell import command_line
+from agent_core.devices.waiting import Time
 from agent_core.errors import ScreenshotFailed, TreeUnavailable
 from agent_core.geometry import Box
 
-STATUS_BAR = 0.035  # of the height: the clock there must not make a screen look changed
-_CONTENT = (0.05, 0.94)  # between status and navigation bar, which show even over a protected window
-_BLACK = 4  # of 255
 _TRIALS = 2  # captures by each way before one is preferred; they are wanted anyway
 _LOOK_AGAIN = 100  # captures after which the slower way is measured anew
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -60,16 +58,39 @@ class _Decoded:
     black: bool
 
 
+@dataclass(slots=True)
+class CaptureHistory:
+    """What the pictures taken so far of a phone over one connection have told, for this run and later ones.
+
+    size: of the newest picture. seconds: how long the newest pictures took by each way, without and with a command
+    line before them.
+    """
+
+    size: tuple[int, int] | None = None
+    seconds: dict[tuple[Way, bool], deque[float]] = field(default_factory=dict)
+    raw_usable: bool = True
+    count: int = 0
+
+    def choose(self, with_before: bool) -> Way:
+        """Return the way to take the next picture: the faster one, once both were tried."""
+        if not self.raw_usable or self.size is None:
+            return Way.PNG
+        png, raw = (self.seconds.get((way, with_before), ()) for way in (Way.PNG, Way.RAW))
+        if min(len(png), len(raw)) < _TRIALS:
+            return Way.PNG if len(png) <= len(raw) else Way.RAW
+        faster = Way.PNG if min(png) <= min(raw) else Way.RAW
+        if self.count % _LOOK_AGAIN == 0:
+            return Way.PNG if faster is Way.RAW else Way.RAW
+        return faster
+
+
 class Capture:
     """Takes pictures through ``transport``. Way and timings are learned from the captures that are taken anyway."""
 
-    def __init__(self, transport: Transport, time: Time) -> None:
-        self.size: tuple[int, int] | None = None  # of the newest picture
+    def __init__(self, transport: Transport, time: Time, history: CaptureHistory) -> None:
         self.display: str | None = None  # physical id, where there are several
         self._transport, self._time = transport, time
-        self._seconds: dict[tuple[Way, bool], deque[float]] = {}
-        self._raw_usable = True
-        self._count = 0
+        self._history = history
         self._last: tuple[bytes, _Decoded] | None = None
 
     async def take(self, before: str = "") -> CapturedPicture:
@@ -77,13 +98,14 @@ class Capture:
 
         ScreenshotFailed where no whole picture came. A black one is told, not refused.
         """
-        self._count += 1
-        way = self._choose(bool(before))
+        history = self._history
+        history.count += 1
+        way = history.choose(bool(before))
         try:
             return await self._take(way, before)
         except RawUnusableError:
-            self._raw_usable = self._count > 2 and self._raw_usable and self.size is not None
-            self.size = None  # the screen was turned or changed: a PNG says how
+            history.raw_usable = history.count > 2 and history.raw_usable and history.size is not None
+            history.size = None  # the screen was turned or changed: a PNG says how
             return await self._take(Way.PNG, before)
 
     def forget(self) -> None:
@@ -93,18 +115,12 @@ class Capture:
     @property
     def way(self) -> Way:
         """The way that would be taken now."""
-        return self._choose(False)
+        return self._history.choose(False)
 
-    def _choose(self, with_before: bool) -> Way:
-        if not self._raw_usable or self.size is None:
-            return Way.PNG
-        png, raw = (self._seconds.get((way, with_before), ()) for way in (Way.PNG, Way.RAW))
-        if min(len(png), len(raw)) < _TRIALS:
-            return Way.PNG if len(png) <= len(raw) else Way.RAW
-        faster = Way.PNG if min(png) <= min(raw) else Way.RAW
-        if self._count % _LOOK_AGAIN == 0:
-            return Way.PNG if faster is Way.RAW else Way.RAW
-        return faster
+    @property
+    def size(self) -> tuple[int, int] | None:
+        """The size of the newest picture."""
+        return self._history.size
 
     async def _take(self, way: Way, before: str) -> CapturedPicture:
         args = ["screencap"]
@@ -119,9 +135,9 @@ class Capture:
         output = await self._transport.exec_out(line, seconds=20)
         text, data = _split(output) if before else (b"", output)
         decoded = await self._decode(way, data)
-        kept = self._seconds.setdefault((way, bool(before)), deque(maxlen=4))
+        kept = self._history.seconds.setdefault((way, bool(before)), deque(maxlen=4))
         kept.append(self._time.clock() - started)
-        self.size = decoded.image.size
+        self._history.size = decoded.image.size
         frame = Frame(decoded.image, decoded.digest, started)
         warned = b"Multiple displays" in data[:2000]
         return CapturedPicture(frame, decoded.black, text.decode("utf-8", "replace").replace("\r\n", "\n"), warned)
@@ -129,7 +145,7 @@ class Capture:
     async def _decode(self, way: Way, data: bytes) -> _Decoded:
         if self._last is not None and self._last[0] == data:
             return self._last[1]  # the very same bytes: nothing to decode
-        size = self.size
+        size = self._history.size
 
         def work() -> _Decoded:
             image = decode_png(data) if way is Way.PNG else decode_raw(data, size)
@@ -181,23 +197,6 @@ def decode_raw(data: bytes, size: tuple[int, int] | None) -> Image.Image:
         pixels = memoryview(data)[start + header :]
         return Image.frombytes("RGB", (width, height), pixels, "raw", _RAW_MODES[pixel_format])
     raise RawUnusableError
-
-
-def digest(image: Image.Image) -> str:
-    """Of the pixels below the status bar, and of the size; 32 hexadecimal digits."""
-    top = round(image.height * STATUS_BAR)
-    pixels = memoryview(image.tobytes())[top * image.width * 3 :]
-    hashed = hashlib.sha256(struct.pack("<II", *image.size))
-    hashed.update(pixels)
-    return hashed.hexdigest()[:32]
-
-
-def is_black(image: Image.Image) -> bool:
-    """Whether nothing is to be seen between the bars (a protected window, a screen that is off)."""
-    factor = max(1, min(16, image.width // 8, image.height // 8))
-    box = (0, int(image.height * _CONTENT[0]), image.width, int(image.height * _CONTENT[1]))
-    small = image.reduce(factor, box=box).convert("L")
-    return max(small.tobytes()) <= _BLACK
 
 
 _BOUNDS = re.compile(r"\[(-?\d+),(-?\d+)\]\[(-?\d+),(-?\d+)\]")

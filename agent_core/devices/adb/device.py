@@ -7,33 +7,38 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
+from pydantic import SecretStr
 
 from agent_core.devices.adb import parse
-from agent_core.devices.adb.capture import Capture, CapturedPicture, Way, extract_xml, parse_tree
+from agent_core.devices.adb.brands import input_denied
+from agent_core.devices.adb.capture import Capture, CapturedPicture, CaptureHistory, Way, extract_xml, parse_tree
 from agent_core.devices.adb.keyboard import Keyboard
-from agent_core.devices.adb.launching import PACKAGES_SECONDS, InstalledApps, Launcher, check_package
+from agent_core.devices.adb.launching import Launcher, check_package
 from agent_core.devices.adb.power import Power
 from agent_core.devices.adb.touches import Touches
-from agent_core.devices.adb.transport import PIPE, Raw, ShellResult, Transport, command_line, require
-from agent_core.devices.adb.waiting import Time
+from agent_core.devices.adb.transport import Elsewhere, ShellResult, Transport, require
 from agent_core.devices.base import (
     Battery,
     DeviceInfo,
     Frame,
     Key,
     Look,
+    LookedPicture,
     Node,
     Notification,
     ScreenState,
+    System,
     TextInput,
     TouchWatch,
     Window,
     WindowKind,
 )
+from agent_core.devices.installed import PACKAGES_SECONDS, InstalledApps
+from agent_core.devices.shell import PIPE, Raw, command_line
+from agent_core.devices.waiting import Time
 from agent_core.errors import (
     AppNotFound,
     CommandFailed,
@@ -65,14 +70,6 @@ class Address(Protocol):
     port: int
 
 
-@dataclass(frozen=True, slots=True)
-class LookedPicture:
-    """A picture, and what was in front directly before it was taken."""
-
-    frame: Frame
-    look: Look
-
-
 class AdbDevice:
     """Fits ``Device``. Reads are tried again by the retry table; what acts never is, once the phone was asked."""
 
@@ -85,11 +82,15 @@ class AdbDevice:
         sleep: Sleep = asyncio.sleep,
         tree_seconds: float = TREE_SECONDS,
         apps: InstalledApps | None = None,
+        pictures: CaptureHistory | None = None,
+        at: str = "",
+        elsewhere: Elsewhere | None = None,
     ) -> None:
+        """``at``, ``elsewhere``: see ``Transport``."""
         self._serial = serial
         self._time = Time(clock, sleep)
-        self._transport = Transport(server.host, server.port, serial, sleep=sleep)
-        self._capture = Capture(self._transport, self._time)
+        self._transport = Transport(server.host, server.port, serial, sleep=sleep, at=at, elsewhere=elsewhere)
+        self._capture = Capture(self._transport, self._time, pictures or CaptureHistory())
         self._keyboard = Keyboard(self._transport, self._time)
         self.tree_seconds = tree_seconds
         self._apps = apps or InstalledApps()
@@ -101,6 +102,10 @@ class AdbDevice:
     @property
     def serial(self) -> str:
         return self._serial
+
+    @property
+    def system(self) -> System:
+        return System.ANDROID
 
     @property
     def round_trips(self) -> int:
@@ -133,7 +138,7 @@ class AdbDevice:
             model=lines[0].strip(),
             size=size,
             sdk=int(sdk) if sdk.isdecimal() else 0,
-            connection=connection_of(self._serial),
+            connection=connection_of(self._transport.at),
         )
 
     async def properties(self, *names: str) -> Mapping[str, str]:
@@ -150,7 +155,7 @@ class AdbDevice:
         """Read the charge, and whether the phone is being charged."""
         return parse.parse_battery((await self._read(("dumpsys", "battery"))).out)
 
-    async def packages(self, *, fresh: bool = False) -> Sequence[str]:
+    async def packages(self, *, fresh: bool = False, also: Sequence[str] = ()) -> Sequence[str]:
         return await self._apps.packages(self._time.clock(), self._listed, fresh=fresh)
 
     async def _listed(self) -> Sequence[str]:
@@ -281,13 +286,18 @@ class AdbDevice:
     async def recover(self) -> None:
         await self.restore_keyboard()
         await self.restore_awake()
+        await self._power.screen_lock.recover()
 
     async def wake(self) -> None:
-        """ScreenOff where it stays off; CommandFailed where the lock screen asks for a secret."""
+        """ScreenOff where it stays off; CommandFailed where the lock screen asks for a secret that we do not have."""
         await self._power.wake()
 
     def kept_awake(self) -> AbstractAsyncContextManager[None]:
         return self._power.hold()
+
+    def unlock_with(self, pin: SecretStr | None) -> None:
+        """Have ``wake`` type this PIN where the lock screen asks for one; ``leave`` then locks the phone again."""
+        self._power.screen_lock.pin = pin
 
     def touch_watch(self) -> AbstractAsyncContextManager[TouchWatch]:
         return self._touches.watch()
@@ -295,6 +305,9 @@ class AdbDevice:
     async def restore_awake(self) -> bool:
         """Put back what a run which died changed to keep the screen on; whether there was anything."""
         return await self._power.restore()
+
+    async def leave(self) -> None:
+        await self._power.lock_again()
 
     async def close(self) -> None:
         self._capture.forget()
@@ -360,11 +373,14 @@ class AdbDevice:
         return await self._transport.shell(line, safe=True)
 
     async def _act(self, *commands: Sequence[str | Raw], seconds: float = 15.0) -> None:
-        require(await self._transport.shell(command_line(*commands), seconds=seconds))
+        result = await self._transport.shell(command_line(*commands), seconds=seconds)
+        if parse.denies_input(result.text):
+            raise input_denied(await self._transport.brand())
+        require(result)
 
 
 def connection_of(serial: str) -> str:
-    """``usb`` or ``tcp``, which is to be seen in the serial."""
+    """Return ``usb`` or ``tcp``, which is to be seen in the transport's name."""
     over_network = ":" in serial or "._adb-tls-connect._tcp" in serial or serial.startswith("emulator-")
     return "tcp" if over_network else "usb"
 

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
 
 from agent_core.devices.adb.device import AdbDevice
-from agent_core.devices.adb.server import AdbServer, DeviceEntry, unusable
-from agent_core.devices.base import DeviceInfo
+from agent_core.devices.adb.server import AdbServer, unusable
+from agent_core.devices.base import DeviceEntry, DeviceInfo, DeviceServer, System
 from agent_core.errors import ConfigInvalid, DeviceError, DeviceOffline
 from agent_core.texts import Listed
 
+DESCRIBE_SECONDS = 5.0
 
-async def list_devices(server: AdbServer) -> list[DeviceInfo]:
-    """Every phone that is attached; of one that cannot be asked only serial, status and connection are known."""
-    return list(await asyncio.gather(*(_describe(server, entry) for entry in await server.devices())))
+
+async def list_devices(server: DeviceServer, entries: Sequence[DeviceEntry] | None = None) -> list[DeviceInfo]:
+    """Return every phone that is attached.
+
+    Of one that cannot be asked, or does not answer within ``DESCRIBE_SECONDS``, only serial, status and connection are
+    known.
+    entries: the phones to describe, if they were listed already.
+    """
+    listed = await server.devices() if entries is None else entries
+    return list(await asyncio.gather(*(_describe(server, entry) for entry in listed)))
 
 
 async def connect(server: AdbServer, address: str) -> AdbDevice:
@@ -29,7 +39,7 @@ async def find_device(server: AdbServer, serial: str | None = None) -> AdbDevice
     """
     entries = await server.devices()
     if serial is None:
-        return server.device(_only(entries))
+        return server.device(only_usable(entries))
     state = next((entry.state for entry in entries if entry.serial == serial), "absent")
     if state == "device":
         return server.device(serial)
@@ -38,7 +48,8 @@ async def find_device(server: AdbServer, serial: str | None = None) -> AdbDevice
     raise unusable(serial, state)
 
 
-def _only(entries: list[DeviceEntry]) -> str:
+def only_usable(entries: Sequence[DeviceEntry]) -> str:
+    """Return the serial of the only phone that can be used. Errors as ``find_device``."""
     usable = [entry.serial for entry in entries if entry.state == "device"]
     if len(usable) == 1:
         return usable[0]
@@ -54,11 +65,19 @@ def _only(entries: list[DeviceEntry]) -> str:
     raise DeviceOffline("No phone is attached.", key="no_phones")
 
 
-async def _describe(server: AdbServer, entry: DeviceEntry) -> DeviceInfo:
-    if entry.state == "device":
+async def _describe(server: DeviceServer, entry: DeviceEntry) -> DeviceInfo:
+    state = entry.state
+    if state == "device":
+        device = server.device(entry.reached_by[0])
         try:
-            return await server.device(entry.serial).info()
-        except DeviceError:
-            # It went away, or answers nothing useful: it is listed all the same.
-            return DeviceInfo(entry.serial, entry.model, (0, 0), 0, "offline", entry.connection)
-    return DeviceInfo(entry.serial, entry.model, (0, 0), 0, entry.state, entry.connection)
+            async with asyncio.timeout(DESCRIBE_SECONDS):
+                info = replace(await device.info(), serial=entry.serial, transports=entry.transports)
+                # An iPhone tells it in a session alone, and a new one may end that of a run.
+                return info if entry.system is System.IOS else replace(info, battery=await device.battery())
+        except (DeviceError, TimeoutError):
+            state = "offline"  # it went away, or answers nothing useful: it is listed all the same
+        finally:
+            await device.close()
+    return DeviceInfo(
+        entry.serial, entry.model, (0, 0), 0, state, entry.connection, entry.system, transports=entry.transports
+    )

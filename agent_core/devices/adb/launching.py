@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 
 from agent_core.devices.adb import parse
-from agent_core.devices.adb.transport import Transport, command_line, require
-from agent_core.devices.adb.waiting import Time
+from agent_core.devices.adb.transport import Transport, require
 from agent_core.devices.base import Window, WindowKind
+from agent_core.devices.shell import command_line
+from agent_core.devices.waiting import Time
 from agent_core.errors import AppNotFound, CommandFailed
 
 LAUNCH_SECONDS = 10.0
@@ -92,27 +93,3 @@ def check_package(package: str) -> None:
     """AppNotFound for what can not be the name of a package."""
     if len(package) > 255 or not parse.PACKAGE.fullmatch(package):
         raise AppNotFound(f"{package[:100]!r} is no name of a package.", key="no_package_name", name=package[:100])
-
-
-PACKAGES_SECONDS = 3600.0
-FRESH_SECONDS = 10.0
-
-
-class InstalledApps:
-    """The packages of one phone, kept for an hour, from run to run: each has an ``AdbDevice`` of its own."""
-
-    def __init__(self) -> None:
-        self._packages: tuple[str, ...] = ()
-        self._read_at = float("-inf")
-
-    async def packages(
-        self, now: float, read: Callable[[], Awaitable[Sequence[str]]], *, fresh: bool = False
-    ) -> Sequence[str]:
-        """``now``: of a clock that only goes on, in seconds. ``fresh``: read them again, unless that was just done."""
-        if now - self._read_at >= (FRESH_SECONDS if fresh else PACKAGES_SECONDS):
-            self._packages, self._read_at = tuple(await read()), now
-        return self._packages
-
-    def forget(self) -> None:
-        """An app that is in the list is not there."""
-        self._read_at = float("-inf")

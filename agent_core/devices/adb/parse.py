@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from agent_core.devices.base import Battery, Look, Notification, ScreenState, Window, WindowKind
 
@@ -14,6 +15,35 @@ PROPERTY = re.compile(r"[\w.\-]+", re.ASCII)
 WINDOW_LINES = r"mCurrentFocus|mFocusedApp|mDreamingLockscreen|mShowingLockscreen|showing=|mIsShowing=|occluded="
 POWER_LINES = r"mWakefulness=|Display Power: state="
 ACTIVITY_LINES = r"topResumedActivity|mResumedActivity|ResumedActivity:"
+
+
+# -- phones that announce themselves in the network
+
+PAIRING, CONNECT = "_adb-tls-pairing._tcp", "_adb-tls-connect._tcp"
+
+
+@dataclass(frozen=True, slots=True)
+class MdnsService:
+    """An announcement. ``kind``: PAIRING, CONNECT or another; ``address``: host:port."""
+
+    name: str
+    kind: str
+    address: str
+
+    def is_of(self, maker_serial: str) -> bool:
+        """Tell whether a phone with this serial can be connected to here: its name is adb-SERIAL-SIX_LETTERS."""
+        return self.kind == CONNECT and self.name.startswith(f"adb-{maker_serial}-")
+
+
+def parse_mdns_services(text: str) -> tuple[MdnsService, ...]:
+    """Read the adb server's ``host:mdns:services``: name, kind and address, a tab between each two.
+
+    Older servers end the kind with a full stop.
+    """
+    rows = (line.split("\t") for line in text.splitlines())
+    return tuple(
+        MdnsService(row[0].strip(), row[1].strip().rstrip("."), row[2].strip()) for row in rows if len(row) == 3
+    )
 
 
 # -- windows
@@ -255,6 +285,11 @@ def denies_input(text: str) -> bool:
     return "INJECT_EVENTS" in text or ("SecurityException" in text and "inject" in text.lower())
 
 
+def denies_settings(text: str) -> bool:
+    """Tell whether the phone refuses to have its settings or its keyboard changed over adb."""
+    return "WRITE_SECURE_SETTINGS" in text or "Permission denial: writing to settings" in text
+
+
 # -- battery
 
 _BATTERY_LINE = re.compile(r"^\s*(?P<name>[A-Za-z ]{1,30}): *(?P<value>\S{1,20})\s*$", re.MULTILINE)
@@ -263,7 +298,10 @@ _CHARGING, _NOT_CHARGING = ("2", "5"), ("3", "4")
 
 
 def parse_battery(text: str) -> Battery:
-    """Read ``dumpsys battery``. A phone that is plugged in and does not charge is not charging."""
+    """Read ``dumpsys battery``, which gives the temperature in tenths of a degree.
+
+    A phone that is plugged in and does not charge is not charging.
+    """
     lines = [(match["name"].strip().lower(), match["value"]) for match in _BATTERY_LINE.finditer(text)]
     values = dict(reversed(lines))  # of a name that makers print again further down the first counts
     level, state = values.get("level", ""), values.get("status", "")
@@ -271,4 +309,7 @@ def parse_battery(text: str) -> Battery:
     charging = True if state in _CHARGING else False if state in _NOT_CHARGING else None
     if state == "5":  # full, with or without a cable
         charging = any(value == "true" for name, value in values.items() if name.endswith(" powered"))
-    return Battery(percent, charging)
+    tenths = values.get("temperature", "")
+    celsius = int(tenths) / 10 if re.fullmatch(r"-?\d{1,4}", tenths, re.ASCII) else None
+    # Phones without a sensor report 0, or nonsense.
+    return Battery(percent, charging, celsius if celsius is not None and 0 < celsius < 100 else None)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 
 import structlog
 
 from agent_core.devices.adb.parse import first_line, parse_size
-from agent_core.devices.adb.transport import AND, PIPE, Raw, Transport, command_line, require
-from agent_core.devices.adb.waiting import Time, finish
+from agent_core.devices.adb.screen_lock import ScreenLock
+from agent_core.devices.adb.transport import Transport, require
 from agent_core.devices.base import Look
-from agent_core.errors import CommandFailed, DeviceError, ScreenOff
+from agent_core.devices.shared_hold import SharedHold
+from agent_core.devices.shell import AND, PIPE, Raw, command_line
+from agent_core.devices.waiting import Time
+from agent_core.errors import DeviceError, ScreenOff
 
 log = structlog.get_logger(__name__)
 
@@ -31,9 +33,10 @@ class Power:
 
     def __init__(self, transport: Transport, time: Time, look: Callable[[], Awaitable[Look]]) -> None:
         self._transport, self._time, self._look = transport, time, look
-        self._lock = asyncio.Lock()
-        self._holders = 0
+        self._hold = SharedHold(self._stay_awake, self._give_back)
+        self._kept = False  # it was held at least once: a run worked here, not a single action
         self._holder = secrets.token_hex(4)
+        self.screen_lock = ScreenLock(transport, time, self._unlocked)
 
     # -- on and unlocked
 
@@ -45,12 +48,10 @@ class Power:
             if woken is None:
                 raise ScreenOff("The screen stays off.", key="screen_stays_off")
             look = woken
-        if look.screen.locked and not (await self._dismissed() or await self._swiped_away()):
-            raise CommandFailed(
-                "The lock screen of the phone asks for a PIN, a pattern or a finger.",
-                advice="Unlock it by hand, or take the screen lock off this phone.",
-                key="locked_phone",
-            )
+        if not look.screen.locked:
+            await self.screen_lock.seen_unlocked()
+        elif not (await self._dismissed() or await self._swiped_away()):
+            await self.screen_lock.open()
 
     async def _awake(self) -> Look | None:
         look = await self._look()
@@ -73,27 +74,21 @@ class Power:
 
     # -- kept on
 
-    @asynccontextmanager
-    async def hold(self) -> AsyncGenerator[None, None]:
+    def hold(self) -> AbstractAsyncContextManager[None]:
         """The screen stays on inside; what was set before is set again afterwards, in every outcome."""
-        counted = False
-        try:
-            async with self._lock:
-                self._holders += 1
-                counted = True
-                if self._holders == 1:
-                    await self._stay_awake()
-            yield
-        finally:
-            if counted:
-                await finish(self._release())
+        return self._hold.hold()
 
     async def restore(self) -> bool:
         """Put back what a dead run changed; whether there was anything."""
-        async with self._lock:
-            return False if self._holders else await self._put_back()
+        return await self._hold.unless_held(self._put_back) or False
+
+    async def lock_again(self) -> None:
+        """Lock the phone if this object unlocked it for a run. After a single action, its own time-out locks it."""
+        if self._kept:
+            await self.screen_lock.lock_again()
 
     async def _stay_awake(self) -> None:
+        self._kept = True
         reads = [("settings", "get", space, name) for space, name, _ in AWAKE]
         found = await self._transport.shell(command_line(("settings", "get", "global", MARKER), *reads), safe=True)
         marker, *values = [line.strip() for line in found.out.splitlines()] + ["null"] * 3
@@ -106,17 +101,13 @@ class Power:
             # Some makers refuse it; the run can go on, and says so itself if the screen goes off.
             log.warning("adb.not_kept_awake", serial=self._transport.serial, words=first_line(changed.text))
 
-    async def _release(self) -> None:
-        async with self._lock:
-            self._holders -= 1
-            if self._holders:
-                return
-            try:
-                with self._transport.tidying():
-                    await self._put_back(self._holder)
-            except DeviceError as error:
-                # The marker stays on the phone: the next start puts it back.
-                log.warning("adb.awake_left", serial=self._transport.serial, kind=error.kind, error=str(error))
+    async def _give_back(self) -> None:
+        try:
+            with self._transport.tidying():
+                await self._put_back(self._holder)
+        except DeviceError as error:
+            # The marker stays on the phone: the next start puts it back.
+            log.warning("adb.awake_left", serial=self._transport.serial, kind=error.kind, error=str(error))
 
     async def _put_back(self, holder: str = "") -> bool:
         """``holder``: only what this one left, not what somebody set who has the phone now; "": whoever it was."""

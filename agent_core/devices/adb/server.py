@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -22,8 +21,12 @@ import structlog
 from adbutils.errors import AdbConnectionError, AdbTimeout
 
 from agent_core.devices.adb import guard, transport
+from agent_core.devices.adb.capture import CaptureHistory
 from agent_core.devices.adb.device import AdbDevice, connection_of
-from agent_core.devices.adb.launching import InstalledApps
+from agent_core.devices.adb.parse import MdnsService, parse_mdns_services
+from agent_core.devices.adb.program import carried_adb, find_adb, version_of
+from agent_core.devices.base import DeviceEntry
+from agent_core.devices.installed import InstalledApps
 from agent_core.errors import AdbNotFound, CommandFailed, DeviceError, DeviceOffline, DeviceUnauthorized, InputRejected
 from agent_core.retry import Sleep
 
@@ -31,41 +34,30 @@ log = structlog.get_logger(__name__)
 
 DEFAULT_PORT = 5037
 END_SECONDS = guard.END_SECONDS + 2
-START_SECONDS = 20.0  # adb 36 takes 3 s where there is no USB
+START_SECONDS = 20.0
+USB = Path("/dev/bus/usb")
 POLL_SECONDS = 0.02
 CONNECT_SECONDS = 15.0  # `connect` waits for TCP and for the phone's answer
 STATE_SECONDS = 2.0  # from attached to usable; a phone that asks its owner first is not waited for longer
 CONNECT_TRIES = 4
 _SERIAL = re.compile(r"[A-Za-z0-9][\w.:\-\[\]%]{0,127}", re.ASCII)
 _ADDRESS = re.compile(r"(?:[A-Za-z0-9][\w.\-]*|\[[0-9A-Fa-f:.%\w]+\]):\d{1,5}", re.ASCII)
-_CODE = re.compile(r"\d{6}", re.ASCII)
+_CODE = re.compile(r"\d{6}|[A-Za-z0-9]{12}", re.ASCII)  # what a person types; what stands in a QR code
+_GUID = re.compile(r"\[guid=([^\]\s]+)\]")  # behind "Successfully paired to HOST:PORT "
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceEntry:
-    """One of ``adb devices -l``. ``state`` is ``device`` where it can be used, else ``offline``, ``unauthorized``…
-
-    ``model`` as adb writes it, with underscores."""
-
-    serial: str
-    state: str
-    model: str = ""
-
-    @property
-    def connection(self) -> str:
-        return connection_of(self.serial)
 
 
 class AdbServer:
     """A running adb server. ``async with`` or ``close()`` ends the process only where we started it."""
 
-    def __init__(self, host: str, port: int, child: Child | None = None) -> None:
+    def __init__(self, host: str, port: int, child: Child | None = None, *, adb_path: str | None = None) -> None:
         self.host, self.port = host, port
         self._child = child
+        self._adb_path = adb_path
         self._client = _Client(host, port)
         self._apps: dict[str, InstalledApps] = {}
+        self._pictures: dict[str, CaptureHistory] = {}  # by connection
 
     @property
     def owned(self) -> bool:
@@ -78,7 +70,16 @@ class AdbServer:
     async def devices(self) -> list[DeviceEntry]:
         """All that are attached, whatever their state."""
         listed = await self._blocking(lambda: self._client.list(extended=True))
-        return [DeviceEntry(d.serial, d.state, d.tags.get("model", "")) for d in listed]
+        return [
+            DeviceEntry(
+                d.serial,
+                d.state,
+                d.tags.get("model", ""),
+                connection_of(d.serial),
+                number=d.tags.get("transport_id", ""),
+            )
+            for d in listed
+        ]
 
     async def connect(self, address: str) -> None:
         """Attach a phone over the network (``host:port``) and wait until it can be used.
@@ -120,21 +121,84 @@ class AdbServer:
         """Forget a phone of the network; none of that name is no error."""
         await self._blocking(lambda: self._client.disconnect(address))
 
-    async def pair(self, address: str, code: str) -> None:
-        """Once for each computer, from Android 11: the six digits that the phone shows under wireless debugging."""
+    async def pair(self, address: str, code: str) -> str:
+        """Have a phone with Android 11 or newer accept this computer, once and for all.
+
+        address: host:port of the phone's pairing dialog, whose port is not the one to connect to.
+        code: the six digits that the phone shows there, or the password of the QR code that it scanned.
+
+        Returns the name under which the phone announces itself in the network from now on; "" if adb does not tell.
+        Raises InputRejected if address or code are malformed, DeviceUnauthorized if the phone or the way to it refuses,
+        AdbNotFound if the adb server is too old for pairing.
+        """
         if not _ADDRESS.fullmatch(address) or not _CODE.fullmatch(code):
             raise InputRejected(
                 "Pairing needs the address (host:port) and the six digits that the phone shows.", key="pairing_form"
             )
-        answer = await transport.query(self.host, self.port, f"host:pair:{code}:{address}", seconds=CONNECT_SECONDS)
+        try:
+            answer = await transport.query(self.host, self.port, f"host:pair:{code}:{address}", seconds=CONNECT_SECONDS)
+        except CommandFailed as error:
+            answer = await self._why(error)
         if not answer.startswith("Successfully paired"):
+            why = answer.strip().removeprefix("Failed: ").rstrip(".")
             raise DeviceUnauthorized(
-                f"{address} could not be paired ({answer.strip()}).",
+                f"{address} could not be paired ({why}).",
                 advice="Ask the phone for a new code, and give the port of the pairing dialog.",
                 key="not_paired",
                 phone=address,
-                why=answer.strip(),
+                why=why,
             )
+        guid = _GUID.search(answer)
+        return guid[1] if guid else ""
+
+    async def mdns_services(self) -> tuple[MdnsService, ...]:
+        """Return the phones that announce themselves in the network, as the adb server hears them.
+
+        Raises DeviceOffline if the server does not listen (``ADB_MDNS=0``), AdbNotFound if it is too old to do so.
+        """
+        try:
+            state = await transport.query(self.host, self.port, "host:mdns:check")
+            found = await transport.query(self.host, self.port, "host:mdns:services")
+        except CommandFailed as error:
+            state, found = f"ERROR: {await self._why(error)}", ""
+        if state.startswith("ERROR"):
+            why = state.removeprefix("ERROR:").strip()
+            raise DeviceOffline(
+                f"The adb server does not look for phones in the network ({why}).",
+                advice="Pair with the address and the code that the phone shows.",
+                key="no_mdns",
+                why=why,
+            )
+        return parse_mdns_services(found)
+
+    async def _why(self, error: CommandFailed) -> str:
+        """Return the server's words for a refusal. Raises AdbNotFound if it does not know the request at all.
+
+        An old server that somebody else started is left alone: they may be using it. A newer one beside it could pair,
+        but the old one could not connect to the phone then, because it talks no TLS.
+        """
+        why = str(error.values.get("why", error.message))
+        if "unknown host service" not in why:
+            return why
+        values = {"place": f"{self.host}:{self.port}", "port": self.port}
+        program = await asyncio.to_thread(find_adb, self._adb_path)
+        version = await asyncio.to_thread(version_of, program)
+        values |= {"program": program, "version": version.text or "?"}
+        if version.pairs:
+            raise AdbNotFound(
+                f"The adb server at {values['place']} is too old for pairing; phonedesk did not start it.",
+                advice=f"End it with adb -P {self.port} kill-server, and pair again.",
+                key="adb_server_old",
+                **values,
+            ) from error
+        newer = await asyncio.to_thread(carried_adb)
+        raise AdbNotFound(
+            f"{program} is adb {values['version']}, too old for pairing over the network.",
+            advice=f"Set PHONEDESK_DEVICE__ADB_PATH to {newer or 'adb 30 or newer'}, and end the old server.",
+            key="adb_chosen_old" if newer else "adb_too_old",
+            newer=newer,
+            **values,
+        ) from error
 
     async def track(self) -> AsyncGenerator[list[DeviceEntry], None]:
         """The whole list at once, and again after each change. DeviceOffline when the server ends."""
@@ -144,18 +208,29 @@ class AdbServer:
                 yield [DeviceEntry(serial, state.strip()) for serial, state in rows]
 
     def device(
-        self, serial: str, *, clock: Callable[[], float] | None = None, sleep: Sleep = asyncio.sleep
+        self,
+        serial: str,
+        *,
+        clock: Callable[[], float] | None = None,
+        sleep: Sleep = asyncio.sleep,
+        at: str = "",
+        elsewhere: transport.Elsewhere | None = None,
     ) -> AdbDevice:
-        """The phone of this serial; whether it is there shows at the first call."""
-        if not _SERIAL.fullmatch(serial):
+        """The phone of this serial; whether it is there shows at the first call.
+
+        at: the name by which this server reaches it, if that is not the serial. elsewhere: see ``Transport``.
+        """
+        if not _SERIAL.fullmatch(at or serial):
             raise InputRejected(f"{serial!r} is no serial of a phone.", key="bad_serial", said=serial)
         if clock is not None:
-            return AdbDevice(self, serial, clock=clock, sleep=sleep)
-        return AdbDevice(self, serial, sleep=sleep, apps=self._apps.setdefault(serial, InstalledApps()))
+            return AdbDevice(self, serial, clock=clock, sleep=sleep, at=at, elsewhere=elsewhere)
+        apps = self._apps.setdefault(serial, InstalledApps())
+        pictures = self._pictures.setdefault(at or serial, CaptureHistory())
+        return AdbDevice(self, serial, sleep=sleep, apps=apps, pictures=pictures, at=at, elsewhere=elsewhere)
 
-    async def install(self, serial: str, apk: Path) -> None:
-        """Install an application file of this computer, over an older version of it if there is one."""
-        await self._blocking(lambda: self._client.device(serial=serial).install(str(apk), nolaunch=True, silent=True))
+    async def push(self, serial: str, file: Path, path: str) -> None:
+        """Copy a file of this computer to ``path`` on the phone."""
+        await self._blocking(lambda: self._client.device(serial=serial).sync.push(str(file), path))
 
     async def close(self) -> None:
         child, self._child = self._child, None
@@ -227,7 +302,7 @@ async def open_adb(
     """
     wanted = _default_port() if port is None else port
     if wanted and await _answers(host, wanted):
-        return AdbServer(host, wanted)
+        return AdbServer(host, wanted, adb_path=adb_path)
     if host not in {"127.0.0.1", "localhost", "::1"}:
         raise AdbNotFound(
             f"No adb server answers at {host}:{wanted}.",
@@ -235,23 +310,9 @@ async def open_adb(
             key="adb_absent_there",
             place=f"{host}:{wanted}",
         )
-    child = await _start(find_adb(adb_path), host, wanted or _free_port(), _environment(usb, home))
-    return AdbServer(host, child.port, child if child.process.returncode is None else None)
-
-
-def find_adb(adb_path: str | None = None) -> str:
-    """The adb program: the one named, else what adbutils finds (``ADBUTILS_ADB_PATH``, the search path, its own)."""
-    if adb_path:
-        if found := shutil.which(adb_path):
-            return found
-        raise AdbNotFound(f"There is no adb program at {adb_path}.", key="adb_not_there", path=adb_path)
-    try:
-        found = shutil.which(str(adbutils.adb_path()))
-    except (adbutils.AdbError, RuntimeError, OSError) as error:
-        raise AdbNotFound("There is no adb program on this machine.", key="adb_missing") from error
-    if not found:
-        raise AdbNotFound("There is no adb program on this machine.", key="adb_missing")
-    return found
+    program = await asyncio.to_thread(find_adb, adb_path)
+    child = await _start(program, host, wanted or _free_port(), _environment(usb, home))
+    return AdbServer(host, child.port, child if child.process.returncode is None else None, adb_path=adb_path)
 
 
 @dataclass
@@ -340,6 +401,8 @@ def _free_port() -> int:
 
 def _environment(usb: bool, home: Path | None) -> dict[str, str]:
     environment = dict(os.environ)
+    if sys.platform == "linux" and not USB.exists():
+        environment.setdefault("ADB_LIBUSB", "0")  # without any USB libusb takes 3 s to say so, at every start
     if not usb:
         # The range of emulators' ports is not scanned either: a network phone there would be listed twice.
         environment |= {"ADB_USB": "0", "ADB_LIBUSB": "0", "ADB_EMU": "0", "ADB_MDNS": "0"}

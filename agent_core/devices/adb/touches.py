@@ -15,7 +15,8 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 import structlog
 
 from agent_core.devices.adb.parse import first_line
-from agent_core.devices.adb.transport import Transport, command_line
+from agent_core.devices.adb.transport import Transport
+from agent_core.devices.shell import command_line
 from agent_core.errors import DeviceError, DeviceOffline
 
 log = structlog.get_logger(__name__)

@@ -10,15 +10,20 @@ from __future__ import annotations
 import asyncio
 import re
 import struct
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from shlex import quote
 from typing import TypeVar
 
+import structlog
+
+from agent_core.devices.adb.brands import PROPERTIES, Brand, brand_of, input_denied
 from agent_core.devices.adb.parse import denies_input, first_line
-from agent_core.errors import CommandFailed, DeviceError, DeviceOffline, DeviceUnauthorized, InputDenied
+from agent_core.devices.shell import command_line
+from agent_core.errors import CommandFailed, DeviceError, DeviceOffline, DeviceUnauthorized
 from agent_core.retry import Sleep, with_retries
+
+log = structlog.get_logger(__name__)
 
 READ_LIMIT = 4 * 1024 * 1024  # bytes buffered before the sender is held; a raw picture is 10 MB
 MAX_COMMAND = 60_000  # bytes; adbd closes the stream at 65,535
@@ -27,6 +32,7 @@ _EXIT_MARK = re.compile(rb"phonedesk-exit:(\d+)\s*$")
 _STDOUT, _STDERR, _EXIT = 1, 2, 3
 
 T = TypeVar("T")
+Elsewhere = Callable[[], Awaitable[str]]
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
@@ -44,58 +50,55 @@ class ShellResult:
         return self.out + self.err
 
 
-def command_line(*commands: Sequence[str | Raw]) -> str:
-    """Lists of arguments as one line for the phone's shell, run one after the other whatever the earlier gave.
-
-    The one place where arguments are quoted.
-    """
-    return "; ".join(_quoted(command) for command in commands)
-
-
-@dataclass(frozen=True, slots=True)
-class Raw:
-    """A piece of shell that is written by us and holds no data: ``|``, ``&&``, ``2>/dev/null``."""
-
-    text: str
-
-
-PIPE, AND, OR, QUIET = Raw("|"), Raw("&&"), Raw("||"), Raw("2>/dev/null")
-
-
-def _quoted(command: Sequence[str | Raw]) -> str:
-    return " ".join(part.text if isinstance(part, Raw) else quote(part) for part in command)
-
-
 def require(result: ShellResult) -> None:
     """InputDenied or CommandFailed where the phone refused or failed, whatever exit status it gave."""
     if denies_input(result.text):
-        raise InputDenied("The phone refuses taps and keys from outside.", key="input_denied")
+        raise input_denied("other")
     if result.code != 0 or "Exception occurred" in result.text:
         why = first_line(result.text) or f"exit code {result.code}"
         raise CommandFailed(f"The phone said: {why}", key="phone_said", why=why)
 
 
 class Transport:
-    """Calls to one phone through one adb server. ``round_trips`` counts the streams that were opened to the phone."""
+    """Calls to one phone through one adb server. ``round_trips`` counts the streams that were opened to the phone.
 
-    def __init__(self, host: str, port: int, serial: str, *, sleep: Sleep = asyncio.sleep) -> None:
+    serial: the phone's name in errors and logs.
+    at: the name by which the adb server reaches it; the serial if left out. One phone may have several.
+    elsewhere: returns the name by which the phone can be reached now, "" if by none. It is asked if ``at`` fails.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        serial: str,
+        *,
+        sleep: Sleep = asyncio.sleep,
+        at: str = "",
+        elsewhere: Elsewhere | None = None,
+    ) -> None:
         self.host, self.port, self.serial = host, port, serial
+        self.at = at or serial
+        self._elsewhere = elsewhere
         self.round_trips = 0
         self._sleep = sleep
         self._gone = False  # the call before could not reach it in all the tries that there are
         self._tidying = 0
         self._features: frozenset[str] | None = None
+        self._brand: Brand | None = None
 
-    async def shell(self, line: str, *, seconds: float = 15.0, safe: bool = False) -> ShellResult:
+    async def shell(
+        self, line: str, *, seconds: float = 15.0, safe: bool = False, shown: str | None = None
+    ) -> ShellResult:
         """Run ``line`` on the phone and wait for its end.
 
         CommandFailed after ``seconds``; DeviceOffline where the way to the phone breaks. ``safe`` says that it only
         reads, or changes nothing when it is run twice: then all of it is tried again by the retry table. Otherwise only
-        what comes before the phone was asked anything.
+        what comes before the phone was asked anything. ``shown``: what errors call the line, if a secret stands in it.
         """
         v2 = "shell_v2" in await self.features()
         request = f"shell,v2,raw:{line}" if v2 else f"shell:{line}; echo phonedesk-exit:$?"
-        return await self._call(request, line, seconds, safe, _read_v2 if v2 else _read_v1)
+        return await self._call(request, shown or line, seconds, safe, _read_v2 if v2 else _read_v1)
 
     @contextmanager
     def tidying(self) -> Iterator[None]:
@@ -138,9 +141,16 @@ class Transport:
     async def features(self) -> frozenset[str]:
         """What the phone's adbd can; asked once."""
         if self._features is None:
-            answer = await self._tried(lambda: query(self.host, self.port, f"host-serial:{self.serial}:features"))
+            answer = await self._tried(lambda: query(self.host, self.port, f"host-serial:{self.at}:features"))
             self._features = frozenset(answer.strip().split(","))
         return self._features
+
+    async def brand(self) -> Brand:
+        """Return the phone's brand; asked once."""
+        if self._brand is None:
+            line = command_line(*(("getprop", name) for name in PROPERTIES))
+            self._brand = brand_of(*(await self.shell(line, safe=True)).out.splitlines())
+        return self._brand
 
     async def _call(
         self, request: str, line: str, seconds: float, safe: bool, read: Callable[[asyncio.StreamReader], Awaitable[T]]
@@ -159,12 +169,22 @@ class Transport:
     async def _tried(self, call: Callable[[], Awaitable[T]]) -> T:
         try:
             once = self._gone and self._tidying
-            result = await (call() if once else with_retries(call, sleep=self._sleep))
+            result = await (call() if once else with_retries(lambda: self._by_any_way(call), sleep=self._sleep))
         except DeviceOffline as error:
             self._gone = error.retried = True
             raise
         self._gone = False
         return result
+
+    async def _by_any_way(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Call; if the phone is lost, have the next try take another way to it."""
+        try:
+            return await call()
+        except DeviceOffline:
+            if self._elsewhere is not None and (at := await self._elsewhere()) and at != self.at:
+                log.info("adb.other_way", serial=self.serial, lost=self.at, taken=at)
+                self.at = at
+            raise
 
     async def _once(
         self,
@@ -198,7 +218,7 @@ class Transport:
 
     async def _attach(self) -> Streams:
         """A connection that speaks to the phone; nothing has been asked of the phone yet."""
-        return await _open(self.host, self.port, f"host:transport:{self.serial}")
+        return await _open(self.host, self.port, f"host:transport:{self.at}")
 
 
 async def query(host: str, port: int, request: str, *, seconds: float = CONNECT_SECONDS) -> str:
@@ -260,6 +280,8 @@ async def _ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, reque
 
 async def _read_block(reader: asyncio.StreamReader) -> bytes:
     head = await reader.readexactly(4)
+    if head == b"FAIL":  # `pair` says OKAY first, to the request
+        raise failure((await _read_block(reader)).decode("utf-8", "replace"))
     try:
         length = int(head, 16)
     except ValueError as error:

@@ -10,7 +10,7 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Collection, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from itertools import groupby
 from typing import Any
@@ -57,6 +57,7 @@ def stripped(text: str) -> str:
     return _close(spaced(text))
 
 
+@lru_cache(maxsize=4096)  # a customer's words are compared with every question of every record
 def spaced(text: str) -> str:
     """Return the same as ``stripped``, with a blank between words that a blank or punctuation separates."""
     found = _runs(text)

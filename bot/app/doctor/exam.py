@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -12,10 +13,9 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 from telegram import Bot
 
-from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.server import AdbServer
 from agent_core.devices.adb.transport import ShellResult, Transport
-from agent_core.devices.base import Look
+from agent_core.devices.base import Device, Look
 from agent_core.errors import ConfigError
 from agent_core.model.client import ChatModel, ModelCheck
 from agent_core.texts import Lang
@@ -23,8 +23,11 @@ from bot.app.doctor.report import DoctorVerdict
 from bot.app.logs import mask
 from bot.app.settings.layers import Settings
 from bot.app.settings.values import password_of
+from scheduler.runs.lease import lease_of
+from storage.engine import Database
 from storage.model_usage import Used
 
+WHY = "doctor"  # in the lease's row, instead of a run's id
 SHORTEST_SECRET = 6  # characters; what is shorter is a placeholder, and would be found in every text
 PLACEHOLDERS = frozenset({"", "EMPTY"})
 
@@ -49,10 +52,11 @@ class Exam:
     lang: Lang = "zh"
     adb: AdbServer | None = None
     entry_state: str = ""
-    device: AdbDevice | None = None
+    device: Device | None = None
     transport: Transport | None = None
     look: Look | None = None
-    held: frozenset[str] = field(default_factory=frozenset)  # phones that runs have at the moment
+    known: Mapping[str, str] = field(default_factory=dict)  # serials of phones, by what tells them apart
+    has_database: bool = False  # with the tables of this release; without them nothing works on phones
     learnt: frozenset[tuple[str, str, str]] = field(default_factory=frozenset)  # serial, app and version
     used_today: Used | None = None  # of models, where there are limits a day
     model: ChatModel | None = None
@@ -68,6 +72,23 @@ class Exam:
     @property
     def wanted(self) -> str:
         return self.serial or self.settings.device.serial
+
+    @asynccontextmanager
+    async def acting(self) -> AsyncIterator[Device]:
+        """Lease the phone under examination. Whatever acts on it is done inside this block.
+
+        Raises LeaseLost if somebody else has the phone.
+        """
+        device = found(self.device)
+        if not self.has_database:
+            yield device
+            return
+        db, seconds = Database(self.settings.url), self.settings.queue.lost_after_seconds
+        try:
+            async with lease_of(db, device, owner=f"doctor-{os.getpid()}", why=WHY, seconds=seconds):
+                yield device
+        finally:
+            await db.close()
 
     async def shell(self, line: str) -> ShellResult:
         """Run a line on the phone under examination."""

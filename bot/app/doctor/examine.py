@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack
 from agent_core.errors import ConfigError, PhonedeskError
 from agent_core.proxies import LOCAL, LOOPBACK, Route
 from agent_core.texts import sentences
-from bot.app.doctor import machine, mending, phone, services, telegram
+from bot.app.doctor import harmonyos, iphone, machine, mending, phone, services, telegram
 from bot.app.doctor.exam import Check, Exam
 from bot.app.doctor.report import CheckResult, CheckStatus, DoctorVerdict
 from bot.app.doctor.texts import DoctorTexts
@@ -30,6 +30,8 @@ __all__ = ["CHECKS", "Check", "CheckResult", "CheckStatus", "examine"]
 CHECKS: tuple[Check, ...] = (
     Check("settings", machine.settings, mend=mending.settings),
     Check("database", machine.database, ("settings",)),
+    Check("hdc", harmonyos.hdc, ("settings",), seconds=20),
+    Check("wda", iphone.wda, ("settings",), seconds=20),
     Check("adb", phone.adb, ("settings",), seconds=10),
     Check("phone", phone.phone, ("adb",), seconds=10, mend=mending.phone),
     Check("authorised", phone.authorised, ("phone",)),
@@ -37,6 +39,7 @@ CHECKS: tuple[Check, ...] = (
     Check("screenshot", phone.screenshot, ("authorised", "screen"), seconds=10),
     Check("keyboard", phone.keyboard, ("authorised",), mend=mending.keyboard),
     Check("input", phone.touch, ("authorised",)),
+    Check("setup", phone.setup, ("authorised",), mend=mending.setup),
     Check("app", phone.app, ("authorised",)),
     Check("learnt", phone.learnt, ("database", "authorised")),
     Check("tree", phone.tree, ("authorised", "screen"), seconds=6),
@@ -51,6 +54,7 @@ CHECKS: tuple[Check, ...] = (
     Check("knowledge", services.knowledge, ("settings",), seconds=10),
     Check("token", telegram.token, ("settings",), seconds=10),
     Check("webhook", telegram.webhook, ("token",), seconds=10),
+    Check("notify", services.notify, ("settings",)),
     Check("timezone", machine.timezone, ("settings",)),
 )
 """All checks in their order."""
@@ -94,7 +98,7 @@ async def _made(check: Check, exam: Exam, words: DoctorTexts, *, mend: bool) -> 
         mend
         and check.mend is not None
         and verdict is not None
-        and verdict.status in {CheckStatus.WARNING, CheckStatus.FAILED}
+        and verdict.status in {CheckStatus.NOTE, CheckStatus.WARNING, CheckStatus.FAILED}
     ):
         try:
             mending = await check.mend(exam, verdict)

@@ -26,9 +26,9 @@ from bot.app.settings.names import names
 from bot.app.settings.sources import ALIAS_PREFIX
 from bot.app.settings.writing import holds_secret
 from storage.engine import Database, OtherRelease
+from storage.hosts import Phones
 from storage.learnt import LearntApps
-from storage.leases import Leases
-from storage.model_usage import Spending
+from storage.model_usage import UsageTotals
 
 _TOKENS = ("TOKEN", "AUTH_TOKEN")
 UTC_NAMES = frozenset({"UTC", "Etc/UTC", "Etc/UCT", "Etc/GMT", "GMT", "Universal", "Zulu"})
@@ -110,13 +110,13 @@ async def _open_database(exam: Exam, shown: str) -> DoctorVerdict:
             return failed("other_release", url=shown, current=error.revision)
         if not current:
             return ok("empty", url=shown)
-        leases = Leases(db, seconds=exam.settings.queue.lost_after_seconds)
-        exam.held = frozenset(lease.serial for lease in await leases.held())
+        exam.has_database = True
+        exam.known = await Phones(db).identities()
         known = await LearntApps(db).all()
         exam.learnt = frozenset(key for key, learnt in known.items() if learnt.looks)
         if limits_a_day(exam.settings.limits):
             today = db.now().astimezone(ZoneInfo(exam.settings.timezone)).date()
-            exam.used_today = await Spending(db).of_day(today)
+            exam.used_today = await UsageTotals(db).of_day(today)
         return ok("current", url=shown, current=current)
     finally:
         await db.close()

@@ -1,18 +1,18 @@
-"""What ``phonedesk doctor --fix`` does about what the checks found: nothing that a person could miss afterwards."""
+"""What ``phonedesk doctor --fix`` does about what the checks found: nothing that cannot be undone."""
 
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
-from agent_core.devices.adb.keyboard import METHOD
-from agent_core.devices.adb.transport import command_line
+from agent_core.devices.adb.setup import PhoneSetup
+from agent_core.devices.base import Device
 from bot.app.doctor.exam import Exam, found
 from bot.app.doctor.machine import open_secrets
 from bot.app.doctor.report import DoctorVerdict
+from bot.app.phones import KEYBOARD_FILE
 
-KEYBOARD_FILE = Path("ADBKeyboard.apk")  # in the folder that we were started from
-INSTALL_SECONDS = 60.0
 PRIVATE = 0o600
 
 
@@ -34,19 +34,37 @@ async def phone(exam: Exam, verdict: DoctorVerdict) -> bool:
 
 
 async def screen(exam: Exam, verdict: DoctorVerdict) -> bool:
-    """Turn the screen on. A lock with a secret is left to its owner, a phone at work to its run."""
-    device = found(exam.device)
-    if verdict.case != "asleep" or device.serial in exam.held:
+    """Turn the screen on. A lock with a secret is left to its owner."""
+    if verdict.case != "asleep":
         return False
-    await device.wake()
+    async with _ours(exam) as device:
+        await device.wake()
     return True
 
 
 async def keyboard(exam: Exam, verdict: DoctorVerdict) -> bool:
-    """Install the keyboard from ``KEYBOARD_FILE``, if it is there, and allow its use. It is not chosen."""
-    if verdict.case != "missing" or not await asyncio.to_thread(KEYBOARD_FILE.is_file):
-        return False
-    async with asyncio.timeout(INSTALL_SECONDS):
-        await found(exam.adb).install(found(exam.device).serial, KEYBOARD_FILE)
-        await exam.shell(command_line(("ime", "enable", METHOD)))
+    """Install the keyboard from ``KEYBOARD_FILE``, if it is there, and set up the phone as ``setup`` does."""
+    return verdict.case == "missing" and KEYBOARD_FILE.is_file() and await _set_up(exam)
+
+
+async def setup(exam: Exam, verdict: DoctorVerdict) -> bool:
+    """Set up the phone, as ``phonedesk devices setup`` does, which can undo it, too."""
+    return verdict.case == "offered" and await _set_up(exam)
+
+
+async def _set_up(exam: Exam) -> bool:
+    apk = KEYBOARD_FILE if await asyncio.to_thread(KEYBOARD_FILE.is_file) else None
+    async with _ours(exam):
+        await PhoneSetup(found(exam.adb), found(exam.transport)).apply(apk)
     return True
+
+
+@asynccontextmanager
+async def _ours(exam: Exam) -> AsyncIterator[Device]:
+    """Lease the phone, and put back what a dead run left, which is not to be taken for the owner's.
+
+    Raises LeaseLost if somebody else has the phone.
+    """
+    async with exam.acting() as device:
+        await device.recover()
+        yield device

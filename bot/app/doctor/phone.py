@@ -1,22 +1,44 @@
-"""The checks of the phone and the way to it. They look only: the screen stays off, the keyboard stays what it is."""
+"""The checks of the phone and the way to it. They look only: the screen stays off, the keyboard stays what it is.
+
+What needs a command that a run could notice, like a key that does nothing, is tried only while no run has the phone.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import re
 import time
+from collections.abc import Sequence
 from contextlib import aclosing, suppress
 
 from agent_core.apps.profile import profile, profiles
+from agent_core.devices.adb.brands import advice
+from agent_core.devices.adb.identity import read_hardware
 from agent_core.devices.adb.keyboard import METHOD
 from agent_core.devices.adb.parse import denies_input, first_line
-from agent_core.devices.adb.server import AdbServer, DeviceEntry, find_adb, open_adb
-from agent_core.devices.adb.transport import PIPE, Raw, Transport, command_line, query
-from agent_core.errors import AdbNotFound, DeviceError, ScreenOff, ScreenshotFailed, TreeUnavailable
+from agent_core.devices.adb.paste import check as check_paste
+from agent_core.devices.adb.paste import probe
+from agent_core.devices.adb.program import find_adb, version_of
+from agent_core.devices.adb.server import AdbServer, open_adb
+from agent_core.devices.adb.setup import HARMLESS_KEY, SETTINGS, PhoneSetup
+from agent_core.devices.adb.transport import Transport, query
+from agent_core.devices.base import DeviceEntry
+from agent_core.devices.shell import PIPE, Raw, command_line
+from agent_core.errors import (
+    AdbNotFound,
+    DeviceError,
+    LeaseLost,
+    ScreenOff,
+    ScreenshotFailed,
+    TextInputFailed,
+    TreeUnavailable,
+)
 from agent_core.perception.tree import TreeHealth, health
-from agent_core.texts import Listed
+from agent_core.texts import Listed, Worded
 from bot.app.doctor.exam import Exam, found, soon
+from bot.app.doctor.harmonyos import other_than_android
 from bot.app.doctor.report import DoctorVerdict, failed, note, ok, skipped, warning
+from bot.app.identities import merged
 
 APPEAR_SECONDS = 2.0  # a server that has just been started sees its phones a little later
 SETTLE_SECONDS = 1.5  # from attached to usable
@@ -29,18 +51,19 @@ _SECURE_LINE = command_line(("dumpsys", "window", "policy", PIPE, "grep", "-iE",
 _METHODS = command_line(("ime", "list", "-a", "-s"))
 # Choosing the keyboard that is chosen already changes nothing, but needs the same right as choosing another.
 _CHOOSE_AGAIN = command_line(("ime", "set", Raw('"$(settings get secure default_input_method)"')))
-# KEYCODE_UNKNOWN: it goes the way of every key, and no window does anything with it.
-_HARMLESS_KEY = command_line(("input", "keyevent", "0"))
 
 
 # -- the way to it
 
 
 async def adb(exam: Exam) -> DoctorVerdict:
+    if (other := other_than_android(exam)) is not None:
+        return other
     device = exam.settings.device
     program, problem = "", ""
     try:
-        program = find_adb(device.adb_path or None)
+        program = await asyncio.to_thread(find_adb, device.adb_path or None)
+        program = f"{program} {(await asyncio.to_thread(version_of, program)).text}".rstrip()
     except AdbNotFound as error:
         problem = error.message
     # Raises AdbNotFound where there is neither a server nor a program to start one.
@@ -56,13 +79,15 @@ async def phone(exam: Exam) -> DoctorVerdict:
     server = found(exam.adb)
     problems = [problem for address in _addresses(exam) if (problem := await _connect(server, address))]
     entries = await _settled(server, exam.wanted) if not problems else await server.devices()
+    entries = await _one_each(exam, server, entries)
     verdict = _choose(exam, entries, problems)
     if isinstance(verdict, DoctorVerdict):
         return verdict
     exam.entry_state = verdict.state
-    exam.device = server.device(verdict.serial, sleep=soon)
+    at = exam.wanted if exam.wanted in verdict.transports else verdict.reached_by[0]
+    exam.device = server.device(verdict.serial, sleep=soon, at=at)
     exam.stack.push_async_callback(exam.device.close)
-    exam.transport = Transport(server.host, server.port, verdict.serial, sleep=soon)
+    exam.transport = Transport(server.host, server.port, verdict.serial, sleep=soon, at=at)
     others = [entry.serial for entry in entries if entry.serial != verdict.serial]
     values = {"serial": verdict.serial, "connection": verdict.connection}
     if problems:
@@ -121,11 +146,29 @@ async def _settled(server: AdbServer, wanted: str) -> list[DeviceEntry]:
     return last
 
 
+async def _one_each(exam: Exam, server: AdbServer, entries: Sequence[DeviceEntry]) -> list[DeviceEntry]:
+    """Return one entry for each phone. Nothing is stored; a phone that does not answer keeps its transport's name."""
+
+    async def serial(entry: DeviceEntry) -> str:
+        if entry.state != "device":
+            return entry.serial
+        try:
+            hardware = await read_hardware(Transport(server.host, server.port, entry.serial, sleep=soon))
+        except DeviceError:
+            return entry.serial
+        return entry.serial if hardware is None else exam.known.get(hardware.key, hardware.serial)
+
+    ways: dict[str, list[DeviceEntry]] = {}
+    for entry, its in zip(entries, await asyncio.gather(*map(serial, entries)), strict=True):
+        ways.setdefault(its, []).append(entry)
+    return [merged(its, found, (exam.wanted,)) for its, found in ways.items()]
+
+
 def _choose(exam: Exam, entries: list[DeviceEntry], problems: list[str]) -> DeviceEntry | DoctorVerdict:
     """The phone that a run would take, or why there is none."""
     names = Listed(entry.serial for entry in entries)
     if exam.wanted:
-        entry = next((entry for entry in entries if entry.serial == exam.wanted), None)
+        entry = next((entry for entry in entries if exam.wanted in (entry.serial, *entry.transports)), None)
         if entry is None and problems:
             return failed("not_connected", problems=" ".join(problems))
         if entry is None:
@@ -211,26 +254,60 @@ async def tree(exam: Exam) -> DoctorVerdict:
 
 
 async def keyboard(exam: Exam) -> DoctorVerdict:
+    """Try ADB Keyboard and pasting; one of them is enough to type any text."""
     listed = await exam.shell(_METHODS)
-    if "Exception" in listed.text:
-        return failed("refused", error=first_line(listed.text))
-    if METHOD not in {line.strip() for line in listed.out.splitlines()}:
-        return failed("missing")
-    if found(exam.device).serial in exam.held:
+    installed = METHOD in {line.strip() for line in listed.out.splitlines()}
+    error = first_line(listed.text) if "Exception" in listed.text else ""
+    try:
+        async with exam.acting():
+            chosen = await exam.shell(_CHOOSE_AGAIN) if installed and not error else None
+            if chosen is not None and "Exception" not in chosen.text:
+                return ok("ready")
+            error = error or (first_line(chosen.text) if chosen is not None else "")
+            unpasted = await _unpasted(exam)
+    except LeaseLost:
         return skipped("busy")
-    chosen = await exam.shell(_CHOOSE_AGAIN)
-    if "Exception" in chosen.text:
-        return failed("refused", error=first_line(chosen.text))
-    return ok("ready")
+    if not unpasted:
+        return warning("refused_pasted", error=error, how=await _how(exam)) if error else ok("pasted")
+    return failed("refused", error=error, how=await _how(exam)) if error else failed("missing", error=unpasted)
+
+
+async def _unpasted(exam: Exam) -> str:
+    """Return why no text can be pasted on the phone; "" if one can be."""
+    try:
+        check_paste(await exam.shell(probe()))
+    except TextInputFailed as error:
+        return first_line(error.message)
+    return ""
+
+
+async def _how(exam: Exam) -> Worded:
+    """Return what the owner can do on a phone of this brand, so that it takes taps and changed settings."""
+    return advice(await found(exam.transport).brand(), "input")
 
 
 async def touch(exam: Exam) -> DoctorVerdict:
-    result = await exam.shell(_HARMLESS_KEY)
+    try:
+        async with exam.acting():
+            result = await exam.shell(command_line(HARMLESS_KEY))
+    except LeaseLost:
+        return skipped("busy")
     if denies_input(result.text):
-        return failed("denied")
+        return failed("denied", how=await _how(exam))
     if result.code != 0 or "Exception" in result.text:
         return failed("error", error=first_line(result.text) or f"exit code {result.code}")
     return ok("allowed")
+
+
+async def setup(exam: Exam) -> DoctorVerdict:
+    """Offer to keep the screen on while charging, and to turn animations off. The keyboard has a check of its own."""
+    try:
+        async with exam.acting():  # a run changes some of the same settings while it works
+            report = await PhoneSetup(found(exam.adb), found(exam.transport)).plan()
+    except LeaseLost:
+        return skipped("busy")
+    wanted = [change.key for change in report.changes if change.key in SETTINGS]
+    return note("offered", serial=report.serial) if wanted else ok("done")
 
 
 async def app(exam: Exam) -> DoctorVerdict:

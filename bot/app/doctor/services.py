@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 import time
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from agent_core import extras
 from agent_core.errors import ConfigMissing, ModelAuth, ModelError, ModelTimeout, ModelUnreachable
@@ -17,16 +18,16 @@ from agent_core.planner.planner import NAMES as PLANNER_NAMES
 from agent_core.texts import Listed
 from bot.app.doctor.exam import PLACEHOLDERS, Exam, found
 from bot.app.doctor.report import DoctorVerdict, failed, ok, skipped, warning
-from bot.app.knowledge import knowledge_config, knowledge_file
+from bot.app.knowledge import former_file, knowledge_config
 from bot.app.limits import limits_a_day, reached
 from bot.app.models import FALLBACK_NAMES, chat_model, endpoint_profile, unpriced
+from bot.app.notify import services_of
 from bot.app.settings.layers import Settings
 from bot.app.settings.sections import KnowledgeSettings
 from bot.app.setup.presets import model_presets
 from knowledge.embedded import EmbeddedKnowledge, sample_entries
 from knowledge.factory import build, routes
 from storage.engine import Database, database_url
-from storage.knowledge_shared import is_written
 
 MODEL_SECONDS = 10.0  # for each of the questions that a model is asked
 KNOWLEDGE_SECONDS = 4.0
@@ -197,39 +198,40 @@ async def knowledge(exam: Exam) -> DoctorVerdict:
 
 
 async def _embedded(settings: Settings) -> DoctorVerdict:
-    """Nothing is made where it is missing, nor shared: the first start does that."""
-    file = knowledge_file(settings)
+    """Nothing is made where it is missing: the first start does that."""
+    if await asyncio.to_thread((file := former_file(settings)).is_file):
+        return warning("former_file", file=file)
+    url = database_url(settings.url)
+    if url.get_backend_name() == "sqlite" and not await asyncio.to_thread(Path(url.database or "").is_file):
+        return _nothing_yet(settings.knowledge)
     async with AsyncExitStack() as stack:
-        shared = await _shared(settings, stack)
-        if shared is None and not await asyncio.to_thread(file.is_file):
-            return _nothing_yet(settings.knowledge)
-        base = shared or EmbeddedKnowledge(file)
-        stack.push_async_callback(base.close)
+        db = Database(url)
+        stack.push_async_callback(db.close)
+        with suppress(SQLAlchemyError, OSError):  # the store says it below, with advice
+            if not await db.revision():
+                return _nothing_yet(settings.knowledge)
+        base = EmbeddedKnowledge(db)
         await base.retrieve(QUERY)
         count, live = await base.count(), await base.list(live=True)
     pending = count - len(live)
     if not count:
         return _nothing_yet(settings.knowledge)
     if live and set(live) <= set(sample_entries()):
-        return (
-            warning("sample_shared", count=len(live)) if shared else warning("sample_only", count=len(live), file=file)
-        )
+        return warning("sample_only", count=len(live))
     if not live:
         return warning("none_live", pending=pending)
     return ok("entries_and_pending", count=len(live), pending=pending) if pending else ok("entries", count=count)
 
 
-async def _shared(settings: Settings, stack: AsyncExitStack) -> EmbeddedKnowledge | None:
-    """The entries in PostgreSQL, seen through a mirror that is not kept; None where there have never been any."""
-    if database_url(settings.url).get_backend_name() == "sqlite":
-        return None
-    db = Database(settings.url)
-    stack.push_async_callback(db.close)
-    if not await is_written(db):
-        return None
-    folder = await asyncio.to_thread(stack.enter_context, tempfile.TemporaryDirectory(prefix="phonedesk-doctor-"))
-    return EmbeddedKnowledge.shared(db, Path(folder) / "mirror.sqlite3")
-
-
 def _nothing_yet(settings: KnowledgeSettings) -> DoctorVerdict:
     return warning("sample", count=len(sample_entries())) if settings.sample else warning("empty")
+
+
+async def notify(exam: Exam) -> DoctorVerdict:
+    """Whether the addresses of alerts and digests are understood. Nothing is sent to them."""
+    addresses = exam.settings.notify.addresses
+    if not addresses:
+        return skipped("none")
+    if not extras.installed("notify"):
+        return failed("missing", command=extras.install_command("notify"))
+    return ok("known", names=Listed(service.name for service in services_of(addresses)))

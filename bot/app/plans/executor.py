@@ -19,8 +19,7 @@ from typing import Any
 import structlog
 
 from agent_core.apps.profile import profile
-from agent_core.devices.adb.server import DeviceEntry
-from agent_core.devices.base import Battery
+from agent_core.devices.base import Battery, DeviceEntry
 from agent_core.errors import PhonedeskError
 from agent_core.loop.tasks import NO_RULES, TaskRules, check_task
 from agent_core.planner import CallResult, PhoneInfo
@@ -29,11 +28,10 @@ from agent_core.policies import PolicyName
 from agent_core.session import GateState, Session
 from agent_core.settings import gate_for
 from bot.app.core import Core
-from bot.desk.phonebook import PhoneBook
 from scheduler.runs.service import RunService
 from scheduler.runs.worker import Worker, attempt_id
 from storage.engine import MISSED_SECONDS, is_away
-from storage.hosts import USABLE, Phones
+from storage.hosts import USABLE
 from storage.leases import Leases
 from storage.questions import OPEN, Questions
 from storage.runs import FAILED, PLAN_PART, STOPPED, SUCCEEDED, WAITING, NewRun, RunRow, Runs
@@ -178,7 +176,7 @@ class PlanExecutor:
         serial = await self._serial(device_id)
         if serial is None:
             return Battery()
-        device = await self._core.device(serial)
+        device = await self._core.attached.device(serial)
         try:
             return await device.battery()
         finally:
@@ -354,13 +352,12 @@ class PlanExecutor:
 
     async def _entries(self) -> list[DeviceEntry]:
         allowed = self._place.serials
-        return [entry for entry in await self._core.phones() if not allowed or entry.serial in allowed]
+        return [entry for entry in await self._core.attached.phones() if not allowed or entry.serial in allowed]
 
     async def _serial(self, device_id: str) -> str | None:
         """The phone that is meant, by its id or by what people call it; None where it may not be used, or is not."""
         entries = await self._entries()
-        models = {**await Phones(self._core.db).models(), **{entry.serial: entry.model for entry in entries}}
-        serial = PhoneBook(self._core.settings.device.names, models).serial(device_id)
+        serial = (await self._core.attached.book(entries)).serial(device_id)
         return serial if any(entry.serial == serial for entry in entries) else None
 
     async def _busy(self) -> set[str]:
@@ -394,7 +391,8 @@ class PlanExecutor:
 
     def _model(self, entry: DeviceEntry) -> str:
         model = entry.model.replace("_", " ")
-        name = self._core.settings.device.names.get(entry.serial, "")
+        names = self._core.settings.device.names
+        name = next((names[one] for one in (entry.serial, *entry.transports) if one in names), "")
         return f"{name} ({model})" if name and model else name or model
 
     # Words ------------------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from agent_core.planner.words import texts
 from agent_core.proxies import ProxySetting
 from agent_core.texts import told
 from bot.app.core import Core
-from bot.app.models import Turnover
+from bot.app.models import ClientRotation
 from bot.app.plans.executor import PlanExecutor, PlanPlace, reply_state
 from bot.app.plans.past import note_of, written
 from bot.app.plans.state import Beginning, LivePlan, StoredMemory, session_busy
@@ -69,7 +69,7 @@ class PlanService:
         self._starting: dict[str, Beginning] = {}  # by conversation
         self._closing = False
         self._planner: tuple[tuple[PlannerSettings, ProxySetting], Planner] | None = None
-        self._turnover = Turnover()
+        self._client_rotation = ClientRotation()
         self._watching: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
         # What the owner can have the planner use besides the phones: one line each.
@@ -239,8 +239,8 @@ class PlanService:
             self._watching.cancel()
             await asyncio.gather(self._watching, *self._ending, return_exceptions=True)
         if self._planner is not None:
-            await self._turnover.replaced([self._planner[1].close])
-        await self._turnover.close()
+            await self._client_rotation.replaced([self._planner[1].close])
+        await self._client_rotation.close()
 
     # A plan -----------------------------------------------------------------------------------------------------------
 
@@ -269,7 +269,7 @@ class PlanService:
         words = texts(plan.new.lang)
         end: PlanDone | PlanFailed
         try:
-            async with self._turnover.used(), self._core.turnover.used():
+            async with self._client_rotation.used(), self._core.client_rotation.used():
                 end = await self._made(plan)
         except asyncio.CancelledError:
             end = PlanDone(words.stopped, success=False)
@@ -349,7 +349,7 @@ class PlanService:
             former = self._planner
             self._planner = (wanted, proxy), self._built(wanted, proxy)
             if former is not None:
-                await self._turnover.replaced([former[1].close])
+                await self._client_rotation.replaced([former[1].close])
         return self._planner[1]
 
     def _built(self, wanted: PlannerSettings, proxy: ProxySetting) -> Planner:

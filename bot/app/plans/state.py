@@ -9,12 +9,12 @@ from typing import Any
 
 from agent_core.planner import PlanDone, PlanEvent, PlanFailed
 from bot.app.plans.executor import PlanExecutor
-from bot.desk.actors import BadRequest
+from bot.desk.actors import Conflict
 from bot.desk.plans_views import NewPlan
 from storage.plans import ConversationRow, Conversations
 
 
-class SessionBusy(BadRequest):
+class SessionBusy(Conflict):
     """A plan of this conversation is under way."""
 
     kind = "desk.session_busy"

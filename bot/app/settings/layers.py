@@ -28,6 +28,7 @@ from bot.app.settings.sections import (
     LimitSettings,
     McpSettings,
     ModelSettings,
+    NotifySettings,
     ObserveSettings,
     PicturesSettings,
     PlannerSettings,
@@ -40,6 +41,7 @@ from bot.app.settings.sections import (
     TelegramSettings,
     TrajectorySettings,
     WatchSettings,
+    WebhookSettings,
     WebSettings,
 )
 from bot.app.settings.sources import ConfigFile, KnowledgeAliases
@@ -84,11 +86,13 @@ class Settings(BaseSettings):
     questions: QuestionSettings = QuestionSettings()
     digest: DigestSettings = DigestSettings()
     alerts: AlertSettings = AlertSettings()
+    notify: NotifySettings = NotifySettings()
     quiet: QuietSettings = QuietSettings()
     price: PriceSettings = PriceSettings()
     limits: LimitSettings = LimitSettings()
     telegram: TelegramSettings = TelegramSettings()
     web: WebSettings = WebSettings()
+    webhooks: WebhookSettings = WebhookSettings()
     mcp: McpSettings = McpSettings()
     queue: QueueSettings = QueueSettings()
 
@@ -137,11 +141,16 @@ class Settings(BaseSettings):
     def knowledge_proxy(self) -> ProxySetting:
         return ProxySetting(f"{PREFIX}KNOWLEDGE__PROXY", self.knowledge.proxy)
 
+    @property
+    def webhook_proxy(self) -> ProxySetting:
+        return ProxySetting(f"{PREFIX}WEBHOOKS__PROXY", self.webhooks.proxy)
+
     def secrets(self) -> list[str]:
         """Every value that must not be shown, as plain text: tokens, keys, passwords of the databases and proxies."""
         passwords = [password_of(url) for url in (self.database_url, self.queue.database_url) if url]
-        proxies = secrets_of(self.telegram.proxy, self.model.proxy, self.knowledge.proxy)
-        return [value for value in (*_secrets(self), *passwords, *proxies, *environment_secrets()) if value]
+        proxies = secrets_of(self.telegram.proxy, self.model.proxy, self.knowledge.proxy, self.webhooks.proxy)
+        secrets = (*_secrets(self), *self.notify.addresses, *passwords, *proxies, *environment_secrets())
+        return [value for value in secrets if value]
 
 
 def _secrets(section: BaseModel) -> Iterator[str]:

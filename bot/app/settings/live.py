@@ -33,9 +33,12 @@ LIVE: frozenset[Path] = frozenset(
         ("price",),
         ("trajectory",),
         ("limits",),
+        ("webhooks", "allow_private"),
         ("telegram", "per_minute"),
         ("device", "connect"),
         ("device", "names"),
+        ("device", "tags"),
+        ("device", "pins"),
     }
 )
 

@@ -82,8 +82,9 @@ def _revealed(default: Any) -> Any:
 
 
 def masked(secret: str) -> str:
-    """Dots; of a long one the last two letters, by which one tells two keys apart. "" stays."""
-    return "" if not secret else DOTS + (secret[-2:] if len(secret) >= SHOWS_END else "")
+    """Dots; of a long key the last two letters, by which one tells two keys apart, but of no PIN. "" stays."""
+    shows_end = len(secret) >= SHOWS_END and not secret.isdecimal()
+    return "" if not secret else DOTS + (secret[-2:] if shows_end else "")
 
 
 class Places:

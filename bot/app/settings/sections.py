@@ -19,8 +19,11 @@ from bot.app.settings.values import (
     HostNames,
     KnownProviders,
     Named,
+    Pins,
     Proxy,
+    Tagged,
     ToolNames,
+    WdaAddresses,
     WebAddress,
     WebAddressOrNone,
     checked_by,
@@ -140,10 +143,14 @@ class DeviceSettings(Section):
     here: bool = True  # False: this server has no phones, workers on other machines do
     serial: str = ""  # "": the only phone that is attached
     connect: Addresses = ()  # addresses host:port that are connected to at the start
+    wda: WdaAddresses = ()  # host:port of WebDriverAgent on each iPhone
     names: Named = Field(default_factory=dict)  # what people call the phones, by serial
+    tags: Tagged = Field(default_factory=dict)  # words that group the phones, by serial
+    pins: Pins = Field(default_factory=dict)  # of the screen locks, by serial
     adb_path: str = ""
     adb_host: str = "127.0.0.1"
     adb_port: int | None = Field(default=None, gt=0, lt=65536)  # None: ANDROID_ADB_SERVER_PORT, or 5037
+    hdc_path: str = ""  # "": HarmonyOS phones are not looked for
 
 
 class ObserveSettings(Section):
@@ -210,6 +217,16 @@ class AlertSettings(Section):
     after_minutes: float = Field(default=5.0, ge=0, le=1440)  # how long it must be down; 0: no alerts
     poll_minutes: float = Field(default=10.0, ge=1, le=1440)  # between two questions to the model or knowledge service
     chat: str = Field(default="", pattern=r"^(-?[0-9]{1,19})?$")  # a Telegram chat; "": every owner's own
+
+
+class NotifySettings(Section):
+    """Where alerts and digests go besides Telegram: addresses in the form of Apprise, with blanks between them."""
+
+    urls: SecretStr = SecretStr("")
+
+    @property
+    def addresses(self) -> list[str]:
+        return self.urls.get_secret_value().split()
 
 
 class QuietSettings(Section):
@@ -279,6 +296,13 @@ class WebSettings(Section):
     host: str = "127.0.0.1"
     port: int = Field(default=8737, ge=0, lt=65536)
     hosts: HostNames = ()  # further names, addresses and networks under which it is reached, as in the Host header
+
+
+class WebhookSettings(Section):
+    """What webhooks are sent over."""
+
+    allow_private: HostNames = ()  # names, addresses and networks that may be asked though private, also over http
+    proxy: Proxy = Field(default="", repr=False)  # "": as the environment says
 
 
 class HelperSettings(OtherModelSettings):

@@ -22,6 +22,7 @@ from knowledge.config import providers_of
 _SERVER_NAME = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,252})", re.ASCII)
 # https://core.telegram.org/bots/api#authorizing-your-bot
 _BOT_TOKEN = re.compile(r"[0-9]+:[A-Za-z0-9_-]+", re.ASCII)
+_PIN = re.compile(r"[0-9]{4,16}")
 HOST_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
 
 
@@ -88,19 +89,54 @@ def _told_apart(names: dict[str, str]) -> dict[str, str]:
     return plain
 
 
+def _tagged(value: object) -> object:
+    """Tags by serial, from a JSON object or a table; the tags of a phone are a list, or words with commas between."""
+    if isinstance(value, str):
+        value = _json(value) if value.strip() else {}
+    if not isinstance(value, dict):
+        return value
+    return {serial: _words(tags) for serial, tags in value.items()}
+
+
+def _words(tags: object) -> object:
+    return [word for word in re.split(r"[\s,，]+", tags) if word] if isinstance(tags, str) else tags
+
+
+def _tag_form(tags: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """One word of 1 to 24 letters each, without the # in front."""
+    plain = {serial: tuple(dict.fromkeys(tag.lstrip("#") for tag in some)) for serial, some in tags.items()}
+    if not all(0 < len(tag) <= 24 and not re.search(r"[\s,，]", tag) for some in plain.values() for tag in some):
+        raise PydanticCustomError("tag_form", "a tag is one word of 1 to 24 letters")
+    return plain
+
+
+def _pins(pins: dict[str, SecretStr]) -> dict[str, SecretStr]:
+    """The message never repeats a PIN."""
+    if not all(_PIN.fullmatch(pin.get_secret_value().strip()) for pin in pins.values()):
+        raise PydanticCustomError("pin_form", "a PIN has 4 to 16 digits; write it as SERIAL=1234,SERIAL=5678")
+    return {serial: SecretStr(pin.get_secret_value().strip()) for serial, pin in pins.items()}
+
+
 DatabaseUrl = Annotated[str, AfterValidator(_usable_database)]
 Listed = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
+Pins = Annotated[dict[str, SecretStr], NoDecode, BeforeValidator(_named), AfterValidator(_pins)]
 Named = Annotated[dict[str, str], NoDecode, BeforeValidator(_named), AfterValidator(_told_apart)]
+Tagged = Annotated[dict[str, tuple[str, ...]], NoDecode, BeforeValidator(_tagged), AfterValidator(_tag_form)]
 
 
 def _known_zone(name: str) -> str:
+    """Return the zone's key in the tz database, also for the name of a city."""
     try:
-        ZoneInfo(name)
-    except (KeyError, ValueError, OSError) as error:
+        return ZoneInfo(name).key
+    except (KeyError, ValueError, OSError):
+        from scheduler.times.zones import parse_zone  # a command that has the key needs no scheduler
+
+    try:
+        return parse_zone(name).key
+    except InputRejected as error:
         raise PydanticCustomError(
             "no_zone", "no time zone named “{said}”; use a name such as Asia/Shanghai", {"said": name}
         ) from error
-    return name
 
 
 ZoneName = Annotated[str, AfterValidator(_known_zone)]
@@ -118,6 +154,14 @@ def _addresses(written: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Addresses = Annotated[Listed, AfterValidator(_addresses)]
+
+
+def _wda_addresses(written: tuple[str, ...]) -> tuple[str, ...]:
+    """Take HOST:PORT or http://HOST:PORT; give HOST:PORT."""
+    return _addresses(tuple(re.sub(r"^http://(.*?)/?$", r"\1", one, flags=re.IGNORECASE) for one in written))
+
+
+WdaAddresses = Annotated[Listed, AfterValidator(_wda_addresses)]
 
 
 def _host_names(written: tuple[str, ...]) -> tuple[str, ...]:

@@ -28,6 +28,11 @@ _COVERED = "***"
 _NAMES_OF_LANGUAGES = {"zh": "中文", "en": "English"}
 
 _KEY = "PHONEDESK_MODEL__API_KEY"
+_ZONE = "PHONEDESK_TIMEZONE"
+_SERIAL = "PHONEDESK_DEVICE__SERIAL"
+_VIRTUAL_PHONE = "127.0.0.1:16001"  # as the docs start it
+_DEMO = "demo"  # the preset of the demo model
+_ADDRESS_WITHOUT_PORT = re.compile(r"[0-9]+(?:\.[0-9]+){3}|[A-Za-z0-9.-]+:")
 
 
 @dataclass
@@ -50,6 +55,7 @@ class Interview:
         self._language()
         self._zone()
         self._model()
+        self._phone()
         self._telegram()
         self._knowledge()
         return self.values
@@ -68,6 +74,8 @@ class Interview:
         """What is to be done now, as keys of texts. ``failed``: a check has."""
         own = self.values["PHONEDESK_KNOWLEDGE__PROVIDER"] == "embedded"
         steps = ["mend"] if failed else []
+        if failed and self._has_demo_model():
+            steps.insert(0, "virtual")
         if own and self.values["PHONEDESK_KNOWLEDGE__SAMPLE"] == "false":
             steps.append("import")
         if not self._chosen("PHONEDESK_MODEL__BASE_URL"):
@@ -93,8 +101,9 @@ class Interview:
         self.values["PHONEDESK_LANG"] = self.lang
 
     def _zone(self) -> None:
-        usual = self._present("PHONEDESK_TIMEZONE") or get_localzone_name()
-        self._ask("PHONEDESK_TIMEZONE", "zone.question", usual)
+        usual = self._present(_ZONE) or get_localzone_name()
+        self._ask(_ZONE, "zone.question", usual)
+        self.values[_ZONE] = str(value_of(find(_ZONE)[0], (), self.values[_ZONE]))  # the zone of the city
 
     def _model(self) -> None:
         presets = model_presets()
@@ -152,6 +161,26 @@ class Interview:
             return self.words.get("model.offer", title=name, model=preset.name)
         cost = f"{preset.cost_of_reply:.4f} {preset.currency}"
         return self.words.get("model.offer_priced", title=name, model=preset.name, cost=cost, at=preset.priced_at)
+
+    def _phone(self) -> None:
+        """Ask which phone it is. The demo model works the virtual one, so that its address is what Enter takes."""
+        virtual = self._has_demo_model()
+        usual = self._present(_SERIAL) or (_VIRTUAL_PHONE if virtual else "")
+
+        def problem(typed: str) -> str:
+            wrong = _ADDRESS_WITHOUT_PORT.fullmatch(typed) or re.search(r"\s", typed)
+            return self.words.get("phone.no_address") if wrong else self._problem(_SERIAL, typed)
+
+        question = self.words.get("phone.virtual" if virtual else "phone.question")
+        if typed := self.form.text(question, usual=usual, check=problem):
+            self.values[_SERIAL] = typed
+
+    def _has_demo_model(self) -> bool:
+        demo = next(preset for preset in model_presets() if preset.key == _DEMO)
+        return (self._chosen("PHONEDESK_MODEL__BASE_URL"), self._chosen("PHONEDESK_MODEL__NAME")) == (
+            demo.base_url,
+            demo.name,
+        )
 
     def _telegram(self) -> None:
         self._secret("PHONEDESK_TELEGRAM__TOKEN", "telegram.token", check=self._token_problem)

@@ -117,7 +117,7 @@ async def _rate(turn: Turn, value: str) -> Said:
     answer_id, _, rest = value.partition(":")
     rating, _, place = rest.partition(":")
     if rating not in {"1", "-1"}:
-        return Said(toast=turn.texts.get("question.unknown"))
+        return Said(toast=turn.texts.get("common.no_button"))
     view = await turn.desk.answers.rate(turn.actor, answer_id, int(rating), key=turn.incoming.key)
     thumb = THUMBS.get(view.rating, "")
     toast = turn.texts.get("answers.rated", thumb=thumb) if thumb else turn.texts.get("answers.unrated")
@@ -187,6 +187,12 @@ def _turning(words: Texts, page: AnswersPage, rest: str) -> tuple[tuple[Button, 
 
 
 def _entry_card(words: Texts, answer: AnswerView, role: Role) -> Card:
+    title = f"{words.get('answers.title')} #{answer.id}"
+    return Card(title, tuple(answer_lines(words, answer)), None, _entry_buttons(words, answer, role))
+
+
+def answer_lines(words: Texts, answer: AnswerView) -> list[Line]:
+    """Return all that is known of an answer."""
     who = " · ".join(part for part in (answer.contact, answer.app, answer.serial) if part)
     lines = [
         Line(f"{answer.asked_at:%Y-%m-%d %H:%M}", words.get("answers.asked")),
@@ -203,8 +209,7 @@ def _entry_card(words: Texts, answer: AnswerView, role: Role) -> Card:
         lines.append(Line(words.get("answers.asked_how")))
     lines += source_lines(answer, words)
     lines += rating_lines((answer,), words)
-    lines += _record_lines(answer, words)
-    return Card(f"{words.get('answers.title')} #{answer.id}", tuple(lines), None, _entry_buttons(words, answer, role))
+    return lines + _record_lines(answer, words)
 
 
 def _record_lines(answer: AnswerView, words: Texts) -> list[Line]:

@@ -32,8 +32,10 @@ async def show(turn: Turn, question_id: str) -> Said:
 async def look(turn: Turn, question_id: str) -> Said:
     """Put a fresh picture of the phone on the card whose button was tapped."""
     view = await turn.desk.questions.get(question_id)
-    if view is None or not view.open:
+    if view is None:
         return Said(toast=turn.texts.get("question.unknown"), alert=True)
+    if not view.open:
+        return _over(turn, view)
     picture = await turn.desk.phones.screenshot(turn.actor, view.serial or None)
     view = await turn.desk.questions.get(question_id) or view
     if not view.open:

@@ -185,7 +185,7 @@ def run_card(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", p
     buttons = (*rating_buttons(run.answers), *replay_buttons(run, texts)) if run.status.final else ()
     if not run.status.final:
         buttons = _live_buttons(run, texts)
-    return Card(_state(run, texts), tuple(lines), picture, buttons)
+    return Card(run_state(run, texts), tuple(lines), picture, buttons)
 
 
 def away_lines(run: RunView, texts: Texts) -> list[Line]:
@@ -212,7 +212,7 @@ def state_of(status: RunStatus, *, held: bool = False, away: bool = False, left_
     return "card.away" if away and status is RunStatus.QUEUED else f"card.{status.value}"
 
 
-def _state(run: RunView, texts: Texts) -> str:
+def run_state(run: RunView, texts: Texts) -> str:
     """Return a run's state in words."""
     if run.again_at is not None:
         return texts.get("card.put_off", time=run.again_at.strftime("%H:%M:%S"))
@@ -444,8 +444,9 @@ def question_card(
 
 def question_title(question: Question, texts: Texts) -> str:
     """Return in a few words what a question asks, the same wherever it is shown."""
-    if question.kind is QuestionKind.NO_SURE_ANSWER and question.data.get("sure_alone"):
-        return texts.get("question.sure_alone")
+    if question.kind is QuestionKind.NO_SURE_ANSWER and (beside := question.data.get("beside")):
+        decided = all(one["answer"] != "" for one in beside)  # None: skipped
+        return texts.get("question.sure_beside_decided" if decided else "question.sure_alone")
     return texts.get(f"question.{question.kind.value}")
 
 
@@ -498,6 +499,12 @@ def _data_lines(view: QuestionView, texts: Texts) -> list[Line]:
     label = _ANSWER_LABEL.get(view.question.kind, "")
     if label and (answer := str(data.get("answer") or "")):
         lines.append(Line(answer, texts.get(label), "quote"))
+    if new := "\n".join(data.get("new") or ()):
+        lines.append(Line(new, texts.get("question.new"), "quote"))
+    for other in data.get("beside") or ():
+        answer = texts.get("question.beside_skipped") if other["answer"] is None else other["answer"]
+        said = f"{other['words']}\n→ {answer}" if answer else other["words"]
+        lines.append(Line(said, texts.get("question.beside"), "quote"))
     candidates = data.get("candidates")
     for number, candidate in enumerate(candidates if isinstance(candidates, list) else [], start=1):
         if isinstance(candidate, dict):
@@ -615,7 +622,7 @@ def reminder_card(view: QuestionView, texts: Texts, *, now: datetime) -> Card:
 
 def status_card(status: StatusView, texts: Texts, *, may_act: bool = True) -> Card:
     """Return the card of ``/status``. ``may_act``: whether the person may stop and resume runs."""
-    lines = [Line(_phone_state(phone, texts), phone.name or phone.serial) for phone in status.phones] or [
+    lines = [Line(phone_state(phone, texts), phone.name or phone.serial) for phone in status.phones] or [
         Line(texts.get("status.no_phones"))
     ]
     lines += [Line(_run_line(run, texts)) for run in status.runs]
@@ -628,7 +635,7 @@ def status_card(status: StatusView, texts: Texts, *, may_act: bool = True) -> Ca
     return Card(texts.get("status.title"), tuple(lines), None, tuple(rows))
 
 
-def _phone_state(phone: PhoneView, texts: Texts) -> str:
+def phone_state(phone: PhoneView, texts: Texts) -> str:
     if phone.state == "away":
         since = phone.since.strftime("%m-%d %H:%M") if phone.since is not None else ""
         return texts.get("status.phone_away", host=phone.host, since=since)
@@ -637,7 +644,7 @@ def _phone_state(phone: PhoneView, texts: Texts) -> str:
 
 
 def _run_line(run: RunView, texts: Texts) -> str:
-    return texts.get("status.run_line", status=_state(run, texts), task=run.task, steps=run.steps)
+    return texts.get("status.run_line", status=run_state(run, texts), task=run.task, steps=run.steps)
 
 
 def _row(run: RunView, texts: Texts) -> tuple[Button, ...]:
@@ -664,9 +671,11 @@ def _device_lines(phone: PhoneView, runs: Sequence[RunView], texts: Texts) -> li
     at_work = [run for run in here if run.status is RunStatus.RUNNING or run.id == phone.run_id]
     parked = [run for run in here if run not in queued and run not in at_work]
     lines = [
-        Line(_phone_state(phone, texts), phone.name or phone.serial),
+        Line(phone_state(phone, texts), phone.name or phone.serial),
         Line(phone.serial, texts.get("devices.serial"), "code"),
     ]
+    if phone.tags:
+        lines.append(Line(" ".join(f"#{tag}" for tag in phone.tags), texts.get("devices.tags")))
     lines += [Line(_run_line(run, texts), texts.get("devices.runs")) for run in at_work]
     lines += [Line(_run_line(run, texts), texts.get("devices.parked")) for run in parked]
     if queued:

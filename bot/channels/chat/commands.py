@@ -11,7 +11,7 @@ from bot.desk.actors import Role
 
 COMMANDS = (
     "start", "run", "plan", "sweep", "stop", "hold", "resume", "ask", "status", "devices", "screen", "history",
-    "replay", "digest", "schedule", "watch", "kb", "answers", "contacts", "people", "invite", "settings",
+    "replay", "digest", "schedule", "watch", "kb", "answers", "contacts", "people", "invite", "console", "settings",
     "whoami", "help",
 )  # fmt: skip
 # The least role that has a use for a command; the others are for everybody who is paired. The desk checks each call.
@@ -27,7 +27,7 @@ LEAST = {
     "invite": Role.OWNER,
 }
 # Commands that make no sense in a group.
-NOT_IN_GROUPS = frozenset({"start", "invite", "settings"})
+NOT_IN_GROUPS = frozenset({"start", "invite", "console", "settings"})
 
 # Chinese commands without a slash. A word that takes an argument needs a blank or a colon before it, and the others
 # must stand alone, so that a sentence that only begins with such a word is not a command.
@@ -54,6 +54,7 @@ _ALONE = {
     "联系人": "contacts",
     "人员": "people",
     "邀请": "invite",
+    "控制台": "console",
     "设置": "settings",
     "帮助": "help",
     "我是谁": "whoami",

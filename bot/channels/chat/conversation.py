@@ -245,14 +245,17 @@ class Conversation:
         if name in self._buttons:
             return await self._buttons[name](turn, value)
         await self._turn_away(turn.incoming, FORGED)
-        return Said(toast=words.get("question.unknown"))
+        return Said(toast=words.get("common.no_button"))
 
     async def _chosen_button(self, turn: Turn, value: str) -> Said:
         question_id, _, number = value.rpartition(":")
         view = await self.desk.questions.get(question_id)
-        if view is None or not number.isdecimal() or int(number[:9]) >= len(view.question.choices):
-            await self._turn_away(turn.incoming, OLD if view is None else FORGED)
+        if view is None:
+            await self._turn_away(turn.incoming, OLD)
             return Said(toast=turn.texts.get("question.unknown"), alert=True)
+        if not number.isdecimal() or int(number[:9]) >= len(view.question.choices):
+            await self._turn_away(turn.incoming, FORGED)
+            return Said(toast=turn.texts.get("common.no_button"), alert=True)
         choice = view.question.choices[int(number)].value
         result = await self.desk.questions.answer(turn.actor, question_id, choice=choice)
         more = await proposals.offer(turn, view, result)

@@ -82,7 +82,7 @@ async def _tapped(turn: Turn, value: str) -> Said:
         now = await _switch(turn, kind, on=on == "on")
         return turn.change(setting_card(turn.texts, now), toast=turn.texts.get("digest.switched"))
     if name not in ASKED:
-        return Said(toast=turn.texts.get("question.unknown"))
+        return Said(toast=turn.texts.get("common.no_button"))
     period: Period = _PERIODS[name]
     return turn.change(await _asked(turn, period))
 
@@ -239,9 +239,12 @@ def _labels(view: DigestView) -> list[str]:
 
 
 ALERT_HEADS = {
+    "battery": ("alert.low", "alert.charged"),
+    "heat": ("alert.hot", "alert.cool"),
     "disk": ("alert.full", "alert.room"),
     "settings": ("alert.wrong", "alert.right"),
     "limit": ("alert.spent", "alert.back"),
+    "webhook": ("alert.undelivered", "alert.back"),
 }
 
 
@@ -251,7 +254,8 @@ def alert_card(view: AlertView, words: Texts) -> Card:
     down, back = ALERT_HEADS.get(view.subject, ("alert.down", "alert.back"))
     since = Line(f"{view.since:%m-%d %H:%M}", words.get("alert.since"))
     if view.seconds is not None:
-        return Card(words.get(back, name=name), (since, Line(lasted(view.seconds, words), words.get("alert.lasted"))))
+        how_long = words.get("alert.took" if view.subject in {"battery", "heat"} else "alert.lasted")
+        return Card(words.get(back, name=name), (since, Line(lasted(view.seconds, words), how_long)))
     why = " ".join(view.why.split())
     why = words.get(f"status.phone_{why}") if why in {"offline", "unauthorized"} else why
     why = words.get(f"alert.limit_{why}", **view.figures) if view.subject == "limit" else why

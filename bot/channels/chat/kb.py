@@ -15,7 +15,7 @@ from bot.channels.chat import commands, kb_cards, kb_reading
 from bot.channels.chat.cards import Card, Document, Line
 from bot.channels.chat.commands import Command
 from bot.channels.chat.turn import Attached, Outgoing, Said, Subject, Turn
-from bot.desk.actors import AccessDenied, BadRequest, Role, role_denied
+from bot.desk.actors import AccessDenied, BadRequest, NotFound, Role, role_denied
 from bot.desk.knowledge_views import ImportStep, ImportView, KnowledgeFile, Tell
 from knowledge.entries import Entry
 from knowledge.exporting import Form
@@ -91,14 +91,18 @@ async def _add(turn: Turn) -> Said:
 
 
 async def _edit(turn: Turn) -> Said:
-    entry_id, rest = kb_reading.read_id(turn.rest)
-    if not entry_id:
+    meant, rest = kb_reading.read_meant(turn.rest)
+    if not meant:
         return turn.tell(turn.texts.get("kb.how_edit"))
-    if not rest:
-        return await _shown(turn, entry_id)
+    entry_id = await turn.desk.kb.named(turn.actor, meant)
     text = kb_reading.read_fields(rest)
     if text is None:
-        return turn.tell(turn.texts.get("kb.how_edit"))
+        try:
+            return await _shown(turn, entry_id)
+        except NotFound:
+            if len(meant.split()) == 1:
+                raise
+            return turn.tell(turn.texts.get("kb.how_edit"))  # the fields have no name
     before = await turn.desk.kb.entry(turn.actor, entry_id)
     entry = await turn.desk.kb.edit(turn.actor, entry_id, text)
     card = await _card_of(turn, entry, turn.texts.get("kb.edited", id=entry.id), before)

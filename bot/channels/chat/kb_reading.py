@@ -53,6 +53,12 @@ def read_id(rest: str) -> tuple[str, str]:
     return (match.group(1), match.group(2).strip()) if match else ("", "")
 
 
+def read_meant(rest: str) -> tuple[str, str]:
+    """Return an entry's id or words of its question, and the named fields that follow; "" if there are none."""
+    first = _NAMED.search(rest)
+    return (rest[: first.start()].strip(), rest[first.start() :].strip()) if first else (rest.strip(), "")
+
+
 def read_entry(text: str) -> EntryText | None:
     """Read a new entry: ``QUESTION | ANSWER | another way to ask …``, named fields, or the question on its own line.
 

@@ -11,13 +11,13 @@ from dataclasses import replace
 from agent_core.errors import InputRejected
 from agent_core.session import TO_CUSTOMER
 from bot.channels.chat import proposals, schedules
-from bot.channels.chat.answering import read_answer, told
+from bot.channels.chat.answering import read_answer, told, verdict
 from bot.channels.chat.cards import Button, Card, Line, choice_label, question_title
 from bot.channels.chat.schedule_reading import ScheduleRequest, read_timed
 from bot.channels.chat.texts import Texts
 from bot.channels.chat.turn import Said, Subject, Turn
 from bot.desk.actors import Actor, Role
-from bot.desk.views import QuestionView
+from bot.desk.views import AnswerOutcome, QuestionView
 
 # By the part of the action before the first colon. Other buttons are for everybody, or their subject checks the role.
 LEAST = {
@@ -176,16 +176,16 @@ def confirm(turn: Turn, view: QuestionView) -> Said:
 
 async def taken(turn: Turn, question_id: str) -> Said:
     """Take the text as the answer to this question."""
-    words, incoming = turn.texts, turn.incoming
-    if await _forged(turn):
-        return Said(toast=words.get("question.unknown"), alert=True)
+    words, said = turn.texts, turn.incoming.subject.strip()
+    forged = await _forged(turn)
     view = await turn.desk.questions.to_answer(turn.actor, question_id)
     if view is None:
         return Said(toast=words.get("question.unknown"), alert=True)
-    said = incoming.subject.strip()
-    given = read_answer(view.question, said)
+    given = None if forged else read_answer(view.question, said)
     if given is None:
-        return Said(toast=words.get("offer.lost_words"), alert=True)
+        lost = words.get("offer.lost_words")
+        over = verdict(words, view, AnswerOutcome("late", view.by, view.answer))
+        return Said(toast=lost if view.open else over, alert=True)
     result = await turn.desk.questions.answer(turn.actor, question_id, choice=given.choice, text=given.text)
     receipt = await told(turn, view, result)
     changed = turn.change(Card(receipt, (Line(said, "", "quote"),)), toast=receipt)

@@ -67,8 +67,10 @@ async def _same(turn: Turn, value: str) -> Said:
     """Give the same answer: ``QUESTION:OTHER`` to one question, ``QUESTION:all:MARK`` to all in the marked list."""
     question_id, _, wanted = value.partition(":")
     view = await turn.desk.questions.to_answer(turn.actor, question_id)
-    if view is None or not _text(view):
+    if view is None:
         return Said(toast=turn.texts.get("question.unknown"), alert=True)
+    if not _text(view):
+        return Said(toast=turn.texts.get("same.no_text"), alert=True)
     others = await _others(turn, question_id)
     if wanted.startswith("all:"):
         chosen = others if wanted == f"all:{_mark(others)}" else []

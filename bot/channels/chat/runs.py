@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from bot.channels.chat import cards, commands, learning, sweeps
+from bot.channels.chat import cards, commands, sweeps
 from bot.channels.chat.cards import Button, Card, Line, Style
 from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.actors import Role
@@ -49,14 +49,6 @@ async def status(turn: Turn) -> Said:
     """Handle ``/status``."""
     may = turn.actor.role.covers(Role.OPERATOR)
     return turn.say(cards.status_card(await turn.desk.status(turn.actor), turn.texts, may_act=may))
-
-
-async def devices(turn: Turn) -> Said:
-    """Handle ``/devices``."""
-    wanted = learning.asked(turn.rest)
-    if wanted is not None:
-        return await learning.learn(turn, wanted)
-    return turn.say(cards.devices_card(await turn.desk.status(turn.actor), turn.texts))
 
 
 # Stop, Hold, Resume ---------------------------------------------------------------------------------------------------
@@ -145,6 +137,6 @@ async def _resume_tapped(turn: Turn, run_id: str) -> Said:
 
 
 SUBJECT = Subject(
-    commands={"run": run, "stop": stop, "hold": hold, "resume": resume, "status": status, "devices": devices},
+    commands={"run": run, "stop": stop, "hold": hold, "resume": resume, "status": status},
     buttons={"stop": _stop_tapped, "hold": _hold_tapped, "resume": _resume_tapped},
 )

@@ -5,7 +5,9 @@ from __future__ import annotations
 from bot.channels.chat import (
     answers,
     asking,
+    console,
     contacts,
+    devices,
     digest,
     helping,
     history,
@@ -26,7 +28,9 @@ from bot.channels.chat.turn import Subject
 SUBJECTS: tuple[Subject, ...] = (
     answers.SUBJECT,
     asking.SUBJECT,
+    console.SUBJECT,
     contacts.SUBJECT,
+    devices.SUBJECT,
     digest.SUBJECT,
     helping.SUBJECT,
     history.SUBJECT,

@@ -1,4 +1,4 @@
-"""Files that a user asks for by name: for this user alone, whole or not there, never over another one by mistake."""
+"""Writes files that a user names: readable by this user alone, complete or absent, never over another by mistake."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bot.desk.actors import BadRequest
 
 
 def check_new(files: Sequence[Path], *, force: bool) -> None:
-    """BadRequest where one of these is there already, or its folder is not; before any work is done for them."""
+    """Raise BadRequest if a file already exists, or its folder does not; called before any work is done for them."""
     for file in files:
         if file.is_dir() or (file.exists() and not force):
             raise BadRequest(
@@ -26,9 +26,9 @@ def check_new(files: Sequence[Path], *, force: bool) -> None:
 
 @contextmanager
 def written(file: Path) -> Iterator[BinaryIO]:
-    """Open a file that only this user may read; it is there, whole, once the block has ended.
+    """Open a file that only this user may read; it exists, complete, once the block has ended.
 
-    A link stays one: what it leads to is written. A device or a pipe is written as it is. Raises BadRequest if the file
+    A link stays one: its target is written. A device or a pipe is written as it is. Raises BadRequest if the file
     cannot be written; then what was there before is still there.
     """
     part: Path | None = None
@@ -38,7 +38,7 @@ def written(file: Path) -> Iterator[BinaryIO]:
                 yield out
             return
         place = file.resolve()
-        # What a run shows is what customers wrote: a name that nobody has taken, for this user alone.
+        # A run shows what customers wrote: use a name that nobody has taken, readable by this user alone.
         descriptor, made = tempfile.mkstemp(prefix=f".{file.name[:50]}.", suffix=".part", dir=place.parent)
         part = Path(made)
         with os.fdopen(descriptor, "wb") as out:
@@ -52,13 +52,13 @@ def written(file: Path) -> Iterator[BinaryIO]:
 
 
 def write(file: Path, data: bytes) -> None:
-    """The whole file at once, as ``written``."""
+    """Write a whole file at once, as ``written`` does."""
     with written(file) as out:
         out.write(data)
 
 
 def folder(path: Path) -> None:
-    """Make a folder for this user alone, where it is not there yet. BadRequest."""
+    """Make a folder for this user alone, if it does not exist. Raises BadRequest."""
     try:
         path.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:

@@ -1,6 +1,6 @@
-"""The command line. Each command is a module of ``bot.channels.cli.commands``, which is imported when it is called.
+"""The command line. Each command is a module of ``bot.channels.cli.commands``, imported when it is called.
 
-The list of commands needs none of them, so that ``phonedesk --help`` and a shell's completion answer at once.
+The list of commands needs none of them, so that ``phonedesk --help`` and shell completion answer at once.
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ from bot.channels.cli.terminal.help import Group, HelpedCommand, Root
 from bot.channels.cli.terminal.language import spoken_language
 from bot.channels.cli.terminal.texts import catalogue
 
-# Each command's module, and behind a colon its name there if that is another one; in order of use, under the headings
+# Each command's module, followed by a colon and the attribute if its name differs; in order of use, under the headings
 # of the help (``groups`` in its texts).
 COMMANDS: dict[str, dict[str, str]] = {
     "start": {
         "demo": "demo",
         "init": "init",
         "doctor": "doctor",
-        "devices": "servers",
+        "devices": "devices",
         "serve": "serve",
+        "console": "console",
         "pair": "pair",
     },
     "work": {"run": "run", "sweep": "sweep", "schedule": "schedule", "questions": "questions", "replay": "replay"},
     "knowledge": {"kb": "kb", "answers": "answers", "contacts": "contacts"},
-    "access": {"people": "people", "keys": "keys", "mcp": "mcp"},
+    "access": {"people": "people", "keys": "keys", "webhooks": "webhooks", "alerts": "alerts", "mcp": "mcp"},
     "operate": {"config": "config", "backup": "backup", "restore": "backup", "worker": "worker"},
     "screens": {"apps": "apps", "read": "read"},
     "develop": {"virtual-phone": "servers", "demo-model": "servers", "eval": "eval:evaluate", "bench": "bench"},
@@ -43,7 +44,7 @@ _PLACES = {name: module for commands in COMMANDS.values() for name, module in co
 
 
 class _Commands(Mapping[str, Any]):
-    """Every command by its name, imported when it is taken."""
+    """Every command by name, imported when it is accessed."""
 
     def __init__(self) -> None:
         self._loaded: dict[str, Any] = {}
@@ -64,24 +65,33 @@ class _Commands(Mapping[str, Any]):
 
 
 def _load(name: str, place: str) -> Any:
-    """Import a command, and make of it what Typer runs."""
+    """Import a command, and wrap it in the object that Typer runs."""
     module, _, attribute = place.partition(":")
     found = getattr(import_module(f"bot.channels.cli.commands.{module}"), attribute or name.replace("-", "_"))
     if isinstance(found, typer.Typer):
-        for part in found.registered_commands:
-            part.cls = HelpedCommand
+        _with_help(found)
         group = TyperInfo(found, name=name, cls=Group)
         return get_group_from_info(group, pretty_exceptions_short=True, rich_markup_mode=None, suggest_commands=True)
     command = CommandInfo(name, cls=HelpedCommand, callback=found)
     return get_command_from_info(command, pretty_exceptions_short=True, rich_markup_mode=None)
 
 
+def _with_help(group: typer.Typer) -> None:
+    """Have the commands of a group, and of the groups inside, give our help."""
+    for part in group.registered_commands:
+        part.cls = HelpedCommand
+    for inside in group.registered_groups:
+        inside.cls = Group
+        if inside.typer_instance is not None:
+            _with_help(inside.typer_instance)
+
+
 class Phonedesk(Root):
-    """Every command."""
+    """The group of all commands."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.commands = cast("Any", _Commands())  # Typer would have a dict, and only reads it
+        self.commands = cast("Any", _Commands())  # Typer expects a dict, but only reads it
 
     def headings(self, ctx: Any) -> dict[str, list[str]]:
         return {heading: list(commands) for heading, commands in COMMANDS.items()}
@@ -90,7 +100,7 @@ class Phonedesk(Root):
         return list(_PLACES)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[CompletionItem]:
-        """Complete a command's name, or an option. Typer's own would import every command for its summary."""
+        """Complete a command's name, or an option. Typer's own method would import every command for its summary."""
         words = catalogue(spoken_language())
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
         options = super(TyperGroup, self).shell_complete(ctx, incomplete)
@@ -98,7 +108,7 @@ class Phonedesk(Root):
 
 
 def say_release(wanted: bool) -> None:
-    """Print the release and end, if that is what was wanted."""
+    """Print the release and exit, if that is wanted."""
     if wanted:
         from bot.app.release import release
 

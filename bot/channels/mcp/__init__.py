@@ -1,1 +1,1 @@
-"""The GUI-MCP server: phones as tools for other programs. Imported only where it is used: it loads the ``mcp`` SDK."""
+"""The GUI-MCP server: phones as tools for other programs. Import it only when needed: it loads the ``mcp`` SDK."""

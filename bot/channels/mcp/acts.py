@@ -1,4 +1,7 @@
-"""The low-level tools: what is attached, what a phone shows, and single acts on it, each with the phone's lease."""
+"""The low-level tools: the list of phones, a phone's screen, and single actions with the phone's lease.
+
+What a dead run left in a chat's input is cleared before a single act there, as every run does.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +13,46 @@ from typing import Any
 from PIL import Image
 
 from agent_core.actions.types import Back, Home, Launch, Wait
-from agent_core.devices.adb.device import AdbDevice
+from agent_core.devices.base import Device
 from agent_core.devices.stillness import wait_until_still
+from agent_core.errors import ActionFailed
 from agent_core.geometry import Point
 from agent_core.loop.acting import do_on
+from agent_core.loop.launching import AppLauncher
+from agent_core.loop.run import PersonTouches
+from agent_core.reply.leftovers import clear_in_front
+from bot.app.core import Core
 from bot.channels.mcp.arguments import Act, TypeText
 from bot.channels.mcp.context import ToolContext
 from bot.channels.mcp.stopping import Stopper
-from bot.channels.mcp.unsent import take_unsent_away
 from bot.desk.actors import Actor
 from bot.desk.context import sees
+from scheduler.runs.lease import HeldLease
+from storage.ledger import StoredLedger
+
+
+async def take_unsent_away(core: Core, device: Device, lease: HeldLease) -> None:
+    """Empty the input of the chat in front.
+
+    Raises ActionFailed if a reply may still be there: a touch could send it.
+    """
+    async with core.client_rotation.used():
+        observer, ledger = core.observer(device), StoredLedger(core.db)
+        row = await clear_in_front(observer, ledger, lease=lease, guard=lease.stop, touches=PersonTouches())
+    if row is not None:
+        raise ActionFailed(
+            f"A reply to {row.key.contact} that was never finished may stand in this chat: a touch could send it.",
+            advice=f"Have the agent reply to {row.key.contact} first, or leave the chat with BACK or HOME.",
+        )
+
 
 ELSEWHERE = "elsewhere"  # the state of a phone that another host works
-HARMLESS = (Back, Home, Launch, Wait)  # none of these sends what stands in an input
+HARMLESS = (Back, Home, Launch, Wait)  # none of these sends the text in an input
 
 
 @dataclass(frozen=True, slots=True)
 class ShownScreen:
-    """A phone's screen: JPEG, and its size in pixels as the phone has it now."""
+    """A phone's screen as JPEG, and its size in pixels in the phone's current orientation."""
 
     device_id: str
     jpeg: bytes
@@ -39,8 +64,9 @@ class Acts:
         self._context = context
 
     async def phones(self, actor: Actor, *, for_tasks: bool) -> list[dict[str, Any]]:
-        """The phones that this client may use. Those of other hosts only show their screens here; ``for_tasks``:
-        without them.
+        """Return the phones that this client may use.
+
+        Phones of other hosts can only be looked at here; ``for_tasks`` leaves them out.
         """
         await self._context.rights.may_list(actor)
         seen = [phone for phone in await self._context.phones.all() if sees(actor, phone.serial)]
@@ -56,7 +82,7 @@ class Acts:
         ]
 
     async def screenshot(self, actor: Actor, device_id: str) -> ShownScreen:
-        """What the phone shows, secrets covered as the settings say. Only read: no lease is taken."""
+        """Return the phone's screen, with secrets covered as the settings say. It only reads, so it takes no lease."""
         jpeg = await self._context.phones.screenshot(actor, device_id or None, full=True)
         named = await self._context.rights.serial_of(actor, device_id)
         if not named:
@@ -64,17 +90,20 @@ class Acts:
         return ShownScreen(named, jpeg, await asyncio.to_thread(_size, jpeg))
 
     async def act(self, actor: Actor, name: str, arguments: Act, stopper: Stopper) -> dict[str, Any]:
-        """Do one thing. ActionFailed says why it could not be done; PhoneBusy where another has the phone."""
+        """Do one action.
+
+        Raises ActionFailed with the reason if it cannot be done, PhoneBusy if another has the phone.
+        """
         action = arguments.action()
         told = arguments.model_dump(mode="json", exclude={"device_id"}, exclude_none=True)
         noted = {key: value for key, value in told.items() if not isinstance(arguments, TypeText) or key != "value"}
         serial = await self._context.rights.may_act(actor, f"mcp {name}", arguments.device_id, paced=False, **noted)
         async with (
             self._context.phone(serial) as device,
-            self._context.held(device.serial, f"mcp {name}", stopper) as lease,
+            self._context.held(device, f"mcp {name}", stopper) as lease,
         ):
             await lease.check()
-            await device.recover()  # what a dead run left behind: its keyboard, a screen that stays on
+            await device.recover()  # left behind by a dead run: its keyboard, a screen that stays on
             size = await _ready(device)
             if not isinstance(action, HARMLESS):
                 await take_unsent_away(self._context.core, device, lease)
@@ -86,12 +115,18 @@ class Acts:
             if isinstance(action, Wait):
                 await asyncio.sleep(action.duration)
             else:
-                await do_on(device, action, size, actor.lang)
+                core = self._context.core
+                async with core.client_rotation.used():
+                    launcher = AppLauncher(core.observer(device), StoredLedger(core.db), lease)
+                    await do_on(device, action, size, launcher)
             return {"device_id": device.serial, "action": name, **told, "done": True}
 
 
-async def _ready(device: AdbDevice) -> tuple[int, int]:
-    """The screen on; how large it is as it is turned now, in pixels. No picture is taken, which some screens refuse."""
+async def _ready(device: Device) -> tuple[int, int]:
+    """Switch the screen on; return its size in the current orientation, in pixels.
+
+    It takes no picture, because some screens refuse that.
+    """
     if not (await device.screen()).awake:
         await device.wake()
     return (await device.info()).size

@@ -1,4 +1,4 @@
-"""What the tools take, each argument checked, and what a client is told of one that is wrong."""
+"""The arguments of the tools: checks each one, and tells a client about wrong ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ToolArguments(BaseModel):
 
     @classmethod
     def read(cls: type[Model], given: Mapping[str, Any] | None) -> Model:
-        """InputRejected names each argument that is wrong, and says how it is right."""
+        """Check the arguments. Raises InputRejected, which names each wrong argument and says what is right."""
         try:
             return cls.model_validate(dict(given or {}))
         except ValidationError as error:
@@ -35,7 +35,7 @@ class ToolArguments(BaseModel):
 
 
 def _told(model: type[ToolArguments], problem: Mapping[str, Any]) -> str:
-    """One problem in words that help: a constraint of ours as it is, anything else by the argument's own rule."""
+    """Describe one problem helpfully: a constraint of ours as it is, anything else by the argument's own rule."""
     if problem["type"] == "value_error":
         return str(problem["ctx"]["error"])
     name = str(problem["loc"][0]) if problem["loc"] else ""
@@ -156,7 +156,7 @@ class TypeText(Act):
 
 
 class Slide(Act):
-    """From ``point1`` to ``point2``, or from ``point`` into a direction."""
+    """A slide from ``point1`` to ``point2``, or from ``point`` in a direction."""
 
     point1: PointOnScreen | None = None
     point2: PointOnScreen | None = None
@@ -259,7 +259,7 @@ Steps = Annotated[
 
 
 class TaskCall(ToolArguments):
-    """What every call of the agent comes down to: exactly one of ``task`` and ``session_id``."""
+    """The full form of every call of the agent, with exactly one of ``task`` and ``session_id``."""
 
     device_id: DeviceId = ""
     task: AnyTask = None
@@ -329,5 +329,5 @@ class ContinueTask(ToolArguments):
 
 
 def task_call(arguments: AskAgent | StartTask | ContinueTask) -> TaskCall:
-    """The short forms as the full one: all flags off, and the client answers."""
+    """Return the short forms as the full one: all flags off, and the client answers."""
     return TaskCall.read(arguments.model_dump(exclude_none=True))

@@ -1,6 +1,6 @@
-"""Who answers what the agent asks, by the mode of the call; and what a program may decide at all.
+"""Decides who answers what the agent asks, by the mode of the call; and what a program may decide at all.
 
-A question is stored before anybody sees it, so that it can be answered from every channel; the first answer counts.
+A question is stored before anybody sees it, so that it can be answered in every channel; the first answer counts.
 """
 
 from __future__ import annotations
@@ -33,40 +33,43 @@ from storage.questions import OPEN, Questions
 log = structlog.get_logger(__name__)
 
 TERMINAL = Path("/dev/tty")
-MODEL = "auto_reply"  # who gave an answer that a model gave
+MODEL = "auto_reply"  # the name of an answer's giver if a model gave it
 
-# What a program may decide: how its own task goes on. What costs, what a customer gets, and whether something arrived,
-# a person decides; a program may only say no.
+# Questions that a program may decide: how its own task goes on. Costs, what a customer gets, and whether something
+# arrived are decided by a person; a program may only say no.
 PROGRAM_MAY = frozenset(
     {QuestionKind.INTERACT, QuestionKind.TAKE_OVER, QuestionKind.STUCK, QuestionKind.PERSON_ON_PHONE}
 )
-# What a model may answer in a user's place, where no customer is concerned.
+# Questions that a model may answer in a user's place if no customer is concerned.
 MODEL_MAY = frozenset({QuestionKind.INTERACT, QuestionKind.STUCK})
-# Where time alone would end the run, an agent that nobody answers goes on without.
+# If only the deadline would end the run, an agent that nobody answers goes on without an answer.
 GOES_ON = frozenset({QuestionKind.TAKE_OVER, QuestionKind.STUCK, QuestionKind.PERSON_ON_PHONE})
 
 
 def who_may(question: Question, *, person_there: bool) -> str:
-    """``client`` or ``person``: who may say yes to this question. ``person_there``: one answers at the client."""
+    """Return who may say yes to this question: ``client`` or ``person``.
+
+    person_there: a person answers at the client.
+    """
     return "client" if person_there or question.kind in PROGRAM_MAY else "person"
 
 
 def may_answer(question: Question, answer: Answer, *, person_there: bool) -> bool:
-    """Whether this answer may come from a client. The one that time would give, which harms nobody, always may."""
+    """Tell whether this answer may come from a client. The harmless one that the deadline would give always may."""
     safe = AT_DEADLINE[question.kind].choice
     return who_may(question, person_there=person_there) == "client" or (bool(safe) and answer.choice == safe)
 
 
 def _given(question: Question, words: str, *, by: str, program: bool = True) -> Answer | None:
-    """As ``read_answer``; ``program``: no person gave it."""
+    """Read an answer as ``read_answer`` does. ``program``: no person gave it."""
     answer = read_answer(question, words, by=by)
     return answer.model_copy(update={"program": program}) if answer is not None else None
 
 
 def read_reply(question: Question, reply: str, *, by: str, person_there: bool, confirmed: bool = False) -> Answer:
-    """A client's words as the answer. BadRequest where they are none that it may give.
+    """Return a client's words as the answer. Raises BadRequest if they are none that it may give.
 
-    ``confirmed``: words that look like a command are meant for the customer.
+    confirmed: words that look like a command are meant for the customer.
     """
     answer = _given(question, reply, by=by, program=not person_there)
     if answer is None:
@@ -89,12 +92,12 @@ Answerer = Callable[[Session, Question, bytes | None], Awaitable[Answer | None]]
 
 
 async def nobody(session: Session, question: Question, picture: bytes | None) -> Answer | None:
-    """The client answers with its next call."""
+    """Give no answer: the client answers with its next call."""
     return None
 
 
 async def no_reply(session: Session, question: Question, picture: bytes | None) -> Answer | None:
-    """As if the time for an answer were over at once; what no clock may decide waits for a person."""
+    """Answer as if the deadline had passed at once; what no deadline may decide waits for a person."""
     answer = answer_at_deadline(question.kind)
     if answer is not None and question.kind in GOES_ON and not _in_the_way(session, question):
         return answer.model_copy(update={"by": NO_REPLY})
@@ -102,7 +105,7 @@ async def no_reply(session: Session, question: Question, picture: bytes | None) 
 
 
 def _in_the_way(session: Session, question: Question) -> bool:
-    """Whether a person has the phone in hand and keeps it, or may be in a customer's chat with it."""
+    """Tell whether a person has the phone in hand and keeps it, or may be in a customer's chat with it."""
     if question.kind is not QuestionKind.PERSON_ON_PHONE:
         return False
     before = any(asked.kind is question.kind and asked.id != question.id for asked in session.questions)
@@ -120,13 +123,13 @@ def by_model(model: Model) -> Answerer:
 
 
 def by_form(client: Client, *, name: str, person_there: bool) -> Answerer:
-    """A person at the client fills in a form. Where they do not want to, the question waits."""
+    """Return an answerer for a person at the client who fills in a form. If they decline, the question waits."""
 
     async def answered(session: Session, question: Question, picture: bytes | None) -> Answer | None:
         if client.elicit is None or who_may(question, person_there=person_there) != "client":
             return None
         given = await client.elicit(question.text, form_of(question))
-        if len(given.words) > MAX_TEXT:  # as for every other answer of a client
+        if len(given.words) > MAX_TEXT:  # the limit of every other answer of a client
             log.info("client_answer_too_long", run_id=session.run_id, characters=len(given.words))
             return None
         answer = _given(question, given.words, by=name, program=not person_there) if given.words else None
@@ -140,10 +143,13 @@ def by_form(client: Client, *, name: str, person_there: bool) -> Answerer:
 
 
 class AskingHuman:
-    """Fits ``agent_core.ports.Human``: the stored question goes to ``answerer``; whoever is first in any channel wins.
+    """Stores the question and passes it to ``answerer``; the first answer in any channel wins.
 
-    The phone is held for ``hold_seconds`` meanwhile; after that the session waits without it. ``times``: of what people
-    are asked; the ``patient`` kinds wait as long as whoever is asked likes.
+    Fits ``agent_core.ports.Human``. The phone is held for ``hold_seconds`` meanwhile; after that the session waits
+    without it.
+
+    times: the deadlines of questions to people.
+    patient: questions of these kinds wait without a deadline.
     """
 
     def __init__(
@@ -176,13 +182,13 @@ class AskingHuman:
         return given_answer(await self._questions.get(question.id))
 
     async def _asked(self, session: Session, question: Question, picture: bytes | None) -> Answer | None:
-        """The answerer's answer; None where it gives none in time, or somebody else was first."""
+        """Return the answerer's answer; None if it gives none in time, or somebody else was first."""
         asking = asyncio.ensure_future(self._answerer(session, question, picture))
         elsewhere = asyncio.create_task(self._answered_elsewhere(question.id))
         try:
             await asyncio.wait([asking, elsewhere], timeout=self._hold, return_when=asyncio.FIRST_COMPLETED)
             return await asking if asking.done() else None
-        except Exception as error:  # noqa: BLE001 - a client that cannot be asked leaves the question open, as others do
+        except Exception as error:  # noqa: BLE001 - a client that cannot be asked leaves the question open
             log.warning("client_not_asked", run_id=session.run_id, error=repr(error))
             return None
         finally:
@@ -203,20 +209,22 @@ class AskingHuman:
 
 
 class Terminal:
-    """The person at the server's terminal, who is asked one thing at a time."""
+    """The person at the server's terminal, who is asked one question at a time."""
 
     def __init__(self) -> None:
         self._one_by_one = asyncio.Lock()
-        self._withdrawn = False  # the last question was taken back while its answer was typed
+        self._withdrawn = False  # the last question was withdrawn while its answer was typed
 
     def check(self) -> None:
-        """BadRequest where this server has no terminal."""
+        """Raise BadRequest if this server has no terminal."""
         with ExitStack() as stack:
             _opened(stack)
 
     def answerer(self, db: Database) -> Answerer:
-        """Reads the answer of who sits there. A question whose time is over, or that is answered elsewhere, is taken
-        back."""
+        """Return an answerer that reads what the person at the terminal types.
+
+        A question that is over, or answered elsewhere, is withdrawn.
+        """
 
         async def answered(session: Session, question: Question, picture: bytes | None) -> Answer | None:
             async with self._one_by_one:
@@ -239,14 +247,14 @@ class Terminal:
 
 
 def _forget_typed(stdin: TextIO) -> None:
-    """What was typed for a question that was taken back answers no other one."""
+    """Discard typed input: what was typed for a withdrawn question answers no other one."""
     with suppress(ImportError, OSError):
-        termios = importlib.import_module("termios")  # not everywhere
+        termios = importlib.import_module("termios")  # not available everywhere
         termios.tcflush(stdin, termios.TCIFLUSH)
 
 
 def _opened(stack: ExitStack) -> tuple[TextIO, TextIO]:
-    """The terminal itself: over stdio, standard input and output are the client's."""
+    """Open the terminal itself, because over stdio, standard input and output belong to the client."""
     with suppress(OSError):
         return (
             stack.enter_context(TERMINAL.open("r", encoding="utf-8")),

@@ -1,4 +1,4 @@
-"""One call on a session: the phone's lease, the agent at work, and what the client is told of it."""
+"""Carries out one call on a session: the phone's lease, the agent's work, and the client's result."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from functools import partial
 
 import structlog
 
-from agent_core.devices.adb.device import AdbDevice
-from agent_core.devices.base import Key
+from agent_core.devices.base import Device, Key
 from agent_core.errors import LeaseLost, PhonedeskError
 from agent_core.ports import Human
 from agent_core.session import FINAL, Session, Status
@@ -32,16 +31,20 @@ from scheduler.runs.lease import HeldLease
 from scheduler.runs.stop import Reason, StopRequests
 from storage.runs import Runs
 
-ASKING_STEP = frozenset({"interact", "take_over", "tap"})  # a step with one of these may itself be the question
+ASKING_STEP = frozenset({"interact", "take_over", "tap"})  # a step with one of these may be the question itself
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class ClientAttempt:
-    """One call on a session. ``before``: how many steps it had when this call began; ``number``: of the run's attempt,
-    0 until it is taken up. ``fresh``: it begins from a clean beginning. ``seen``: the session as it was read, as
-    stored. ``note``: what its client is told besides.
+    """One call on a session.
+
+    number: of the run's attempt; 0 until it is taken up.
+    before: the number of steps that the session had when this call began.
+    fresh: start from the home screen with no saved state.
+    seen: the session as it was read, as stored.
+    note: a further message for the client.
     """
 
     actor: Actor
@@ -51,13 +54,13 @@ class ClientAttempt:
     number: int
     before: int
     fresh: bool
-    steps: int  # it may take so many
+    steps: int  # the most steps of this call
     seen: str | None = None
     note: str = ""
 
 
 TakeUp = Callable[[ClientAttempt], Awaitable[ClientAttempt]]
-"""With the phone in hand, so that no server beside us goes on first: the attempt with its number."""
+"""Takes the attempt up while its phone is leased, so that no other server goes on first; returns it with its number."""
 
 
 class ClientExecutor:
@@ -69,23 +72,25 @@ class ClientExecutor:
     async def call(
         self,
         attempt: ClientAttempt,
-        device: AdbDevice,
+        device: Device,
         size: tuple[int, int],
         stopper: Stopper,
         take_up: TakeUp | None = None,
     ) -> TaskResult:
-        """One call; what goes wrong once it has begun is a result, too: its client must not take it for not begun.
+        """Carry out one call. A later failure is a result, too, so that its client knows that the call had begun.
 
-        What it thinks with stays open until it is done; every line that is logged tells whose it is. ``size``: the
-        phone's, in pixels. ``take_up`` None: its row says already that it is at work.
+        The models stay open until it is done, and every log line names the run.
+
+        size: the phone's, in pixels.
+        take_up: None if the run's row already says that it is at work.
         """
         with structlog.contextvars.bound_contextvars(run_id=attempt.session.run_id, serial=device.serial):
-            async with self._core.turnover.used(), self.story(attempt) as (story, captions):
+            async with self._core.client_rotation.used(), self.story(attempt) as (story, captions):
                 return await self._called(attempt, device, size, stopper, take_up, story, captions)
 
     @asynccontextmanager
     async def story(self, attempt: ClientAttempt) -> AsyncIterator[tuple[Story, Captions]]:
-        """What the client hears of this call, with the steps that an earlier round of it took."""
+        """Give the report of this call for the client, including the steps that an earlier round of it took."""
         call = attempt.call
         news = News(attempt.client.report, attempt.steps)
         captions = Captions(self._context.helper, attempt.session.lang)
@@ -105,14 +110,14 @@ class ClientExecutor:
     async def _called(
         self,
         attempt: ClientAttempt,
-        device: AdbDevice,
+        device: Device,
         size: tuple[int, int],
         stopper: Stopper,
         take_up: TakeUp | None,
         story: Story,
         captions: Captions,
     ) -> TaskResult:
-        """Work on the phone, and the result, for which nothing is needed of the phone any more."""
+        """Work on the phone and return the result; making the result needs the phone no more."""
         session = attempt.session
         taken = cut = False
         begun = take_up is None
@@ -121,7 +126,7 @@ class ClientExecutor:
             if begun:
                 ours.enter_context(self._context.working(session.run_id))
             try:
-                async with self._context.held(device.serial, session.run_id, stopper) as lease:
+                async with self._context.held(device, session.run_id, stopper) as lease:
                     taken = True
                     if take_up is not None:
                         attempt = await take_up(attempt)
@@ -134,7 +139,7 @@ class ClientExecutor:
                 await self._lost(attempt, error)
                 session.message, cut = str(error), True
             except asyncio.CancelledError:
-                if taken:  # its answer may be stored, or its question asked: nobody is to go on with it unseen
+                if taken:  # its answer may be stored, or its question asked: nobody must go on with it unseen
                     await self._runs.request_stop(session.run_id, by=attempt.actor.id)
                 raise
             except Exception as error:
@@ -147,10 +152,9 @@ class ClientExecutor:
         return replace(told, logs=await story.logs(last_is_final=not asked_after_last_step(session)), final=shot)
 
     async def _lost(self, attempt: ClientAttempt, error: LeaseLost) -> None:
-        """Somebody else has the phone. The run is over, where no other attempt has it: its client begins it again or
-        not.
+        """Handle a lost phone. The run is over, unless another attempt has it: its client may begin it again.
 
-        A reply goes on by itself: by its ledger nothing is sent twice.
+        A reply goes on by itself, because its ledger prevents that anything is sent twice.
         """
         session = attempt.session
         try:
@@ -164,8 +168,8 @@ class ClientExecutor:
         except Exception as failed:  # the database is away, too: the run is found dead
             log.exception("mcp_attempt_not_stored", error=repr(failed))
 
-    async def _work(self, attempt: ClientAttempt, device: AdbDevice, lease: HeldLease, story: Story) -> bytes | None:
-        """The agent's part; the screen at the end, where it was asked for."""
+    async def _work(self, attempt: ClientAttempt, device: Device, lease: HeldLease, story: Story) -> bytes | None:
+        """Have the agent work; return the final screen if it was requested."""
         session, call = attempt.session, attempt.call
         store = self._core.runs(attempt.number)
         story.stored_in(store)
@@ -176,18 +180,21 @@ class ClientExecutor:
                 final = await self._context.shot(device)
             if session.gate.enabled and session.status not in FINAL and await park(device, lease, session):
                 await store.save(session)
-            # While the phone is still ours: a server beside us must not take the run for a dead one.
+            # While the phone is still ours, so that another server does not take the run for a dead one.
             await self.close(attempt)
         except LeaseLost:
             raise
         except BaseException as error:
-            if lease.stop.reason is not Reason.LEASE_LOST:  # else see above
+            if lease.stop.reason is not Reason.LEASE_LOST:  # otherwise ``_lost`` handles it
                 await self._cut(attempt, error, stopped=lease.stop.reason is Reason.STOP)
             raise
         return final
 
     async def _cut(self, attempt: ClientAttempt, error: BaseException, *, stopped: bool) -> None:
-        """The agent's part ended by an error. Nothing goes on unattended, but for a reply that was begun before."""
+        """End the run after an error in the agent's work.
+
+        Nothing goes on unattended, except a reply that was begun before.
+        """
         session = attempt.session
         if session.status not in FINAL and session.gate.enabled and attempt.number > 1 and not stopped:
             await self._runs.interrupt_attempt(session.run_id, attempt.number)
@@ -195,7 +202,7 @@ class ClientExecutor:
         end_by(session, error)
         await self.close(attempt)
 
-    async def _agent_works(self, attempt: ClientAttempt, device: AdbDevice, lease: HeldLease, story: Story) -> None:
+    async def _agent_works(self, attempt: ClientAttempt, device: Device, lease: HeldLease, story: Story) -> None:
         session, core = attempt.session, self._core
         settings = core.agent_settings(lang=session.lang, max_steps=session.max_steps)
         prepare = partial(_begin_clean, device, lease, session) if attempt.fresh else None
@@ -209,7 +216,7 @@ class ClientExecutor:
     def _human(self, attempt: ClientAttempt) -> Human:
         context, settings = self._context, self._core.settings
         answerer: Answerer = nobody
-        patient = PROGRAM_MAY  # what a client is asked waits for it as long as it likes
+        patient = PROGRAM_MAY  # a client has as long as it likes to answer
         match attempt.call.reply_mode:
             case ReplyMode.MANUAL_REPLY:
                 answerer, patient = context.terminal.answerer(context.core.db), frozenset()
@@ -238,7 +245,7 @@ class ClientExecutor:
         await store_outcome(self._runs, attempt.session.run_id, attempt.number, outcome_of(attempt.session))
 
     def told(self, attempt: ClientAttempt, size: tuple[int, int], *, cut: bool = False) -> TaskResult:
-        """``cut``: the phone was lost, or something failed, while it was at work."""
+        """Return the result for the client. ``cut``: the phone was lost, or something failed, during the work."""
         session = attempt.session
         reason = StopReason.ERROR if cut else stop_reason(session)
         action = agent_action(session.steps[-1]) if len(session.steps) > attempt.before else None
@@ -264,7 +271,7 @@ class ClientExecutor:
 
 
 def end_by(session: Session, error: BaseException) -> None:
-    """The end of a session whose call was cut, where it is not over: stopped where it was taken back, else failed."""
+    """End a session whose call was cut, if it is not over: stopped if the call was cancelled, else failed."""
     if session.status in FINAL:
         return
     if isinstance(error, asyncio.CancelledError):
@@ -274,14 +281,14 @@ def end_by(session: Session, error: BaseException) -> None:
 
 
 def asked_after_last_step(session: Session) -> bool:
-    """Whether the session asks something that is not what its last step did."""
+    """Tell whether the session asks something that is not its last step."""
     if session.question is None or not session.steps:
         return False
     return (session.steps[-1].action or {}).get("kind") not in ASKING_STEP
 
 
-async def _begin_clean(device: AdbDevice, lease: HeldLease, session: Session) -> None:
-    """The home screen, and each app begins anew. A customer's app is left as it is: drafts in it are somebody's."""
+async def _begin_clean(device: Device, lease: HeldLease, session: Session) -> None:
+    """Go to the home screen and have apps start afresh, but not a customer's app: drafts in it belong to somebody."""
     try:
         await lease.check()
         await device.wake()

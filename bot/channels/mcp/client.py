@@ -1,4 +1,4 @@
-"""The program at the other end: what it is told while a call is under way, and what it can be asked."""
+"""The client program: what it is told while a call runs, and how it can be asked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agent_core.session import Question
 
 log = structlog.get_logger(__name__)
 
-FLUSH_SECONDS = 1.0  # how long the last news are waited for at the end of a call
+FLUSH_SECONDS = 1.0  # how long to wait for the last progress messages at the end of a call
 ANSWER = "answer"  # the field of the form that a client fills in
 
 Report = Callable[[float, float, str], Awaitable[None]]
@@ -23,7 +23,7 @@ Elicit = Callable[[str, dict[str, Any]], Awaitable["Elicited"]]
 
 
 class Asks(Enum):
-    """How a client can be asked: not at all, while the call waits, or by an answer that has it call again."""
+    """How a client can be asked: not at all, while the call waits, or by a result that makes it call again."""
 
     NOT = "not"
     NOW = "now"
@@ -32,14 +32,14 @@ class Asks(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Elicited:
-    """What came back: the words, or "" where nobody wanted to answer."""
+    """The words that came back; "" if nobody wanted to answer."""
 
     words: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """``report(progress, total, message)``; ``elicit(message, schema)`` where it can be asked now."""
+    """A client: ``report(progress, total, message)``, and ``elicit(message, schema)`` if it can be asked now."""
 
     report: Report
     asks: Asks = Asks.NOT
@@ -47,7 +47,7 @@ class Client:
 
 
 def form_of(question: Question) -> dict[str, Any]:
-    """The form for a question, as the JSON schema that clients know: one field, a text or a choice."""
+    """Return the form for a question as the JSON schema that clients know: one field, a text or a choice."""
     field: dict[str, Any] = {"type": "string", "title": "Answer"}
     labels = [choice.label or choice.value for choice in question.choices]
     if question.choices and not question.free_text:

@@ -1,4 +1,4 @@
-"""What the tools work with: the core, the rights of the desk, the models, and who has which phone."""
+"""The context of the tools: the core, the rights of the desk, the models, and the holders of the phones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
-from agent_core.devices.adb.device import AdbDevice
+from agent_core.devices.base import Device
 from agent_core.errors import LeaseLost, ModelNames
 from agent_core.model.base import Model
 from agent_core.model.client import ChatModel
@@ -42,8 +42,10 @@ class PhoneBusy(LeaseLost):
 
 @dataclass(frozen=True)
 class ToolContext:
-    """``own_helper``: the model that describes screens, where it is not the one that drives. ``at_work``: the runs that
-    calls of this process make; a worker beside us takes none of them for dead.
+    """The parts that the tools share.
+
+    own_helper: the model that describes screens, if it is not the one that drives.
+    at_work: the runs of this process's calls; a worker of this process takes none of them for dead.
     """
 
     core: Core
@@ -60,33 +62,34 @@ class ToolContext:
 
     @property
     def helper(self) -> Model:
-        """What describes screens and answers in a user's place."""
-        return self.own_helper or self.core.model  # which may be another one when the settings change
+        """The model that describes screens and answers in a user's place."""
+        return self.own_helper or self.core.model  # it may be replaced when the settings change
 
     @property
     def lease_seconds(self) -> float:
-        """How long a phone is kept for who does not heartbeat. A server beside us goes by the same."""
+        """How long a phone is kept for a holder without heartbeats. Other servers use the same value."""
         return self.core.settings.queue.lost_after_seconds
 
     @asynccontextmanager
-    async def phone(self, serial: str) -> AsyncIterator[AdbDevice]:
-        """The phone; it is not ours yet."""
-        device = await self.core.device(serial)
+    async def phone(self, serial: str) -> AsyncIterator[Device]:
+        """Give the phone, without a lease."""
+        device = await self.core.attached.device(serial)
         try:
             yield device
         finally:
             await device.close()
 
     @asynccontextmanager
-    async def held(self, serial: str, why: str, stopper: Stopper) -> AsyncIterator[HeldLease]:
-        """The phone's lease; a stop of the call is heard inside. PhoneBusy at once where another has it, LeaseLost
-        where it is lost on the way.
+    async def held(self, device: Device, why: str, stopper: Stopper) -> AsyncIterator[HeldLease]:
+        """Hold the phone's lease; a stop of the call takes effect inside.
+
+        Raises PhoneBusy at once if another has the phone, LeaseLost if it is lost on the way.
         """
-        await self.check_free(serial)
+        await self.check_free(device.serial)
         begun = False
         try:
             async with lease_of(
-                self.core.db, serial, owner=f"mcp-{os.getpid()}", why=why, seconds=self.lease_seconds
+                self.core.db, device, owner=f"mcp-{os.getpid()}", why=why, seconds=self.lease_seconds
             ) as lease:
                 begun = True
                 stopper.heard_by(lease.stop)
@@ -101,7 +104,7 @@ class ToolContext:
 
     @contextmanager
     def working(self, run_id: str) -> Iterator[None]:
-        """While a call of this process makes this run."""
+        """Mark the run as one that a call of this process carries out, inside the block."""
         self.at_work.add(run_id)
         try:
             yield
@@ -109,7 +112,7 @@ class ToolContext:
             self.at_work.discard(run_id)
 
     async def check_free(self, serial: str) -> None:
-        """PhoneBusy, with what is at work on it."""
+        """Raise PhoneBusy, which says what is at work on the phone, if it is not free."""
         held = await Leases(self.core.db, seconds=self.lease_seconds).held()
         lease = next((lease for lease in held if lease.serial == serial), None)
         if lease is None:
@@ -118,20 +121,21 @@ class ToolContext:
         what = f"the run {run.id} is at work on it" if run else "another client is acting on it"
         raise PhoneBusy(f"The phone {serial} is busy: {what}.")
 
-    async def shot(self, device: AdbDevice) -> bytes | None:
-        """The screen as it is now, secrets covered as the settings say; None where there is none to be had."""
+    async def shot(self, device: Device) -> bytes | None:
+        """Return the current screen, with secrets covered as the settings say; None if there is none."""
         try:
             picture = await self.core.picture(device)
             return await asyncio.to_thread(to_jpeg, picture)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the task is done, and its client hears of it
+        except Exception as error:  # noqa: BLE001 - the task is done, and its client must hear of it
             log.warning("mcp_no_last_screen", serial=device.serial, error=repr(error))
             return None
 
 
 @asynccontextmanager
 async def open_context(core: Core, beside: Worker | None = None) -> AsyncIterator[ToolContext]:
-    """At the end every call that is at work is stopped, and its phone left clean. ``beside``: the worker of this
-    process, which works the same phones.
+    """Open the context; at the end every running call is stopped, and its phone left clean.
+
+    beside: the worker of this process, which works the same phones.
     """
     settings = core.settings
     pace = RequestLimit(settings.telegram.per_minute)
@@ -142,13 +146,13 @@ async def open_context(core: Core, beside: Worker | None = None) -> AsyncIterato
     context = DeskContext(
         core.db,
         RunService(core.db),
-        core.phones,
-        core.device,
+        core.attached.phones,
+        core.attached.device,
         settings.timezone,
         settings.device.serial,
         picture=core.picture,
         names=settings.device.names,
-        glance=core.glance,
+        glance=core.attached.glance,
         pace=pace,
         fleet=Fleet(core.db, settings.queue.lost_after_seconds),
         host=beside.owner if beside is not None else "",
@@ -166,7 +170,7 @@ async def open_context(core: Core, beside: Worker | None = None) -> AsyncIterato
             proxy=settings.model_proxy,
             names=ModelNames.of("MCP__HELPER"),
         )
-    # How often a program looks is its own affair, as single acts are: what it has us do is counted.
+    # How often a program looks is its own business, as are single acts; only the tasks that it gives us are counted.
     phones = DeskPhones(replace(context, pace=RequestLimit()))
     at_work = beside.at_work_beside if beside is not None else set()
     tools = ToolContext(core, DeskPrograms(context), phones, helper, at_work=at_work)

@@ -1,4 +1,4 @@
-"""A door for MCP clients that costs nothing until somebody knocks: the SDK is loaded with the first connection."""
+"""Listens for MCP clients at no cost until somebody connects: the first connection loads the SDK."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BACKLOG = 128
 
 
 def listening(settings: McpSettings) -> socket.socket:
-    """A socket that listens. ConfigInvalid where it cannot be had."""
+    """Return a listening socket. Raises ConfigInvalid if the address cannot be used."""
     try:
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
         sock = socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
@@ -40,13 +40,13 @@ def listening(settings: McpSettings) -> socket.socket:
             why=error,
         ) from None
     sock.setblocking(False)
-    # Connections inherit it; asyncio sets it on its own sockets alone. Without it each answer waits 40 ms for an ACK.
+    # Connections inherit it; asyncio sets it only on its own sockets. Without it each answer waits 40 ms for an ACK.
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return sock
 
 
 def address_of(sock: socket.socket) -> str:
-    """The URL that clients are given."""
+    """Return the URL that clients are given."""
     host, port = sock.getsockname()[:2]
     return f"http://{place_of(host, port)}{PATH}"
 
@@ -55,7 +55,7 @@ def address_of(sock: socket.socket) -> str:
 async def mcp_door(core: Core, beside: Worker | None = None) -> AsyncIterator[str]:
     """Serve MCP clients beside everything else; gives the URL. ``beside``: the worker of this process.
 
-    ExtraMissing at once where the SDK is not installed.
+    Raises ExtraMissing at once if the SDK is not installed.
     """
     extras.require("mcp")
     sock = listening(core.settings.mcp)
@@ -69,11 +69,11 @@ async def mcp_door(core: Core, beside: Worker | None = None) -> AsyncIterator[st
 
 
 async def _answer(core: Core, beside: Worker | None, sock: socket.socket, ended: asyncio.Event) -> None:
-    """What ends it before the server does is told at once, and clients find nobody, not one who never answers."""
+    """Serve after the first connection. A failure is logged at once, and clients find nobody instead of silence."""
     try:
         if not await _knocked(sock, ended):
             return
-        # Half a second that nobody else is to wait for.
+        # Half a second, in a thread so that nothing else waits for it.
         http = await asyncio.to_thread(importlib.import_module, "bot.channels.mcp.http")
         context = await asyncio.to_thread(importlib.import_module, "bot.channels.mcp.context")
         async with context.open_context(core, beside) as tools, http.serving(tools, sock) as running:
@@ -85,7 +85,7 @@ async def _answer(core: Core, beside: Worker | None, sock: socket.socket, ended:
 
 
 async def _knocked(sock: socket.socket, ended: asyncio.Event) -> bool:
-    """Until somebody connects, or the end."""
+    """Wait until somebody connects (True) or the server ends (False)."""
     loop, knocked = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(sock, knocked.set)
     waits = [asyncio.create_task(event.wait()) for event in (knocked, ended)]

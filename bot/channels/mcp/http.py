@@ -1,4 +1,4 @@
-"""MCP over streamable HTTP: the SDK's own transport, behind an API key, for names that it is known to be reached by."""
+"""MCP over streamable HTTP: the SDK's own transport, behind an API key, for known host names only."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ from bot.channels.mcp.context import ToolContext
 from bot.channels.mcp.server import Context, make_server
 from bot.channels.mcp.sessions import MOST_SESSIONS, SharedSessions
 from bot.desk.actors import AccessDenied, Actor
-from bot.desk.keys import API, actor_of_key
+from bot.desk.context import API
+from bot.desk.keys import actor_of_key
 from bot.desk.pairing import Notebook
 from storage.engine import Database
 from storage.people import Audit
 
 PATH = "/mcp"
 MAX_BODY = 1024 * 1024  # bytes; arguments are texts and numbers
-GRACE_SECONDS = 3  # for the streams that are open at the end
+GRACE_SECONDS = 3  # for streams that are open at the end
 ACTOR = "actor"
 
 
@@ -43,7 +44,7 @@ class ServerEnded(PhonedeskError):
 
 
 class Keys:
-    """Fits the SDK's TokenVerifier. What strangers try is noted, within limits."""
+    """Checks API keys. Fits the SDK's TokenVerifier. Attempts of strangers are recorded, within limits."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -61,7 +62,7 @@ class Keys:
 
 
 def who_asks(context: Context) -> Actor:
-    """The actor of the key that this very request brought. AccessDenied where it brought none."""
+    """Return the actor of the key in this request. Raises AccessDenied if it has none."""
     user = context.request.scope.get("user") if context.request is not None else None
     actor = (user.access_token.claims or {}).get(ACTOR) if isinstance(user, AuthenticatedUser) else None
     if not isinstance(actor, Actor):
@@ -70,7 +71,7 @@ def who_asks(context: Context) -> Actor:
 
 
 def http_app(context: ToolContext) -> Starlette:
-    """The ASGI application; its lifespan runs the sessions of clients."""
+    """Return the ASGI application; its lifespan runs the sessions of clients."""
     settings, db = context.settings, context.core.db
     manager = StreamableHTTPSessionManager(
         make_server(context, who_asks, release()),
@@ -90,7 +91,7 @@ def http_app(context: ToolContext) -> Starlette:
 
 
 class _Named:
-    """Look at which server a request asks for, and at the page that it comes from, before anything else does."""
+    """Checks the host name that a request asks for, and the page that it comes from, before anything else does."""
 
     def __init__(self, app: ASGIApp, names: ServerNames) -> None:
         self._app = app
@@ -110,7 +111,7 @@ class _Named:
 
 
 class _Server(uvicorn.Server):
-    """Signals are for the process that it is a part of."""
+    """Leaves signals to the process that it is part of."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -118,7 +119,7 @@ class _Server(uvicorn.Server):
 
 
 def server(context: ToolContext) -> uvicorn.Server:
-    """To be served with ``serve(sockets=…)``, and ended by ``should_exit``."""
+    """Return the server: run it with ``serve(sockets=…)``, end it with ``should_exit``."""
     config = uvicorn.Config(
         http_app(context),
         log_config=None,
@@ -132,8 +133,9 @@ def server(context: ToolContext) -> uvicorn.Server:
 
 @asynccontextmanager
 async def serving(context: ToolContext, sock: socket.socket) -> AsyncIterator[asyncio.Task[None]]:
-    """Serve on a socket that listens already: the task that does. In the end what is at work is stopped first, so that
-    it is answered.
+    """Serve on a listening socket; gives the task that does.
+
+    At the end running calls are stopped first, so that they are answered.
     """
     running = server(context)
     task = asyncio.create_task(running.serve(sockets=[sock]), name="mcp-http")
@@ -146,7 +148,7 @@ async def serving(context: ToolContext, sock: socket.socket) -> AsyncIterator[as
 
 
 async def until_ended(running: asyncio.Task[None], ended: asyncio.Event) -> None:
-    """Until ``ended`` is set. ServerEnded where what serves ended before."""
+    """Wait until ``ended`` is set. Raises ServerEnded if the server ends before."""
     ending = asyncio.create_task(ended.wait())
     try:
         await asyncio.wait([running, ending], return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""Screens in words, and answers by a model that sees one."""
+"""Describes screens in words, and lets a model that sees one answer."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ log = structlog.get_logger(__name__)
 
 UNKNOWN = "UNKNOWN"
 CAPTION_SECONDS = 60.0
-AT_ONCE = 2  # so many captions of one call are made side by side
+AT_ONCE = 2  # captions of one call that are made side by side
 
 
 class Captions:
-    """Has screens described while the agent goes on; what cannot be described has no caption."""
+    """Has screens described while the agent goes on; a screen that cannot be described has no caption."""
 
     def __init__(self, model: Model, lang: Lang) -> None:
         self._model = model
@@ -53,14 +53,14 @@ class Captions:
 
 
 async def reply_of(model: Model, session: Session, question: Question, jpeg: bytes | None) -> str:
-    """What a model answers for the user, by the screen and the task; "" where it does not know, or cannot be asked."""
+    """Return a model's answer for the user, by the screen and the task; "" if it does not know, or cannot be asked."""
     labels = " / ".join(choice.label or choice.value for choice in question.choices)
     choices = say(session.lang, "ask.choices", choices=labels) if labels else ""
     asked = say(session.lang, "ask.reply", task=session.task, question=question.text, choices=choices, unknown=UNKNOWN)
     said = ""
     with suppress(PhonedeskError, TimeoutError):
         async with asyncio.timeout(CAPTION_SECONDS):
-            if jpeg is None:  # asked again after a restart, it has no picture
+            if jpeg is None:  # a question repeated after a restart has no picture
                 said = (await model.ask([{"role": "user", "content": asked.strip()}])).text.strip()
             else:
                 picture = await asyncio.to_thread(opened, jpeg)

@@ -1,4 +1,4 @@
-"""What a call of the high-level tools comes to: its reason to end, its last action, and its steps."""
+"""The result of a call of the high-level tools: why it ended, its last action, and its steps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agent_core.session import Question, Session, Status, StepRecord
 from agent_core.texts import is_said
 
 JPEG = "image/jpeg"
-# What a run ends with where somebody who was asked said stop.
+# Messages of runs that ended because somebody who was asked said stop.
 SAID_STOP = (
     "run.person_stopped",
     "run.person_stopped_program",
@@ -45,7 +45,7 @@ IS_ERROR = frozenset({StopReason.NOT_STARTED, StopReason.ERROR})
 
 
 def stop_reason(session: Session) -> StopReason:
-    """Why a session rests. One that is held by a person is stopped, for its client, though the server may go on."""
+    """Return why a session rests. One on hold counts as stopped for its client, though the server may go on."""
     match session.status:
         case Status.SUCCEEDED:
             return StopReason.COMPLETED
@@ -73,7 +73,7 @@ def _why_failed(session: Session) -> StopReason:
 
 
 def gui_action(action: Action) -> dict[str, Any]:  # noqa: C901, PLR0912 - one line an action
-    """An action as the low-level tools name it, with their arguments."""
+    """Return an action under its name in the low-level tools, with their arguments."""
     match action:
         case types.Launch(app=app):
             return {"action": "AWAKE", "value": app}
@@ -111,14 +111,14 @@ def gui_action(action: Action) -> dict[str, Any]:  # noqa: C901, PLR0912 - one l
 
 
 def agent_action(step: StepRecord) -> dict[str, Any]:
-    """What was done in a step (or proposed, where the gate stopped it), why, and what came of it."""
+    """Return what a step did (or proposed, if the gate stopped it), why, and its result."""
     done = step.action or step.asked
     named = gui_action(_ACTION.validate_python(done)) if done else {"action": "NONE"}
     return {**named, "explain": step.thinking, "ok": step.ok, "result": step.result}
 
 
 def info_action(question: Question, *, answered_by: str) -> dict[str, Any]:
-    """The question that a session waits with. ``answered_by``: who may answer it, ``client`` or ``person``."""
+    """Return the question that a session waits for. ``answered_by``: who may answer it, ``client`` or ``person``."""
     return {
         "action": "INFO",
         "value": question.text,
@@ -132,7 +132,7 @@ def info_action(question: Question, *, answered_by: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ResultPicture:
-    """A screenshot as JPEG, and what it shows in words; "" where it has none."""
+    """A screenshot as JPEG, and its caption; None if it has none."""
 
     jpeg: bytes | None = None
     caption: str | None = None
@@ -148,7 +148,7 @@ class ResultPicture:
 
 @dataclass(frozen=True, slots=True)
 class LoggedStep:
-    """One step of this call, as the client asked to see it. ``index`` counts the session, from 1."""
+    """One step of this call, as the client asked to see it. ``index`` counts within the session, from 1."""
 
     index: int
     action: Mapping[str, Any]
@@ -165,9 +165,11 @@ class LoggedStep:
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """The result of a high-level call. ``task`` or ``reply``: which of the two the call brought.
+    """The result of a high-level call.
 
-    ``logs`` None: none were asked for. ``final``: of the screen at the end, None where it was not asked for.
+    task, reply: what the call brought, one of the two.
+    logs: None if none were requested.
+    final: the screen at the end; None if it was not requested.
     """
 
     device_id: str
@@ -183,11 +185,11 @@ class TaskResult:
     logs: Sequence[LoggedStep] | None = None
     final: ResultPicture | None = None
     extra_info: Mapping[str, Any] = field(default_factory=dict)
-    question: Question | None = None  # what it waits with
+    question: Question | None = None  # the one that it waits for
     client_may_answer: bool = False
 
     def brought_by(self, task: str | None, reply: str | None) -> TaskResult:
-        """As the result of a call that brought this, whatever it was gone on with since."""
+        """Return the result of a call that brought this, whatever later rounds brought."""
         return replace(self, task=task, reply=reply)
 
     @property
@@ -218,7 +220,7 @@ class TaskResult:
         return whole
 
     def in_words(self) -> dict[str, Any]:
-        """As ``data``, with each picture named by its number: they stand beside the text, not in it."""
+        """Return ``data`` with each picture replaced by its number: pictures are beside the text, not in it."""
         numbered = replace(self, logs=None, final=None).data()
         number = 0
 

@@ -1,7 +1,7 @@
-"""The MCP server over the official SDK's low-level one: calls in, results out, in both eras of the protocol.
+"""The MCP server on the official SDK's low-level one: calls in, results out, for both kinds of the protocol.
 
-Until 2025-11-25 a client that can be asked is asked while its call waits; from 2026-07-28 on the call ends with
-``input_required``, and the client makes it again with the answer.
+Until version 2025-11-25 a client that can be asked is asked while its call waits; from 2026-07-28 on the call ends with
+``input_required``, and the client repeats it with the answer.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from bot.desk.actors import Actor
 log = structlog.get_logger(__name__)
 
 NAME = "phonedesk"
-REPLY = "reply"  # names the one request of an input_required result
+REPLY = "reply"  # the key of the one request of an input_required result
 Context = ServerRequestContext[Any, Any]
 WhoAsks = Callable[[Context], Actor]
 Answered = types.CallToolResult | types.InputRequiredResult
 
 
 def make_server(shared: ToolContext, who: WhoAsks, version: str = "") -> Server[dict[str, Any]]:
-    """``who`` tells whose call it is."""
+    """Return the server. ``who`` tells whose call it is."""
     offered = tools(low_level=shared.settings.low_level)
     calls = _Calls(shared, offered)
 
@@ -68,7 +68,7 @@ class _Calls:
     async def answer(
         self, context: Context, tool: McpTool, actor: Actor, params: types.CallToolRequestParams, stopper: Stopper
     ) -> Answered:
-        """The result of a call; what went wrong is one, too, for the program at the other end to read."""
+        """Return the result of a call; an error is a result, too, for the client program to read."""
         try:
             arguments = tool.arguments.read(params.arguments)
             if isinstance(arguments, given.AskAgent | given.StartTask | given.ContinueTask):
@@ -118,7 +118,7 @@ class _Calls:
     async def _answered(
         self, actor: Actor, call: given.TaskCall, client: Client, stopper: Stopper, before: int
     ) -> tuple[bool, TaskResult]:
-        """The session, gone on with by the answer of a round; False where it waits still, with what was wrong."""
+        """Continue the session with a round's answer; False if it still waits, and the result says what was wrong."""
         why = ""
         if call.reply_from_client:
             try:
@@ -130,9 +130,9 @@ class _Calls:
 
 
 class _Round:
-    """A call that is made again with the answer to what it asked. ``words`` "": nobody wanted to answer.
+    """A call that is repeated with the answer to its question. ``words`` is "" if nobody wanted to answer.
 
-    The state comes from outside: what it names is checked as a session_id of the client's own would be.
+    The state comes from outside: the session that it names is checked like a session_id from the client itself.
     """
 
     def __init__(self, session_id: str, before: int, words: str) -> None:
@@ -166,7 +166,7 @@ def _client(context: Context) -> Client:
 
     capabilities = session.client_capabilities
     asked = capabilities.elicitation if capabilities else None
-    # A client that names no kind knows forms: it is from before there was another.
+    # A client that names no kind supports forms: it predates other kinds.
     if asked is None or (asked.form is None and asked.url is not None):
         return Client(report)
     return Client(report, Asks.NOW, elicit) if session.can_send_request else Client(report, Asks.AGAIN)

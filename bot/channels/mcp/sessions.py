@@ -1,8 +1,8 @@
-"""MCP sessions over HTTP, shared between API keys.
+"""MCP sessions over HTTP, shared fairly between API keys.
 
 A session stays open until its client ends it, or has been silent for half an hour. So that nobody keeps others out by
-opening many, a key has a share of them, and a session that nobody needs just now makes room for a new one: its client
-gets 404 at its next request, and by the protocol opens another.
+opening many, a key has a share of them, and a session that is idle makes room for a new one: its client gets 404 at its
+next request, and opens another as the protocol says.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 MOST_SESSIONS = 200
 SHARE = 50  # of one key
 AGAIN_SECONDS = 10
-SERVER_ERROR = -32000  # JSON-RPC leaves what it means to us
+SERVER_ERROR = -32000  # JSON-RPC leaves its meaning to us
 
 log = structlog.get_logger(__name__)
 
@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 @dataclass(eq=False)
 class _Session:
     user: AuthenticatedUser
-    requests: int = 0  # POST requests in flight; the stream that a client keeps open is none
+    requests: int = 0  # POST requests in flight; a stream that a client keeps open does not count
 
     @property
     def key(self) -> str:
@@ -42,8 +42,9 @@ class _Session:
 class SharedSessions:
     """ASGI application in front of the SDK's session manager, behind the check of the key.
 
-    working: whether a call of the session with this id is at work, also one whose client has left it.
-    It knows every session of the manager, and for a while some that the manager has ended by itself.
+    It knows every session of the manager, and for a while some that the manager has already ended.
+
+    working: tells whether a call of the session with this id is running, even if its client has left it.
     """
 
     def __init__(
@@ -53,8 +54,8 @@ class SharedSessions:
         self._working = working
         self._most = most
         self._share = share
-        self._sessions: dict[str, _Session] = {}  # the one that was used last at the end
-        self._opening: Counter[str] = Counter()  # by key: their first request is not answered yet
+        self._sessions: dict[str, _Session] = {}  # the most recently used at the end
+        self._opening: Counter[str] = Counter()  # by key: sessions of which the first request is not answered yet
         self._one_by_one = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -66,12 +67,12 @@ class SharedSessions:
         elif version is None or version in HANDSHAKE_PROTOCOL_VERSIONS:
             await self._opened(scope, receive, send)
         else:
-            await self._manager(scope, receive, send)  # an era without sessions
+            await self._manager(scope, receive, send)  # a version of the protocol without sessions
 
     async def _used(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
         session = self._sessions.get(name)
         if session is None or session.key != scope["user"].access_token.client_id:
-            await self._manager(scope, receive, send)  # which says that there is none
+            await self._manager(scope, receive, send)  # the manager says that there is none
             return
 
         def begun(message: Message) -> None:
@@ -114,7 +115,10 @@ class SharedSessions:
         receive: Receive,
         send: Send,
     ) -> None:
-        """Have the manager answer. A POST is over with the last bytes of its answer: with them the client may go on."""
+        """Have the manager answer.
+
+        A POST is over with the last bytes of its answer, because then the client may go on.
+        """
         counts = scope["method"] == "POST"
         session.requests += counts
 
@@ -142,7 +146,7 @@ class SharedSessions:
             self._sessions[name] = session
 
     async def _make_room(self, key: str) -> Response | None:
-        """End a session that is idle if there is no room for another one of this key; what is told if none can go."""
+        """End an idle session if there is no room for another one of this key; return the refusal if none can go."""
         counts = Counter(session.key for session in self._sessions.values()) + self._opening
         if counts[key] >= self._share:
             if await self._end_idle(key):
@@ -151,13 +155,13 @@ class SharedSessions:
         if counts.total() < self._most:
             return None
         for holder, count in counts.most_common():
-            # Whoever has fewer than this key gives nothing up for it.
+            # A key with fewer sessions than this one gives none up for it.
             if (holder == key or count > counts[key]) and await self._end_idle(holder):
                 return None
         return _refusal(503, "There are as many sessions as there may be, and each has a call at work.")
 
     async def _end_idle(self, key: str) -> bool:
-        """End the session of this key that has been idle for longest; False if none is."""
+        """End the session of this key that has been idle longest; False if none is idle."""
         for name, session in self._sessions.items():
             if session.key == key and not session.requests and not self._working(name):
                 del self._sessions[name]
@@ -168,7 +172,7 @@ class SharedSessions:
 
 
 def _end_of(name: str, user: AuthenticatedUser) -> tuple[Scope, Receive, Send]:
-    """The request by which a client ends its session, as if this key had sent it."""
+    """Return the request by which a client ends its session, as if this key had sent it."""
 
     async def receive() -> Message:
         return {"type": "http.request", "body": b"", "more_body": False}

@@ -1,4 +1,4 @@
-"""MCP over standard input and output: for the program that started us, with the rights of whoever sits here."""
+"""MCP over standard input and output: for the program that started us, with the rights of its user."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ HERE = "terminal"
 
 
 async def serve_stdio(context: ToolContext, ended: asyncio.Event) -> bool:
-    """Serve until the client closes its end (True) or ``ended`` is set (False); what is at work is stopped then.
+    """Serve until the client closes its end (True) or ``ended`` is set (False); then running calls are stopped.
 
-    After False the reader of standard input hangs in its line, where nobody can cancel it: the process has to leave.
+    After False the reader of standard input hangs, and nobody can cancel it: the process has to exit.
     """
     lang = context.core.settings.lang
     me = Actor(HERE, HERE, HERE, HERE, lang, Role.OWNER)

@@ -1,8 +1,7 @@
-"""A call that its client takes back stops as a run does: what is on its way to a customer is not cut, and the phone is
-left clean.
+"""Stops a call that its client cancels as a run is stopped: a current delivery is not cut, and the phone is left clean.
 
-The SDK cancels a handler again at each of its waits until it is gone, which would cut the tidying up, too. So a call
-works in a task of its own, which is told once.
+The SDK cancels a handler again at each of its waits until it has ended, which would cut the tidying up, too. So a call
+works in a separate task, which is cancelled once.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ T = TypeVar("T")
 
 
 class CallStopped(PhonedeskError):
-    """The server took the call back, not its client."""
+    """The server cancelled the call, not its client."""
 
 
 class Stopper:
-    """Stops one call: by the signal of the phone that it has, before and after that by cancelling it."""
+    """Stops one call: through its phone's stop signal while it has a phone, otherwise by cancelling it."""
 
     def __init__(self) -> None:
         self._task: asyncio.Task[object] | None = None
@@ -36,7 +35,7 @@ class Stopper:
         self._task = task
 
     def heard_by(self, stop: StopSignal | None) -> None:
-        """From now on a stop is asked for there; None: no longer."""
+        """Send stop requests to this signal from now on; None: no longer."""
         self._signal = stop
         if stop is not None and self._requested:
             stop.request(Reason.STOP)
@@ -50,20 +49,20 @@ class Stopper:
 
 
 class Calls:
-    """The calls that are at work, so that they can all be stopped at the end of the server."""
+    """The running calls, so that they can all be stopped at the end of the server."""
 
     def __init__(self) -> None:
         self._working: dict[asyncio.Task[object], Stopper] = {}
         self._sessions: Counter[str] = Counter()
 
     def at_work(self, session: str) -> bool:
-        """Whether a call of the client's session with this id is at work, whether or not its client waits for it."""
+        """Tell whether a call of this client session is running, whether or not its client waits for it."""
         return self._sessions[session] > 0
 
     async def apart(self, work: Callable[[Stopper], Awaitable[T]], session: str = "") -> T:
-        """Do ``work`` in a task of its own. A cancellation of the caller stops it, and is raised when it has ended.
+        """Do ``work`` in a separate task. A cancellation of the caller stops it, and is raised when it has ended.
 
-        session: that of the client whose call it is, "" for none.
+        session: the client's whose call it is; "" for none.
         """
 
         async def whole() -> T:
@@ -85,7 +84,7 @@ class Calls:
             with anyio.CancelScope(shield=True):
                 await asyncio.wait([task])
             if not task.cancelled():
-                task.exception()  # looked at, so that it is not reported as forgotten: nobody waits for it any more
+                task.exception()  # retrieved, so that asyncio does not report it: nobody waits for it any more
             raise
 
     def _ended(self, task: asyncio.Task[object], session: str) -> None:
@@ -95,7 +94,7 @@ class Calls:
             del self._sessions[session]
 
     async def stop(self) -> None:
-        """Stop all, and wait until they have tidied up."""
+        """Stop all calls, and wait until they have tidied up."""
         working = dict(self._working)
         for stopper in working.values():
             stopper.stop()

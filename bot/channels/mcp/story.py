@@ -1,4 +1,4 @@
-"""A run as its client hears of it: stored as every run's, told step by step, and kept for the result."""
+"""A run as its client hears of it: stored like every run, reported step by step, and kept for the result."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from bot.channels.mcp.texts import say
 from storage.engine import Database
 from storage.events import Events
 
-MAX_NEWS = 300  # characters of what a client is told of a step
-MOST_EVENTS = 5000  # of a run, that are looked through for the pictures of its steps
+MAX_NEWS = 300  # characters of a step's message to the client
+MOST_EVENTS = 5000  # of a run, that are searched for the pictures of its steps
 
 
 @dataclass(frozen=True, slots=True)
 class StoryOptions:
-    """What the client wants to see of the steps before the last one."""
+    """The parts of earlier steps that the client wants to see."""
 
     logs: bool = False
     screenshots: bool = False
@@ -38,7 +38,10 @@ class _Seen:
 
 
 class Story:
-    """Fits ``agent_core.ports.RunStore``. ``before``: how many steps the session had when this call began."""
+    """Stores a run and reports it. Fits ``agent_core.ports.RunStore``.
+
+    before: the number of steps that the session had when this call began.
+    """
 
     def __init__(self, news: News, captions: Captions, wanted: StoryOptions, *, lang: Lang, before: int) -> None:
         self._store: RunStore = NoStore()
@@ -53,7 +56,7 @@ class Story:
         self._store = store
 
     async def begin_with(self, db: Database, session: Session) -> None:
-        """The steps of this call that an earlier round of it took, with their pictures as they were kept."""
+        """Load the steps that an earlier round of this call took, with their stored pictures."""
         steps = session.steps[self._before :]
         if not steps or not self._wanted.logs:
             return
@@ -83,12 +86,12 @@ class Story:
             self._keep(step, picture)
 
     def _keep(self, step: StepRecord, picture: bytes | None) -> None:
-        ends = (step.action or {}).get("kind") == "finish"  # it is the final action, of which no picture is given
+        ends = (step.action or {}).get("kind") == "finish"  # it is the final action, which gets no picture
         caption = self._captions.begin(picture) if self._wanted.captions and picture and not ends else None
         self._seen.append(_Seen(step, picture if self._wanted.screenshots else None, caption))
 
     async def logs(self, *, last_is_final: bool) -> Sequence[LoggedStep] | None:
-        """The steps of this call, without the last one where that is the final action; None where nobody wants them."""
+        """Return this call's steps, without the last one if that is the final action; None if nobody wants them."""
         if not self._wanted.logs:
             return None
         seen = self._seen[:-1] if last_is_final else self._seen

@@ -1,4 +1,4 @@
-"""Tasks for the agent: begun, and gone on with. Each is a run like any other: a row, a lease, the gate, the ledger."""
+"""Begins and continues tasks of the agent. Each is a run like any other: a row, a lease, the gate, the ledger."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from storage.questions import OPEN, Questions
 from storage.runs import RUNNING, NewRun, RunRow, Runs
 from storage.shielded import run_shielded
 
-CHANNEL = "mcp"  # stands in a run's options: who began it goes on with it
+CHANNEL = "mcp"  # in a run's options: whoever began it continues it
 MAX_EXTRA = 4000  # characters of the client's own notes
 
 
@@ -51,7 +51,7 @@ class Tasks:
     # -- begin
 
     async def begin(self, actor: Actor, call: TaskCall, client: Client, stopper: Stopper) -> TaskResult:
-        """A new task, from a clean beginning. Nothing is stored where the phone is busy or away."""
+        """Begin a new task from a clean state. Nothing is stored if the phone is busy or away."""
         task = check_task(call.task or "")
         if read_task(task) is not None:
             raise BadRequest(
@@ -65,7 +65,7 @@ class Tasks:
         async with self._context.phone(serial) as device:
             await self._context.check_free(device.serial)
             await self._core.may_ask(actor.lang)
-            # The phone is asked before there is a row: one that is at work and has no lease soon is taken for dead.
+            # The phone is asked before there is a row, because a run at work without a lease is soon taken for dead.
             size = (await device.info()).size
             session = await self._core.session(task, device.serial, settings, run_id="", rules=NO_RULES)
             options: Mapping[str, Any] = {
@@ -88,7 +88,10 @@ class Tasks:
         return replace(result, task=task)
 
     async def _stored(self, new: NewRun) -> str:
-        """The id of the run's row. One whose call was taken back meanwhile is over: nobody else would end it."""
+        """Store the run and return its id.
+
+        If the call is cancelled meanwhile, end the run, because nobody else would.
+        """
         storing = asyncio.ensure_future(self._runs.create(new))
         try:
             run_id = await asyncio.shield(storing)
@@ -109,10 +112,10 @@ class Tasks:
     async def go_on(
         self, actor: Actor, call: TaskCall, client: Client, stopper: Stopper, *, before: int | None = None
     ) -> TaskResult:
-        """Go on with a session. ``before``: where the client's call began, None for here."""
+        """Continue a session. ``before``: the number of steps when the client's call began; None for now."""
         self._check(call)
         row, session = await self._waiting(actor, call)
-        await self._questions.expire()  # no server beside us may watch the clock
+        await self._questions.expire()  # there may be no other server that watches deadlines
         answer = await self._answer(actor, call, session)
         first = len(session.steps) if before is None else min(before, len(session.steps))
         steps = self._steps(call)
@@ -126,13 +129,16 @@ class Tasks:
         return replace(result, reply=call.reply_from_client or "")
 
     async def waits(self, actor: Actor, call: TaskCall, *, before: int, why: str = "") -> TaskResult:
-        """How a session stands that nobody answered: it waits as before. ``why``: what was wrong with the answer."""
+        """Return the state of a session that nobody answered: it still waits.
+
+        ``why``: what was wrong with the answer.
+        """
         row, session = await self._waiting(actor, call)
         async with self._context.phone(row.serial) as device:
             size = (await device.info()).size
         first, steps = min(before, len(session.steps)), self._steps(call)
         attempt = ClientAttempt(
-            actor, call, Client(_unheard), session, row.attempt, first, fresh=False, steps=steps, note=why
+            actor, call, Client(_report_nothing), session, row.attempt, first, fresh=False, steps=steps, note=why
         )
         async with self._attempts.story(attempt) as (story, _):
             return replace(
@@ -141,14 +147,14 @@ class Tasks:
             )
 
     async def _waiting(self, actor: Actor, call: TaskCall) -> tuple[RunRow, Session]:
-        """The session that a call names, where it may be gone on with."""
+        """Return the session that a call names. Raises if it cannot be continued."""
         session_id = (call.session_id or "").strip()
         row = await self._runs.get(session_id)
         own = row is not None and (row.requested_by == actor.id or actor.role is Role.OWNER)
         if row is None or row.options.get("channel") != CHANNEL or not own:
             await self._context.rights.may_act(actor, "mcp reply", session=session_id[:64])
             raise NotFound(f"There is no session {session_id[:64]}.", advice="Begin a new task.")
-        # Not what is replied, which may be a password: the question's row has it.
+        # Not the reply, which may be a password: the question's row has it.
         await self._context.rights.may_act(actor, "mcp reply", row.serial, session=row.id)
         if call.device_id and await self._context.rights.serial_of(actor, call.device_id) != row.serial:
             raise BadRequest(
@@ -167,7 +173,7 @@ class Tasks:
         return row, Session.model_validate_json(row.session)
 
     async def _answer(self, actor: Actor, call: TaskCall, session: Session) -> Answer | None:
-        """The client's answer, read; None where the question is over already, or there is none."""
+        """Return the client's answer; None if the question is already over, or there is none."""
         if session.question is None:
             return None
         words = call.reply_from_client or ""
@@ -179,10 +185,10 @@ class Tasks:
         return read_reply(session.question, words, by=actor.name, person_there=there, confirmed=call.confirm)
 
     async def _taken_up(self, answer: Answer | None, attempt: ClientAttempt) -> ClientAttempt:
-        """With the phone in hand: the answer stored, the next attempt begun."""
+        """Store the answer and begin the next attempt while the phone is leased."""
         session, note = attempt.session, ""
         row = await self._runs.get(session.run_id)
-        if row is None or row.session != attempt.seen:  # whoever had the phone until now went on with it
+        if row is None or row.session != attempt.seen:  # whoever had the phone until now has continued it
             raise BadRequest(f"The session {session.run_id} went on meanwhile.", advice="Look what came of it first.")
         if session.question is not None:
             won = False
@@ -201,7 +207,7 @@ class Tasks:
 
 
 def _whose(session: Session) -> str:
-    """Whose answer counts, where it is not the client's."""
+    """Return whose answer counts if it is not the client's; "" if there is none."""
     answer, question = session.answered, session.question
     if answer is None or question is None:
         return ""
@@ -210,5 +216,5 @@ def _whose(session: Session) -> str:
     return say(session.lang, key, who=answer.by, answer=answer.text or label or answer.choice)
 
 
-async def _unheard(progress: float, total: float, message: str) -> None:
+async def _report_nothing(progress: float, total: float, message: str) -> None:
     return None

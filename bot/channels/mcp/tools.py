@@ -1,4 +1,4 @@
-"""The tools as clients see them: names, arguments, and what they are told of each."""
+"""The tools as clients see them: names, arguments and descriptions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,11 @@ INSTRUCTIONS = f"""Phones as tools. ask_agent has a phone agent do a task; CLICK
 
 @dataclass(frozen=True, slots=True)
 class McpTool:
-    """``acts``: it does something on a phone. ``low_level``: a single act, or a look."""
+    """A tool.
+
+    acts: it does something on a phone.
+    low_level: it is a single act, or a look.
+    """
 
     name: str
     arguments: type[ToolArguments]
@@ -59,7 +63,7 @@ class McpTool:
 
 
 def _schema(model: type[ToolArguments]) -> dict[str, object]:
-    """JSON schema without pydantic's titles, which tell nothing."""
+    """Return the JSON schema without pydantic's titles and the class's docstring, which tell clients nothing."""
     schema = model.model_json_schema()
     for name in ("title", "description"):
         schema.pop(name, None)
@@ -134,5 +138,5 @@ HIGH_LEVEL = (
 
 
 def tools(*, low_level: bool) -> Mapping[str, McpTool]:
-    """By name. ``low_level`` False: without the single acts and looks."""
+    """Return the tools by name; ``low_level`` False leaves out single acts and looks."""
     return {tool.name: tool for tool in (*(LOW_LEVEL if low_level else ()), *HIGH_LEVEL)}

@@ -46,7 +46,7 @@ log = structlog.get_logger(__name__)
 
 WEBHOOK_PATH = "/telegram/webhook"
 SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 - the header's name
-EARLY = 0.5  # seconds; long polling answers later, unless there is something to tell
+EARLY = 0.5  # seconds; long polling answers later than this, unless there is an update
 MAX_BODY = 1024 * 1024
 DRAIN_SECONDS = 5.0
 _WHY = {
@@ -58,9 +58,10 @@ _WHY = {
 
 
 class TelegramAdapter:
-    """``start`` returns at once and goes on trying until Telegram is reached; ``ready`` is set then.
+    """Connects the desk to Telegram.
 
-    A token that Telegram refuses ends the channel: ``failed`` holds the error, the rest of the product goes on.
+    ``start`` returns at once and keeps trying until Telegram is reached; then ``ready`` is set. A token that Telegram
+    refuses ends the channel: ``failed`` holds the error, and the rest of the product goes on.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class TelegramAdapter:
         topics: TopicTable | None = None,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
-        # These write the addresses that are called, with the token in them, at INFO and DEBUG.
+        # These log the addresses that are called, with the token in them, at INFO and DEBUG.
         for name in ("httpx", "httpcore", "telegram"):
             logging.getLogger(name).setLevel(logging.WARNING)
         self.options = options
@@ -81,8 +82,8 @@ class TelegramAdapter:
         self.ready = asyncio.Event()
         self.failed: Exception | None = None
         self.trouble: TelegramError | None = None  # why Telegram was not reached at the last try
-        self.tried = asyncio.Event()  # it was reached, or not, at least once
-        self.settled = asyncio.Event()  # it is ``ready``, or has ``failed``
+        self.tried = asyncio.Event()  # Telegram was reached, or not, at least once
+        self.settled = asyncio.Event()  # the channel is ``ready``, or has ``failed``
         self._updates_request = UpdatesRequest(self.route, options.poll_seconds + 10)
         self.bot = Bot(
             options.token,
@@ -118,7 +119,7 @@ class TelegramAdapter:
         self._task = asyncio.create_task(self._run(), name="telegram")
 
     async def stop(self) -> None:
-        """Intake first, then what has begun, then the rest. What is not sent stays in the outbox."""
+        """Stop the intake first, then finish running handlers. Messages that are not sent stay in the outbox."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -157,7 +158,7 @@ class TelegramAdapter:
             self.settled.set()
 
     async def _forever(self, loop: Callable[[], Awaitable[None]]) -> None:
-        """A loop that fell over is logged and begun again; what it had taken is still in its store."""
+        """Run a loop, and start it again after an error, which is logged; its unfinished work is still in its store."""
         failures = 0
         while True:
             try:
@@ -168,7 +169,7 @@ class TelegramAdapter:
             await asyncio.sleep(self.options.wait_after(max(1, failures)))
 
     async def _connect(self) -> None:
-        """Say who we are and how we want updates, until Telegram has heard it."""
+        """Announce the bot and how it wants updates, until Telegram has answered."""
         failures = 0
         while True:
             try:
@@ -193,7 +194,7 @@ class TelegramAdapter:
                 return
 
     def _told(self, error: TelegramError, event: str, wait: float) -> None:
-        """What went wrong in plain words; the library's own are for who looks for a fault in the program."""
+        """Log what went wrong in plain words; the library's own words are logged for debugging."""
         advice = self.route.advice
         if isinstance(error, Conflict):
             advice = "Another process polls with this token: stop it."
@@ -214,9 +215,9 @@ class TelegramAdapter:
     # Updates in -------------------------------------------------------------------------------------------------------
 
     async def _poll(self) -> None:
-        """Ask, store, and only then confirm by asking for what comes after.
+        """Request updates, store them, and only then confirm them by requesting later ones.
 
-        The answer is taken as plain data: one update that cannot be read, or parsed, must not keep the others.
+        The answer is taken as plain data: one update that cannot be read, or parsed, must not hold up the others.
         """
         offset: int | None = None
         failures = 0
@@ -230,6 +231,8 @@ class TelegramAdapter:
                 self._told(error, "telegram_poll_failed", wait)
                 await asyncio.sleep(wait)
                 continue
+            if failures:
+                log.info("telegram_polled_again", url=self.options.base_url.removesuffix("/bot"))
             failures = 0
             before = offset
             for raw in answer[:MOST] if isinstance(answer, list) else []:
@@ -241,7 +244,7 @@ class TelegramAdapter:
                 await asyncio.sleep(self.options.wait_after(1))
 
     async def _get_updates(self, offset: int | None) -> Any:
-        """Telegram's answer as plain data; ``Bot.get_updates`` would fail as a whole at one odd update."""
+        """Return Telegram's answer as plain data; ``Bot.get_updates`` would fail as a whole at one odd update."""
         asked = {"timeout": str(self.options.poll_seconds), "allowed_updates": json.dumps(updates.ALLOWED_UPDATES)}
         if offset is not None:
             asked["offset"] = str(offset)
@@ -249,8 +252,10 @@ class TelegramAdapter:
         return await self._updates_request.post(url)
 
     async def webhook(self, request: web.Request) -> web.Response:
-        """``POST /telegram/webhook``: 200 once the update is stored, 403 for a wrong secret, 400 for what is none, 413
-        for a body that is too large, 408 for one that is too slow. Without the secret no body is read.
+        """Handle ``POST /telegram/webhook``.
+
+        Answers 200 once the update is stored, 403 for a wrong secret, 400 if the body is no update, 413 if it is too
+        large, 408 if it is too slow. Without the secret no body is read.
         """
         given = request.headers.get(SECRET_HEADER, "")
         if not hmac.compare_digest(given.encode("utf-8", "surrogateescape"), self.options.webhook_secret.encode()):
@@ -263,12 +268,12 @@ class TelegramAdapter:
             return web.Response(status=400)
         try:
             raw = json.loads(text)
-        except (ValueError, RecursionError):  # with a number it is taken, or Telegram would bring it for ever
+        except (ValueError, RecursionError):  # an update with a number is taken, or Telegram would send it for ever
             raw = next(iter(salvaged(text)), None)
         return web.Response(status=200 if await self._inbox.take(raw) else 400)
 
     async def _wrong_secret(self, address: str) -> None:
-        """Told at once, and then a quarter of an hour's in one line: whoever tries has all the time."""
+        """Log the first wrong secret at once, and later ones in one line per quarter of an hour to bound the log."""
         count = self._refusals.count(asyncio.get_running_loop().time())
         if count:
             log.warning("telegram_webhook_secret_wrong", remote=address, times=count)
@@ -290,17 +295,18 @@ class TelegramAdapter:
                 phone = await self._topics.phone_at(incoming.chat)
                 incoming = replace(incoming, phone=phone, received_at=received_at)
                 said = await self._conversation.handle(incoming)
-                self._menu.look()  # whoever paired, or was given another role, sees their commands
+                self._menu.look()  # whoever paired, or got another role, sees their commands
                 for number, message in enumerate(said.messages):
-                    # Handled a second time, since a kill came before it was written down as done, it is not said twice.
+                    # If it is handled a second time, because a kill came before it was marked as done, it is not said
+                    # twice.
                     await self._put(message, once=message.once or f"said:{update.update_id}:{number}")
         finally:
-            # A tap is always answered, or its button spins for a minute.
+            # A tap is always answered, or its button would spin for a minute.
             if update.callback_query is not None:
                 await self._toast(update.callback_query.id, said)
 
     async def _note(self, message: Message) -> None:
-        """What a message tells of its chat, whatever it says."""
+        """Note what a message says about its chat, whatever its text is."""
         if message.migrate_to_chat_id is not None:
             await self._chat_moved(str(message.chat.id), str(message.migrate_to_chat_id))
         elif message.migrate_from_chat_id is not None:
@@ -308,20 +314,23 @@ class TelegramAdapter:
         await self._topics.saw(message)
 
     async def _chat_moved(self, old_id: str, new_id: str) -> None:
-        """Told several times, by messages of ours and of Telegram; it changes something once."""
+        """Move a chat to its new id.
+
+        This is called several times, by our messages and by Telegram's; it takes effect once.
+        """
         shown = await self._desk.chats.moved(updates.CHANNEL, old_id, new_id)
         await self._outbox.move(old_id, new_id)
         await self._feed.again(shown)
 
     async def _topic_gone(self, chat_id: str, thread_id: str) -> None:
-        """Questions that stood in it are shown anew, and live cards."""
+        """Show questions and live cards of the topic again elsewhere."""
         await self._feed.again(await self._desk.chats.topic_gone(updates.CHANNEL, chat_id, thread_id))
 
     async def _not_shown(self, ref: str) -> None:
         await self._feed.not_shown(ref)
 
     async def _no_right_to_topics(self, chat_id: str, title: str) -> None:
-        """One hint for each owner, in private."""
+        """Put one hint for each owner into their private chat."""
         for owner in await self._desk.people.members(updates.CHANNEL):
             if owner.role is Role.OWNER:
                 words = texts(owner.lang)
@@ -329,14 +338,14 @@ class TelegramAdapter:
                 await self._outbox.put(owner.user_id, render.outgoing(card), once=f"topics:{chat_id}:{owner.user_id}")
 
     async def _write_down(self, update: Update) -> None:
-        """What somebody tried by a way that commands do not come."""
+        """Record what somebody tried by a way that commands do not count."""
         tried = updates.refused(update, bot_name=self.bot.username)
         if tried is not None:
             person, what = tried
             await self._desk.people.turned_away(updates.CHANNEL, person.user_id, person.name, what)
 
     async def _explain(self, update: Update) -> None:
-        """Tell whoever meant us, by a way that counts for nothing, what would count; once a message, or a chat and day.
+        """Explain what would work to people who tried to reach us in vain; once per message, or per chat and day.
 
         Strangers are not told: they have had their one line, or get it for what they write.
         """
@@ -355,12 +364,12 @@ class TelegramAdapter:
             await self._put(Outgoing(card, chat, str(nameless.message_id)), once=once)
 
     async def _house_lang(self) -> Lang:
-        """That of the first owner, for a chat whose people we do not know."""
+        """Return the language of the first owner, for a chat whose people we do not know."""
         owners = [member for member in await self._desk.people.members(updates.CHANNEL) if member.role is Role.OWNER]
         return owners[0].lang if owners else language_of("")
 
     async def _streams(self, chat: ChatRef) -> bool:
-        """Whether the person of a private chat, whose number it has, wants to see thoughts as they come."""
+        """Tell whether the person of a private chat, which has their number, wants to see thoughts as they come."""
         actor = await self._desk.people.actor(updates.CHANNEL, chat.chat_id)
         return actor is not None and actor.streams
 

@@ -1,4 +1,4 @@
-"""One message into its chat: changed in place, or sent to its topic, and remembered under its name."""
+"""Delivers one message into its chat: edits it in place, or sends it to its topic, and remembers it under its name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REMEMBERED = 500
 
 
 class Refs:
-    """Which message shows what has a name (``run:<id>``, ``question:<id>``), as the desk remembers it."""
+    """Knows which message shows a named thing (``run:<id>``, ``question:<id>``), as the desk remembers it."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -43,15 +43,19 @@ class Refs:
             await self._desk.questions.set_card(name, message)
 
     async def is_over(self, question_id: str) -> bool:
-        """Return whether nobody is asked this any more."""
+        """Tell whether nobody is asked this question any more."""
         view = await self._desk.questions.get(question_id)
         return view is None or not view.open
 
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """What Telegram has taken. ``outgoing``: as it was sent, with its topic; ``asked_at``: the message it was to
-    answer; ``left``: the message that it took the place of, elsewhere; ``new``: it is a message of its own.
+    """A message that Telegram has accepted.
+
+    outgoing: the message as it was sent, with its topic.
+    asked_at: the message that it was to answer.
+    left: the message elsewhere that it replaced.
+    new: it is a new message.
     """
 
     shown: ShownMessage
@@ -62,7 +66,10 @@ class Delivered:
 
 
 class MessageDelivery:
-    """``send`` is all that Telegram sees of a message; ``write_down`` can be done again until it succeeds."""
+    """Sends messages and remembers them.
+
+    Telegram sees only ``send``; ``write_down`` can be repeated until it succeeds.
+    """
 
     def __init__(
         self, telegram: Telegram, refs: Refs, options: TelegramOptions, *, topics: Topics | None = None
@@ -72,24 +79,29 @@ class MessageDelivery:
         self._options = options
         self._topics = topics
         self._pace: dict[str, float] = {}  # chat → loop time before which nothing is edited
-        self._unwritten: OrderedDict[str, MessageRef] = OrderedDict()  # what Telegram shows, and the desk does not know
+        self._unwritten: OrderedDict[str, MessageRef] = OrderedDict()  # shown by Telegram, unknown to the desk
 
     def paced_until(self, chat_id: str) -> float:
-        """The loop time before which nothing is edited in this chat."""
+        """Return the loop time before which nothing is edited in this chat."""
         return self._pace.get(chat_id, 0.0)
 
     def wait_for(self, chat_id: str, seconds: float) -> None:
-        """Edit nothing there for so long."""
+        """Edit nothing in this chat for ``seconds``."""
         self._pace[chat_id] = asyncio.get_running_loop().time() + seconds
 
     async def known(self, chat_id: str, ref: str) -> MessageRef | None:
-        """The message of this chat that shows it; in another, somebody saw it who does not any more."""
+        """Return the message of this chat that shows ``ref``.
+
+        A message in another chat does not count: somebody saw it there who no longer does.
+        """
         known = self._unwritten.get(ref) or (await self._refs.get(ref) if ref else None)
         return known if known is not None and known.chat.chat_id == chat_id else None
 
     async def send(self, chat_id: str, ref: str, outgoing: OutgoingMessage) -> Delivered | None:
-        """Edit the message that shows this, or send a new one. None where it asks what is answered by now: whoever
-        closed it has the closed card sent. Nothing is called where the message was just made to look like this.
+        """Edit the message that shows this, or send a new one.
+
+        Returns None if it asks a question that was answered meanwhile: whoever closed it has the closed card sent.
+        Nothing is called if the message already looks like this.
         """
         if outgoing.question and await self._refs.is_over(outgoing.question):
             log.info("telegram_card_out_of_date", chat=chat_id, ref=ref)
@@ -103,7 +115,7 @@ class MessageDelivery:
         asked_at, left = outgoing.reply_to, None
         if known is not None and at is not None and not known.chat.thread_id and outgoing.topic is not None:
             outgoing = await self._place(chat_id, outgoing)
-            if outgoing.thread_id is not None:  # its phone, or the right to make its topic, was not there before
+            if outgoing.thread_id is not None:  # before, it had no phone, or the right to make its topic was missing
                 at, left = None, at
         if at is not None and self._telegram.shows(int(chat_id), at, outgoing):
             shown = at
@@ -118,7 +130,10 @@ class MessageDelivery:
         return Delivered(shown, outgoing, asked_at, left, at is None)
 
     async def write_down(self, chat_id: str, ref: str, done: Delivered) -> OutgoingMessage | None:
-        """Remember the message under its name. A receipt, where its card is, or was asked for, in another topic."""
+        """Remember the message under its name.
+
+        Returns a receipt if its card is in another topic than it was, or was requested.
+        """
         message = self._unwritten.get(ref)
         if message is not None:
             await self._refs.set(ref, message)
@@ -147,7 +162,7 @@ class MessageDelivery:
     async def _show(
         self, chat_id: str, at: ShownMessage | None, outgoing: OutgoingMessage
     ) -> tuple[ShownMessage, OutgoingMessage]:
-        """The message, and the outgoing message as it was sent: with the topic that it went to."""
+        """Show the message; return it, and the outgoing message as it was sent, with its topic."""
         if at is not None:
             try:
                 return await self._telegram.edit(int(chat_id), at, outgoing), outgoing

@@ -1,9 +1,9 @@
-"""What the model thinks while it thinks, as a draft in the private chat of the run.
+"""Shows the model's thinking while it goes on, as a draft in the private chat of the run.
 
-A draft is a preview that Telegram shows for half a minute and forgets; what a person should keep stands in the card.
-So a draft is no row of the outbox: sent late, or a second time after a restart, it would show a thought that is over,
-and a queue that retries it would hold up what must arrive. It is sent now or not at all: the newest words of a run win,
-nothing waits for it, and a chat in which Telegram does not take it gets no more of them.
+A draft is a preview that Telegram shows for half a minute and then drops; what a person should keep is in the card. So
+a draft is no row of the outbox: sent late, or again after a restart, it would show an old thought, and a queue that
+retries it would hold up important messages. It is sent now or not at all: the newest words of a run win, nothing waits
+for it, and a chat in which Telegram refuses it gets no more of them.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from bot.desk.actors import ChatRef
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
-SHOWN_SECONDS = 25.0  # a draft is gone after 30
-SEND_SECONDS = 5.0  # what takes longer is a thought of before
+SHOWN_SECONDS = 25.0  # Telegram drops a draft after 30
+SEND_SECONDS = 5.0  # by then the thought is old
 REFUSED_SECONDS = 3600.0  # how long a chat that refused is left alone
 REMEMBERED = 500
 MARK = "💭 "
@@ -44,9 +44,10 @@ class _Thought:
 
 
 class Drafts:
-    """``wanted`` tells whether the person of a private chat wants to see thoughts.
+    """Sends drafts to private chats.
 
-    ``free``: nothing is being sent to the chat, and Telegram has not asked for silence there.
+    wanted: tells whether the person of a private chat wants to see thoughts.
+    free: tells whether nothing is being sent to the chat, and Telegram has not asked for a pause there.
     """
 
     def __init__(
@@ -62,14 +63,17 @@ class Drafts:
         self._wanted = wanted
         self._free = free
         self._thoughts: dict[str, _Thought] = {}  # run → its newest words that are not sent
-        self._shown: OrderedDict[str, float] = OrderedDict()  # run → loop time at which its draft went out
+        self._shown: OrderedDict[str, float] = OrderedDict()  # run → loop time at which its draft was sent
         self._next: OrderedDict[str, float] = OrderedDict()  # chat → loop time before which it gets no draft
         self._off: OrderedDict[str, None] = OrderedDict()  # runs without drafts from now on
-        self._busy: set[str] = set()  # chats that one is being sent to
+        self._busy: set[str] = set()  # chats to which one is being sent
         self._wake = asyncio.Event()
 
     def think(self, run_id: str, chat: ChatRef, text: str) -> bool:
-        """Show these words soon. False: this run has no draft in view, its card has to tell of the thought."""
+        """Show these words soon.
+
+        Returns False if the run has no draft in view, so that its card has to show the thought.
+        """
         if chat.kind != "private" or run_id in self._off or not clean(text):
             return False
         self._thoughts[run_id] = _Thought(chat, text)
@@ -77,16 +81,16 @@ class Drafts:
         return self.shown(run_id)
 
     def shown(self, run_id: str) -> bool:
-        """Whether a draft of the run can be seen now."""
+        """Tell whether a draft of the run is visible now."""
         return asyncio.get_running_loop().time() - self._shown.get(run_id, float("-inf")) < SHOWN_SECONDS
 
     def over(self, run_id: str) -> None:
-        """The thought has ended: what is not sent of it is not sent any more."""
+        """End the thought: nothing more of it is sent."""
         self._thoughts.pop(run_id, None)
         self._shown.pop(run_id, None)
 
     async def run(self) -> None:
-        """Send, for ever."""
+        """Send drafts for ever."""
         async with asyncio.TaskGroup() as group:
             while True:
                 self._wake.clear()
@@ -102,7 +106,7 @@ class Drafts:
         return chat_id not in self._busy and now >= self._next.get(chat_id, 0.0) and self._free(chat_id)
 
     async def _wait(self) -> None:
-        """Until there is something new; while something waits for its chat, look again soon."""
+        """Wait until there is something new; while a thought waits for its chat, look again soon."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._options.edit_private / 4 if self._thoughts else None):
                 await self._wake.wait()
@@ -122,7 +126,7 @@ class Drafts:
             keep_newest(self._next, chat_id, asyncio.get_running_loop().time() + wait, REMEMBERED)
 
     async def _send(self, run_id: str, thought: _Thought) -> float:
-        """Seconds in which this chat gets no other."""
+        """Send one draft; return the seconds for which this chat gets no other."""
         chat, pause = thought.chat, self._options.edit_private
         try:
             async with asyncio.timeout(SEND_SECONDS):
@@ -152,12 +156,15 @@ class Drafts:
 
 
 def draft_id(run_id: str) -> int:
-    """One draft a run, which changes in place; never 0."""
+    """Return the number of a run's draft, which changes in place; never 0."""
     return zlib.crc32(run_id.encode()) % (2**31 - 1) + 1
 
 
 def draft_text(thinking: str) -> str:
-    """The thought, its newest words where it is too long for a message. Plain text: half a thought is no good HTML."""
+    """Return the thought, or its newest words if it is too long for a message.
+
+    Plain text: half a thought is no good HTML.
+    """
     text = MARK + clean(thinking)
     if units(text) <= MAX_TEXT:
         return text

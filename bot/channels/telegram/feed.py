@@ -1,4 +1,4 @@
-"""From the event log to the chat: one live card a run, question cards, outcomes."""
+"""Shows the event log in the chat: one live card per run, question cards, outcomes."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ log = structlog.get_logger(__name__)
 CONSUMER = "telegram"
 TRIES = 3
 REMEMBERED = 500
-MOST_FOLLOWING = 12_000  # characters of what a run has sent, in messages after its card
+MOST_FOLLOWING = 12_000  # characters of a run's replies, in messages after its card
 QUESTION_EVENTS = {"question", "answered", "closed", "reminder", "escalated", "learnt"}
 FINAL = {status.value for status in RunStatus if status.final}
 
 
 @dataclass(slots=True)
 class _Seen:
-    """What events told of a run that its row does not: the newest thought and picture."""
+    """Facts about a run from its events, which its row lacks: the newest thought and picture."""
 
     thinking: str = ""
     picture: bytes | None = None
-    closed: set[str] = field(default_factory=set)  # questions whose cards say what came of them
+    closed: set[str] = field(default_factory=set)  # questions whose cards show their end
 
 
 class Feed:
@@ -65,17 +65,17 @@ class Feed:
         self._outbox = outbox
         self._options = options
         self._clock = clock
-        self._held: dict[str, deque[EventView]] = {}  # by run: an event that failed, and those behind it
-        self._last = 0  # the newest event that was looked at
+        self._held: dict[str, deque[EventView]] = {}  # by run: an event that failed, and those after it
+        self._last = 0  # the newest event that was handled
         self._seen: dict[str, _Seen] = {}
         self._news = Notifications(desk, outbox, options.is_quiet)
         self._over: OrderedDict[str, None] = OrderedDict()  # runs whose outcome is out; their rows may lag behind
 
     async def run(self) -> None:
-        """Follow the log, for ever. What must arrive is in the outbox before its event is confirmed.
+        """Follow the log for ever. Whatever must arrive is in the outbox before its event is confirmed.
 
-        What fails holds up its own run alone. Until it was tried often enough nothing is confirmed: cut off here, the
-        events come again.
+        A failure holds up its own run only. Until it was tried often enough nothing is confirmed: after an interruption
+        the events come again.
         """
         self._held.clear()
         async with asyncio.TaskGroup() as group:
@@ -100,7 +100,7 @@ class Feed:
         return True
 
     async def _try_again(self, run_id: str) -> None:
-        """The events of a run whose first one has failed, in their order."""
+        """Show the events of a run whose first one has failed, in order."""
         events, failures = self._held[run_id], 1
         while events:
             if failures:
@@ -135,7 +135,7 @@ class Feed:
         if event.kind == "thinking":
             seen.thinking = str(event.data.get("text") or event.data.get("thinking") or "")
             if self._drafts.think(run.id, run.chat, seen.thinking):
-                return  # the draft tells of it; the whole thought comes with its step
+                return  # the draft shows it; the whole thought comes with its step
         else:
             self._drafts.over(run.id)
         if event.kind in {"step", "resumed"}:
@@ -144,13 +144,13 @@ class Feed:
             await self._show_question(event, run, seen)
         closes = event.kind == "status" and event.data.get("status") in FINAL
         if event.kind == "outcome" or closes:
-            # A run that no agent had in hand (stopped in the line, no phone) ends with its row alone.
+            # A run that no agent carried out (stopped in the queue, no phone) ends with its row alone.
             await self._show_outcome(_ended(run, event), run.chat, seen)
         else:
             self._show_live(run.id, run.chat)
 
     async def _show_swept(self, event: EventView, run: RunView, chat: ChatRef) -> None:
-        """A contact of a sweep, or a part of a plan, has no card of its own; its questions do.
+        """Show an event of a sweep's contact or a plan's part, which has no card of its own; its questions have.
 
         A plan's card shows the newest picture of its parts.
         """
@@ -168,7 +168,7 @@ class Feed:
             self._show_live(run.parent, chat)
 
     async def _close_questions(self, run: RunView) -> None:
-        """Nobody answers them any more; their rows may be closed after this."""
+        """Show open questions of an ended run as closed; their rows may be closed after this."""
         for view in await self._desk.questions.of_run(run.id):
             if not view.by:
                 await self._put_question(replace(view, open=False), run, None)
@@ -184,7 +184,7 @@ class Feed:
         self._seen.pop(run.id, None)
 
     async def _put_all_sent(self, run: RunView, chat: ChatRef, card: Card) -> None:
-        """What a customer got is never cut: where the card does not hold it, it follows, as far as messages go."""
+        """Send what a customer got in full: whatever does not fit on the card follows it, up to MOST_FOLLOWING."""
         words = texts(run.lang)
         shown = await self._desk.runs.card(run.id)
         if shown is not None and shown.chat.chat_id != chat.chat_id:
@@ -200,7 +200,7 @@ class Feed:
         await self._outbox.put(place.chat_id, outgoing, once=f"sent:{run.id}")
 
     async def _draw(self, run_id: str, chat_id: str) -> OutgoingMessage | None:
-        """The live card as it is now; None where its run is over (its outcome is in the store), or shown elsewhere."""
+        """Draw the current live card; None if its run is over (its outcome is in the store), or is shown elsewhere."""
         run = await self._desk.runs.get(run_id)
         if run is None or run.chat is None or run.status.final or run_id in self._over:
             return None
@@ -227,7 +227,7 @@ class Feed:
             await self._put_question(view, run, seen.picture)
 
     async def _put_question(self, view: QuestionView, run: RunView, picture: bytes | None) -> None:
-        """Every card of it: in the run's chat, and wherever else it was shown."""
+        """Put every card of a question: in the run's chat, and wherever else it was shown."""
         first = view.chat or run.chat
         places = [("", first)]
         places += [(f"@{name}", chat) for name, chat in await self._desk.questions.copies(view.id)]
@@ -248,20 +248,20 @@ class Feed:
         alike = len(await self._desk.questions.alike(view.id, chat=chat)) if view.open else 0
         approves = await self._approves(chat)
         card = cards.question_card(view, words, run=run, picture=now, alike=alike, approves=approves)
-        # A card that was asked for stands where it was asked for.
+        # A card that was requested stays where it was requested.
         topic = topic_of(run) if not name or name.startswith("@escalated:") else None
         outgoing = self._parcel(card, chat, topic, urgent=view.question.kind in URGENT)
         await self._outbox.put(chat.chat_id, outgoing, ref=f"question:{view.id}{name}")
 
     async def _approves(self, chat: ChatRef) -> bool:
-        """Whether an owner sees what is shown there: a private chat is one person's."""
+        """Tell whether an owner sees what is shown there: a private chat is one person's."""
         if chat.kind != "private":
             return True
         actor = await self._desk.people.actor(CHANNEL, chat.chat_id)
         return actor is not None and actor.role is Role.OWNER
 
     async def _remind(self, view: QuestionView, run: RunView, number: int) -> None:
-        """One short message that answers the card; the card itself where it was lost, or somebody else sees it now."""
+        """Answer the card with a short reminder; show the card itself if it was lost, or somebody else sees it now."""
         chat = view.chat or run.chat
         if not view.open or chat is None or chat.channel != CHANNEL:
             return
@@ -272,12 +272,12 @@ class Feed:
         if not number:
             return  # it was handed on before
         card = cards.reminder_card(view, texts(view.lang), now=self._clock())
-        place = shown.chat  # with the topic that the card is in
+        place = shown.chat  # with the topic of the card
         outgoing = self._parcel(card, place, reply_to=shown.message_id, urgent=view.question.kind in URGENT)
         await self._outbox.put(place.chat_id, outgoing, ref=f"question:{view.id}@remind{number}")
 
     async def again(self, shown: Sequence[tuple[str, str]]) -> None:
-        """Show anew what is not over of these: ``run`` or ``question``, and its id as the refs know it."""
+        """Show again what is still open of these: ``run`` or ``question``, and its id as the refs know it."""
         for kind, name in shown:
             run = await self._desk.runs.get(name) if kind == "run" else None
             if run is not None and run.chat is not None and not run.status.final:
@@ -288,7 +288,7 @@ class Feed:
                 await self._put_question(view, of, await self._desk.questions.picture(view.id))
 
     async def not_shown(self, ref: str) -> None:
-        """A message was given up. A question that its chat did not take is shown to somebody else at once."""
+        """Handle a message that was given up: a question that its chat refused is shown to somebody else at once."""
         kind, _, question_id = ref.partition(":")
         view = await self._desk.questions.get(question_id) if kind == "question" and "@" not in question_id else None
         run = await self._desk.runs.get(view.run_id) if view is not None else None
@@ -296,7 +296,10 @@ class Feed:
             await self._escalate(view, run)
 
     async def _escalate(self, view: QuestionView, run: RunView) -> None:
-        """Show it to those who have not seen it. Their cards are remembered first: an answer closes them, too."""
+        """Show it to those who have not seen it.
+
+        Their cards are remembered first, because an answer closes them, too.
+        """
         if not view.open:
             return
         chats = await self._desk.questions.escalate(view.id)
@@ -320,7 +323,7 @@ class Feed:
         in_one: bool = False,
         soundless: bool = False,
     ) -> OutgoingMessage:
-        """In quiet hours without a sound, unless it is ``urgent``; ``soundless``: never with one."""
+        """Draw a card. In quiet hours it makes no sound unless it is ``urgent``; ``soundless``: it never makes one."""
         silent = soundless or (not urgent and self._options.is_quiet(self._clock()))
         drawn = render.outgoing(
             card, thread_id=chat.thread_id, kind=chat.kind, reply_to=reply_to, topic=topic, in_one=in_one
@@ -329,28 +332,28 @@ class Feed:
 
 
 def _is_asked_for(event: EventView, run: RunView) -> bool:
-    """Tell whether this is the beginning of a run that a chat asked for: the chat's answer to that is its card.
+    """Tell whether this is the beginning of a run that a chat requested: the chat's answer to that is its card.
 
-    If we were first, the card would answer no message, and an offer that was taken would keep its buttons.
+    If ours came first, the card would answer no message, and an accepted offer would keep its buttons.
     """
     is_first = event.data.get("status") == "queued" and event.data.get("attempt") == 1
     return event.kind == "status" and is_first and not run.schedule_id
 
 
 def _is_silent(run: RunView) -> bool:
-    """Whether it is a sweep of which there is nothing to tell."""
+    """Tell whether it is a sweep without anything to tell."""
     return run.sweep is not None and run.sweep.silent
 
 
 def topic_of(run: RunView) -> Topic | None:
-    """The phone whose topic a run is shown in; None while it has no phone."""
+    """Return the phone whose topic a run is shown in; None while it has no phone."""
     if not run.serial:
         return None
     return Topic(serial=run.serial, name=run.phone or run.serial, receipt=texts(run.lang).get("topics.receipt"))
 
 
 def _ended(run: RunView, event: EventView) -> RunView:
-    """The run with what its outcome says: the event is written before the row is closed."""
+    """Return the run with its outcome's values, because the event is written before the row is closed."""
     data = event.data
     if run.status.final or data.get("status") not in set(RunStatus):
         return run

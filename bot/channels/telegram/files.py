@@ -1,6 +1,7 @@
-"""Documents that people sent, and replays that are sent to them. Documents are fetched when they are needed, held in
-memory and never written to a disk; a replay is made when its turn to be sent has come, so nobody's command waits for
-it.
+"""Fetches documents that people sent, and makes replays for them.
+
+Documents are fetched when they are needed, held in memory and never written to disk; a replay is made when it is due to
+be sent, so nobody's command waits for it.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ FILE_SECONDS = 120.0  # for a whole file
 
 
 class TelegramFiles:
-    """``bot.channels.chat.turn.Files`` over the Bot API. Telegram itself gives a bot nothing over 20 MB."""
+    """``bot.channels.chat.turn.Files`` over the Bot API. Telegram gives bots no file over 20 MB."""
 
     def __init__(self, bot: Bot, route: Route) -> None:
         self._bot = bot
         self._route = route
 
     async def fetch(self, file: Attached, at_most: int) -> bytes:
-        """What is in it. What the network or Telegram fails at is raised as it is, to be tried again."""
+        """Return the file's content. Errors of the network or of Telegram are raised as they are, to be retried."""
         too_big = BadRequest(
             f"The file {file.name} is larger than {at_most / 1e6:.0f} MB.",
             advice="Import it in parts.",
@@ -67,7 +68,7 @@ class TelegramFiles:
             raise too_big from None
         except telegram.BadRequest as error:
             raise (too_big if says(error, "too big") else gone) from error
-        except telegram.InvalidToken as error:  # so the client calls a 404, and the token was good a moment ago
+        except telegram.InvalidToken as error:  # the client calls a 404 this, and the token was good a moment ago
             raise gone from error
 
 
@@ -78,11 +79,12 @@ class ReplayMaker:
     def __init__(self, desk: Desk, bot: Bot) -> None:
         self._desk = desk
         self._bot = bot
-        self._one = asyncio.Lock()  # a film is a second of a core: one after the other
+        self._one = asyncio.Lock()  # a replay takes a second of a core, so they are made one by one
 
     async def develop(self, chat_id: str, outgoing: OutgoingMessage) -> OutgoingMessage:
-        """The outgoing message with what was made of its film in place of it; words where that failed. Where it goes to
-        is not in it: that can change until it is sent.
+        """Return the outgoing message with its replay made; with words if that failed.
+
+        The destination is not set here, because it may change until the message is sent.
         """
         film = outgoing.film
         if film is None:
@@ -91,7 +93,7 @@ class ReplayMaker:
         return _drawn(await self._card(film), outgoing)
 
     def failed(self, outgoing: OutgoingMessage) -> OutgoingMessage:
-        """Words in place of a film that could not be made, or does not arrive."""
+        """Return words in place of a replay that could not be made, or does not arrive."""
         lang = outgoing.film.lang if outgoing.film is not None else "zh"
         return _drawn(_no_media(lang), outgoing)
 
@@ -99,12 +101,12 @@ class ReplayMaker:
         async with self._one:
             try:
                 return await media_card(self._desk.history, ReplayOrder(film.run_id, film.kind, film.lang))
-            except Exception as error:  # it must not hold up what else waits for this chat
+            except Exception as error:  # it must not hold up other messages of this chat
                 log.exception("telegram_film_failed", run=film.run_id, error=repr(error))
                 return _no_media(film.lang)
 
     async def _say_so(self, chat_id: str, outgoing: OutgoingMessage) -> None:
-        with contextlib.suppress(TelegramError):  # it is but a hint
+        with contextlib.suppress(TelegramError):  # only a hint
             await self._bot.send_chat_action(int(chat_id), ChatAction.UPLOAD_VIDEO, outgoing.thread_id)
 
 

@@ -1,13 +1,13 @@
-"""Updates in: stored before they are confirmed, handled once, in order for each ordering key. One that cannot be parsed
-does not keep the others.
+"""Takes updates in: stores them before they are confirmed, and handles them once, in order for each ordering key.
 
-What belongs together is handled one after the other, all else side by side. An ordering key is a person's own in a
-chat: nobody waits for somebody else. A person has there
+An update that cannot be parsed does not hold up the others. Updates with one ordering key are handled one after the
+other, all others side by side. An ordering key belongs to one person in one chat: nobody waits for somebody else. Each
+person has there
 
-- ``stop``: Stop and Hold of a run that is named. They wait for nothing that takes its time.
-- ``start``: what begins work or lets it go on, and Stop and Hold of what is going on: in the order they were said in.
+- ``stop``: Stop and Hold of a named run. They wait for nothing that takes time.
+- ``start``: commands that begin or continue work, and Stop and Hold of current work: in the order they were given.
 - ``answer``: taps on a question, replies to its cards.
-- ``message``, ``callback_query``: all the rest, which may look at a phone, read a file or make a film.
+- ``message``, ``callback_query``: everything else, which may look at a phone, read a file or make a replay.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from storage.inbox import InboxRow, InboxTable
 from storage.shielded import run_shielded
 
 KINDS = ("message", "edited_message", "callback_query")
-STOPS = {"stop", "hold"}  # commands, and what the data of buttons begins with
+STOPS = {"stop", "hold"}  # commands, and prefixes of buttons' data
 STARTS = {"start", "run", "plan", "sweep", "resume", "go", "no"} | STOPS
 ANSWERS = {"q", "own", "mine"}
 
 
 def ordering_key(raw: Mapping[str, Any]) -> str:
-    """Return the ordering key of an update: those with the same one are handled one after the other."""
+    """Return the ordering key of an update: those with the same key are handled one after the other."""
     kind, value = _what(raw)
     if value is None:
         return "rest"
@@ -48,7 +48,7 @@ def ordering_key(raw: Mapping[str, Any]) -> str:
 
 
 def stops(raw: Mapping[str, Any]) -> bool:
-    """Whether a message, or a tap, wants work stopped or held."""
+    """Tell whether a message or a tap wants work stopped or held."""
     kind, value = _what(raw)
     return value is not None and kind != "edited_message" and _verb(value)[0] in STOPS
 
@@ -71,7 +71,7 @@ def _sort(kind: str, value: Mapping[str, Any]) -> str:
 
 
 def _verb(value: Mapping[str, Any]) -> tuple[str, bool]:
-    """The command, or what the data of a button begins with, and whether something follows; "" for other words."""
+    """Return the command, or the prefix of a button's data, and whether something follows; "" for other words."""
     data, text = value.get("data"), value.get("text")
     if isinstance(data, str):
         verb, _, rest = data.partition(":")
@@ -81,7 +81,10 @@ def _verb(value: Mapping[str, Any]) -> tuple[str, bool]:
 
 
 def _is_reply(message: Mapping[str, Any]) -> bool:
-    """To a bot, without a file. What stands in a topic replies to the making of it, unless it replies to more."""
+    """Tell whether a message replies to a bot, without a file.
+
+    In a topic every message replies to the topic's creation; only another reply counts.
+    """
     answered = message.get("reply_to_message")
     if not isinstance(answered, Mapping) or "forum_topic_created" in answered or "document" in message:
         return False
@@ -97,15 +100,17 @@ def _id(value: object, key: str) -> object:
 log = structlog.get_logger(__name__)
 
 TRIES = 3
-MOST_TAKEN = 5000  # updates in hand at once, those that wait for others of their ordering key among them
-LOOK_AGAIN = 5.0  # seconds, for what another process stored
+MOST_TAKEN = 5000  # updates in hand at once, including those that wait for others of their ordering key
+LOOK_AGAIN = 5.0  # seconds, for updates that another process stored
 Handle = Callable[[Mapping[str, Any], datetime], Awaitable[None]]
 
 
 @dataclass(slots=True, eq=False)
 class _Place:
-    """An update's place among those of its ordering key. ``stop``: it is a Stop or a Hold. ``over``: it has taken
-    effect.
+    """An update's place among those of its ordering key.
+
+    stop: it is a Stop or a Hold.
+    over: it has taken effect.
     """
 
     task: asyncio.Task[Any] | None
@@ -117,10 +122,10 @@ class _Place:
 @dataclass(slots=True)
 class _OrderedUpdates:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    places: list[_Place] = field(default_factory=list)  # in their order
+    places: list[_Place] = field(default_factory=list)  # in order
 
     def call_off(self, stop: _Place) -> None:
-        """What stands before this Stop, and is not over."""
+        """Cancel the updates before this Stop that have not taken effect."""
         for place in self.places[: self.places.index(stop)]:
             if place.task is not None and not place.stop and not place.over:
                 place.called_off = True
@@ -128,15 +133,17 @@ class _OrderedUpdates:
 
 
 class Inbox:
-    """``handle`` gets an update's JSON and when it came; what it raises is logged and the update handed to it again,
-    three times in all. Then ``gave_up`` is told. UnreadableUpdate is given up at once, in silence.
+    """Hands each stored update to ``handle``, with the time at which it came.
 
-    A handler may see an update again that a killed process had begun: its effects carry the update's number as a key
-    for that. What was begun and neither ended nor was put back has taken its process with it: that counts as a try.
-    Such updates are tried one at a time, so that those that were merely beside it do not count as often.
+    If ``handle`` raises, the error is logged and it gets the update again, three times in all; then ``gave_up`` is
+    called. After UnreadableUpdate the update is given up at once and silently.
 
-    While one update is tried again, the others of its ordering key wait. A Stop waits ``stop_patience`` seconds for
-    what its person said before it; what is not over by then is called off, and ``called_off`` told.
+    A handler may get an update again that a killed process had begun; its effects carry the update's number as a key,
+    so that they happen once. An update that was begun and neither ended nor put back has ended its process: that counts
+    as a try. Such updates are retried one at a time, so that others that merely ran beside it do not count.
+
+    While one update is retried, the others of its ordering key wait. A Stop waits ``stop_patience`` seconds for what
+    its person said before it; what has not taken effect by then is cancelled, and ``called_off`` is called.
     """
 
     def __init__(
@@ -153,20 +160,20 @@ class Inbox:
         self._gave_up = gave_up
         self._called_off = called_off
         self._ordered: dict[str, _OrderedUpdates] = {}
-        self._alone = asyncio.Lock()  # for what was tried before
+        self._alone = asyncio.Lock()  # for updates that were tried before
         self._taken: set[int] = set()
-        self._over: set[int] = set()  # dealt with while the store is looked into: what it gives may be older
+        self._over: set[int] = set()  # handled while the store is read: its rows may be older
         self._tasks: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
 
     async def take(self, raw: object) -> bool:
-        """Store an update. False where it is none; its being stored already is no fault."""
+        """Store an update; False if it is none. One that is already stored is no error."""
         update_id = number_of(raw)
         if update_id is None:
             log.warning("telegram_update_without_number")
             return False
         try:
-            text = json.dumps(raw)  # in ASCII: half a surrogate pair could be stored in no database
+            text = json.dumps(raw)  # in ASCII: no database can store half a surrogate pair
         except RecursionError:
             log.warning("telegram_update_too_deep", update_id=update_id)
             text = json.dumps({"update_id": update_id})  # it is confirmed, or it would come for ever
@@ -175,12 +182,12 @@ class Inbox:
         return True
 
     async def run(self) -> None:
-        """Handle what is stored, for ever. When cancelled, what has begun is left to ``finish``."""
+        """Handle stored updates for ever. After a cancellation, ``finish`` ends the handlers that have begun."""
         while True:
             self._wake.clear()
             self._over.clear()
             while len(self._taken) < MOST_TAKEN:
-                # Those in hand are left out: a chat whose updates wait for each other must not hide the others.
+                # Updates in hand are left out: a chat whose updates wait for each other must not hide the others.
                 rows = await run_shielded(self._store.waiting(without=self._taken | self._over))
                 for row in rows:
                     self._taken.add(row.update_id)
@@ -195,7 +202,7 @@ class Inbox:
                     await self._wake.wait()
 
     async def finish(self, seconds: float) -> None:
-        """Wait for the handlers that are at work, then cancel those that are left."""
+        """Wait for the handlers that are at work, then cancel the rest."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
         for task in list(self._tasks):
@@ -210,7 +217,7 @@ class Inbox:
             if not place.called_off:
                 raise
             await self._call_off(row)
-        except Exception as error:  # the store: what it has not written down comes again
+        except Exception as error:  # the store failed: anything not written comes again
             said = self._options.safe(f"{type(error).__name__}: {error}")
             log.exception("telegram_inbox_failed", update_id=row.update_id, error=said)
             await asyncio.sleep(self._options.wait_after(1))
@@ -237,7 +244,7 @@ class Inbox:
                     await asyncio.sleep(self._options.wait_after(tries))
 
     async def _is_over(self, row: InboxRow, raw: Mapping[str, Any], tries: int, place: _Place) -> bool:
-        """Try it once; whether it is not to be tried again."""
+        """Try it once; return whether it is not to be tried again."""
         begun = False
         try:
             async with asyncio.timeout(self._options.handling_seconds):
@@ -248,7 +255,7 @@ class Inbox:
             await self._store.done(row.update_id)
         except asyncio.CancelledError:
             if begun:
-                await self._store.put_back(row.update_id)  # we end, and it is not the update's fault
+                await self._store.put_back(row.update_id)  # we are ending, which is not the update's fault
             raise
         except UnreadableUpdate as error:
             await self._unreadable(row, error)
@@ -268,8 +275,9 @@ class Inbox:
 
     @contextlib.asynccontextmanager
     async def _in_turn(self, row: InboxRow, raw: Mapping[str, Any], place: _Place) -> AsyncIterator[None]:
-        """Behind the others of its ordering key. What a process may have ended by is alone of its kind; but a Stop goes
-        on.
+        """Wait for the others of its ordering key.
+
+        An update that may have ended a process runs alone among its kind; but a Stop goes on.
         """
         name = ordering_key(raw)
         here = self._ordered.setdefault(name, _OrderedUpdates())
@@ -293,14 +301,14 @@ class Inbox:
                 del self._ordered[name]
 
     async def _call_off(self, row: InboxRow) -> None:
-        """The row says so before the person is told."""
+        """Mark the row as called off before the person is told."""
         log.info("telegram_update_called_off", update_id=row.update_id)
         await self._store.failed(row.update_id, "Called off: a Stop came after it.", give_up=True)
         if self._called_off is not None:
             await self._called_off(_read(row))
 
     async def _put_aside(self, row: InboxRow, raw: Mapping[str, Any]) -> None:
-        """It was begun often enough, and the process ended each time: the row says so before anybody is told."""
+        """Give up an update that ended the process too often; the row is marked before anybody is told."""
         said = f"The process ended {row.attempts} times while it was handled."
         log.error("telegram_update_put_aside", update_id=row.update_id, error=said)
         await self._store.failed(row.update_id, said, give_up=True)
@@ -318,14 +326,14 @@ def _read(row: InboxRow) -> dict[str, Any]:
 
 
 MOST = 100  # updates in one answer, as the Bot API says
-SHOWN = 200  # characters of what cannot be parsed that are kept
-# Telegram writes an update's number first. Inside of a text the quotation marks would stand behind backslashes.
+SHOWN = 200  # characters that are kept of malformed JSON
+# Telegram writes an update's number first. Inside a text the quotation marks would be escaped by backslashes.
 _BEGINS = re.compile(r'\{\s*"update_id"\s*:\s*(\d{1,18})(?=[\s,}])')
 _NOTHING = re.compile(r'\s*\{\s*"ok"\s*:\s*true\s*,\s*"result"\s*:\s*\[')
 
 
 class UpdatesRequest(BotRequest):
-    """A request whose answer, where it is none as a whole, is taken apart."""
+    """A request whose answer is taken apart if it cannot be parsed as a whole."""
 
     @staticmethod
     def parse_json_payload(payload: bytes) -> dict[str, Any]:
@@ -340,8 +348,9 @@ class UpdatesRequest(BotRequest):
 
 
 def salvaged(text: str) -> list[dict[str, Any]]:
-    """The updates in a piece of JSON that is none, MOST at most. One that is broken has its number, and under
-    ``BROKEN`` what is wrong with it; empty where no number is found.
+    """Return the updates in malformed JSON, MOST at most; empty if no number is found.
+
+    A broken one has its number, and under ``BROKEN`` what is wrong with it.
     """
     begins = list(islice(_BEGINS.finditer(text), MOST + 1))
     ends = [*(begin.start() for begin in begins), len(text)][1:]

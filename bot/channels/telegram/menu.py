@@ -1,4 +1,4 @@
-"""The list of commands that Telegram shows: what each person may use, in their language; sent when it has changed."""
+"""Keeps Telegram's list of commands up to date: what each person may use, in their language."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from bot.desk.desk import Desk
 
 log = structlog.get_logger(__name__)
 
-LOOK_AGAIN = 60.0  # seconds: what another process changed is seen after so long
+LOOK_AGAIN = 60.0  # seconds until changes by another process are noticed
 FALLBACK: Lang = "en"  # for all languages that are not ours
 
 Commands = tuple[tuple[str, str], ...]  # name and description
@@ -35,9 +35,10 @@ Commands = tuple[tuple[str, str], ...]  # name and description
 
 @dataclass(frozen=True, slots=True)
 class MenuScope:
-    """Where a list holds. ``person``: in this one's private chat; else in all private chats, or in all groups.
+    """The people for whom a list is shown.
 
-    ``lang`` "" is for whoever has no list of their language.
+    person: the list is for this person's private chat; else for all private chats, or all groups.
+    lang: "" is for everybody without a list in their language.
     """
 
     person: int = 0
@@ -60,7 +61,7 @@ def listed(role: Role, lang: Lang, *, plans: bool, groups: bool = False) -> Comm
 def wanted(members: list[Actor], *, plans: bool) -> dict[MenuScope, Commands]:
     """Return the list for each place; ``plans`` as for ``commands.usable``.
 
-    Strangers see what an operator does: it tells nothing, and the person who pairs has it at once.
+    Strangers see an operator's list: it reveals nothing, and a person who pairs has it at once.
     """
     lists: dict[MenuScope, Commands] = {}
     for groups in (False, True):
@@ -82,11 +83,11 @@ class Menu:
         self._look = asyncio.Event()
 
     def look(self) -> None:
-        """Somebody may have come, gone, or changed."""
+        """Check the lists again, because somebody may have come, gone, or changed."""
         self._look.set()
 
     async def run(self) -> None:
-        """Keep the lists as they should be, for ever."""
+        """Keep the lists up to date for ever."""
         failures = 0
         while True:
             self._look.clear()
@@ -110,7 +111,7 @@ class Menu:
             try:
                 if place in self._shown or await self._at_telegram(place) != names:
                     await self._send(place, names)
-            except (BadRequest, Forbidden) as error:  # who has blocked us, or never wrote: not again until it changes
+            except (BadRequest, Forbidden) as error:  # they have blocked us, or never wrote: not again until it changes
                 if not place.person:
                     raise
                 log.info("telegram_menu_refused", person=place.person, error=self._options.safe(error))
@@ -121,7 +122,7 @@ class Menu:
             del self._shown[place]
 
     async def _at_telegram(self, place: MenuScope) -> Commands:
-        """What Telegram has now; nothing if what it answers is no list, so that ours is sent."""
+        """Return Telegram's current list; empty if its answer is no list, so that ours is sent."""
         try:
             there = await self._bot.get_my_commands(place.scope, place.lang or None)
         except (TypeError, AttributeError, KeyError) as error:

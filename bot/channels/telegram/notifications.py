@@ -1,4 +1,4 @@
-"""What the event log tells of no run: digests that are due, what is down or back, and ticks that were missed."""
+"""Tells chats what the event log says about no run: due digests, outages and recoveries, missed ticks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NEWS = frozenset({"digest", "alert", "schedule"})
 
 
 class Notifications:
-    """``is_quiet``: whether what is said at this time makes no sound."""
+    """Puts notifications into the outbox. ``is_quiet``: whether messages at this time make no sound."""
 
     def __init__(self, desk: Desk, outbox: Outbox, is_quiet: Callable[[datetime], bool]) -> None:
         self._desk = desk
@@ -28,7 +28,7 @@ class Notifications:
         self._is_quiet = is_quiet
 
     async def show(self, event: EventView, now: datetime) -> None:
-        """Put it into the outbox, once for each chat however often it is called."""
+        """Put the event's message into the outbox, once for each chat however often this is called."""
         if event.kind == "digest":
             due = await self._desk.digest.due(event.data)
             if due is not None:
@@ -41,7 +41,7 @@ class Notifications:
                 await self._put(Addressee(told.chat, told.lang), news_card(told, texts(told.lang)), event, now)
             return
         alert = await self._desk.digest.alert(event.data)
-        for to in await self._desk.digest.alerted():
+        for to in await self._desk.digest.alerted(event.created_at):
             await self._put(to, alert_card(alert, texts(to.lang)), event, now)
 
     async def _put(self, to: Addressee, card: Card, event: EventView, now: datetime) -> None:

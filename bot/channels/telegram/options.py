@@ -1,4 +1,4 @@
-"""What the adapter is told by the settings."""
+"""The settings of the adapter."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ from datetime import datetime
 from agent_core.proxies import ProxySetting, Route
 from scheduler.times.quiet import Quiet
 
-TELEGRAM_PROXY = ProxySetting("PHONEDESK_TELEGRAM__PROXY")  # of whoever says nothing of proxies
+TELEGRAM_PROXY = ProxySetting("PHONEDESK_TELEGRAM__PROXY")  # for callers that set no proxy
 
 
 @dataclass(frozen=True, slots=True)
 class TelegramOptions:
-    """``base_url`` and ``base_file_url``, of one host, are followed by the token at once; ``proxy`` decides how that
-    host is asked. Times are seconds.
+    """Settings of the Telegram channel. Times are in seconds.
 
-    With ``webhook_url`` (public, ending in ``/telegram/webhook``) Telegram calls us, without it we poll.
-    ``edit_private`` and ``edit_group`` are the least time between two edits in a chat of that kind.
-    ``topics``: in a forum each phone has a topic of its own. A message that could not be sent for ``give_up_seconds``
-    is given up; one that alone fails, while Telegram answers, after ``own_fault_seconds``.
-    ``read_seconds``: how long an answer of Telegram is waited for. Asked again while it is still at it, it would do the
-    same twice. ``pool_seconds``: how long a call waits for a free connection.
-    ``retry`` is waited after the first, second … failure in a row, the last of it from then on.
+    base_url, base_file_url: of one host; the token is appended directly.
+    proxy: decides how that host is reached.
+    webhook_url: public, ending in ``/telegram/webhook``; Telegram then calls us, without it we poll.
+    read_seconds: how long to wait for an answer of Telegram. If it is asked again too soon, it does the same twice.
+    pool_seconds: how long a call waits for a free connection.
+    edit_private, edit_group: the least time between two edits in a chat of that kind.
+    retry: the waits after the first, second … failure in a row; the last one is used from then on.
+    topics: in a forum each phone has a topic of its own.
+    give_up_seconds: a message that could not be sent for so long is given up.
+    own_fault_seconds: the same for a message that alone fails while Telegram answers.
     """
 
     token: str = field(repr=False)
@@ -32,7 +34,7 @@ class TelegramOptions:
     proxy: ProxySetting = TELEGRAM_PROXY
     webhook_url: str = ""
     webhook_secret: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
-    body_seconds: float = 10.0  # for the body of a call of the webhook
+    body_seconds: float = 10.0  # for the body of a webhook call
     poll_seconds: int = 30
     read_seconds: float = 30.0
     pool_seconds: float = 10.0
@@ -42,22 +44,22 @@ class TelegramOptions:
     topics: bool = True
     give_up_seconds: float = 24 * 3600.0
     own_fault_seconds: float = 600.0
-    quiet: Quiet | None = None  # the hours in which what nobody asked for makes no sound
+    quiet: Quiet | None = None  # the hours in which unrequested messages make no sound
     handling_seconds: float = 120.0  # an update's handler is given up after this
-    stop_patience: float = 0.5  # how long a Stop waits for what its person said before it
+    stop_patience: float = 0.5  # how long a Stop waits for its person's earlier updates
 
     @property
     def route(self) -> Route:
-        """How Telegram is asked. Raises ConfigInvalid if the proxy is none."""
+        """How Telegram is reached. Raises ConfigInvalid if the proxy is none."""
         return self.proxy.route(self.base_url)
 
     def is_quiet(self, moment: datetime) -> bool:
         return self.quiet is not None and self.quiet.holds(moment)
 
     def wait_after(self, failures: int) -> float:
-        """Seconds to wait after so many failures in a row, from 1."""
+        """Return the seconds to wait after so many failures in a row, from 1."""
         return self.retry[min(failures, len(self.retry)) - 1]
 
     def safe(self, error: object) -> str:
-        """An error's words without the token, for logs and rows."""
+        """Return an error's words without the token, for logs and rows."""
         return str(error).replace(self.token, "***")

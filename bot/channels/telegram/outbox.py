@@ -1,8 +1,8 @@
-"""Messages out: kept until Telegram has them, in order for each chat, no faster than Telegram allows.
+"""Sends messages: kept until Telegram has them, in order for each chat, no faster than Telegram allows.
 
-Two ways in. What must arrive (answers, question cards, outcomes) is put into the store. The live card is not: only its
-newest state is worth anything, so it is drawn at the moment it is sent and lost with the process; the next event of its
-run draws it anew.
+There are two ways in. Messages that must arrive (answers, question cards, outcomes) are put into the store. The live
+card is not: only its newest state matters, so it is drawn when it is sent and lost with the process; the next event of
+its run draws it again.
 """
 
 from __future__ import annotations
@@ -32,24 +32,28 @@ from storage.shielded import run_shielded
 log = structlog.get_logger(__name__)
 
 DRAIN_SECONDS = 3.0
-LOOK_AGAIN = 5.0  # seconds, for what another process put in
-SHUT_SECONDS = 60.0  # how long no live card is drawn for a chat that we are shut out of
-OWN_FAULTS = 5  # how often a message may fail while Telegram answers; then it goes without its picture, or is given up
-MISTAKES = 3  # how often a message is tried that we ourselves fail at
-REMEMBERED = 1000  # names of what was said once; those before are in the store
+LOOK_AGAIN = 5.0  # seconds, for messages that another process put in
+SHUT_SECONDS = 60.0  # how long no live card is drawn for a chat that shuts us out
+OWN_FAULTS = 5  # failures of a message while Telegram answers, before it goes without its picture, or is given up
+MISTAKES = 3  # tries of a message that fails by a bug of ours
+REMEMBERED = 1000  # names of messages sent once; older ones are in the store
 OF_ITS_CHAT = (
     "thread_id",
     "reply_to",
     "edit",
     "edit_picture",
-)  # of an outgoing message: what another chat has no use for
-Draw = Callable[[str], Awaitable[OutgoingMessage | None]]  # for this chat
+)  # of an outgoing message: useless in another chat
+Draw = Callable[[str], Awaitable[OutgoingMessage | None]]  # draws for this chat
 
 
 @dataclass(slots=True)
 class _Tried:
-    """What this process knows of a row that is not over. ``faults``: how often it failed while Telegram did answer;
-    ``mistakes``: at something of ours; ``waits``: for the database. ``made``: what was made of its film.
+    """This process's knowledge of an open row.
+
+    faults: failures while Telegram did answer.
+    mistakes: failures by a bug of ours.
+    waits: for the database.
+    made: the replay that was made for it.
     """
 
     faults: int = 0
@@ -60,10 +64,11 @@ class _Tried:
 
 
 class Outbox:
-    """``films`` makes an outgoing message with a film into one that can be sent, while what came after it goes on.
+    """Sends stored messages and live cards.
 
-    ``moved`` is told of a chat that goes on under another id (old, new), ``given_up`` of the ref of a message that its
-    chat does not take.
+    films: makes a message with a replay into one that can be sent, while later messages go on.
+    moved: is told of a chat that continues under another id (old, new).
+    given_up: is told the ref of a message that its chat refuses.
     """
 
     def __init__(
@@ -88,7 +93,7 @@ class Outbox:
         self._live: OrderedDict[str, tuple[str, Draw]] = OrderedDict()  # ref → chat, how to draw it
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._developing: dict[int, asyncio.Task[None]] = {}  # by row
-        self._ended_now: set[str] = set()  # chats whose work ended while the store is looked into: what it gives is old
+        self._ended_now: set[str] = set()  # chats whose work ended while the store was read: its rows are old
         self._quiet: dict[str, float] = {}  # chat → loop time before which nothing is sent
         self._failures: dict[str, int] = {}  # of live cards, in a row
         self._tried: OrderedDict[int, _Tried] = OrderedDict()  # by row
@@ -102,8 +107,8 @@ class Outbox:
     ) -> None:
         """Keep a message until it is sent. Under a ``ref`` the newest wins, and edits the message that shows it.
 
-        ``once``: a name under which nothing is sent a second time. ``begins``: this is how ``ref`` looks at first, and
-        older than whatever shows it already; a live card that has not been sent yet follows it.
+        once: a name under which nothing is sent a second time.
+        begins: this is the first look of ``ref``, older than whatever already shows it; an unsent live card follows it.
         """
         if begins and (await self._delivery.known(chat_id, ref) is not None or await self._store.is_said(ref)):
             return
@@ -111,7 +116,7 @@ class Outbox:
         if once:
             if once in self._said_once:
                 return
-            keep_newest(self._said_once, once, None, REMEMBERED)  # before the store is asked: two may come at once
+            keep_newest(self._said_once, once, None, REMEMBERED)  # before asking the store: two may come at once
         try:
             if once and await self._store.is_said(once):
                 return
@@ -119,7 +124,7 @@ class Outbox:
             if live is not None:
                 self._live.setdefault(ref, live)
         except BaseException:
-            self._said_once.pop(once, None)  # not said: whoever tries again must not find it done
+            self._said_once.pop(once, None)  # not said: another try must not find it done
             raise
 
     async def _keep(self, chat_id: str, outgoing: OutgoingMessage, ref: str, once: str) -> None:
@@ -132,7 +137,7 @@ class Outbox:
         self._wake.set()
 
     async def _is_edit(self, chat_id: str, ref: str, outgoing: OutgoingMessage) -> bool:
-        """Whether it takes the place of one message, and so must fit into it."""
+        """Tell whether it replaces one message, and so must fit into it."""
         return (
             outgoing.edit is not None
             or not outgoing.whole
@@ -140,7 +145,7 @@ class Outbox:
         )
 
     async def move(self, old_id: str, new_id: str) -> None:
-        """A chat goes on under another id: what waits for it goes there."""
+        """Move waiting messages of a chat to its new id."""
         await self._store.move_chat(old_id, new_id)
         for ref, (chat_id, draw) in list(self._live.items()):
             if chat_id == old_id:
@@ -148,18 +153,18 @@ class Outbox:
         self._wake.set()
 
     def show(self, chat_id: str, ref: str, draw: Draw) -> None:
-        """Bring the live card ``ref`` up to date when the chat's pace allows. ``draw`` gives None for "no more"."""
+        """Bring the live card ``ref`` up to date when the chat's pace allows. ``draw`` returns None for "no more"."""
         self._live[ref] = (chat_id, draw)
         self._wake.set()
 
     def free(self, chat_id: str) -> bool:
-        """Whether nothing is being sent to this chat, and Telegram has not asked for silence there."""
+        """Tell whether nothing is being sent to this chat, and Telegram has not asked for a pause there."""
         return self._ready(chat_id)
 
     # Out --------------------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Send, for ever."""
+        """Send messages for ever."""
         try:
             while True:
                 self._wake.clear()
@@ -183,7 +188,7 @@ class Outbox:
             await self._finish()
 
     async def _finish(self) -> None:
-        """Let what is being sent come to its end: cut off, it would be sent a second time."""
+        """Let current sends end: a send that is cut off would be repeated."""
         tasks, films = list(self._busy.values()), list(self._developing.values())
         for film in films:
             film.cancel()
@@ -210,7 +215,7 @@ class Outbox:
         task.add_done_callback(done)
 
     def _develop(self, row: OutboxRow, films: ReplayMaker) -> None:
-        """Make its film beside everything else: what waits behind it in its chat goes first."""
+        """Make a row's replay beside everything else: later messages of its chat go first."""
 
         def done(task: asyncio.Task[None]) -> None:
             del self._developing[row.id]
@@ -219,7 +224,7 @@ class Outbox:
         task = asyncio.create_task(self._make(row, films), name=f"telegram-film-{row.id}")
         self._developing[row.id] = task
         task.add_done_callback(done)
-        self._wake.set()  # for what is next in this chat
+        self._wake.set()  # for the next message of this chat
 
     async def _make(self, row: OutboxRow, films: ReplayMaker) -> None:
         try:
@@ -231,12 +236,12 @@ class Outbox:
         self._ended_now.add(chat_id)
         self._wake.set()
         if not task.cancelled() and (error := task.exception()) is not None:
-            # Reached where the store itself fails; the row is still there and comes again.
+            # The store itself fails; the row is still there and comes again.
             log.error("telegram_outbox_failed", chat=chat_id, error=self._options.safe(error), exc_info=error)
             self._quiet[chat_id] = asyncio.get_running_loop().time() + self._options.wait_after(1)
 
     async def _wait(self, looked: datetime) -> None:
-        """Until something came in, was sent, or the time has come of what was not due when it was ``looked``."""
+        """Wait until a message came in or was sent, or one is due that was not due at ``looked``."""
         loop_now = asyncio.get_running_loop().time()
         waits = [LOOK_AGAIN]
         due = await run_shielded(self._store.next_time(after=looked, without=set(self._developing)))
@@ -256,7 +261,7 @@ class Outbox:
         return tried
 
     def _parcel(self, row: OutboxRow, tried: _Tried) -> OutgoingMessage:
-        """What is sent of a row: what was made of its film, or at last words alone."""
+        """Return the message to send for a row: its replay once made, or finally words alone."""
         outgoing = OutgoingMessage.model_validate(row.payload)
         alone = tried.faults >= OWN_FAULTS
         if outgoing.film is not None and self._films is not None:
@@ -283,7 +288,7 @@ class Outbox:
             await self._give_up(row, self._options.safe(error))
         except (TelegramError, InvalidToken) as error:  # the network, or Telegram itself
             await self._not_reached(row, error)
-        except Exception as error:  # it must not hold up what else waits for this chat
+        except Exception as error:  # it must not hold up other messages of this chat
             said = self._options.safe(f"{type(error).__name__}: {error}")
             log.exception("telegram_message_failed", chat=row.chat_key, ref=row.ref, error=said)
             await self._went_wrong(row, tried, said, away=is_away(error))
@@ -292,7 +297,7 @@ class Outbox:
             await self._sent(row, tried)
 
     async def _sent(self, row: OutboxRow, tried: _Tried) -> None:
-        """Where this fails, it is only written down the next time."""
+        """Mark the row as sent. If this fails, only the marking is repeated."""
         taken = tried.taken
         await self._store.sent(row.id, {"message_id": taken.shown.message_id} if taken is not None else None)
         self._tried.pop(row.id, None)
@@ -303,9 +308,7 @@ class Outbox:
             await self.put(chat_id, receipt, once=f"where:{ref or chat_id}:{done.shown.message_id}")
 
     async def _went_wrong(self, row: OutboxRow, tried: _Tried, said: str, *, away: bool) -> None:
-        """The database is waited for; a mistake of ours is made ``MISTAKES`` times, however often the network failed
-        before it.
-        """
+        """Wait for the database; repeat a bug of ours ``MISTAKES`` times, however often the network failed before."""
         if away and not self._is_too_late(row):
             tried.waits += 1
             at = _from_now(self._options.wait_after(tried.waits))
@@ -316,7 +319,7 @@ class Outbox:
             at = _from_now(self._options.wait_after(tried.mistakes))
             await self._store.retry(row.id, at=at, error=said, counts=False)
         elif tried.taken is not None:
-            await self._sent(row, tried)  # it has arrived: nobody else needs to see it
+            await self._sent(row, tried)  # it has arrived, so nobody else needs to see it
         else:
             await self._give_up(row, said)
 
@@ -338,7 +341,7 @@ class Outbox:
             await self._store.retry(row.id, at=_from_now(wait), error=said)
 
     async def _is_hopeless(self, row: OutboxRow) -> bool:
-        """Whether it alone has failed too often, while Telegram did answer; at last without its picture or film."""
+        """Tell whether it alone failed too often while Telegram did answer, finally without its picture or replay."""
         if not await self._telegram.answers():
             return False
         tried = self._of(row)
@@ -354,7 +357,7 @@ class Outbox:
             await self._given_up(row.ref)
 
     def _shut_out(self, chat_id: str, error: Exception) -> None:
-        """Blocked or thrown out: a live card would be refused at each step."""
+        """Draw no live cards for a while if we are blocked or thrown out: each would be refused."""
         if isinstance(error, Forbidden):
             self._shut[chat_id] = asyncio.get_running_loop().time() + SHUT_SECONDS
 
@@ -388,11 +391,11 @@ class Outbox:
             wait = self._options.wait_after(failures)
             log.warning("telegram_not_reached", chat=chat_id, ref=ref, error=self._options.safe(error), again_in=wait)
             self._quiet[chat_id] = asyncio.get_running_loop().time() + wait
-        except Exception as error:  # the database is away, or a mistake of ours: what is stored for the chat goes on
+        except Exception as error:  # the database is away, or a bug of ours: stored messages of the chat go on
             failures = self._failures[ref] = self._failures.get(ref, 0) + 1
             log.exception("telegram_card_failed", chat=chat_id, ref=ref, error=self._options.safe(error))
             self._delivery.wait_for(chat_id, self._options.wait_after(failures))
-        self._live.setdefault(ref, (chat_id, draw))  # a newer state that came in between stays
+        self._live.setdefault(ref, (chat_id, draw))  # a newer state that came meanwhile stays
 
     async def _quiet_down(self, chat_id: str, error: RetryAfter) -> None:
         seconds = _seconds(error)
@@ -402,14 +405,14 @@ class Outbox:
 
 
 def _part_name(name: str, number: int) -> str:
-    """What a message before the one called ``name`` is called; one before a question's card is a card of it, too."""
+    """Return the name of a message before the one called ``name``; before a question's card it names a card, too."""
     if name.startswith("question:"):
         return f"{name}{'' if '@' in name else '@'}~{number}"
     return f"part:{name}~{number}" if name else ""
 
 
 def _too_large(error: TelegramError) -> bool:
-    """413 comes as if it were the network's fault; sent again it would be as large."""
+    """Tell whether it is a 413, which comes like a network error; sent again it would be as large."""
     return "entity too large" in error.message.lower()
 
 

@@ -1,4 +1,4 @@
-"""What waits in the outbox: a message as it will be sent, as plain JSON data."""
+"""A message in the outbox as it will be sent, as plain JSON data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class OutgoingButton(BaseModel):
 
 
 class OutgoingReplay(BaseModel):
-    """A replay that is made when its outgoing message is sent: in the store it would be megabytes."""
+    """A replay that is made when its message is sent, because it would be megabytes in the store."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -43,8 +43,10 @@ _BARE: dict[str, Any] = {
 
 
 class Topic(BaseModel):
-    """The phone that a message is about: in a forum it goes to its topic. ``receipt``: the words for whoever asked
-    elsewhere, in plain text."""
+    """The phone that a message is about: in a forum the message goes to its topic.
+
+    receipt: plain text for whoever asked elsewhere.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -54,16 +56,17 @@ class Topic(BaseModel):
 
 
 class OutgoingMessage(BaseModel):
-    """``text`` and ``caption`` are the same card as HTML, cut for the one use and for the other.
+    """A message to send.
 
-    ``edit``: the number of our message to be changed, ``edit_picture``: it carries a picture. A ``document`` is a
-    message of its own: none is edited for it, and there is no picture beside it. So is an ``animation`` (a GIF), and an
-    ``album`` of 2 to 10 pictures, which has no keyboard. An outgoing message with a ``film`` is sent as what is made of
-    that.
-
-    ``whole``: where ``text`` or ``caption`` had to be cut, all of it, as texts of messages. ``force_reply``: what is
-    said in the input of the person who is named in the text, which is opened for their answer. ``question``: the
-    id of the one that it asks; where that is over, it is not sent.
+    text, caption: the same card as HTML, cut for either use.
+    document: sent as a new message: none is edited for it, and it has no picture. The same holds for ``animation`` (a
+    GIF) and ``album`` (2 to 10 pictures, no keyboard).
+    film: the message is sent as the replay that is made of it.
+    whole: if ``text`` or ``caption`` had to be cut, everything, as texts of messages.
+    force_reply: the hint in the input that is opened for the answer of the person named in the text.
+    edit: the number of our message to change.
+    edit_picture: that message has a picture.
+    question: the id of the question that it asks; if that is over, it is not sent.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -91,11 +94,11 @@ class OutgoingMessage(BaseModel):
 
     @property
     def stands_alone(self) -> bool:
-        """It is sent as a message of its own, whatever it was to take the place of."""
+        """Whether it is sent as a new message, whatever it was to replace."""
         return self.document is not None or self.animation is not None or bool(self.album)
 
     def words_alone(self) -> OutgoingMessage | None:
-        """Without picture, film or file; None where there is nothing of the kind, or no words."""
+        """Return the message without picture, replay or file; None if it has none, or no words."""
         heavy = self.picture is not None or self.stands_alone or self.film is not None
         if not heavy or not self.text.strip():
             return None
@@ -103,7 +106,7 @@ class OutgoingMessage(BaseModel):
         return self.model_copy(update=nothing)
 
     def messages(self) -> list[OutgoingMessage]:
-        """As it is sent where nothing is edited: itself, after as many messages as hold what was cut from it."""
+        """Return the messages to send if nothing is edited: itself, after those that hold the text cut from it."""
         if not self.whole:
             return [self]
         captioned = self.picture is not None or self.stands_alone

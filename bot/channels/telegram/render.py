@@ -1,5 +1,6 @@
-"""From a card to Telegram's HTML and buttons, within Telegram's limits. They are counted in UTF-16 units, and a cut
-never goes through what is shown as one character.
+"""Turns a card into Telegram's HTML and buttons, within Telegram's limits.
+
+Lengths are counted in UTF-16 units, and a cut never splits what is shown as one character.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from bot.channels.telegram.outgoing import OutgoingButton, OutgoingMessage, Outg
 
 CUT = "…"
 _JOINER = "\u200d"
-_LONGEST = 64  # characters that may be one; more is not looked through
+_LONGEST = 64  # characters that may form one; longer sequences are not examined
 
 
 def units(text: str) -> int:
-    """The length of a text as Telegram counts it."""
+    """Return the length of a text as Telegram counts it."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def cut(text: str, limit: int) -> str:
-    """The text within ``limit`` units, with an ellipsis where something was left out. Never half a character."""
+    """Return the text within ``limit`` units, with an ellipsis if something was left out; no character is split."""
     if units(text) <= limit:
         return text
     if limit <= 0:
@@ -37,8 +38,10 @@ def cut(text: str, limit: int) -> str:
 
 
 def split(text: str, limit: int) -> tuple[str, str]:
-    """What fits into ``limit`` units (at least one character), and the rest; between lines, sentences or words where
-    there are some in the second half of it."""
+    """Return the part that fits into ``limit`` units (at least one character), and the rest.
+
+    The split is between lines, sentences or words if there is such a place in the second half.
+    """
     if units(text) <= limit:
         return text, ""
     end = max(1, _end(text, limit))
@@ -51,7 +54,7 @@ def split(text: str, limit: int) -> tuple[str, str]:
 
 
 def _end(text: str, limit: int) -> int:
-    """How many characters fit into ``limit`` units, none of them torn from what it belongs to."""
+    """Return how many characters fit into ``limit`` units without splitting what belongs together."""
     end = len(text.encode("utf-16-le", "surrogatepass")[: 2 * max(0, limit)].decode("utf-16-le", "ignore"))
     for back in range(min(_LONGEST, end)):
         if not _joined(text, end - back):
@@ -60,7 +63,7 @@ def _end(text: str, limit: int) -> int:
 
 
 def _joined(text: str, at: int) -> bool:
-    """Whether the characters before and behind this place are shown as one: accents, skin, families, flags."""
+    """Tell whether the characters around this position are shown as one: accents, skin tones, families, flags."""
     if not 0 < at < len(text):
         return False
     before, behind = text[at - 1], text[at]
@@ -85,13 +88,13 @@ MAX_CAPTION = 1024
 MAX_TOAST = 200
 MAX_DATA = 64  # bytes
 MAX_PLACEHOLDER = 64
-MAX_LABEL = 64  # longer ones are cut by the apps anyway
+MAX_LABEL = 64  # the apps cut longer ones anyway
 MAX_PHOTO_BYTES = 10 * 1024 * 1024
 MAX_PHOTO_SIDES = 10_000  # pixels, width and height together
 MAX_PHOTO_RATIO = 20
-MOST_PARTS = 5  # messages that one card is at most
+MOST_PARTS = 5  # messages that one card may take
 
-# Control characters but newline and tab, and halves of surrogate pairs: Telegram refuses or drops them.
+# Control characters except newline and tab, and halves of surrogate pairs: Telegram refuses or drops them.
 _UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
@@ -99,12 +102,12 @@ _UNFIT_NAME = re.compile(r"[\s<>:\"|?*\x00-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2
 
 
 def clean(text: str) -> str:
-    """The text without what cannot be sent; line ends as newlines."""
+    """Return the text without anything that cannot be sent, with line ends as newlines."""
     return _UNFIT.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
 
 
 def file_name(written: str) -> str:
-    """A name that no program takes for anything but a name: no folders, no control characters, at most 80 characters.
+    """Return a name that no program misreads: no folders, no control characters, at most 80 characters.
 
     The ending stays.
     """
@@ -120,7 +123,7 @@ def _line_units(line: Line) -> int:
 
 
 def _fitted(card: Card, limit: int) -> Card:
-    """The card with its longest lines cut, then its last lines left out, until it fits."""
+    """Return the card with its longest lines cut, then its last lines left out, until it fits."""
     title = cut(clean(card.title) or CUT, 200)
     lines = [replace(line, text=clean(line.text), label=cut(clean(line.label), 64)) for line in card.lines]
     lines = [line for line in lines if line.text]
@@ -136,7 +139,7 @@ def _fitted(card: Card, limit: int) -> Card:
 
 
 def to_html(card: Card, limit: int) -> str:
-    """The card as HTML whose visible text has at most ``limit`` units."""
+    """Return the card as HTML whose visible text has at most ``limit`` units."""
     fitted = _fitted(card, limit)
     return "\n".join([_title(fitted.title), *(_line(line, fitted.title) for line in fitted.lines)])
 
@@ -149,7 +152,7 @@ def _line(line: Line, title: str) -> str:
     text = escape(line.text, quote=False)
     label = escape(line.label, quote=False)
     if line.kind == "quote":
-        # A quote is a block of its own: it stands on its own lines whether or not a newline is written.
+        # A quote is a separate block: it is on its own lines with or without a newline.
         return f"{label}\n<blockquote>{text}</blockquote>" if label else f"<blockquote>{text}</blockquote>"
     if line.kind == "code":
         return f"{label} <code>{text}</code>" if label else f"<code>{text}</code>"
@@ -157,15 +160,15 @@ def _line(line: Line, title: str) -> str:
 
 
 def fits(card: Card, *, captioned: bool) -> bool:
-    """Whether all of it can be read in one message, which carries a picture or not."""
+    """Tell whether all of it can be read in one message, with or without a picture."""
     lines = sum(_line_units(replace(line, text=clean(line.text))) for line in card.lines)
     return units(clean(card.title)) + lines <= (MAX_CAPTION if captioned else MAX_TEXT)
 
 
 def whole(card: Card, limit: int) -> list[str]:
-    """All of a card that is longer than ``limit`` units, as HTML of messages; empty where it fits.
+    """Return all of a card that is longer than ``limit`` units, as HTML of messages; empty if it fits.
 
-    A long line goes on in the next message, each with tags of its own. More than ``MOST_PARTS`` messages are none.
+    A long line continues in the next message, with separate tags in each. More than ``MOST_PARTS`` messages give none.
     """
     title = cut(clean(card.title) or CUT, 200)
     lines = [replace(line, text=clean(line.text), label=cut(clean(line.label), 64)) for line in card.lines]
@@ -190,7 +193,7 @@ def whole(card: Card, limit: int) -> list[str]:
 
 
 def keyboard(card: Card) -> list[list[OutgoingButton]]:
-    """Buttons whose action is too long for Telegram are a mistake of ours: ValueError."""
+    """Return the buttons. Raises ValueError for an action that is too long for Telegram, which is a bug of ours."""
     rows = []
     for row in card.buttons:
         keys = []
@@ -205,11 +208,14 @@ def keyboard(card: Card) -> list[list[OutgoingButton]]:
 
 
 def is_photo(picture: bytes) -> bool:
-    """Whether Telegram takes this picture as a photo; else it goes as a file. What is no picture, it refuses itself."""
+    """Tell whether Telegram takes this picture as a photo; else it is sent as a file.
+
+    Telegram itself refuses non-pictures.
+    """
     if len(picture) > MAX_PHOTO_BYTES:
         return False
     try:
-        with Image.open(io.BytesIO(picture)) as image:  # the header alone
+        with Image.open(io.BytesIO(picture)) as image:  # reads only the header
             width, height = image.size
     except (OSError, ValueError, SyntaxError):
         return True
@@ -225,9 +231,9 @@ def outgoing(
     topic: Topic | None = None,
     in_one: bool = False,
 ) -> OutgoingMessage:
-    """The card drawn as a text and as a picture's caption, ready for the outbox.
+    """Draw the card as a text and as a picture's caption, ready for the outbox.
 
-    ``in_one``: what does not fit is cut; else it is in ``whole``, too.
+    in_one: cut what does not fit; otherwise ``whole`` has everything, too.
     """
     film = card.film
     captioned = card.picture is not None or card.document is not None
@@ -252,9 +258,9 @@ def outgoing(
 
 
 def asking(drawn: OutgoingMessage, person: Person, placeholder: str = "") -> OutgoingMessage:
-    """The message opens this person's input for a reply to it: in a group we are sent replies, not what is said.
+    """Make the message open this person's input for a reply: in a group we get only replies, not what is said.
 
-    ``placeholder`` stands in the empty input. In a group the person is named, so that it opens for nobody else.
+    ``placeholder`` is shown in the empty input. In a group the person is named, so that it opens for nobody else.
     """
     hint = cut(clean(placeholder), MAX_PLACEHOLDER) or CUT
     if not drawn.group:

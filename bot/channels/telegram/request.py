@@ -1,8 +1,8 @@
-"""Requests to the Bot API: every one goes out, and every answer comes in, by this class.
+"""Requests to the Bot API: every request goes out, and every answer comes in, through this class.
 
-An answer is bounded in bytes, in values and in time, is not unpacked, and is checked before Telegram's library makes
-objects of it. No redirect is followed: the token, which stands in the address, goes to the one host of the settings.
-What is refused from strangers is logged so seldom that a flood of it fills no disk.
+An answer is limited in bytes, in values and in time, is not decompressed, and is checked before Telegram's library
+makes objects of it. Redirects are not followed: the token, which is part of the address, goes only to the host of the
+settings. Refusals of strangers are logged so rarely that a flood of them fills no disk.
 """
 
 from __future__ import annotations
@@ -26,27 +26,30 @@ from telegram.request import BaseRequest, HTTPXRequest, RequestData
 from agent_core.proxies import ProxySetting, Route
 
 MOST_BYTES = 8 * 1024 * 1024
-MOST_VALUES = 200_000  # of JSON: 8 MB of "{}," were 200 MB of objects
-MOST_PIECES = 20_000  # that a body comes in; each costs 30 µs
-LONGEST_REFUSAL = 500  # characters of what Telegram says of a mistake
+MOST_VALUES = 200_000  # of JSON: 8 MB of "{}," took 200 MB as objects
+MOST_PIECES = 20_000  # pieces of a body; each costs 30 µs
+LONGEST_REFUSAL = 500  # characters of Telegram's words about an error
 LONGEST_WAIT = 24 * 3600  # seconds that Telegram may have a chat wait
-BEYOND_SECONDS = 5.0  # for connecting and asking, besides the time that an answer may take
-UPLOAD_SECONDS = 300.0  # for a file that goes with it
-TURN = 200  # pieces after which the event loop has its turn
+BEYOND_SECONDS = 5.0  # for connecting and sending, besides the time for the answer
+UPLOAD_SECONDS = 300.0  # for a file in the request
+TURN = 200  # pieces after which other tasks of the event loop run
 
 
 class UnfitAnswer(NetworkError):
-    """What came is no answer of Telegram's, or is too much for one."""
+    """The answer is none of Telegram's, or is too large for one."""
 
 
 class AnswerTooLarge(UnfitAnswer):
-    """It has more bytes than may come."""
+    """The answer has more bytes than allowed."""
 
 
 class BotRequest(HTTPXRequest):
-    """``seconds``: how long an answer may take, from the first byte to the last; ``pool_seconds``: how long a free
-    connection is waited for. ``most``: bytes of an answer's body. ``route``: how Telegram is asked, whatever proxies
-    the environment names.
+    """An HTTP request with limits.
+
+    route: how Telegram is reached, whatever proxies the environment names.
+    seconds: how long an answer may take, from the first byte to the last.
+    pool_seconds: how long to wait for a free connection.
+    most: bytes of an answer's body.
     """
 
     def __init__(
@@ -69,7 +72,7 @@ class BotRequest(HTTPXRequest):
             proxy=route.proxy or None,
             httpx_kwargs={
                 "trust_env": False,
-                "verify": httpx.create_ssl_context(),  # of the environment it reads where the certificates are
+                "verify": httpx.create_ssl_context(),  # reads from the environment where the certificates are
                 "follow_redirects": False,
                 "headers": {"Accept-Encoding": "identity"},
                 "event_hooks": {"response": [self._bound]},
@@ -86,7 +89,7 @@ class BotRequest(HTTPXRequest):
         connect_timeout: Any = BaseRequest.DEFAULT_NONE,
         pool_timeout: Any = BaseRequest.DEFAULT_NONE,
     ) -> tuple[int, bytes]:
-        """As the library's own, which bounds each single read of an answer, but not all of them."""
+        """Do the request as the library does, but limit the total time: the library limits only each read."""
         answer = read_timeout if isinstance(read_timeout, int | float) else self.read_timeout or 0.0
         upload = UPLOAD_SECONDS if request_data is not None and request_data.contains_files else 0.0
         try:
@@ -107,7 +110,7 @@ class BotRequest(HTTPXRequest):
             raise TelegramError("Invalid server response") from error
 
     async def _bound(self, response: httpx.Response) -> None:
-        """Called when the head of an answer has come, before its body is read."""
+        """Limit an answer. Called when its head has come, before its body is read."""
         encoding = response.headers.get("content-encoding", "").strip().lower()
         if encoding not in {"", "identity"}:
             raise UnfitAnswer("The answer is compressed, though that was declined.")
@@ -137,7 +140,10 @@ class _Bounded(httpx.AsyncByteStream):
 
 
 def answer_of(payload: bytes) -> dict[str, Any]:
-    """A successful answer as plain data, with its ``result``. Raises as ``read_json``, and ValueError without one."""
+    """Return a successful answer as plain data, with its ``result``.
+
+    Raises as ``read_json`` does, and ValueError if there is no ``result``.
+    """
     answer = read_json(payload)
     if not isinstance(answer, dict) or "result" not in answer:
         raise ValueError("no result")
@@ -145,7 +151,10 @@ def answer_of(payload: bytes) -> dict[str, Any]:
 
 
 def read_json(payload: bytes) -> Any:
-    """Raises ValueError or RecursionError if it is none, UnfitAnswer for more than MOST_VALUES values."""
+    """Parse JSON.
+
+    Raises ValueError or RecursionError if it is none, UnfitAnswer if it has more than MOST_VALUES values.
+    """
     if sum(payload.count(sign) for sign in (b"[", b"{", b",")) > MOST_VALUES:
         raise UnfitAnswer("The answer has too many values.")
     return json.loads(payload.decode("utf-8", "replace"))
@@ -176,7 +185,7 @@ class _Refusal(BaseModel):
 
 
 def _refusal(payload: bytes) -> bytes:
-    """What an answer that is an error says of it, as the Bot API writes that; nothing if it writes something else."""
+    """Return an error answer reduced to what the Bot API defines; empty if it is anything else."""
     try:
         told = _Refusal.model_validate(read_json(payload))
     except (UnfitAnswer, ValueError, RecursionError):
@@ -185,7 +194,7 @@ def _refusal(payload: bytes) -> bytes:
 
 
 async def introduce(bot: Bot) -> None:
-    """Learn the bot's name, which its library needs. Raises TelegramError, also if what answers is no Bot API."""
+    """Learn the bot's name, which its library needs. Raises TelegramError, also if no Bot API answers."""
     try:
         await bot.initialize()
     except TelegramError:
@@ -198,8 +207,10 @@ Failure = Literal["silent", "not_reached", "refused", "no_api"]
 
 
 def failure_of(error: TelegramError) -> Failure:
-    """Why a call failed: no answer in time, no way to the server (or it says that it cannot), the token, or an answer
-    that is none of the Bot API's. The library's own words name classes of its HTTP client.
+    """Return why a call failed. The library's own words name classes of its HTTP client.
+
+    silent: no answer in time; not_reached: no way to the server (or it says that it is down); refused: the token;
+    no_api: the answer is none of the Bot API's.
     """
     if isinstance(error, TimedOut):
         return "silent"
@@ -212,7 +223,7 @@ def failure_of(error: TelegramError) -> Failure:
 
 @asynccontextmanager
 async def bot_at(token: str, api_base_url: str, proxy: ProxySetting, seconds: float) -> AsyncIterator[Bot]:
-    """A bot for a question or two, each answered within ``seconds``. ConfigInvalid if its proxy is none."""
+    """Give a bot for a few questions, each answered within ``seconds``. Raises ConfigInvalid if its proxy is none."""
     base = api_base_url.rstrip("/")
     route = proxy.route(base)
     requests = [BotRequest(route, seconds, connect_seconds=seconds, pool_seconds=seconds) for _ in range(2)]
@@ -224,7 +235,10 @@ async def bot_at(token: str, api_base_url: str, proxy: ProxySetting, seconds: fl
 
 
 def is_away(error: Exception) -> bool:
-    """Whether the database was not reached: later it will be. What it refuses, or a picture that is none, stays so."""
+    """Tell whether the database was not reached, but will be later.
+
+    Data that it refuses, or a picture that is none, stays wrong.
+    """
     if isinstance(error, DBAPIError):
         return not isinstance(error, IntegrityError | DataError | ProgrammingError)
     return isinstance(error, OSError | PoolTimeout) and not isinstance(error, UnidentifiedImageError)
@@ -241,7 +255,7 @@ class RateLimitedLog:
         self._told_at: float | None = None
 
     def count(self, now: float) -> int:
-        """One more at ``now`` (seconds of any clock): how many there were since it was last told, 0 for not to tell."""
+        """Count one more at ``now`` (seconds of any clock); return how many to log, 0 to log nothing."""
         self._since += 1
         if self._told_at is not None and now - self._told_at < QUIET_SECONDS:
             return 0
@@ -251,7 +265,7 @@ class RateLimitedLog:
 
 
 def public(address: str | None) -> str:
-    """The address where it says who it was; "" for one of the shop's own net, or of the reverse proxy before us."""
+    """Return a public address; "" for one of the shop's own network, or of the reverse proxy before us."""
     try:
         return address if address and ipaddress.ip_address(address).is_global else ""
     except ValueError:

@@ -1,4 +1,4 @@
-"""One message to or at Telegram: sent, or changed in place."""
+"""Sends one message to Telegram, or edits one in place."""
 
 from __future__ import annotations
 
@@ -21,40 +21,40 @@ log = structlog.get_logger(__name__)
 
 REMEMBERED = 500
 PICTURE_NAME = "screen.jpg"
-LARGE_SECONDS = 30  # Telegram looks through a film before it answers; asked again too soon, it would show it twice
+LARGE_SECONDS = 30  # Telegram examines a film before it answers; a retry that is too early would show it twice
 ALIVE_SECONDS = 5
-SURE_SECONDS = 20.0  # how long nobody else can have changed what this process sent: another takes over later
+SURE_SECONDS = 20.0  # for so long nobody else can have edited what this process sent: another takes over later
 NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 
-# Broken, too large, or not allowed to bots in this group.
+# Broken, too large, or not allowed for bots in this group.
 _NO_PICTURE = ("image_process_failed", "photo_", "too big", "non-empty", "not enough rights to send", "chat_send_")
 
 
 @dataclass(frozen=True, slots=True)
 class ShownMessage:
-    """A message of ours. ``picture``: it carries one, or a document, and its words are a caption."""
+    """A message of ours. ``picture``: it has one, or a document, and its words are a caption."""
 
     message_id: int
     picture: bool
 
 
 def says(error: BadRequest, *words: str) -> bool:
-    """Telegram tells its refusals apart by their words only."""
+    """Tell whether Telegram's words contain any of these: they alone distinguish its refusals."""
     return any(word in error.message.lower() for word in words)
 
 
 class Telegram:
-    """The calls that the outbox makes. What Telegram answers is raised, but for what comes to the same as success."""
+    """The calls that the outbox makes. Errors of Telegram are raised, except those that amount to success."""
 
     def __init__(self, bot: Bot) -> None:
         self._bot = bot
-        self._pictures: OrderedDict[tuple[int, int], bytes] = OrderedDict()  # message → digest of what it shows
-        # Message → digest of all that it shows, and the monotonic time at which it was taken.
+        self._pictures: OrderedDict[tuple[int, int], bytes] = OrderedDict()  # message → digest of its picture
+        # Message → digest of everything that it shows, and the monotonic time at which it was computed.
         self._looks: OrderedDict[tuple[int, int], tuple[bytes, float]] = OrderedDict()
 
     async def answers(self) -> bool:
-        """Whether Telegram can be reached at all just now."""
+        """Tell whether Telegram can be reached at all now."""
         try:
             await self._bot.get_me(read_timeout=ALIVE_SECONDS)
         except TelegramError:
@@ -62,14 +62,16 @@ class Telegram:
         return True
 
     def shows(self, chat_id: int, at: ShownMessage, outgoing: OutgoingMessage) -> bool:
-        """Whether this message was just made to look like that: another edit would be refused, and count against the
-        chat's rate. After ``SURE_SECONDS`` another process may have changed it.
+        """Tell whether this message was just made to look like that.
+
+        Another edit would be refused, and count against the chat's rate. After ``SURE_SECONDS`` another process may
+        have changed it.
         """
         look, at_time = self._looks.get((chat_id, at.message_id), (b"", 0.0))
         return look == _look(outgoing) and time.monotonic() - at_time < SURE_SECONDS
 
     async def send(self, chat_id: int, outgoing: OutgoingMessage) -> ShownMessage:
-        """A new message. A picture that is too large for a photo, or too long, goes as a file."""
+        """Send a new message. A picture that is too large for a photo, or too long, is sent as a file."""
         return self._took(chat_id, await self._send(chat_id, outgoing), outgoing)
 
     async def _send(self, chat_id: int, outgoing: OutgoingMessage) -> ShownMessage:
@@ -95,7 +97,7 @@ class Telegram:
         return ShownMessage(message.message_id, False)
 
     async def _send_pictures(self, chat_id: int, outgoing: OutgoingMessage) -> ShownMessage | None:
-        """None where there are none."""
+        """Send the pictures of a message; None if it has none."""
         if outgoing.album:
             return await self._send_album(chat_id, outgoing)
         if outgoing.animation is not None:
@@ -121,7 +123,7 @@ class Telegram:
         return ShownMessage(message.message_id, True)
 
     async def _send_album(self, chat_id: int, outgoing: OutgoingMessage) -> ShownMessage:
-        """The words stand under the first picture: the apps show them as those of the whole album."""
+        """Send an album. The words are under the first picture: the apps show them for the whole album."""
         first, *others = outgoing.album
         media = [InputMediaPhoto(first, caption=outgoing.caption, parse_mode=ParseMode.HTML)]
         media += [InputMediaPhoto(picture) for picture in others]
@@ -147,8 +149,8 @@ class Telegram:
         }
 
     async def edit(self, chat_id: int, at: ShownMessage, outgoing: OutgoingMessage) -> ShownMessage:
-        """Change a message; a text becomes a picture where there is one now, a picture stays one."""
-        self._looks.pop((chat_id, at.message_id), None)  # where the answer is lost nobody knows what it shows
+        """Edit a message; a text becomes a picture if there is one now, a picture stays one."""
+        self._looks.pop((chat_id, at.message_id), None)  # if the answer is lost nobody knows what the message shows
         return self._took(chat_id, await self._edit(chat_id, at, outgoing), outgoing)
 
     async def _edit(self, chat_id: int, at: ShownMessage, outgoing: OutgoingMessage) -> ShownMessage:
@@ -204,14 +206,14 @@ class Telegram:
 
     @staticmethod
     def _refused_picture(error: BadRequest) -> None:
-        """Pictures that Telegram does not take, here or at all, are left out; any other refusal is raised."""
+        """Log and ignore pictures that Telegram does not accept, here or at all; any other refusal is raised."""
         if not says(error, *_NO_PICTURE):
             raise error
         log.warning("telegram_picture_refused", error=error.message)
 
 
 def _forced(outgoing: OutgoingMessage) -> ForceReply | None:
-    """In a group it is selective: the others keep what they are writing."""
+    """Return the markup that opens the input. In a group it is selective: others keep what they are writing."""
     if not outgoing.force_reply:
         return None
     return ForceReply(selective=outgoing.group or None, input_field_placeholder=outgoing.force_reply)
@@ -224,7 +226,7 @@ def _reply(outgoing: OutgoingMessage) -> ReplyParameters | None:
 
 
 def _look(outgoing: OutgoingMessage) -> bytes:
-    """All that a reader sees of it."""
+    """Return a digest of everything that a reader sees of it."""
     words = outgoing.model_dump_json(include={"text", "caption", "keyboard"}).encode()
     return _digest(words + (_digest(outgoing.picture) if outgoing.picture is not None else b""))
 

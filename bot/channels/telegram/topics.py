@@ -1,7 +1,7 @@
-"""A topic a phone, where the chat is a forum: found, made, named, opened again, and done without.
+"""Gives each phone a topic if the chat is a forum: finds, makes, renames and reopens it.
 
-A message that belongs to a phone and names no topic goes to the phone's. Where the bot may not manage topics it goes
-where it would have gone without them, and the owners are told once.
+A message that belongs to a phone and names no topic goes to the phone's. If the bot may not manage topics, the message
+goes where it would have gone without them, and the owners are told once.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from storage.topics import TopicRow, TopicTable
 log = structlog.get_logger(__name__)
 
 MAX_NAME = 128
-LOOK_AGAIN = 3600.0  # seconds until a chat is asked again whether it is a forum
-ASK_AGAIN = 600.0  # seconds until topics are tried again where the bot had no right to them
+LOOK_AGAIN = 3600.0  # seconds until a chat is checked again for being a forum
+ASK_AGAIN = 600.0  # seconds until topics are tried again after the right was missing
 
 _GONE = ("thread not found", "topic_deleted", "topic_id_invalid")
 _CLOSED = ("topic_closed",)
@@ -35,7 +35,7 @@ _NO_RIGHT = ("not enough rights", "admin_required", "not a forum", "forbidden")
 
 @dataclass(slots=True)
 class _Forum:
-    """``until``: loop time at which ``is_one`` is looked at again."""
+    """Known facts about a chat. ``until``: loop time at which ``is_one`` is checked again."""
 
     is_one: bool
     title: str
@@ -43,8 +43,10 @@ class _Forum:
 
 
 class Topics:
-    """``no_right`` is told of a chat that has to do without topics: its id and title. ``gone`` of a topic that was
-    deleted: its chat and number.
+    """Knows the topics of forums.
+
+    no_right: is told the id and title of a chat that has to do without topics.
+    gone: is told the chat and number of a topic that was deleted.
     """
 
     def __init__(
@@ -63,12 +65,12 @@ class Topics:
         self._told_gone = gone
         self._forums: dict[str, _Forum] = {}
         self._denied: dict[str, float] = {}  # chat → loop time at which topics are tried again
-        self._gone: set[tuple[str, int]] = set()  # topics that were deleted, as far as this process has met them
+        self._gone: set[tuple[str, int]] = set()  # deleted topics that this process has met
 
-    # What is heard of them --------------------------------------------------------------------------------------------
+    # Events of topics -------------------------------------------------------------------------------------------------
 
     async def saw(self, message: Message) -> None:
-        """A message of a group: whether it is a forum, and what happened to a topic."""
+        """Note from a group's message whether it is a forum, and what happened to a topic."""
         if message.chat.type == "private" or self._store is None:
             return
         chat_id = str(message.chat.id)
@@ -78,7 +80,7 @@ class Topics:
             await self._store.closed(chat_id, thread, closed=message.forum_topic_closed is not None)
 
     async def phone_at(self, chat: ChatRef) -> str:
-        """The serial of the phone whose topic this is; "" where it is none."""
+        """Return the serial of the phone whose topic this is; "" if it is none."""
         if self._store is None or not chat.thread_id:
             return ""
         row = await self._store.at(chat.chat_id, chat.thread_id)
@@ -87,8 +89,9 @@ class Topics:
     # Where a message goes ---------------------------------------------------------------------------------------------
 
     async def place(self, chat_id: str, outgoing: OutgoingMessage) -> OutgoingMessage:
-        """The outgoing message with the topic that it is to be sent to. Raises what Telegram answers, but for a missing
-        right.
+        """Return the outgoing message with the topic to send it to.
+
+        Raises Telegram's errors, except for a missing right.
         """
         if outgoing.thread_id is not None and (chat_id, outgoing.thread_id) in self._gone:
             outgoing = outgoing.model_copy(update={"thread_id": None, "reply_to": None})
@@ -105,7 +108,7 @@ class Topics:
         return outgoing if thread is None else outgoing.model_copy(update={"thread_id": thread, "reply_to": None})
 
     async def instead(self, chat_id: str, outgoing: OutgoingMessage, error: BadRequest) -> OutgoingMessage | None:
-        """Another place for what was refused because of its topic; None where that was not the reason."""
+        """Return another place for a message that was refused because of its topic; None if that was not the reason."""
         if outgoing.thread_id is None:
             return None
         thread = str(outgoing.thread_id)
@@ -125,7 +128,7 @@ class Topics:
 
     @staticmethod
     def receipt(chat_id: str, outgoing: OutgoingMessage, shown: ShownMessage) -> OutgoingMessage | None:
-        """Said where a command was given whose card is in a topic: which, with a link to the card."""
+        """Return a note for the place of a command whose card is in a topic, with a link to the card."""
         topic = outgoing.topic
         if topic is None or not topic.receipt or outgoing.thread_id is None:
             return None
@@ -136,7 +139,7 @@ class Topics:
     # One topic --------------------------------------------------------------------------------------------------------
 
     async def _thread(self, store: TopicTable, chat_id: str, serial: str, name: str) -> int | None:
-        """The phone's topic as it should be; None where the bot may not make it."""
+        """Return the phone's topic, made or updated; None if the bot may not make it."""
         name = _name(name or serial)
         row = await store.of(chat_id, serial)
         if row is not None and row.name != name and not await self._rename(store, chat_id, row, name):
@@ -157,7 +160,7 @@ class Topics:
         return made.message_thread_id
 
     async def _rename(self, store: TopicTable, chat_id: str, row: TopicRow, name: str) -> bool:
-        """False where the topic is gone. One that may not be renamed keeps its name."""
+        """Rename a topic; False if it is gone. One that may not be renamed keeps its name."""
         try:
             await self._bot.edit_forum_topic(int(chat_id), int(row.thread_id), name=name)
         except BadRequest as error:
@@ -170,7 +173,7 @@ class Topics:
         return True
 
     async def _open(self, chat_id: str, row: TopicRow) -> bool:
-        """Open a closed topic, so that questions in it can be answered. False where that is not allowed."""
+        """Open a closed topic, so that questions in it can be answered. False if that is not allowed."""
         try:
             await self._bot.reopen_forum_topic(int(chat_id), int(row.thread_id))
         except BadRequest as error:

@@ -1,7 +1,7 @@
-"""From Telegram's updates to what the conversation understands, and what is passed over.
+"""Reads Telegram's updates for the conversation, and decides which to ignore.
 
-An update is checked first: what is read of it has the types that the Bot API gives it. Telegram's library makes objects
-of anything, so what is odd would come to light later, where it is taken for our fault.
+An update is checked first: whatever is read of it has the types that the Bot API specifies. Telegram's library makes
+objects of anything, so odd data would fail later, in a place where it looks like a bug of ours.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from bot.desk.actors import ChatRef, MessageRef
 MOST_NUMBER = 2**52 - 1  # of chats and people, as the Bot API says
 MOST_UPDATE = 2**62
 _Number = Annotated[int, Field(ge=-MOST_NUMBER, le=MOST_NUMBER)]
-BROKEN = "unparsed"  # stands in an update in place of what could not be parsed: what is wrong with it
+BROKEN = "unparsed"  # key for what could not be parsed: its value says what is wrong
 _BROKEN = dict.fromkeys((0, *range(0xD800, 0xE000)), "\N{REPLACEMENT CHARACTER}")
 
 
 class UnreadableUpdate(Exception):
-    """What came is no update, or one of a release to come. It will not be readable the next time either."""
+    """This is no update, or one of a future release. It will not be readable the next time either."""
 
 
 class _Part(BaseModel):
@@ -101,7 +101,7 @@ class _Query(_Part):
 
 
 class _Update(_Part):
-    """The kinds that something is read of."""
+    """The kinds of updates that are read."""
 
     update_id: int
     message: _Message | None = None
@@ -112,7 +112,7 @@ class _Update(_Part):
 
 
 def number_of(raw: object) -> int | None:
-    """The update's number; None for what has none that can be kept."""
+    """Return the update's number; None if it has none that can be stored."""
     update_id = raw.get("update_id") if isinstance(raw, dict) else None
     if not isinstance(update_id, int) or isinstance(update_id, bool) or not 0 <= update_id < MOST_UPDATE:
         return None
@@ -120,7 +120,7 @@ def number_of(raw: object) -> int | None:
 
 
 def checked(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The update, without signs that no text can hold. UnreadableUpdate where it is none."""
+    """Return the update without characters that no text can hold. Raises UnreadableUpdate if it is none."""
     if BROKEN in raw:
         raise UnreadableUpdate(str(raw[BROKEN]))
     try:
@@ -135,7 +135,7 @@ def checked(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _clean(value: Any) -> Any:
-    """Half a surrogate pair, or a NUL, can be stored in no database; what of JSON holds them is plain data."""
+    """Replace halves of surrogate pairs and NUL in JSON data, because no database can store them."""
     if isinstance(value, str):
         return value.translate(_BROKEN)
     if isinstance(value, dict):
@@ -146,9 +146,9 @@ def _clean(value: Any) -> Any:
 
 
 CHANNEL = "telegram"
-# An edited message has no effect; it is heard of for the audit log, and so that the person is told.
+# An edited message has no effect; it is received for the audit log, and so that the person is told.
 ALLOWED_UPDATES = ["message", "edited_message", "callback_query"]
-# What a message may be besides words and documents. Anything else that has no words is a service message.
+# Kinds of messages besides words and documents. Any other message without words is a service message.
 OTHER_KINDS = (
     "voice", "photo", "sticker", "video", "video_note", "audio", "animation", "location", "venue", "contact", "poll",
     "dice", "story", "paid_media", "checklist", "game",
@@ -156,11 +156,11 @@ OTHER_KINDS = (
 
 
 def understood(raw: Mapping[str, Any], bot: Bot) -> Update:
-    """UnreadableUpdate where it is none."""
+    """Parse an update. Raises UnreadableUpdate if it is none."""
     plain = checked(raw)
     try:
         return Update.de_json(plain, bot)
-    except Exception as error:  # whatever the library stumbles over: it would the next time, too
+    except Exception as error:  # whatever the library fails at, it would fail the next time, too
         raise UnreadableUpdate(f"{type(error).__name__}: {error}") from error
 
 
@@ -175,7 +175,7 @@ def message_ref(message: Message) -> MessageRef:
 
 
 def read(update: Update, *, bot_id: int, bot_name: str) -> Incoming | None:
-    """What a person wrote or tapped. None for all that is not for us: edits, channels, bots, forwarded commands."""
+    """Return what a person wrote or tapped; None for edits, channels, bots and forwarded commands."""
     if update.callback_query is not None:
         return _tap(update.update_id, update.callback_query)
     message = update.message
@@ -193,7 +193,7 @@ def read(update: Update, *, bot_id: int, bot_name: str) -> Incoming | None:
     if message.forward_origin is not None and commands.parse(text, bot_name=bot_name) is not None:
         if document is None:
             return None
-        text = ""  # the file is what was handed on; the command was somebody else's
+        text = ""  # the file was handed on; the command was somebody else's
     answered = message.reply_to_message
     ours = answered is not None and answered.from_user is not None and answered.from_user.id == bot_id
     return Incoming(
@@ -216,8 +216,9 @@ def _other_kind(message: Message) -> str:
 
 
 def nameless(update: Update, *, bot_id: int, bot_name: str) -> Message | None:
-    """The message of somebody who wrote to us as their group (an anonymous admin), or as a channel: nobody can tell who
-    it was. None for any other, and for what is not meant for us.
+    """Return the message of somebody who wrote to us as their group (an anonymous admin), or as a channel.
+
+    Nobody can tell who it was. Returns None for any other message, and for one that is not meant for us.
     """
     message = update.message
     if message is None or message.sender_chat is None or message.chat.type not in {"group", "supergroup"}:
@@ -232,7 +233,7 @@ def nameless(update: Update, *, bot_id: int, bot_name: str) -> Message | None:
 
 
 def edited_command(update: Update, *, bot_name: str) -> Incoming | None:
-    """A command that was edited in, to be told of; it does nothing."""
+    """Return a command that was edited in; it has no effect, but the person is told."""
     message = update.edited_message
     if message is None or message.from_user is None or message.from_user.is_bot or message.sender_chat is not None:
         return None
@@ -246,10 +247,10 @@ def edited_command(update: Update, *, bot_name: str) -> Incoming | None:
 
 
 def refused(update: Update, *, bot_name: str) -> tuple[Person, str] | None:
-    """Who tried to command us by a way that counts for nothing, and which: edited, forwarded, inline, channel, button,
-    forged.
+    """Return who tried to command us in a way that has no effect, and the way.
 
-    None for what ``read`` takes, for what names no person, and for what was never meant for us.
+    The ways are edited, forwarded, inline, channel, button, forged. Returns None for what ``read`` accepts, for what
+    names no person, and for what was never meant for us.
     """
     if update.inline_query is not None:
         return _person(update.inline_query.from_user), "inline"
@@ -275,18 +276,17 @@ def refused(update: Update, *, bot_name: str) -> tuple[Person, str] | None:
 
 
 def _tapped_wrongly(tap: CallbackQuery) -> str:
-    """Why a tap counts for nothing: under a message that another bot, or nobody, has sent for us, or such as no app
-    sends."""
+    """Return why a tap has no effect: "button" under an inline message, which is not ours; otherwise "forged"."""
     return "button" if tap.inline_message_id is not None else "forged"
 
 
 def _own_chat(message: Message, person: User) -> bool:
-    """A private chat has the number of the one person in it."""
+    """Tell whether a chat is genuine: a private chat has the number of the one person in it."""
     return message.chat.type != "private" or message.chat.id == person.id
 
 
 def attached(message: Message | None) -> Attached | None:
-    """The document that a message carries; a moving picture is none."""
+    """Return the document of a message; a moving picture is none."""
     if message is None or message.document is None or message.animation is not None:
         return None
     document = message.document
@@ -294,14 +294,14 @@ def attached(message: Message | None) -> Attached | None:
 
 
 def _actions_under(message: Message) -> tuple[str, ...]:
-    """What the buttons under the message do, as Telegram itself has it: a client may send anything as tapped."""
+    """Return the actions of a message's buttons as Telegram itself has them: a client may send anything as tapped."""
     rows = message.reply_markup.inline_keyboard if message.reply_markup is not None else ()
     found = (button.callback_data for row in rows for button in row)
     return tuple(data for data in found if isinstance(data, str))
 
 
 def _question_under(message: Message) -> str:
-    """The question that our message's buttons answer (``q:<question>:<number>``); "" where it has none."""
+    """Return the question that our message's buttons answer (``q:<question>:<number>``); "" if there is none."""
     return next((data.split(":")[1] for data in _actions_under(message) if data.startswith("q:")), "")
 
 
@@ -313,9 +313,9 @@ def _tap(update_id: int, query: CallbackQuery) -> Incoming | None:
         or query.from_user.is_bot
         or not _own_chat(message, query.from_user)
     ):
-        return None  # written down by the adapter; the tap is answered all the same
+        return None  # recorded by the adapter; the tap is answered anyway
     replied = message.reply_to_message
-    # Words that were changed after the offer are not those that it showed.
+    # Words that were edited after the offer are not those that it showed.
     subject = replied.text or replied.caption if replied is not None and replied.edit_date is None else None
     return Incoming(
         "button",

@@ -1,4 +1,4 @@
-"""The web server: what it is, health, readiness, and who is let in. On loopback unless told otherwise."""
+"""The web server: its start page, health, readiness, and host names. It listens on loopback by default."""
 
 from __future__ import annotations
 
@@ -13,24 +13,35 @@ from agent_core.errors import ConfigInvalid
 from bot.app.release import NAME, program
 from bot.app.server_names import LOOPBACK, ServerNames, place_of
 from bot.channels.chat.texts import Lang, texts
+from bot.channels.web.problems import problem
 
 log = structlog.get_logger(__name__)
 
 Probe = Callable[[], Awaitable[Mapping[str, bool]]]
+API = "/api/v1"
+CONSOLE_PAGE = "console"  # the name of the route to the console's first page
+UNKNOWN_HOST = "unknown_host"
 MAX_BODY = 2 * 1024 * 1024
-CLOSING = 5.0  # seconds that a request may go on when the server ends; one that was never finished would hold it
+CLOSING = 5.0  # seconds that a request may go on when the server ends; one that never finishes would hold it up
 
 
 def make_app(ready: Probe, names: ServerNames = LOOPBACK, lang: Lang = "zh") -> web.Application:
-    """``ready`` tells for each part whether it is up. ``names``: what the server is called. ``lang``: of its owner."""
+    """Return the application.
+
+    ready: tells for each part whether it is up.
+    names: the host names of the server.
+    lang: its owner's language.
+    """
     app = web.Application(client_max_size=MAX_BODY, middlewares=[_named(names)])
 
     async def root(request: web.Request) -> web.Response:
-        """Tell whoever looks by a browser or curl what this is; it names routes, and nothing of the desk."""
+        """Say what this is to programs; it lists routes, and nothing of the desk. A browser is led to the console."""
+        if CONSOLE_PAGE in app.router and "text/html" in request.headers.get("Accept", ""):
+            raise web.HTTPSeeOther(app.router[CONSOLE_PAGE].url_for())
+        routes = [(route.method, route.resource.canonical) for route in app.router.routes() if route.resource]
+        # Of the API its document tells; a route for any method is a refusal.
         paths = sorted(
-            f"{route.method} {route.resource.canonical}"
-            for route in app.router.routes()
-            if route.resource is not None and route.method != "HEAD"
+            f"{method} {path}" for method, path in routes if method not in ("HEAD", "*") and not path.startswith(API)
         )
         if _wants_json(request):
             return web.json_response({"name": NAME, "paths": paths})
@@ -52,19 +63,19 @@ def make_app(ready: Probe, names: ServerNames = LOOPBACK, lang: Lang = "zh") -> 
 
 
 def _wants_json(request: web.Request) -> bool:
-    """Return whether the client accepts JSON and no text."""
+    """Tell whether the client accepts JSON and no text."""
     kinds = {part.partition(";")[0].strip().lower() for part in request.headers.get("Accept", "*/*").split(",")}
     return "application/json" in kinds and not any(kind == "*/*" or kind.startswith("text/") for kind in kinds)
 
 
 def _named(names: ServerNames) -> Middleware:
-    """Look at which server every request asks for, before anything else does, whatever its path."""
+    """Return a middleware that checks the host name of every request before anything else, whatever its path."""
 
     @web.middleware
     async def named(request: web.Request, handler: Handler) -> web.StreamResponse:
         host = request.headers.get("Host", "")
         if not names.answers_to(host):
-            return web.json_response(names.refusal(host), status=421)
+            return problem(421, UNKNOWN_HOST, names.refusal(host)["message"])
         return await handler(request)
 
     return named
@@ -72,8 +83,9 @@ def _named(names: ServerNames) -> Middleware:
 
 @asynccontextmanager
 async def serving(app: web.Application, host: str, port: int) -> AsyncIterator[str]:
-    """Serve ``app``; gives its URL. ConfigInvalid where the port is taken."""
-    # Nobody who calls us compresses a body, and a few bytes may stand for gigabytes: it is read as it is.
+    """Serve ``app``; gives its URL. Raises ConfigInvalid if the port is taken."""
+    # No client of ours compresses a body, and a few compressed bytes may stand for gigabytes: bodies are read as they
+    # are.
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=CLOSING, auto_decompress=False)
     await runner.setup()
     try:

@@ -1,4 +1,4 @@
-"""Who asks over HTTP. The keys themselves are the desk's: every channel of programs knows them by the same function."""
+"""Identifies HTTP clients. The keys are the desk's: every channel of programs identifies them by the same function."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The layered agent over HTTP: a plan as a stream of server-sent events, its abort, and forgetting its session.
+"""The layered agent over HTTP: a plan as a stream of server-sent events, its abort, and resetting its session.
 
-Each event is ``data: {…}``, see ``agent_core.planner``; between them a comment keeps the connection open. Who closes
-the stream before the plan is over aborts it.
+Each event is ``data: {…}``, see ``agent_core.planner``; comments between them keep the connection open. A client that
+closes the stream before the plan is over aborts it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ import structlog
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agent_core.errors import ConfigError, InputRejected, PhonedeskError, RateLimited
+from agent_core.errors import PhonedeskError
 from agent_core.planner import PlanDone, PlanEvent, PlanFailed
 from bot.app.escapes import to_json
 from bot.app.request_body import body_of
 from bot.channels.chat.elsewhere import for_programs
 from bot.channels.web.app import MAX_BODY
 from bot.channels.web.keys import CHALLENGE, actor_of_key
-from bot.desk.actors import AccessDenied, Actor, BadRequest, NotFound
+from bot.channels.web.problems import status_of, what_is_wrong
+from bot.desk.actors import Actor
 from bot.desk.desk import Desk
 from storage.engine import Database
 from storage.shielded import run_shielded
@@ -32,9 +33,8 @@ log = structlog.get_logger(__name__)
 
 PATH = "/api/layered-agent"
 SESSION_HEADER = "X-Session-Id"
-LOOK_SECONDS = 0.25  # how soon it is seen that the client has gone
+LOOK_SECONDS = 0.25  # how soon a disconnected client is noticed
 HEARTBEAT_SECONDS = 15.0
-BUSY = "desk.session_busy"
 
 SessionId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:@-]{1,128}$")]
 
@@ -59,7 +59,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def add_routes(app: web.Application, desk: Desk, db: Database, *, heartbeat: float = HEARTBEAT_SECONDS) -> None:
-    """``heartbeat``: seconds between two comments where nothing else is sent."""
+    """Add the routes. ``heartbeat``: seconds between two comments if nothing else is sent."""
 
     async def actor_of(request: web.Request) -> Actor:
         header = request.headers.get("Authorization", "")
@@ -84,7 +84,7 @@ def add_routes(app: web.Application, desk: Desk, db: Database, *, heartbeat: flo
                 headers={
                     "Content-Type": "text/event-stream; charset=utf-8",
                     "Cache-Control": "no-cache",
-                    "X-Accel-Buffering": "no",  # a proxy in between is to hand on each event at once
+                    "X-Accel-Buffering": "no",  # a proxy in between must pass each event on at once
                     SESSION_HEADER: session,
                 }
             )
@@ -109,7 +109,7 @@ def add_routes(app: web.Application, desk: Desk, db: Database, *, heartbeat: flo
 
     async def end_all(_: web.Application) -> None:
         if desk.context.planning is not None:
-            await desk.context.planning.close()  # else the server would wait for streams that wait for plans
+            await desk.context.planning.close()  # otherwise the server would wait for streams that wait for plans
 
     app.on_shutdown.append(end_all)
     for name, handler in (("chat", chat), ("abort", abort), ("reset", reset)):
@@ -117,36 +117,17 @@ def add_routes(app: web.Application, desk: Desk, db: Database, *, heartbeat: flo
 
 
 def _told(handler: Handler) -> Handler:
-    """What is wrong with a request is said as JSON, as long as no stream has begun."""
+    """Return the handler with its errors as JSON, as long as no stream has begun."""
 
     async def handled(request: web.Request) -> web.StreamResponse:
         try:
             return await handler(request)
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            place = ".".join(str(part) for part in first["loc"])
-            said = "There is no such field." if first["type"] == "extra_forbidden" else first["msg"]
-            return _error(400, "invalid_request", ": ".join(filter(None, (place, said))))
+            return _error(400, "invalid_request", ": ".join(filter(None, what_is_wrong(error))))
         except PhonedeskError as error:
-            return _error(_status(error), error.kind, for_programs(str(error)))
+            return _error(status_of(error), error.kind, for_programs(str(error)))
 
     return handled
-
-
-def _status(error: PhonedeskError) -> int:
-    if error.kind == BUSY:
-        return 409
-    for kind, status in (
-        (AccessDenied, 403),
-        (RateLimited, 429),
-        (NotFound, 404),
-        (InputRejected, 400),
-        (BadRequest, 400),
-        (ConfigError, 503),
-    ):
-        if isinstance(error, kind):
-            return status
-    return 500
 
 
 def _error(status: int, kind: str, message: str) -> web.Response:
@@ -156,7 +137,7 @@ def _error(status: int, kind: str, message: str) -> web.Response:
 async def _streamed(
     request: web.Request, response: web.StreamResponse, events: AsyncIterator[PlanEvent], heartbeat: float
 ) -> bool:
-    """Hand the events on; whether the plan came to its end before the client went."""
+    """Pass the events on; return whether the plan ended before the client disconnected."""
     loop = asyncio.get_running_loop()
     beaten = loop.time()
     following = asyncio.ensure_future(anext(events))

@@ -1,7 +1,7 @@
-"""``/metrics`` in Prometheus' text form.
+"""``/metrics`` in Prometheus' text format.
 
-What several processes share is read from the database at the scrape; what this one has counted has the label ``host``.
-No label names a customer, a run or a phone.
+Figures that several processes share are read from the database at the scrape; those that this one counts have the label
+``host``. No label names a customer, a run or a phone.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from storage.engine import Database
 from storage.gauges import GaugeReader, Gauges
 from storage.model_usage import Used
 
-FRESH_SECONDS = 5.0  # how old what was read from the database may be
-ANSWERS_FRESH_SECONDS = 60.0  # the same of what takes reading a whole table
-PATIENCE_SECONDS = 3.0  # for the database; then what was read before is told
+FRESH_SECONDS = 5.0  # how old figures from the database may be
+ANSWERS_FRESH_SECONDS = 60.0  # the same for figures that take reading a whole table
+PATIENCE_SECONDS = 3.0  # for the database; then older figures are shown
 FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Real-IP")  # a proxy asks for somebody else
 
 log = structlog.get_logger(__name__)
@@ -39,7 +39,7 @@ Key = TypeVar("Key", bound=tuple[str, ...])
 
 @dataclass
 class _Read:
-    """What was read from the database, and when (monotonic). ``down``: it could not be read the last time."""
+    """Figures from the database, and when they were read (monotonic). ``down``: the last reading failed."""
 
     gauges: Gauges = field(default_factory=Gauges)
     census_at: float = float("-inf")
@@ -49,8 +49,11 @@ class _Read:
 
 
 class Metrics(Collector):
-    """``host``: the name of this process. ``seconds``: how long a host lives without a heartbeat. ``fresh`` False: the
-    database is read at each scrape.
+    """Collects the metrics.
+
+    host: the name of this process.
+    seconds: how long a host counts as alive without a heartbeat.
+    fresh: False reads the database at each scrape.
     """
 
     def __init__(
@@ -69,7 +72,7 @@ class Metrics(Collector):
         ProcessCollector(registry=self._registry)
 
     async def text(self) -> bytes:
-        """The page."""
+        """Return the page."""
         await self._refresh()
         return generate_latest(self._registry)
 
@@ -81,7 +84,7 @@ class Metrics(Collector):
     async def _refresh(self) -> None:
         if time.monotonic() - self._read.census_at < self._keeps[0]:
             return
-        # A database that is away is waited for long, and one look at it is enough for all who ask.
+        # An absent database takes long to answer, and one attempt is enough for all who ask.
         if self._reading is None and self._db.away_since is None:
             self._reading = asyncio.create_task(self._look(), name="metrics")
         if self._reading is not None:
@@ -97,7 +100,7 @@ class Metrics(Collector):
             if now - self._read.answers_at >= self._keeps[1]:
                 self._read.answers = await self._gauges.answers()
                 self._read.answers_at = now
-        except Exception as error:  # noqa: BLE001 - what this process knows by itself is still worth telling
+        except Exception as error:  # noqa: BLE001 - this process's own figures are still worth showing
             self._read.down = True  # it may answer, with errors
             log.warning("metrics_without_database", error=repr(error))
         else:
@@ -106,7 +109,7 @@ class Metrics(Collector):
             self._reading = None
 
     def collect(self) -> Iterator[Metric]:
-        """For the registry."""
+        """Yield all metrics for the registry."""
         yield from self._process()
         yield from self._counted()
         if self._read.census_at > float("-inf"):
@@ -194,7 +197,7 @@ def _counter(name: str, told: str, values: Mapping[Key, float], *labels: str) ->
 
 
 def add_metrics(app: web.Application, metrics: Metrics, db: Database, host: str) -> None:
-    """``GET /metrics``. On loopback anybody may read it; elsewhere, and through a proxy, who has an API key."""
+    """Serve ``GET /metrics``. On loopback anybody may read it; elsewhere, or through a proxy, an API key is needed."""
 
     async def page(request: web.Request) -> web.Response:
         if not (is_loopback(host) and not any(name in request.headers for name in FORWARDED)):

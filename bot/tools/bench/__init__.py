@@ -1,1 +1,1 @@
-"""Measurements of the product on this machine, with virtual phones."""
+"""Measures the product on this machine with virtual phones."""

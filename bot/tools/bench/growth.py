@@ -1,4 +1,4 @@
-"""``phonedesk bench growth``: what a run leaves in the files of the data folder, table by table."""
+"""``phonedesk bench growth``: measures what a run leaves in the files of the data folder, table by table."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.tools.bench.scale import customer, measured
+from bot.tools.bench.scale import measured, task
 from bot.tools.bench.served import BenchRun
-from bot.tools.bench.usage import Say, unheard
+from bot.tools.bench.usage import Say, say_nothing
 
-WARM_UP = 3  # runs before the first look: tables and indexes have their first pages then
-REST_SECONDS = 2.0  # what follows a run is written by then
+WARM_UP = 3  # runs before the first measurement: afterwards tables and indexes have their first pages
+REST_SECONDS = 2.0  # by then everything that follows a run is written
 _SIZES = """
 SELECT master.tbl_name, sum(stat.pgsize) FROM dbstat AS stat JOIN sqlite_master AS master ON master.name = stat.name
 WHERE stat.aggregate = TRUE GROUP BY master.tbl_name
@@ -22,7 +22,7 @@ _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """A table, with its indexes, in a file of the data folder. ``rows`` and ``bytes`` are those of one run."""
+    """A table, with its indexes, in a file of the data folder. ``rows`` and ``bytes`` are per run."""
 
     file: str
     table: str
@@ -32,7 +32,11 @@ class Grown:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """``tables``: the largest first. ``others``: bytes a run of what is no database, such as logs."""
+    """The growth of a data folder by runs.
+
+    tables: the largest first.
+    others: bytes per run outside databases, such as logs.
+    """
 
     runs: int
     tables: tuple[Grown, ...]
@@ -45,7 +49,7 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Rows and bytes of each table of a data folder, by file and name, and the bytes of what is no database."""
+    """Rows and bytes of each table of a data folder, by file and name, and the bytes outside databases."""
 
     tables: dict[tuple[str, str], tuple[int, int]]
     others: int
@@ -55,14 +59,14 @@ class Kept:
         return sum(size for _, size in self.tables.values()) + self.others
 
 
-async def growth(runs: int, *, say: Say = unheard) -> Growth:
+async def growth(runs: int, *, say: Say = say_nothing) -> Growth:
     """Have one phone give ``runs`` replies, and compare the data folder before and after."""
     say("starting", phones=1)
     async with measured(1, runs + WARM_UP) as made:
         serial = made.phones[0].address
 
         async def reply(first: int, count: int) -> None:
-            tasks = [(serial, f"QQ回复联系人{customer(number)}") for number in range(first, first + count)]
+            tasks = [(serial, task(0, number)) for number in range(first, first + count)]
             await made.order(BenchRun(tasks=tasks, patience=600 + 10 * count))
             await made.order(BenchRun(idle=REST_SECONDS))
 
@@ -85,7 +89,7 @@ async def growth(runs: int, *, say: Say = unheard) -> Growth:
 
 
 def looked(folder: Path) -> Kept:
-    """What a data folder holds now."""
+    """Measure the current contents of a data folder."""
     found: dict[tuple[str, str], tuple[int, int]] = {}
     for file in sorted(folder.glob("*.sqlite3")):
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:

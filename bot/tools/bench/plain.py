@@ -1,7 +1,7 @@
-"""A plain client of a phone and a model, to compare with: a process of adb for each call, a pause after each act.
+"""A plain client of a phone and a model, for comparison: a process of adb for each call, a pause after each act.
 
-It does what a small agent does that was written in an afternoon: it takes the picture and asks for the app in front,
-sends both, carries the reply out and waits a second. It reads nothing back and guards nothing.
+It does what a small agent written in an afternoon does: it takes the picture and asks for the app in front, sends both,
+carries the reply out and waits a second. It reads nothing back and guards nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import httpx2
 from agent_core.actions.parse import parse_reply
 from agent_core.actions.types import Action, Back, Finish, Launch, Tap, Type
 from agent_core.devices.adb.keyboard import METHOD
-from agent_core.devices.adb.server import AdbServer, find_adb
+from agent_core.devices.adb.program import find_adb
+from agent_core.devices.adb.server import AdbServer
 from simulator.model.server import MODEL_NAME
 
 PAUSE_SECONDS = 1.0
@@ -25,8 +26,11 @@ MOST_STEPS = 20
 
 
 class PlainClient:
-    """``model``: the base URL of an OpenAI-compatible endpoint. ``apps``: packages by name. ``size``: the screen's,
-    pixels.
+    """Does a task with a phone and a model.
+
+    model: the base URL of an OpenAI-compatible endpoint.
+    apps: packages by name.
+    size: the screen's, in pixels.
     """
 
     def __init__(
@@ -38,7 +42,7 @@ class PlainClient:
         self._size = size
 
     async def run(self, task: str) -> None:
-        """Carry out what the model says until it says that the task is done."""
+        """Carry out the model's replies until it says that the task is done."""
         async with httpx2.AsyncClient(trust_env=False, timeout=60.0) as client:
             for _ in range(MOST_STEPS):
                 picture = await self._adb("exec-out", "screencap", "-p")

@@ -1,10 +1,10 @@
 """``phonedesk bench``: one server and many virtual phones, each with replies to give.
 
-The phones and the demo model live in this process, the server in one of its own, so that its memory is its own. For
-each number of phones there are two rounds of replies. First all of them are submitted at once: how many runs a minute.
-Then as many, one after the other, each for the phone whose turn it is, at half of that rate: how soon a run begins
-where the machine has room. A phone does one run at a time, so what waits for its phone in the first round tells nothing
-of the server.
+The phones and the demo model live in this process, the server in a separate one, so that its memory is measured alone.
+For each number of phones there are two rounds of replies. In the first, all are submitted at once: how many runs a
+minute. In the second, as many are submitted one by one, each for the next phone, at half of that rate: how soon a run
+begins if the machine has room. A phone does one run at a time, so in the first round the wait for a phone says nothing
+about the server.
 """
 
 from __future__ import annotations
@@ -24,22 +24,23 @@ from pathlib import Path
 from agent_core.devices.adb.server import AdbServer, open_adb
 from agent_core.errors import PhonedeskError
 from bot.tools.bench.served import BenchRun, RunSeen, Seen
-from bot.tools.bench.usage import Say, unheard
-from knowledge.entries import sample_entries
+from bot.tools.bench.usage import Say, say_nothing, usage
+from knowledge.entries import Entry, sample_entries
 from simulator.model.server import MODEL_NAME, DemoModel, start_demo_model
 from simulator.phone.assembly import CHECKED
-from simulator.phone.scenario import ContactPart, MessagePart, Scenario
+from simulator.phone.scenario import ContactPart, MessagePart, PhonePart, Scenario
 from simulator.phone.server import RunningPhone, serve
 
 UP_SECONDS = 120.0
 HALF = 2.0
-DATA = "data"  # the folder of it
-SETTLE_SECONDS = 12.0  # after the runs: what they needed has been given back by then
+DATA = "data"  # the folder of the server's data
+SETTLE_SECONDS = 12.0  # after the runs: by then the memory that they needed has been given back
 P50, P95 = 0.5, 0.95
+SIZES = ((1080, 2400), (720, 1600), (1440, 3200), (1080, 1920))  # of the phones, in turn
 
 
 class BenchFailed(PhonedeskError):
-    """The server that is measured ended, or did not come up."""
+    """The measured server ended, or did not come up."""
 
     kind = "bench.failed"
     default_advice = "The lines above are its log."
@@ -47,9 +48,9 @@ class BenchFailed(PhonedeskError):
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What was seen with so many phones. Times in seconds, memory in MiB (``resident``: some seconds after the runs).
+    """The results with this many phones. Times in seconds, memory in MiB (``resident``: some seconds after the runs).
 
-    ``cpu``: share of a core in the first round.
+    cpu: share of a core in the first round. phones_cpu, phones_resident: the same of the process with all the phones.
     """
 
     phones: int
@@ -61,14 +62,18 @@ class Scale:
     resident: float
     peak: float
     cpu: float
+    phones_cpu: float
+    phones_resident: float
     problems: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """A server with one phone and nothing to do. ``cpu``: share of a core. ``reads``: transactions a second.
+    """A server with one phone and nothing to do.
 
-    ``reply_reads`` and ``reply_writes``: those of a reply, from its submission to its end.
+    cpu: share of a core.
+    reads: transactions per second.
+    reply_reads, reply_writes: transactions of a reply, from its submission to its end.
     """
 
     seconds: float
@@ -81,8 +86,10 @@ class Idle:
 
 @dataclass
 class Measured:
-    """A server that runs in a process of its own, with its phones; ``data`` is its data folder, ``model`` its model's
-    URL.
+    """A server in a separate process, with its phones.
+
+    data: its data folder.
+    model: its model's URL.
     """
 
     phones: Sequence[RunningPhone]
@@ -114,25 +121,40 @@ class Measured:
         return line
 
 
-def customer(number: int) -> str:
-    return f"客户{number:03d}"
+def customer(phone: int, number: int) -> str:
+    """Return the name of a phone's customer, which no other phone's customer has."""
+    return f"客户{phone:02d}{number:03d}"
 
 
-def world(contacts: int) -> Scenario:
-    """So many contacts, who have each asked what the sample shop has an answer to."""
-    asked = [MessagePart(text=sample_entries()[0].question, ago=60, unread=True)]
-    return Scenario(contacts=[ContactPart(name=customer(number), history=asked) for number in range(contacts)])
+def task(phone: int, number: int) -> str:
+    return f"QQ回复联系人{customer(phone, number)}"
+
+
+def asked(phone: int) -> Entry:
+    """Return what a phone's customers ask. Phones next to each other ask different things."""
+    entries = sample_entries()
+    return entries[phone % len(entries)]
+
+
+def world(phone: int, contacts: int) -> Scenario:
+    """Return the world of a phone with this many contacts, who each asked a question that the sample shop can answer.
+
+    Its screen, its customers and their question are its own: what is done on another's screen cannot go unseen.
+    """
+    history = [MessagePart(text=asked(phone).question, ago=60, unread=True)]
+    contacts_of_it = [ContactPart(name=customer(phone, number), history=history) for number in range(contacts)]
+    return Scenario(phone=PhonePart(size=SIZES[phone % len(SIZES)]), contacts=contacts_of_it)
 
 
 @asynccontextmanager
 async def measured(phones: int, contacts: int, *, model: DemoModel | None = None) -> AsyncIterator[Measured]:
-    """A server over so many phones with so many customers each; everything is its own and gone afterwards."""
+    """Run a server with this many phones and customers per phone; everything is temporary."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="phonedesk-bench-")))
         adb = await stack.enter_async_context(await open_adb(port=0, usb=False, home=folder))
         served = await start_demo_model(model=model)
         stack.push_async_callback(served.close)
-        running = [await stack.enter_async_context(serve(world(contacts))) for _ in range(phones)]
+        running = [await stack.enter_async_context(serve(world(number, contacts))) for number in range(phones)]
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -152,7 +174,7 @@ async def measured(phones: int, contacts: int, *, model: DemoModel | None = None
 
 
 def _environment(folder: Path, adb: AdbServer, model: str, addresses: Sequence[str]) -> dict[str, str]:
-    """Nothing of this user's settings: only what is measured."""
+    """Return the server's environment: only the measured settings, none of this user's."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
     home = Path(__file__).parents[3]
     return {
@@ -176,7 +198,7 @@ def _environment(folder: Path, adb: AdbServer, model: str, addresses: Sequence[s
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Its input ends, and so does it; what does not is killed."""
+    """End the process by closing its input; kill it if it does not end."""
     if process.stdin is not None:
         process.stdin.close()
     try:
@@ -187,18 +209,20 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         await process.wait()
 
 
-async def scale(phones: int, runs: int, *, say: Say = unheard, settle: float = SETTLE_SECONDS) -> Scale:
-    """Measure with so many phones; at least ``runs`` replies in each round, the same number for every phone."""
+async def scale(phones: int, runs: int, *, say: Say = say_nothing, settle: float = SETTLE_SECONDS) -> Scale:
+    """Measure with this many phones; at least ``runs`` replies in each round, the same number for every phone."""
     each = max(1, math.ceil(runs / phones))
     say("starting", phones=phones)
     async with measured(phones, 2 * each) as made:
-        addresses = [phone.address for phone in made.phones]
 
         def tasks(first: int) -> list[tuple[str, str]]:
-            return [(serial, f"QQ回复联系人{customer(first + turn)}") for turn in range(each) for serial in addresses]
+            turns = range(first, first + each)
+            return [(one.address, task(number, turn)) for turn in turns for number, one in enumerate(made.phones)]
 
         say("at_once", phones=phones, runs=each * phones)
+        before = usage()
         once = await made.order(BenchRun(tasks=tasks(0)))
+        after = usage()
         every = HALF * once.seconds / len(once.runs)
         say("in_turn", phones=phones, runs=each * phones, every=every)
         in_turn = await made.order(BenchRun(tasks=tasks(each), every=every, patience=600 + every * len(once.runs)))
@@ -214,17 +238,19 @@ async def scale(phones: int, runs: int, *, say: Say = unheard, settle: float = S
             resident=rest.resident,
             peak=rest.peak,
             cpu=once.cpu / once.seconds,
+            phones_cpu=(after.cpu - before.cpu) / once.seconds,
+            phones_resident=after.resident,
             problems=tuple(problems([*once.runs, *in_turn.runs], made.phones)),
         )
 
 
-async def idle(seconds: float, *, say: Say = unheard) -> Idle:
-    """Measure a server with one phone that has answered once and has nothing to do any more."""
+async def idle(seconds: float, *, say: Say = say_nothing) -> Idle:
+    """Measure a server with one phone that has answered and has nothing more to do."""
     say("starting", phones=1)
     async with measured(1, 2) as made:
-        for number in range(2):  # the first one opens connections, and reads what is kept from then on
-            reply = await made.order(BenchRun(tasks=[(made.phones[0].address, f"QQ回复联系人{customer(number)}")]))
-        await made.order(BenchRun(idle=3.0))  # what follows a run is over by then
+        for number in range(2):  # the first one opens connections and fills caches
+            reply = await made.order(BenchRun(tasks=[(made.phones[0].address, task(0, number))]))
+        await made.order(BenchRun(idle=3.0))  # by then everything that follows a run is over
         say("looking", seconds=seconds)
         seen = await made.order(BenchRun(idle=seconds))
         reads = seen.reads / seen.seconds
@@ -232,19 +258,22 @@ async def idle(seconds: float, *, say: Say = unheard) -> Idle:
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The smallest value that ``share`` of them do not pass; NaN of none."""
+    """Return the smallest value that at least ``share`` of them do not exceed; NaN if there are none."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else math.nan
 
 
 def problems(runs: Sequence[RunSeen], phones: Sequence[RunningPhone]) -> list[str]:
-    """What did not end as it must, as the rows tell it and as the phones do: nothing, if all is well."""
+    """Return what did not end as it must, by the rows and by the phones; empty if all is well.
+
+    phones: every phone of the measured server, in its order.
+    """
     found = [f"{run.task} on {run.serial}: {run.status} {run.message}" for run in runs if run.status != "succeeded"]
     found += [f"{run.task} was for {run.serial} and ran on {run.phone}" for run in runs if run.phone != run.serial]
-    answer = sample_entries()[0].answer
-    for phone in phones:
+    for number, phone in enumerate(phones):
         wanted = Counter(run.task.removeprefix("QQ回复联系人") for run in runs if run.serial == phone.address)
         sent = phone.phone.report()["sent"]
+        answer = asked(number).answer
         if sent != {who: [answer] * count for who, count in wanted.items()}:
             found.append(f"{phone.address} sent { ({who: len(texts) for who, texts in sent.items()}) }")
     return found

@@ -1,7 +1,7 @@
-"""The server that is measured, as ``phonedesk serve`` builds it, by its environment: ``python -m`` this module.
+"""The measured server, built as ``phonedesk serve`` builds it, from its environment: ``python -m`` this module.
 
-Each line on standard input is a ``BenchRun``, each line on standard output what came of it; the first one is written
-once every phone is there.
+Each line on standard input is a ``BenchRun``, each line on standard output its result; the first line is written when
+every phone is there.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ LOOK_SECONDS = 0.05
 
 
 class BenchRun(BaseModel):
-    """``tasks``: submit these (serial and task), one each ``every`` seconds, and wait until all are over. Without any:
-    do nothing for ``idle`` seconds.
+    """An order to the measured server.
+
+    tasks: submit these (serial and task), one every ``every`` seconds, and wait until all are over.
+    idle: without tasks, do nothing for this many seconds.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -39,7 +41,7 @@ class BenchRun(BaseModel):
 
 
 class RunSeen(BaseModel):
-    """``delay``: seconds from its submission until its first attempt began; None where none did."""
+    """A run's result. ``delay``: seconds from its submission until its first attempt began; None if none did."""
 
     serial: str
     task: str
@@ -50,9 +52,11 @@ class RunSeen(BaseModel):
 
 
 class Seen(BaseModel):
-    """``seconds``: from the first submission to the end of the last run. ``cpu``: seconds of a core meanwhile.
+    """The result of an order.
 
-    ``reads`` and ``writes``: transactions with the database.
+    seconds: from the first submission to the end of the last run.
+    cpu: seconds of a core meanwhile.
+    reads, writes: transactions with the database.
     """
 
     seconds: float
@@ -86,7 +90,7 @@ async def _do(running: Server, order: BenchRun) -> Seen:
 
 
 async def _over(running: Server, ids: Sequence[str]) -> list[RunRow]:
-    """The runs once every one is over, or waits for a person."""
+    """Return the runs once every one is over, or waits for a person."""
     context = running.desk.context
     while True:
         waiter = context.db.signal("runs").waiter()
@@ -141,7 +145,7 @@ def _say(data: Any) -> None:
 
 async def main() -> None:
     settings = load()
-    logs.configure(settings.log_level)  # to standard error: what is written here is read
+    logs.configure(settings.log_level)  # to standard error, because standard output is read by the parent
     orders = await _lines()
     async with server(settings, load) as running, pictures_given_back():
         await _until_there(running, len(settings.device.connect))

@@ -1,4 +1,4 @@
-"""``phonedesk bench soak``: whether many runs leave something behind in the server: memory, descriptors, threads."""
+"""``phonedesk bench soak``: checks whether many runs leave memory, descriptors or threads behind in the server."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.tools.bench.growth import looked
-from bot.tools.bench.scale import customer, measured, problems
+from bot.tools.bench.scale import measured, problems, task
 from bot.tools.bench.served import BenchRun, RunSeen, Seen
-from bot.tools.bench.usage import Say, unheard
+from bot.tools.bench.usage import Say, say_nothing
 
-WARM_UP = 50  # runs before the first look: caches and pools have filled by then
-LOOKS = 10  # after the first one
+WARM_UP = 50  # runs before the first measurement: by then caches and pools have filled
+LOOKS = 10  # measurements after the first one
 LOOKS_COMPARED = 3  # at the beginning and at the end
-REST_SECONDS = 12.0  # what the runs needed has been given back by then
-MORE_MEMORY, MORE_OTHERS = 0.1, 3  # what is no leak: a share of the memory; a connection or a thread of a pool
+REST_SECONDS = 12.0  # by then the memory that the runs needed has been given back
+MORE_MEMORY, MORE_OTHERS = 0.1, 3  # no leak: a share of the memory; a connection or a thread of a pool
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """What the server holds after so many ``runs``, at rest. ``resident``: MiB. ``kept``: bytes of the data folder."""
+    """The server's resources at rest after ``runs`` runs. ``resident``: MiB. ``kept``: bytes of the data folder."""
 
     runs: int
     resident: float
@@ -32,7 +32,11 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Soak:
-    """``problems``: runs that did not end as they must. ``grown``: what the server holds more of than at first."""
+    """The results of a soak.
+
+    problems: runs that did not end as they must.
+    grown: what the server holds more of than at first.
+    """
 
     phones: int
     seconds: float
@@ -52,16 +56,14 @@ async def soak(
     *,
     warm_up: int = WARM_UP,
     rest: float = REST_SECONDS,
-    say: Say = unheard,
+    say: Say = say_nothing,
 ) -> Soak:
-    """Have ``phones`` phones give ``warm_up`` replies, then ``runs`` more; look after the first and ten times later."""
+    """Have phones give ``warm_up`` replies, then ``runs`` more; measure after the first ones and ten times later."""
     say("starting", phones=phones)
     turns = [warm_up, *_shares(runs, LOOKS)]
     async with measured(phones, math.ceil(sum(turns) / phones)) as made:
         addresses = [phone.address for phone in made.phones]
-        tasks = [
-            (addresses[turn % phones], f"QQ回复联系人{customer(turn // phones)}") for turn in range(warm_up + runs)
-        ]
+        tasks = [(addresses[turn % phones], task(turn % phones, turn // phones)) for turn in range(warm_up + runs)]
         seen: list[RunSeen] = []
         levels: list[Level] = []
         seconds = 0.0
@@ -78,10 +80,10 @@ async def soak(
 
 
 def grown(levels: Sequence[Level]) -> list[str]:
-    """Tell what the server holds more of in the last looks than in the first ones.
+    """Return what the server holds more of in the last measurements than in the first ones.
 
-    One look says little: Python gives memory back when it likes, and SQLite keeps a descriptor for each connection that
-    there ever was at once. So the medians of three looks are compared, if there are six.
+    One measurement says little: Python gives memory back when it likes, and SQLite keeps a descriptor for each
+    connection that was ever open at the same time. So the medians of three measurements are compared, if there are six.
     """
     some = LOOKS_COMPARED if len(levels) >= 2 * LOOKS_COMPARED else 1
     first, last = levels[:some], levels[-some:]
@@ -97,7 +99,7 @@ def grown(levels: Sequence[Level]) -> list[str]:
 
 
 def _shares(runs: int, parts: int) -> list[int]:
-    """``runs`` in at most so many parts that differ by one at most."""
+    """Split ``runs`` into at most ``parts`` parts that differ by one at most."""
     parts = min(runs, parts)
     return [runs * (part + 1) // parts - runs * part // parts for part in range(parts)]
 

@@ -1,8 +1,8 @@
-"""``phonedesk bench steps``: what phonedesk adds to a step, next to a plain client, with a model that answers at once.
+"""``phonedesk bench steps``: what phonedesk adds to a step, compared with a plain client, at an instant model.
 
-Six replies are carried out on a virtual phone: Launch, Tap, Tap, Type, Back and finish. The clock is the model's: the
-time between a reply and the next request is what the client takes for acting, looking and asking. The plain client does
-what small agents do: a process of adb for each call, and a pause of a fixed length after each act.
+Six replies are carried out on a virtual phone: Launch, Tap, Tap, Type, Back and finish. The model keeps the time:
+between a reply and the next request the client acts, observes and asks. The plain client does what small agents do: a
+process of adb for each call, and a pause of a fixed length after each act.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from statistics import median
 
 from aiohttp import web
 
+from agent_core.devices.adb.server import AdbServer
+from agent_core.devices.base import Key
 from bot.tools.bench.plain import PlainClient
 from bot.tools.bench.scale import BenchFailed, measured
 from bot.tools.bench.served import BenchRun
-from bot.tools.bench.usage import Say, unheard
+from bot.tools.bench.usage import Say, say_nothing
 from simulator.model.reading import ChatRequest, View
 from simulator.model.server import DemoModel
 
@@ -35,7 +37,10 @@ REPLIES = (
 
 @dataclass
 class StepsModel(DemoModel):
-    """Answers with ``REPLIES`` in turn. ``asked`` and ``said``: when each request came and its reply had gone out."""
+    """Answers with ``REPLIES`` in turn.
+
+    asked, said: when each request came, and when its reply had been sent.
+    """
 
     asked: list[float] = field(default_factory=list)
     said: list[float] = field(default_factory=list)
@@ -52,7 +57,7 @@ class StepsModel(DemoModel):
         return response
 
     def taken(self, client: str) -> Steps:
-        """Return what the client took since the last call."""
+        """Return the client's times since the last call."""
         asked, said, sizes = self.asked[:], self.said[:], self.sizes[:]
         for held in (self.asked, self.said, self.sizes):
             held.clear()
@@ -67,9 +72,11 @@ class StepsModel(DemoModel):
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """One client's times, in seconds. ``overhead``: from the first request to the last reply.
+    """One client's times, in seconds.
 
-    ``between``: the median time from a reply to the next request. ``kilobytes``: of a request, the median.
+    overhead: from the first request to the last reply.
+    between: the median time from a reply to the next request.
+    kilobytes: the median size of a request.
     """
 
     client: str
@@ -79,8 +86,8 @@ class Steps:
     kilobytes: float
 
 
-async def steps(times: int, *, plain: bool = True, say: Say = unheard) -> list[Steps]:
-    """Do the six steps ``times`` times with phonedesk, and once with the plain client; the median run of each."""
+async def steps(times: int, *, plain: bool = True, say: Say = say_nothing) -> list[Steps]:
+    """Do the six steps ``times`` times with phonedesk, and once with the plain client; return the median runs."""
     model = StepsModel()
     say("starting", phones=1)
     async with measured(1, 1, model=model) as made:
@@ -88,19 +95,30 @@ async def steps(times: int, *, plain: bool = True, say: Say = unheard) -> list[S
         found = []
         for number in range(times + 1):  # the first one installs the keyboard's helper and learns the phone
             say("stepping", run=number)
+            await from_the_start(made.adb, serial)
             seen = await made.order(BenchRun(tasks=[(serial, TASK)], patience=120))
             if seen.runs[0].status != "succeeded":
                 raise BenchFailed(f"{TASK}: {seen.runs[0].message}", key="bench_run", why=seen.runs[0].message)
             found.append(model.taken("phonedesk"))
-        told = [_middle(found[1:])]
+        told = [middle(found[1:])]
         if plain:
             say("stepping_plain")
+            await from_the_start(made.adb, serial)
             client = PlainClient(made.adb, serial, made.model, apps={"QQ": QQ}, size=made.phones[0].phone.size)
             await client.run(TASK)
             told.append(model.taken("plain"))
     return told
 
 
-def _middle(found: Sequence[Steps]) -> Steps:
-    """Return the run whose overhead is the median; of two, the slower one."""
+async def from_the_start(adb: AdbServer, serial: str) -> None:
+    """Show the home screen, with QQ as at its first start, so that every run sees the same screens."""
+    device = adb.device(serial)
+    device.start_apps_afresh()
+    await device.launch(QQ)
+    await device.key(Key.HOME)
+    await device.close()
+
+
+def middle(found: Sequence[Steps]) -> Steps:
+    """Return the run with the median overhead; the slower one of two."""
     return sorted(found, key=lambda one: one.overhead)[len(found) // 2]

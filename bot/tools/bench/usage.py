@@ -1,4 +1,4 @@
-"""What a process uses, and what machine it runs on."""
+"""Measures a process's resources, and names the machine."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ MIB = 2**20
 
 
 class Say(Protocol):
-    """Tells what is going on, by a key of the texts (``bench.KEY``) and its values."""
+    """Reports progress, by a key of the texts (``bench.KEY``) and its values."""
 
     def __call__(self, key: str, /, **values: object) -> None: ...
 
 
-def unheard(key: str, /, **values: object) -> None:
-    """Tell nobody."""
+def say_nothing(key: str, /, **values: object) -> None:
+    """Report to nobody."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessUsage:
-    """``cpu``: seconds of a core since the process began; ``resident`` and ``peak``: MiB of memory, 0 on Windows.
+    """The resources that a process uses.
 
-    ``descriptors`` and ``threads``: how many are open and alive; 0 where the system does not tell.
+    cpu: seconds of a core since the process began.
+    resident, peak: MiB of memory, 0 on Windows.
+    descriptors, threads: how many are open and alive; 0 if the system does not say.
     """
 
     cpu: float
@@ -38,7 +40,7 @@ class ProcessUsage:
 
 
 def usage() -> ProcessUsage:
-    """Of this process, without its children."""
+    """Measure this process without its children."""
     most = _peak()
     return ProcessUsage(time.process_time(), _resident() or most, most, _many("fd"), _many("task"))
 
@@ -53,7 +55,7 @@ def _peak() -> float:
 
 
 def _resident() -> float:
-    """0 where the system does not tell."""
+    """Return the resident memory in MiB; 0 if the system does not say."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     except (OSError, ValueError, IndexError):
@@ -62,7 +64,7 @@ def _resident() -> float:
 
 
 def _many(kind: str) -> int:
-    """The entries of a folder of ``/proc/self``."""
+    """Count the entries of a folder of ``/proc/self``."""
     try:
         return sum(1 for _ in Path("/proc/self", kind).iterdir())
     except OSError:
@@ -70,7 +72,7 @@ def _many(kind: str) -> int:
 
 
 def machine() -> str:
-    """``Linux x86_64, 2 cores of …, Python 3.11.2``."""
+    """Describe the machine: ``Linux x86_64, 2 cores of …, Python 3.11.2``."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     name = _processor()
     python = platform.python_version()

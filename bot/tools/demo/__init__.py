@@ -1,1 +1,1 @@
-"""The demo: the product as it is, on stand-ins that speak the real protocols. Only addresses differ."""
+"""The demo: the product as it is, on simulators that speak the real protocols. Only addresses differ."""

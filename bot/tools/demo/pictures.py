@@ -1,4 +1,4 @@
-"""What the demo leaves behind: a picture of each step, and a GIF of them all."""
+"""Saves the demo's pictures: one of each step, and a GIF of them all."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OURS = re.compile(rf"{MAKER}-\d{{2,}}-[a-z_]+\.jpg")
 
 
 def save_pictures(folder: Path, pictures: Sequence[tuple[str, bytes]]) -> list[Path]:
-    """Write each (name, JPEG) as a file and ``demo.gif``; what an earlier demo left is replaced, nothing else."""
+    """Write each (name, JPEG) as a file, and ``demo.gif``; files of an earlier demo are replaced, nothing else."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in [file for file in folder.iterdir() if _OURS.fullmatch(file.name)]:
         old.unlink()
@@ -39,7 +39,7 @@ def save_pictures(folder: Path, pictures: Sequence[tuple[str, bytes]]) -> list[P
 
 
 async def leave_pictures(db: Database, phone: VirtualPhone, folder: Path) -> None:
-    """Every picture of the event log, in order, then the phone as it looks at the end."""
+    """Save every picture of the event log, in order, then the phone as it looks at the end."""
     log = Events(db)
     pictures: list[tuple[str, bytes]] = []
     position = 0

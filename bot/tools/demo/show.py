@@ -1,6 +1,6 @@
-"""The demo in a terminal: what the customer, the operator and the bot say, a row each, so that it fits one screen.
+"""The demo in a terminal: a row for each thing that customer, operator and bot say, so that it fits one screen.
 
-Everything is the product as it is; the operator's part is played through the local stand-in of Telegram.
+Everything is the product as it is; the operator's part is played through the local Telegram simulator.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from simulator.telegram.world import Button, Message
 OPERATOR = 10001
 CONTACT = "11"
 OTHER = "110"
-STEP_SECONDS = 90.0  # the longest wait for one thing of the show
+STEP_SECONDS = 90.0  # the longest wait for one event of the show
 TICK = "* * * * *"
 
 
 class NotShown(Exception):
-    """Something that the demo waits for did not come."""
+    """Something that the demo waits for did not happen."""
 
 
 @dataclass
 class DemoStage:
-    """The shop, the people in front of it, and what they see: a line for each thing that happens."""
+    """The shop, the people in it, and what they see: a line for each thing that happens."""
 
     world: World
     telegram: FakeTelegram
@@ -52,7 +52,7 @@ class DemoStage:
     user: FakeUser
 
     def say(self, text: str, style: str = "") -> None:
-        """Print one row; what is longer is cut."""
+        """Print one row; a longer text is cut."""
         self.console.print(Text(text, style=style), no_wrap=True, overflow="ellipsis")
 
     async def operator(self, text: str) -> None:
@@ -60,7 +60,7 @@ class DemoStage:
         await self.user.send(text)
 
     async def until(self, met: Callable[[], bool], what: str, seconds: float = STEP_SECONDS) -> None:
-        """Show what the bot says until ``met``; NotShown if it does not come."""
+        """Show what the bot says until ``met``. Raises NotShown if that takes too long."""
         with self.console.status(self.newest) as status:
             try:
                 async with asyncio.timeout(seconds):
@@ -72,7 +72,7 @@ class DemoStage:
 
     @property
     def newest(self) -> str:
-        """The head of what the bot said last, with what it does now."""
+        """The head of the bot's newest message, with what it does now."""
         said = self.user.chat.from_bot[-1].words.splitlines() if self.user.chat.from_bot else []
         return " · ".join(part for part in said[:1] + said[3:6] if part)
 
@@ -90,7 +90,7 @@ class DemoStage:
         return cards[-1] if cards else None
 
     def sent(self, contact: str = CONTACT) -> list[str]:
-        """What the contact has really got, in order."""
+        """Return the messages that the contact really got, in order."""
         return self.world.phone.report()["sent"].get(contact, [])
 
 
@@ -99,7 +99,7 @@ def _buttons(message: Message) -> list[Button]:
 
 
 def _choices(card: Message) -> list[Button]:
-    """The buttons of a question that answer it."""
+    """Return the buttons of a question that answer it."""
     return [button for button in _buttons(card) if button.data.startswith("q:")]
 
 
@@ -124,10 +124,12 @@ async def show(
     read: Callable[[], Awaitable[str | None]] | None = None,
     tick: str = TICK,
 ) -> bool:
-    """Show the whole demo. Returns whether everything came, and leaves pictures in ``folder``; a cancelled demo leaves
-    none, and says what became of its data.
+    """Show the whole demo; return whether everything happened. Leaves pictures in ``folder``.
 
-    read: gives the operator's line. tick: the schedule of the third act, which is left out without one.
+    A cancelled demo leaves none, and says what became of its data.
+
+    read: returns the operator's line.
+    tick: the schedule of the third act, which is left out if it is "".
     """
 
     async def from_terminal() -> str | None:
@@ -197,7 +199,7 @@ async def _second(on: DemoStage) -> None:
 
 
 async def _view(on: DemoStage, card: Message) -> QuestionView:
-    """The question that a card shows."""
+    """Return the question that a card shows."""
     view = await on.running.desk.questions.get(_choices(card)[0].data.split(":")[1])
     if view is None:
         raise NotShown("question")
@@ -205,8 +207,9 @@ async def _view(on: DemoStage, card: Message) -> QuestionView:
 
 
 async def _read(on: DemoStage, view: QuestionView) -> Answer:
-    """The person's answer, as in every other terminal: what is none is told why, and what looks like a command is asked
-    about. Enter alone skips.
+    """Read the person's answer as every other terminal does; Enter alone skips.
+
+    If it is no answer, the person is told why; if it looks like a command, they are asked to confirm it.
     """
     while said := (await on.read() or "").strip():
         answer = read_answer(view.question, said)
@@ -244,7 +247,7 @@ async def _answer(on: DemoStage, card: Message, view: QuestionView) -> None:
 
 
 async def _confirm(on: DemoStage) -> None:
-    """The bot asks, too, whether that is meant for the customer: the person has just said so."""
+    """Confirm to the bot, which also asks whether the answer is for the customer: the person has just said so."""
 
     def found() -> tuple[Message, Button] | None:
         cards = reversed(on.user.chat.from_bot)
@@ -256,10 +259,10 @@ async def _confirm(on: DemoStage) -> None:
 
 
 async def third_act(on: DemoStage, tick: str = TICK) -> None:
-    """A schedule is added, its tick starts a run, and it is removed again."""
+    """Show a schedule: it is added, its tick starts a run, and it is removed again."""
     on.say(on.words.get("demo.third"), "bold magenta")
     text = on.words.get("demo.cron_question")
-    # Another customer: what the operator skipped in the second act still stands unanswered in the first one's chat.
+    # Another customer: what the operator skipped in the second act is still unanswered in the first one's chat.
     on.say(on.words.get("demo.customer", contact=OTHER, text=text), "green")
     on.world.phone.receive(OTHER, text)
     sent, messages = len(on.sent(OTHER)), len(on.user.chat.from_bot)
@@ -278,7 +281,7 @@ async def third_act(on: DemoStage, tick: str = TICK) -> None:
 
 
 async def _customer_and_run(on: DemoStage, text: str | None) -> None:
-    """The customer writes (or has written, as the scenario says); the operator asks for the answer."""
+    """Have the customer write (or show what the scenario has), and the operator ask for the answer."""
     if text is None:
         text = on.world.phone.report()["chats"][CONTACT][-1]["text"]
     else:
@@ -294,7 +297,7 @@ async def _answer_is_seen(on: DemoStage, count: int, contact: str = CONTACT) -> 
 
 
 async def _over(on: DemoStage) -> None:
-    """Until the newest run's card is closed: an outcome has no Stop button any more."""
+    """Wait until the newest run's card is closed: an outcome has no Stop button any more."""
     await on.until(
         lambda: not any(b.data.startswith("stop:") for m in on.user.chat.from_bot for b in _buttons(m)), "outcome"
     )

@@ -1,4 +1,4 @@
-"""What the demo runs on: a virtual phone behind a real adb server, and the demo model, all on this machine."""
+"""The demo's world: a virtual phone behind a real adb server, and the demo model, all on this machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from simulator.phone.server import serve
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """``settings`` point the product at the stand-ins; ``phone`` knows what really happened."""
+    """The demo's world. ``settings`` point the product at the simulators; ``phone`` knows what really happened."""
 
     settings: Settings
     phone: VirtualPhone
@@ -34,12 +34,12 @@ class World:
 async def demo_world(
     scenario: Path | None = None, *, lang: str | None = None, **overrides: Any
 ) -> AsyncIterator[World]:
-    """Start the stand-ins on free ports of 127.0.0.1 and end them afterwards. Nothing of it stays on the disk."""
+    """Start the simulators on free ports of 127.0.0.1 and end them afterwards. Nothing stays on the disk."""
     async with AsyncExitStack() as stack:
         data_dir = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="phonedesk-demo-")))
-        world = load_scenario(scenario, EvalScenario) if scenario else None  # what is tried in it is left aside
+        world = load_scenario(scenario, EvalScenario) if scenario else None  # an evaluation in it is ignored
         running = await stack.enter_async_context(serve(world))
-        # Own port, own keys, no USB: the phones and the adb server of this machine are left alone.
+        # A separate port, separate keys, no USB: this machine's phones and adb server are left alone.
         adb = await stack.enter_async_context(await open_adb(port=0, usb=False, home=data_dir))
         model = await start_demo_model()
         stack.push_async_callback(model.close)

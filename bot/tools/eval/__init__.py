@@ -1,1 +1,1 @@
-"""Scenarios run through the whole product: what must come out of each stands in its file."""
+"""Runs scenarios through the whole product: each file says what must come out."""

@@ -1,4 +1,4 @@
-"""What all cases of a process share, and the stage of one: a phone, the product over it, its people and its model."""
+"""The shared parts of all cases of a process, and the stage of one case: phone, product, people and model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from pydantic import SecretStr
 from agent_core.devices.adb.server import AdbServer, open_adb
 from agent_core.perception.ocr import OcrEngine
 from bot.app.core import Core, build_reader, open_core
-from bot.app.knowledge import build_knowledge
 from bot.app.settings.layers import Settings
 from bot.app.settings.loading import load
 from bot.desk.context import DeskContext
@@ -35,7 +34,8 @@ from storage.engine import Database
 from storage.ledger import StoredLedger
 
 CHOOSER_NAME = "scripted"
-DATABASE, KNOWLEDGE = "phonedesk.sqlite3", "knowledge.sqlite3"  # their files in a data folder
+DATABASE = "phonedesk.sqlite3"  # its file in a data folder
+WITH_SAMPLE = "sample.sqlite3"  # the same, with the sample shop's entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class RealModel:
 
 @dataclass(frozen=True, slots=True)
 class EvalStage:
-    """One case, ready to be run."""
+    """One case, ready to run."""
 
     core: Core
     phone: VirtualPhone
@@ -71,27 +71,28 @@ class Bench:
         self.real = real
 
     async def prepare(self) -> None:
-        """The files that a case begins with: tables of this release, and the sample shop's entries."""
+        """Make the files that a case begins with: tables of this release, and the sample shop's entries."""
         template = self._folder / "template"
         template.mkdir()
         db = Database(f"sqlite:///{template / DATABASE}")
         try:
             await db.migrate()
+            await db.close()
+            shutil.copyfile(template / DATABASE, template / WITH_SAMPLE)
+            db = Database(f"sqlite:///{template / WITH_SAMPLE}")
+            await EmbeddedKnowledge(db).seed_sample_if_empty()
         finally:
             await db.close()
-        knowledge = await build_knowledge(load(data_dir=template, knowledge={"provider": "embedded", "sample": True}))
-        await knowledge.close()
 
     @asynccontextmanager
     async def stage(self, scenario: EvalScenario, mode: Mode) -> AsyncIterator[EvalStage]:
-        """A phone and a product of its own for one case; nothing of it stays."""
+        """Give a phone and a product for one case; both are temporary."""
         async with AsyncExitStack() as stack:
             data = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="case-", dir=self._folder)))
-            self._copy(DATABASE, data)
-            if scenario.knowledge is None:
-                self._copy(KNOWLEDGE, data)
+            of_shop = WITH_SAMPLE if scenario.knowledge is None else DATABASE
+            shutil.copyfile(self._folder / "template" / of_shop, data / DATABASE)
             running = await stack.enter_async_context(serve(scenario))
-            # A port may be another phone's soon: the server must not look for this one there.
+            # Another phone may get the port soon: the adb server must not look for this one there.
             stack.push_async_callback(self._adb.disconnect, running.address)
             core = await stack.enter_async_context(open_core(self._settings(scenario, mode, running, data)))
             model = WatchedModel(core.model, running.phone)
@@ -103,16 +104,17 @@ class Bench:
             for contact in scenario.contacts:
                 if number := scenario.known_numbers.get(contact.key):
                     await Contacts(core.db).add(NewContact(contact.app, contact.name, number=number))
-            desk = Desk(DeskContext(core.db, RunService(core.db), core.phones, core.device, core.settings.timezone))
+            desk = Desk(
+                DeskContext(
+                    core.db, RunService(core.db), core.attached.phones, core.attached.device, core.settings.timezone
+                )
+            )
             for look in map(LOOKS.__getitem__, scenario.looks.values()):
                 if look.key not in DEFAULT_LOOKS.values():  # its owner has shown it to the desk
                     await StoredLedger(core.db).learn(running.address, look.learnt())
             people = ScriptedPeople(core.db, desk, scenario.people)
             await stack.enter_async_context(people.at_work())
             yield EvalStage(core, running.phone, model, people, self.real is not None)
-
-    def _copy(self, name: str, to: Path) -> None:
-        shutil.copyfile(self._folder / "template" / name, to / name)
 
     def _settings(self, scenario: EvalScenario, mode: Mode, running: RunningPhone, data: Path) -> Settings:
         real = self.real
@@ -154,7 +156,10 @@ async def _fill(core: Core, entries: Sequence[EntryPart]) -> None:
 
 @asynccontextmanager
 async def open_bench(*, real: RealModel | None = None, adb_port: int = 0) -> AsyncIterator[Bench]:
-    """``adb_port`` is of a server that runs already; 0 starts one of ours, and the machine's phones are left alone."""
+    """Open the shared parts of the cases.
+
+    ``adb_port``: of a running server; 0 starts one, and the machine's phones are left alone.
+    """
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="phonedesk-eval-")))
         adb = await stack.enter_async_context(await open_adb(port=adb_port, usb=False, home=folder))

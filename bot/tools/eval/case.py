@@ -1,4 +1,4 @@
-"""One case, from its file to its result."""
+"""Runs one case, from its file to its result."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from storage.runs import Runs
 
 log = structlog.get_logger(__name__)
 
-CASE_SECONDS = 300.0  # for a case whose model answers at once
-REAL_SECONDS = 3600.0  # for a model that takes its time
+CASE_SECONDS = 300.0  # for a case with an instant model
+REAL_SECONDS = 3600.0  # for a model that takes time
 
 
 class Interrupted(Exception):
@@ -34,7 +34,7 @@ class Interrupted(Exception):
 
 
 async def run_case(bench: Bench, case: Case, *, keep: Path | None = None) -> CaseResult:
-    """Run it and judge it. ``keep``: a folder for the pictures and the log of a case that failed."""
+    """Run a case and judge it. ``keep``: a folder for the pictures and the log of a failed case."""
     result = case.result()
     begun = time.monotonic()
     async with bench.stage(case.scenario, case.mode) as stage:
@@ -48,7 +48,7 @@ async def run_case(bench: Bench, case: Case, *, keep: Path | None = None) -> Cas
 
 
 async def _run(stage: EvalStage, case: Case, result: CaseResult, seconds: float) -> None:
-    """What was done by then is judged also where ``seconds`` are over."""
+    """Do the case's runs; after ``seconds``, judge what was done by then."""
     scenario, phone = case.scenario, stage.phone
     before = dict(phone.settings)
     sessions: list[Session] = []
@@ -56,11 +56,11 @@ async def _run(stage: EvalStage, case: Case, result: CaseResult, seconds: float)
     try:
         async with limit:
             for task in scenario.runs:
-                sessions.append(await _one(stage, task, case))  # noqa: PERF401 - what came before a break is told
+                sessions.append(await _one(stage, task, case))  # noqa: PERF401 - earlier ones are reported
     except Interrupted:
         if not limit.expired():
             raise
-    except Exception as error:  # a fault of ours is this case's result; the others are still run
+    except Exception as error:  # a bug of ours is this case's result; the others are still run
         if not limit.expired():
             ours = not isinstance(error, PhonedeskError)
             log.warning("case_broke", file=result.file, mode=result.mode, exc_info=ours)
@@ -86,7 +86,7 @@ async def _run(stage: EvalStage, case: Case, result: CaseResult, seconds: float)
 
 
 async def _cut_off(stage: EvalStage, ended: list[Session]) -> list[Session]:
-    """The run that did not come to its end, as it was last saved."""
+    """Return the run that did not end, as it was last saved."""
     runs = Runs(stage.core.db)
     for row in await runs.find(limit=1):
         whole = await runs.get(row.id)
@@ -132,7 +132,7 @@ async def _ledger(stage: EvalStage, case: Case) -> dict[str, list[LedgerRow]]:
 
 
 async def _keep(stage: EvalStage, result: CaseResult, folder: Path) -> None:
-    """``log.jsonl`` with every event, its pictures beside it; ``phone.json`` and ``end.jpg``: the phone at the end."""
+    """Write ``log.jsonl`` with all events, their pictures, and ``phone.json`` and ``end.jpg``: the phone at the end."""
     log, position, lines = Events(stage.core.db), 0, []
     files: dict[str, bytes] = {}
     while rows := await log.after(position):

@@ -1,4 +1,4 @@
-"""A knowledge base that fails as a file says, before one that works."""
+"""A knowledge base that first fails as a file says, and then works."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ERRORS: dict[str, type[KnowledgeError]] = {
 
 
 class FaultyKnowledge:
-    """``base``, with the faults in front of it."""
+    """``base``, with faults before it."""
 
     def __init__(self, base: KnowledgeBase, faults: KnowledgeFaultsPart) -> None:
         self._base = base
@@ -52,5 +52,5 @@ class FaultyKnowledge:
 
 
 def entry(number: int, question: str, answer: str, aliases: Sequence[str]) -> Entry:
-    """The entry of a file; the same number, the same id."""
+    """Return the entry of a file; the same number gives the same id."""
     return Entry(id=f"k{number}", question=question, answer=answer, aliases=tuple(aliases))

@@ -1,4 +1,4 @@
-"""The model's side of a case: an endpoint that speaks by the file or the demo's rules, and what a run asked of it."""
+"""The model's side of a case: an endpoint that follows the file or the demo's rules, and a record of its calls."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Script:
         self._demo_after = not self._replies or self._replies[-1].then_demo
 
     def next(self, newest: str) -> str | None:
-        """The raw reply to a request whose newest message is ``newest``; None: the demo model's rules.
+        """Return the raw reply to a request whose newest message is ``newest``; None means the demo model's rules.
 
-        BadRequest where nothing is left to say.
+        Raises BadRequest if nothing is left to say.
         """
         for index, reply in enumerate(self._replies):
             if (reply.times and not self._left[index]) or reply.when not in newest:
@@ -53,7 +53,7 @@ class Picks:
         self._asked = 0
 
     def next(self, data: str) -> str:
-        """What it says to ``data``: candidates to pick from, or one record to check."""
+        """Return its reply to ``data``: candidates to pick from, or one record to check."""
         if "records" not in json.loads(data):
             return self._part.checked()
         self._asked += 1
@@ -61,7 +61,7 @@ class Picks:
 
 
 class EvalModel(DemoModel):
-    """An OpenAI-compatible endpoint for many cases: each has a base URL, under which it is answered by its script."""
+    """An OpenAI-compatible endpoint for many cases: each has a base URL, under which its script answers."""
 
     def __init__(self, engine: OcrEngine | None) -> None:
         super().__init__(engine)
@@ -69,11 +69,11 @@ class EvalModel(DemoModel):
         self._root = ""
 
     def add(self, replies: Sequence[ReplyPart]) -> str:
-        """The base URL of a new case."""
+        """Add a case; return its base URL."""
         return self._add(Script(replies))
 
     def add_chooser(self, part: ChooserPart) -> str:
-        """The base URL of a new case's text model."""
+        """Add a case's text model; return its base URL."""
         return self._add(Picks(part))
 
     def _add(self, script: Script | Picks) -> str:
@@ -87,7 +87,7 @@ class EvalModel(DemoModel):
             raise BadRequest("there is no such case")
         if isinstance(script, Picks):
             return script.next(asked.messages[-1].text)
-        # A picture that is to be read is no step of the run: the script has no words for it.
+        # A request to read a picture is no step of the run: the script has no words for it.
         said = None if view.instruction else script.next(asked.messages[-1].text)
         return await super().reply(request, asked, view) if said is None else said
 

@@ -1,4 +1,4 @@
-"""The people of a case: they look at the open questions as a channel shows them, and answer as the file says."""
+"""The people of a case: they see the open questions as a channel shows them, and answer as the file says."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOLD_SECONDS = 30.0  # longer than any answer takes
 
 
 class ScriptedPeople:
-    """``agent_core.ports.Human``: a question that somebody will answer holds the phone, any other one parks the run."""
+    """A ``Human`` of ``agent_core.ports``: a question that will be answered holds the phone; others park the run."""
 
     def __init__(self, db: Database, desk: Desk, parts: Sequence[PersonPart]) -> None:
         self._db = db
@@ -29,7 +29,7 @@ class ScriptedPeople:
         self._held = StoredHuman(db, hold_seconds=HOLD_SECONDS, attempt=1)
         self._parked = StoredHuman(db, hold_seconds=0, attempt=1)
         self._promised: dict[str, PersonPart] = {}  # by the question's id
-        self.refused: list[str] = []  # answers that the desk did not take
+        self.refused: list[str] = []  # answers that the desk did not accept
 
     async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
         part = self._take(question)
@@ -49,7 +49,7 @@ class ScriptedPeople:
 
     @property
     def unused(self) -> list[str]:
-        """What nobody was asked."""
+        """Answers that no question asked for."""
         return [
             f"{part.on.value}: {part.choice or part.text}"
             for part, left in zip(self._parts, self._left, strict=True)
@@ -62,7 +62,8 @@ class ScriptedPeople:
                 continue
             self._left[index] -= 1
             if part.text:
-                # Read as a channel reads it. What none takes, a number that no choice has, leaves the question open.
+                # Read as a channel reads it. An unacceptable answer, such as a number without a choice, leaves the
+                # question open.
                 said = read_answer(question, part.text)
                 if said is not None:
                     return part.model_copy(update={"choice": said.choice, "text": said.text})

@@ -1,4 +1,4 @@
-"""The results as a person reads them, and as JSON."""
+"""Shows the results to a person, and as JSON."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from bot.channels.chat.texts import Texts
 from bot.channels.cli.terminal.console import Console, Text
 from bot.tools.eval.result import CaseResult
 
-WIDE = 140  # columns of a screen that has room for the figures
+WIDE = 140  # columns of a screen with room for the figures
 LONGEST = 48  # characters of a problem or a reply in the table
 
 
 def as_json(results: Sequence[CaseResult], model: str, seconds: float) -> dict[str, Any]:
-    """Every case with all its figures, and the sums."""
+    """Return every case with all its figures, and the sums."""
     passed = sum(result.passed for result in results)
     return {
         "cases": [result.data() for result in results],
@@ -30,7 +30,7 @@ def as_json(results: Sequence[CaseResult], model: str, seconds: float) -> dict[s
 
 
 def show(console: Console, results: Sequence[CaseResult], model: str, seconds: float, words: Texts) -> None:
-    """Show a row for each case, below it what went wrong in full, then the sums.
+    """Show a row for each case, below it all problems, then the sums.
 
     A narrow screen gets the case, its mode and its result; JSON has everything.
     """
@@ -86,7 +86,7 @@ def total(results: Sequence[CaseResult], model: str, seconds: float, words: Text
 
 
 def _replies(result: CaseResult) -> str:
-    """How many, and from where."""
+    """Return how many replies came from where."""
     found = Counter(reply.provenance for reply in result.replies)
     return " ".join(f"{count}×{provenance}" for provenance, count in found.items()) or "–"
 

@@ -1,4 +1,4 @@
-"""What came out of a case, as plain data: for the table, for JSON, and from one process to another."""
+"""The result of a case as plain data: for the table, for JSON, and from one process to another."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from bot.tools.eval.scenario import EvalScenario, Mode
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A file, read, and one way to run it. ``place``: where it stands in the folder that was named, without its ending;
-    it is no other file's.
+    """A file after reading, and one way to run it.
+
+    place: its unique path in the folder that was named, without its suffix.
     """
 
     path: Path
@@ -30,22 +31,22 @@ class Case:
 
     @property
     def look(self) -> str:
-        """The looks of the chat apps that it is about: ``qq-plain``; "" if there is none."""
+        """The looks of the chat apps in the case: ``qq-plain``; "" if there is none."""
         return "+".join(self.scenario.looks[app] for app in self.scenario.chat_apps)
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What no other case has: the file, the mode and the look."""
+        """The file, the mode and the look, which no other case shares."""
         return str(self.path), self.mode.value, self.look
 
     def result(self, *problems: str) -> CaseResult:
-        """Return a result of this case in which nothing has happened but ``problems``."""
+        """Return a result of this case in which nothing happened but ``problems``."""
         return CaseResult(str(self.path), self.title, self.mode.value, self.look, list(problems))
 
 
 @dataclass(frozen=True, slots=True)
 class EvalReply:
-    """A text that is seen to have arrived. ``provenance``: knowledge, composed or person."""
+    """A text that was seen to arrive. ``provenance``: knowledge, composed or person."""
 
     contact: str
     text: str
@@ -54,7 +55,7 @@ class EvalReply:
 
 @dataclass(slots=True)
 class CaseResult:
-    """``problems`` is what went wrong, the first one first; none: passed. Times in seconds."""
+    """A case's result. ``problems``: what went wrong, in order; none means passed. Times in seconds."""
 
     file: str
     title: str
@@ -76,7 +77,7 @@ class CaseResult:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """As its case's."""
+        """The key of its case."""
         return self.file, self.mode, self.look
 
     @property

@@ -23,8 +23,8 @@ OpeningKind = Literal["call", "red_packet", "card", "file", "location", "video"]
 
 
 class Mode(StrEnum):
-    TREE = "tree"  # the tree is used where it is of use, pictures beside it
-    PICTURES = "pictures"  # no tree is asked for
+    TREE = "tree"  # the tree is used if it is healthy, and pictures besides
+    PICTURES = "pictures"  # no tree is requested
 
 
 class _Part(BaseModel):
@@ -107,11 +107,11 @@ class ChooserPart(_Part):
     """What it finds unanswered, each time that it is asked about what it picked."""
 
     def checked(self) -> str:
-        """What it says when it is asked about what it picked."""
+        """Return its reply when it is asked about what it picked."""
         return json.dumps({"missing": self.missing}, ensure_ascii=False)
 
     def answer(self, number: int) -> str:
-        """What it says when it is asked to pick for the ``number``-th time, from 0."""
+        """Return its reply when it is asked to pick for the ``number``-th time, from 0."""
         if self.reply:
             return json.dumps({"pick": self.picks, "reply": self.reply}, ensure_ascii=False)
         return json.dumps({"pick": self.picks[min(number, len(self.picks) - 1)]})

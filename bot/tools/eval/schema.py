@@ -1,4 +1,4 @@
-"""The JSON schema of scenario files, for editors: ``python -m bot.tools.eval.schema`` prints it for the reference."""
+"""Prints the JSON schema of scenario files, for editors and the reference: ``python -m bot.tools.eval.schema``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bot.tools.eval.scenario import EvalScenario
 
 
 def schema_text() -> str:
-    """The schema as it stands in the reference."""
+    """Return the schema as it is in the reference."""
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **EvalScenario.model_json_schema()}
     schema["title"] = "Scenario"
     return json.dumps(schema, ensure_ascii=False, indent=2) + "\n"

@@ -1,4 +1,4 @@
-"""Many cases: the files of a folder, run one after the other or in several processes."""
+"""Runs many cases: the files of a folder, one after the other or in several processes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from simulator.phone.apps.looks import LOOKS
 from simulator.phone.scenario_file import load_scenario
 
 FORMS = (".toml", ".json")
-LOOK_SECONDS = 0.5  # how often it is seen that a process has died
+LOOK_SECONDS = 0.5  # how often to check that a process has died
 
 
 class BrokenFiles(ConfigInvalid):
@@ -34,7 +34,11 @@ class BrokenFiles(ConfigInvalid):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """``real``: the model that is measured, None for the files' own. ``keep``: where failed cases leave traces."""
+    """How to run the cases.
+
+    real: the model that is measured; None for the files' own.
+    keep: the folder for traces of failed cases.
+    """
 
     real: RealModel | None = None
     keep: Path | None = None
@@ -42,7 +46,7 @@ class Options:
 
 
 def shipped() -> Path:
-    """The folder with our own scenarios."""
+    """Return the folder with our own scenarios."""
     return Path(str(resources.files("bot.tools.eval"))) / "scenarios"
 
 
@@ -51,12 +55,13 @@ def find_cases(
 ) -> list[Case]:
     """Return the cases of files and folders (with the folders in them), in the order of their names.
 
-    mode: the only one to run each file in.
-    match: stands in the file's name or title, in any case of letters.
-    looks: how the chat app of a file is to look, one case for each look of that app; files about no app of these are
-        left out. None: each file as it says, else in the default looks.
     Raises ConfigInvalid if there is no such look, ConfigMissing if no case is left, and BrokenFiles, which names every
     fault in the files.
+
+    mode: the only one to run each file in.
+    match: a part of the file's name or title, ignoring case.
+    looks: of a file's chat app, one case for each look of that app; files about none of these apps are left out. If
+    empty, each file's own looks, else the default ones.
     """
     known_looks(looks)
     files = _placed(paths or [shipped()])
@@ -92,7 +97,7 @@ def find_cases(
 
 
 def known_looks(looks: Sequence[str]) -> None:
-    """Raise ConfigInvalid if one of ``looks`` is none."""
+    """Raise ConfigInvalid if one of ``looks`` is unknown."""
     if unknown := [look for look in looks if look not in LOOKS]:
         raise ConfigInvalid(
             f"There is no look {unknown[0]!r}.",
@@ -104,7 +109,7 @@ def known_looks(looks: Sequence[str]) -> None:
 
 
 def in_looks(scenario: EvalScenario, looks: Sequence[str]) -> list[EvalScenario]:
-    """Return the scenario once for each of ``looks`` that is of an app in it; as it is if none is asked for."""
+    """Return the scenario once for each of ``looks`` of an app in it; unchanged if none is requested."""
     if not looks:
         return [scenario]
     chosen = [LOOKS[key] for key in dict.fromkeys(looks) if LOOKS[key].app in scenario.chat_apps]
@@ -113,7 +118,7 @@ def in_looks(scenario: EvalScenario, looks: Sequence[str]) -> list[EvalScenario]
 
 
 def _placed(paths: Sequence[Path]) -> dict[Path, str]:
-    """Every file with a name of its own: its place in the folder; a number is added where two have the same."""
+    """Return every file with a unique name: its place in the folder, with a number added to duplicates."""
     named: dict[Path, str] = {}
     for path in paths:
         for file in _files(path):
@@ -130,7 +135,10 @@ def _files(path: Path) -> list[Path]:
 
 
 async def run_cases(cases: Sequence[Case], options: Options) -> AsyncGenerator[CaseResult, None]:
-    """The results as they come; with several jobs not in the cases' order. Close it (``aclosing``) to end early."""
+    """Yield the results as they come; with several jobs not in the cases' order.
+
+    Close it (``aclosing``) to end early.
+    """
     if options.jobs > 1 and len(cases) > 1:
         async with aclosing(_in_processes(cases, options)) as results:
             async for result in results:
@@ -175,9 +183,9 @@ async def _in_processes(cases: Sequence[Case], options: Options) -> AsyncGenerat
 def _next(
     done: multiprocessing.Queue[CaseResult | str], workers: Sequence[multiprocessing.process.BaseProcess]
 ) -> CaseResult | str | None:
-    """What comes next; None where nothing more will, because every process has ended."""
+    """Return the next result; None if none will come, because every process has ended."""
     while True:
-        alive = any(worker.is_alive() for worker in workers)  # before the look: what it left is still taken
+        alive = any(worker.is_alive() for worker in workers)  # before reading the queue: what it left is still taken
         try:
             return done.get(timeout=LOOK_SECONDS)
         except queue.Empty:
@@ -197,7 +205,7 @@ def _work(
     options: Options,
     adb_port: int,
 ) -> None:
-    """A process of its own: cases until there are no more."""
+    """Run cases in a process of its own until there are no more."""
     configure("warning")
     use_threads(1)
     try:

@@ -1,1 +1,1 @@
-"""A run's pictures as something to look at again: a moving picture, an album or a sheet. Pure functions over Pillow."""
+"""Turns a run's pictures into a moving picture, an album or a sheet. Pure functions over Pillow."""

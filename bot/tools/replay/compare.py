@@ -1,4 +1,4 @@
-"""How much one model's action is like another's, on the same screen."""
+"""Compares one model's action with another's on the same screen."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NEAR = 0.03  # of the screen's longer side
 
 class PictureLikeness(StrEnum):
     SAME = "same"
-    NEAR = "near"  # it would do as much: a tap close by or in the same element, other words for the same
+    NEAR = "near"  # equivalent: a tap close by or in the same element, other words for the same thing
     DIFFERENT = "different"
     INVALID = "invalid"  # no action can be read from the new reply
 
@@ -38,7 +38,11 @@ class PictureLikeness(StrEnum):
 def likeness(
     recorded: Action | None, new: Action | None, *, size: tuple[int, int], readings: Sequence[Reading] = ()
 ) -> PictureLikeness:
-    """``size``: of the screen in pixels; ``readings``: what stands on it, in its pixels."""
+    """Compare two actions.
+
+    size: of the screen, in pixels.
+    readings: the texts on it, with boxes in its pixels.
+    """
     if new is None:
         return PictureLikeness.INVALID
     if recorded is None or recorded.kind != new.kind:
@@ -73,7 +77,7 @@ def _close(a: Point, b: Point, size: tuple[int, int]) -> bool:
 
 
 def _same_element(a: Point, b: Point, readings: Sequence[Reading]) -> bool:
-    """Whether the smallest element around one point is that around the other."""
+    """Tell whether the smallest element around one point is that around the other."""
     one, other = _element(a, readings), _element(b, readings)
     return one is not None and one == other
 
@@ -84,14 +88,14 @@ def _element(point: Point, readings: Sequence[Reading]) -> Reading | None:
 
 
 def _direction(swipe: Swipe, size: tuple[int, int]) -> tuple[bool, bool]:
-    """Whether it goes across rather than down, and whether forward."""
+    """Return whether the swipe is horizontal, and whether it goes forward."""
     start, end = Point.from_relative(swipe.start, size), Point.from_relative(swipe.end, size)
     across, down = end.x - start.x, end.y - start.y
     return (True, across > 0) if abs(across) > abs(down) else (False, down > 0)
 
 
 def _words(action: Action) -> str | None:
-    """What must be the same words, without spaces and case."""
+    """Return the words that must be equal, without spaces and case; None if the action has none."""
     match action:
         case Type(text=words) | TypeName(text=words) | Launch(app=words):
             return "".join(words.split()).casefold()

@@ -1,7 +1,7 @@
-"""A recorded run shown to another model, step by step; nothing is done on any phone.
+"""Shows a recorded run to another model, step by step; nothing is done on any phone.
 
-Each step is asked with the past as it was recorded, whatever the other model would have done before. A model of the
-profile that the run was made with is sent the very messages that were sent then; another one is asked in its own form.
+Each step is asked with the recorded past, whatever the other model would have done before. A model with the run's
+profile gets exactly the messages that were sent then; another one is asked in its own form.
 """
 
 from __future__ import annotations
@@ -32,10 +32,13 @@ _ACTION: TypeAdapter[Action] = TypeAdapter(Action)
 
 @dataclass(frozen=True, slots=True)
 class ReplayedStep:
-    """One step. ``recorded`` was proposed then, ``done`` is what the gate made of it; ``new`` and ``allowed`` likewise.
+    """One step of the comparison.
 
-    ``error``: why no action can be read from ``reply``. ``rules``: the policies that changed the new proposal.
-    ``seconds``: of the new reply, ``before`` of the recorded one.
+    recorded, done: the recorded proposal, and what the gate made of it; ``new`` and ``allowed`` likewise.
+    reply: the new one.
+    error: why no action can be read from ``reply``.
+    rules: the policies that changed the new proposal.
+    seconds, before: of the new reply, and of the recorded one.
     """
 
     step: int
@@ -58,7 +61,7 @@ class ReplayedStep:
 
 @dataclass
 class Comparison:
-    """What came of it so far."""
+    """The results up to now."""
 
     model: str
     profile: str
@@ -69,7 +72,7 @@ class Comparison:
 
     @property
     def agreement(self) -> float:
-        """The share of steps with the same action, or one near it, 0–1; 0 for none."""
+        """The share of steps with the same or an equivalent action, 0–1; 0 if there are none."""
         alike = self.count(PictureLikeness.SAME) + self.count(PictureLikeness.NEAR)
         return alike / len(self.tried) if self.tried else 0.0
 
@@ -77,12 +80,12 @@ class Comparison:
 async def try_again(
     view: RecordingView, model: Model, profile: ModelProfile, *, elements: bool = True
 ) -> AsyncIterator[ReplayedStep]:
-    """Ask ``model`` for each recorded step. ModelError where it cannot be had.
+    """Ask ``model`` for each recorded step. Raises ModelError if it cannot be reached.
 
-    ``elements``: what was read of the screen is listed as text, where the profile wants it.
+    elements: list what was read of the screen as text, if the profile wants it.
     """
     for step in view.recorded:
-        if step.asked is not None and step.record.reply:  # else the model failed: there is nothing to compare with
+        if step.asked is not None and step.record.reply:  # otherwise there is nothing to compare
             messages = messages_for(view.session, step, step.asked, profile, elements=elements)
             yield await _try(view.session, step, step.asked, messages, model, profile)
 
@@ -90,7 +93,7 @@ async def try_again(
 def messages_for(
     session: Session, step: RecordedStep, asked: ModelRequest, profile: ModelProfile, *, elements: bool = True
 ) -> list[Message]:
-    """What is sent for this step."""
+    """Return the messages to send for this step."""
     url = picture_url(step.picture) if step.picture else ""
     if profile.name == asked.profile:
         return with_pictures(step.messages, lambda _: url)
@@ -103,13 +106,13 @@ def messages_for(
         size=asked.size,
         model=profile,
     )
-    if url:  # the bytes that were sent then, not encoded anew
+    if url:  # the bytes that were sent then, not encoded again
         messages[-1]["content"].insert(0, {"type": "image_url", "image_url": {"url": url}})
     return messages
 
 
 def as_it_was(session: Session, asked: ModelRequest) -> Session:
-    """The session at the moment of the request."""
+    """Return the session at the moment of the request."""
     return session.model_copy(
         update={
             "steps": session.steps[: asked.step - 1],
@@ -163,7 +166,7 @@ async def _try(
 
 
 def judge(proposal: Action, session: Session, asked: ModelRequest) -> Judgement:
-    """What the gate makes of it, by what it knew then. Nobody looks at a screen of now: there is none."""
+    """Return what the gate makes of a proposal by what it knew then. No current screen is read: there is none."""
     gate = asked.gate
     usual = PolicyName.REPLY if gate.enabled else PolicyName.CAREFUL
     situation = Situation(
@@ -185,5 +188,5 @@ def judge(proposal: Action, session: Session, asked: ModelRequest) -> Judgement:
 def _action(data: object) -> Action | None:
     try:
         return _ACTION.validate_python(data) if data else None
-    except ValidationError:  # of another release
+    except ValidationError:  # another release's
         return None

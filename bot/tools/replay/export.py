@@ -1,6 +1,6 @@
-"""Runs as lines of JSON, one a step: for analysis, and to train with.
+"""Exports runs as lines of JSON, one per step: for analysis, and for training.
 
-The fields stay what they are within ``FORM``; new ones may come. docs/how-to/look-at-a-run.md names them all.
+Fields keep their meaning within ``FORM``; new ones may be added. docs/how-to/look-at-a-run.md lists them all.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ Link = Callable[[RecordedStep], str]
 
 
 def lines_of(view: RecordingView, link: Link) -> Iterator[str]:
-    """One line a step, without its end. ``link``: what stands for the step's picture, "" for nothing."""
+    """Yield one line per step, without its end.
+
+    ``link``: returns what stands for the step's picture, "" for nothing.
+    """
     for step in view.steps:
         yield to_json(_line(view, step, link(step) if step.picture else ""))
 
@@ -65,13 +68,13 @@ def _line(view: RecordingView, step: RecordedStep, picture: str) -> dict[str, An
 
 
 def _tools(asked: ModelRequest, lang: Lang) -> list[dict[str, Any]] | None:
-    """What it was offered beside the messages; None for nothing."""
+    """Return the tools that the request offered; None if there were none."""
     profile = next((one for one in model_profiles() if one.name == asked.profile), None)
     return tools_of(profile, lang) or None if profile is not None else None
 
 
 def _screen(asked: ModelRequest) -> dict[str, Any]:
-    """``elements``: with their boxes as left, top, right, bottom, in pixels of the screen."""
+    """Return the screen. ``elements``: with boxes as left, top, right, bottom, in pixels of the screen."""
     return {
         "package": asked.window.package,
         "activity": asked.window.activity,
@@ -91,7 +94,7 @@ def _element(reading: Reading) -> dict[str, Any]:
 
 
 def ignored(reply: str, asked: ModelRequest | None) -> str:
-    """What the model said behind its first complete call, of a release that did not write it down."""
+    """Return the model's text after its first complete call, for a release that did not record it."""
     if asked is None or not reply:
         return ""
     dialect: Dialect = asked.dialect

@@ -1,4 +1,4 @@
-"""From shots to a moving picture, an album or a sheet, within what a channel takes.
+"""Makes a moving picture, an album or a sheet from shots, within the limits of a channel.
 
 All of it is work for a thread: a film of 60 pictures takes seconds.
 """
@@ -23,20 +23,22 @@ MOST_BYTES = 8_000_000
 MOST_IN_ALBUM = 10
 MOST_PHOTO_BYTES = 9_500_000
 WIDTHS = (432, 360, 300, 240)  # pixels, the first that fits
-FEWEST = 8  # frames: with fewer a film tells less than an album
+FEWEST = 8  # frames: a film with fewer says less than an album
 ALBUM_WIDTH = 720
 SHEET_WIDTH = 240  # of one picture
 MOST_SIDES = 9000  # pixels of a sheet, width and height together
 MILLISECONDS, LAST_MILLISECONDS = 1400, 3500
 _SAMPLES, _SAMPLE = 12, (108, 240)  # pictures that the colours are taken from, and their size
-_MARKS = ("#ff2d55", "#ffffff", "#16202c", "#c3ccd6", "#000000")  # colours that must stay what they are
+_MARKS = ("#ff2d55", "#ffffff", "#16202c", "#c3ccd6", "#000000")  # colours that must not change
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayMedia:
-    """``kind`` gif: one file, moving; album: 2 to 10 JPEGs; sheet: one JPEG; picture: one JPEG of a single shot.
+    """The media that was made.
 
-    ``left_out``: the labels of the shots that are not in it. ``size``: pixels of (each of) the files.
+    kind: gif: one moving file; album: 2 to 10 JPEGs; sheet: one JPEG; picture: one JPEG of a single shot.
+    size: pixels of (each of) the files.
+    left_out: the labels of the shots that are not in it.
     """
 
     kind: Literal["gif", "album", "sheet", "picture"]
@@ -47,16 +49,17 @@ class ReplayMedia:
 
     @property
     def total(self) -> int:
-        """Bytes."""
+        """The size in bytes."""
         return sum(map(len, self.files))
 
 
 def make_media(
     shots: Sequence[StepPicture], kind: Kind = "gif", *, most_frames: int = MOST_FRAMES, most_bytes: int = MOST_BYTES
 ) -> ReplayMedia | None:
-    """What was wanted, or the nearest that can be made of it; None where no shot can be opened.
+    """Make the wanted kind, or the nearest that is possible; None if no shot can be opened.
 
-    A film that is too large gets smaller, then loses frames; then it is an album, or with over ten pictures a sheet.
+    A film that is too large gets smaller, then loses frames; then it becomes an album, or with over ten pictures a
+    sheet.
     """
     seen = [shot for shot in shots if opened(shot.picture) is not None]
     if not seen:
@@ -92,7 +95,7 @@ def _drawn(shot: StepPicture, place: Layout) -> Image.Image:
 def _gif(
     seen: Sequence[StepPicture], shots: Sequence[StepPicture], most_frames: int, most_bytes: int
 ) -> ReplayMedia | None:
-    """The largest that fits; None where even small and with few frames none does."""
+    """Return the largest GIF that fits; None if none does even at the smallest size with few frames."""
     colours = _colours(seen)
     kept = _some(seen, most_frames)
     size = 0  # bytes at ``width``
@@ -118,7 +121,7 @@ def _moving(kept: Sequence[StepPicture], colours: Image.Image, width: int) -> tu
     place = layout([shot.picture for shot in kept], width=width)
     frames = (
         _drawn(shot, place).quantize(palette=colours, dither=Image.Dither.NONE) for shot in kept
-    )  # one after the other: a minute of pictures is not held in memory
+    )  # one by one: a minute of pictures is not held in memory
     out = io.BytesIO()
     next(frames).save(
         out,
@@ -132,7 +135,7 @@ def _moving(kept: Sequence[StepPicture], colours: Image.Image, width: int) -> tu
 
 
 def _colours(seen: Sequence[StepPicture]) -> Image.Image:
-    """The colours of the whole film: with one table for all frames, what stays the same takes no room."""
+    """Return the colours of the whole film: with one table for all frames, unchanged parts take no room."""
     samples = _some(seen, _SAMPLES)
     width, height = _SAMPLE
     sheet = Image.new("RGB", (width * len(samples), height + 40))
@@ -157,7 +160,7 @@ def _album(kept: Sequence[StepPicture], shots: Sequence[StepPicture], kind: Lite
 
 
 def _sheet(kept: Sequence[StepPicture], shots: Sequence[StepPicture]) -> ReplayMedia:
-    """All of them side by side, in rows; never taller or heavier than a photo may be."""
+    """Place all of them side by side, in rows; never taller or heavier than a photo may be."""
     width = SHEET_WIDTH
     place = layout([shot.picture for shot in kept], width=width, tallest=width * 3)
     columns = max(1, min(len(kept), math.ceil(math.sqrt(len(kept) * place.size[1] / place.size[0]))))

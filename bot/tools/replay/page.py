@@ -1,6 +1,6 @@
-"""A run as a page: one file that needs nothing else, and lets nothing else in.
+"""Shows a run as a page: one file that needs nothing else, and lets nothing else in.
 
-What people, screens and models wrote is text in it, never markup; its policy allows its own style and script alone.
+Words of people, screens and models are text in it, never markup; its policy allows only its own style and script.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MARK, _HALO = "#ff2d55", "#ffffff"
 
 
 def page_of(view: RecordingView, words: Texts) -> str:
-    """The whole page, in the language of ``words``."""
+    """Return the whole page, in the language of ``words``."""
     title = f"#{view.number} · {view.run.task}"
     parts = (
         "<!doctype html>",
@@ -75,11 +75,11 @@ def _text(text: str) -> str:
     return html.escape(escaped(text))
 
 
-# The head, and the way through the steps ------------------------------------------------------------------------------
+# The head, and the navigation through the steps -----------------------------------------------------------------------
 
 
 def _head(view: RecordingView, words: Texts) -> str:
-    """What the page is, the task, how it ended, and the rest; beside that, how to go on."""
+    """Return the head: the page's title, the task, how it ended, and facts; beside them, how to navigate."""
     state, *facts = facts_of(view, words)
     said = outcome_of(view.run, words)[:1]
     how = (
@@ -95,7 +95,7 @@ def _head(view: RecordingView, words: Texts) -> str:
 
 
 def _bar(view: RecordingView, words: Texts) -> str:
-    """The two buttons and the list of the steps. It begins unfolded: without the script that is how it stays."""
+    """Return the two buttons and the list of the steps, which begins unfolded and stays so without the script."""
     return (
         f'<div id="bar"><button type="button" id="before">‹ {_text(words.get("replay.before"))}</button>'
         f"<details open><summary>{_text(words.get('replay.all_steps'))}"
@@ -210,7 +210,7 @@ def _url(jpeg: bytes) -> str:
 
 
 def _marks(step: RecordedStep, size: tuple[int, int]) -> str:
-    """What was done, in the colour of people's pictures; what was proposed and not done, broken."""
+    """Draw what was done, in the colour of people's pictures; dashed what was proposed and not done."""
     done, proposed = _read(step.record.action), _read(step.record.asked)
     drawn = _mark(done, size, broken=False) if done is not None else ""
     if proposed is not None and proposed != done:
@@ -230,7 +230,7 @@ def _mark(action: Action, size: tuple[int, int], *, broken: bool) -> str:
 
 
 def _ring(point: Point, radius: int) -> str:
-    """A ring that is open at both sides, as ``agent_core.perception.marks`` draws it."""
+    """Return a ring that is open at both sides, as ``agent_core.perception.marks`` draws it."""
     across, up = radius * math.cos(math.radians(OPEN)), radius * math.sin(math.radians(OPEN))
     return " ".join(
         f"M {point.x - side * across:.0f} {point.y - side * up:.0f} "
@@ -260,7 +260,7 @@ def _shape(begun: str, unit: int, broken: bool) -> str:
 def _read(data: object) -> Action | None:
     try:
         return _ACTION.validate_python(data) if data else None
-    except ValidationError:  # of another release
+    except ValidationError:  # another release's
         return None
 
 
@@ -281,7 +281,7 @@ def _end(view: RecordingView, words: Texts) -> str:
 
 
 def _parts(view: RecordingView, words: Texts) -> str:
-    """The runs of a plan or a sweep. Each has a page of its own, wherever that may lie: its command is told."""
+    """List the runs of a plan or a sweep. Each has a separate page somewhere else, so its command is given."""
     if not view.parts:
         return ""
     rows = [(part.number, *part_of(part, words)) for part in view.parts]

@@ -1,7 +1,7 @@
-"""The style and the script of the page of a run. Both stand in it; its policy allows these two, by their digests.
+"""The style and the script of a run's page. Both are part of it; its policy allows only these two, by their digests.
 
-Without the script all steps stand one below the other, below a list of them that can be folded. With it one is shown at
-a time; where the window is narrow, the buttons and the list are at the bottom, within reach of a thumb.
+Without the script all steps are one below the other, below a list of them that can be folded. With it one is shown at a
+time; in a narrow window the buttons and the list are at the bottom, within reach of a thumb.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ html:not(.paged) #how { display: none; }
   .paged section { display: grid; break-inside: avoid; } }
 """
 
-# It stands in the head: a place in the address is taken away before there is anything that the page could jump to.
+# It is in the head: a fragment in the address is removed before there is anything that the page could jump to.
 SCRIPT = """
 (function () {
   var root = document.documentElement, narrow = window.matchMedia("(max-width: 800px)");

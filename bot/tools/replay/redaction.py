@@ -1,4 +1,4 @@
-"""A recording as people may see it, and as another model is asked for it. What is stored raw differs from it."""
+"""Covers a recording for people and for other models. What is stored is raw."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from bot.desk.history_views import RecordedStep, RecordingView
 
 __all__ = ["COVER", "covered"]
 
-WORDS = ("thinking", "reply", "result", "followed")  # of a step, as they stand in a request of a later one
+WORDS = ("thinking", "reply", "result", "followed")  # a step's texts that are part of later requests
 
 
 def covered(view: RecordingView) -> RecordingView:
-    """The same run without what may not be shown, in pictures and in what the model was asked, or will be."""
+    """Return the same run with secrets covered, in pictures and in everything that a model was or will be asked."""
     secrets, raw = Secrets(), [step.asked for step in view.steps if step.asked and step.asked.raw]
     for asked in raw:
         secrets |= secrets_of(asked)
@@ -24,7 +24,7 @@ def covered(view: RecordingView) -> RecordingView:
 
 
 def _covered_past(session: Session, secrets: Secrets) -> Session:
-    """What another model is told of the past: it is written anew from the steps, which are kept as they were."""
+    """Cover the past that another model is told of: it is written from the steps, which are stored as they were."""
     told = [text for step in session.steps for text in _words(step) if tells_secret(text, step.package)]
     if not (secrets := secrets | figures_in(told)):
         return session
@@ -44,7 +44,7 @@ def _words(step: StepRecord) -> tuple[str, ...]:
 def _covered(step: RecordedStep, secrets: Secrets) -> RecordedStep:
     if step.asked is None:
         return step
-    # What was read on one screen may stand in the messages of a later one.
+    # What was read on one screen may be in the messages of a later one.
     messages = tuple(covered_messages(step.messages, step.asked, secrets))
     picture = covered_picture(step.picture, step.asked) if step.picture else None
     return replace(step, asked=covered_request(step.asked, secrets), messages=messages, picture=picture)

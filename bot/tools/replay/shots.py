@@ -1,4 +1,4 @@
-"""A picture of a run with its words below, drawn at the size that is wanted."""
+"""Draws a picture of a run with its words below, at a given size."""
 
 from __future__ import annotations
 
@@ -12,15 +12,21 @@ from PIL import Image, ImageDraw
 from agent_core.texts.layout import ellipsize, font, is_emoji, is_joiner, text_width, wrap
 
 _STRIP, _TITLE, _WORDS, _EMPTY = "#16202c", "#ffffff", "#c3ccd6", "#000000"
-_LINES = 3  # of what it thinks
-_MOST = 400  # characters that are looked at: no more can be seen
+_LINES = 3  # of the model's thinking
+_MOST = 400  # characters that are used: no more can be seen
 MOST_PIXELS = 40_000_000
-NARROWEST = 240  # pixels: less has no room for words
+NARROWEST = 240  # pixels: a narrower one has no room for words
 
 
 @dataclass(frozen=True, slots=True)
 class StepPicture:
-    """``picture``: an encoded picture. ``title`` is one line, ``words`` a few; ``label`` names it in a list ("3")."""
+    """A shot.
+
+    picture: an encoded picture.
+    title: one line.
+    words: a few lines.
+    label: names it in a list ("3").
+    """
 
     picture: bytes
     title: str
@@ -30,7 +36,7 @@ class StepPicture:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Pixels: the picture's place, and the strip below it. Both sides are even, as films want them."""
+    """Pixels: the picture's place, and the strip below it. Both sides are even, as films need them."""
 
     width: int
     picture: int
@@ -42,7 +48,7 @@ class Layout:
 
 
 def sanitised(text: str) -> str:
-    """The text as the font can draw it: one paragraph, no control or direction marks, no emoji."""
+    """Return the text as the font can draw it: one paragraph, no control or direction marks, no emoji."""
     flat = " ".join(text[:_MOST].split())
     return "".join(char for char in flat if unicodedata.category(char)[0] != "C" and not _undrawn(char))
 
@@ -52,9 +58,9 @@ def _undrawn(char: str) -> bool:
 
 
 def opened(picture: bytes, least: tuple[int, int] | None = None) -> Image.Image | None:
-    """The picture in RGB; None for what is none, or is larger than any screen.
+    """Return the picture in RGB; None if it is none, or is larger than any screen.
 
-    ``least``: a JPEG may come smaller, but not under this width and height; that is quicker.
+    least: a JPEG may be decoded smaller, but not below this width and height; that is faster.
     """
     try:
         with Image.open(io.BytesIO(picture)) as image:
@@ -68,12 +74,12 @@ def opened(picture: bytes, least: tuple[int, int] | None = None) -> Image.Image 
 
 
 def _size(picture: bytes) -> tuple[int, int]:
-    with Image.open(io.BytesIO(picture)) as image:  # the header alone
+    with Image.open(io.BytesIO(picture)) as image:  # reads only the header
         return image.size
 
 
 def layout(pictures: Sequence[bytes], *, width: int, tallest: int = 3000) -> Layout:
-    """For pictures of the most frequent shape; ``width`` is of an upright one, a wide one gets more."""
+    """Return the layout for the most frequent shape; ``width`` is of an upright picture, a wide one gets more."""
     sizes = [_size(picture) for picture in pictures]
     common = max(dict.fromkeys(sizes), key=sizes.count)
     across = max(NARROWEST, round(width * 1.6) if common[0] > common[1] else width)
@@ -88,7 +94,7 @@ def _letters(width: int) -> int:
 
 
 def framed(image: Image.Image, shot: StepPicture, place: Layout) -> Image.Image:
-    """The picture, fitted into its place, with the strip below."""
+    """Return the picture, fitted into its place, with the strip below."""
     canvas = Image.new("RGB", place.size, _EMPTY)
     factor = min(place.width / image.width, place.picture / image.height)
     fitted = (max(1, round(image.width * factor)), max(1, round(image.height * factor)))

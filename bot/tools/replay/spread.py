@@ -1,10 +1,10 @@
-"""Which of many are shown where there is room for a few."""
+"""Selects a few of many items evenly."""
 
 from __future__ import annotations
 
 
 def spread(count: int, most: int) -> list[int]:
-    """At most ``most`` of the places 0 … ``count`` - 1, evenly spread, the first and the last among them."""
+    """Return at most ``most`` of the indexes 0 … ``count`` - 1, evenly spread, including the first and the last."""
     if most < 1:
         return []
     if count <= most:

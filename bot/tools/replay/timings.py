@@ -1,4 +1,4 @@
-"""How long the phases of steps took: counts, means, extremes and deviations."""
+"""Summarises how long the phases of steps took: counts, means, extremes and deviations."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from agent_core.session import StepRecord
 
-# What a step consists of, in the order in which it happens; any other comes after them.
+# The phases of a step in the order in which they happen; any other comes after them.
 PHASES = (
     *("observe", "capture", "settle", "read"),
     *("model", "first_token", "thinking", "reply"),
     *("gate", "act", "step"),
 )
-# Phases within others.
+# Phases that are parts of others.
 PARTS = {
     **dict.fromkeys(("capture", "settle", "read"), "observe"),
     **dict.fromkeys(("first_token", "thinking", "reply"), "model"),
@@ -23,7 +23,7 @@ PARTS = {
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Seconds. ``deviation`` is that of the sample, 0 for a single one."""
+    """A phase's times in seconds. ``deviation`` is the sample's, 0 for a single value."""
 
     name: str
     count: int
@@ -36,7 +36,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """Of some runs. ``asked``: the steps for which the model was asked."""
+    """The timings of some runs. ``asked``: the steps for which the model was asked."""
 
     runs: int
     steps: int
@@ -50,7 +50,7 @@ class Timings:
 
 
 def timings_of(runs: Sequence[Sequence[StepRecord]]) -> Timings:
-    """``runs``: the steps of each."""
+    """Summarise the steps of each of ``runs``."""
     steps = [step for run in runs for step in run]
     known = {name for step in steps for name in step.timings}
     names = [*(name for name in PHASES if name in known), *sorted(known - set(PHASES))]

@@ -1,4 +1,4 @@
-"""What is said of a recorded run, in a terminal as on a page."""
+"""The words for a recorded run, in a terminal as on a page."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from bot.desk.views import RunStatus, RunView
 
 
 def action_of(data: Mapping[str, Any] | None, words: Texts) -> str:
-    """An action in words, "" for none."""
+    """Return an action in words, "" for none."""
     return describe_action(words, StepRecord(index=0, action=dict(data))) if data else ""
 
 
 def ruled(verdict: StepVerdict, words: Texts) -> str:
-    """What a rule decided, and which one, with a word before it that says so."""
+    """Return what a rule decided, and which one, with a label before it."""
     return words.get("card.gate") + words.get("common.colon") + cards.ruled(verdict, words)
 
 
 def result_of(step: StepRecord) -> str:
-    """What came of a step; "" where that is only that it was done: the model is told so, a person sees it."""
+    """Return a step's result; "" if it only says that it was done: the model is told so, a person sees it."""
     bare = {say("zh", "run.done"), say("en", "run.done")}
     return "" if step.ok and step.result in bare else step.result.strip()
 
 
 def outcome_of(run: RunView, words: Texts) -> list[str]:
-    """How the run ended, in its own words; and where it failed, what that means and what to do. A line each."""
+    """Return how the run ended, in its own words; if it failed, also what that means and what to do. One line each."""
     failed = run.status is RunStatus.FAILED
     message = run.message or (words.get("plan.interrupted") if failed and run.plan is not None else "")
     lines = error_lines(run.error_kind, words, message) if failed and run.error_kind and not run.left_to else []
@@ -42,13 +42,13 @@ def outcome_of(run: RunView, words: Texts) -> list[str]:
 
 
 def part_of(part: PastRun, words: Texts) -> tuple[str, str]:
-    """A part of a plan or a sweep, where these are listed: when, how it ended and where; what it was, and came to."""
+    """Return a listed part of a plan or a sweep: when, how and where it ended; what it was, and its result."""
     head, said = past_lines(replace(part, plan=0, by=""), words, whole=True)
     return head.text, said.text
 
 
 def facts_of(view: RecordingView, words: Texts) -> list[str]:
-    """Outcome, phone, who asked, how long it took, the models, and what the recording takes on the disk."""
+    """Return outcome, phone, who asked, the duration, the models, and the recording's size on disk."""
     run = view.run
     seconds = (run.ended_at - run.started_at).total_seconds() if run.ended_at and run.started_at else None
     models = dict.fromkeys(f"{step.asked.model} ({step.asked.profile})" for step in view.steps if step.asked)
@@ -70,7 +70,7 @@ def facts_of(view: RecordingView, words: Texts) -> list[str]:
 
 
 def stored_bytes(view: RecordingView) -> int:
-    """What the recording takes: what was asked, and each picture once."""
+    """Return the size of the recording: the requests, and each picture once."""
     pictures = {step.asked.picture: len(step.picture) for step in view.recorded if step.asked and step.picture}
     return sum(step.stored for step in view.recorded) + sum(pictures.values())
 
@@ -80,7 +80,7 @@ def role_word(message: Message, words: Texts) -> str:
 
 
 def text_of_message(message: Message, words: Texts) -> str:
-    """The message's words; a picture is only named."""
+    """Return the message's words; a picture is only named."""
     content = message.get("content")
     if not isinstance(content, list):
         return str(content or "")

@@ -1,1 +1,1 @@
-"""What is said of a person's file while it is read, one TOML file a language, same keys in each."""
+"""Texts about a person's file while it is read: one TOML file per language, with the same keys."""

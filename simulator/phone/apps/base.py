@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import MutableMapping
 from datetime import datetime
 from typing import Protocol
 
@@ -25,6 +26,7 @@ class Host(Protocol):
     """The phone, as its apps see it."""
 
     faults: Faults
+    settings: MutableMapping[tuple[str, str], str]  # (namespace, key) → value, to be read
     enter_sends: bool
     font_scale: float
 
@@ -48,6 +50,8 @@ class Host(Protocol):
     def focus_on(self, field: TextField | None) -> None: ...
 
     def log(self, what: str, detail: str = "") -> None: ...
+
+    def set_setting(self, namespace: str, key: str, value: str | None) -> None: ...
 
     def launch_app(self, package: str) -> bool: ...
 
@@ -85,6 +89,10 @@ class App(ABC):
     def scroll(self, distance: int) -> None:  # noqa: B027 - most apps have nothing to scroll
         """The finger moved down (positive) or up by so many units."""
 
+    def swipe(self, right: int, down: int) -> None:
+        """The finger moved by so many units, to the right and down; most pages only scroll."""
+        self.scroll(down)
+
     def reset(self) -> None:  # noqa: B027 - an app of one page is always there
         """Back to the first page, as after the app was stopped."""
 
@@ -95,6 +103,10 @@ class App(ABC):
     def bottom_color(self) -> str:
         """What lies under the gesture bar."""
         return "#ffffff"
+
+    def secret(self) -> bool:
+        """Whether the page in front is protected (FLAG_SECURE): pictures show it black."""
+        return False
 
     def current_activity(self) -> str:
         return self.activity
@@ -108,14 +120,14 @@ def title_bar(text: str, color: str = "#ffffff", *, back: Handler | None = None,
     """The bar of a plain page, with the back arrow where there is a way back."""
     found = [background((0, 0, WIDTH, TITLE_BAR), color)]
     if back:
-        found.append(back_arrow(back))
+        found.append(back_arrow(back, ink))
     found.append(label(150 if back else 48, 158, text, 50, ink, id="title", bold=True))
     return found
 
 
-def back_arrow(tap: Handler) -> Element:
+def back_arrow(tap: Handler, ink: str = INK) -> Element:
     def paint(canvas: Canvas) -> None:
-        canvas.line([(70, 130), (42, 158), (70, 186)], INK, 6)
+        canvas.line([(70, 130), (42, 158), (70, 186)], ink, 6)
 
     return Element((0, 100, 120, 216), "", "ivTitleBtnLeft", tap, paint, description="返回", kind=IMAGE)
 

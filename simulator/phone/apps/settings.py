@@ -1,4 +1,7 @@
-"""The settings: a list, and the developer options with the switches that matter to a computer at the cable."""
+"""The settings: a list of pages, with the switches that Android keeps among its settings.
+
+USB调试（安全设置） is no setting: it allows or refuses simulated input and changed settings, as makers tie both to it.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,24 @@ from collections.abc import Callable
 from simulator.phone.apps.base import GREY, INK, TITLE_BAR, App, Host, page, row_line, title_bar
 from simulator.phone.widgets import GROUP, WIDTH, Canvas, Element, Rect, label
 
-_ROWS = (
-    "WLAN",
-    "蓝牙",
-    "移动网络",
-    "显示与亮度",
-    "声音与振动",
-    "通知",
-    "应用管理",
-    "电池",
-    "安全与隐私",
-    "开发者选项",
-    "关于手机",
-)
+# The pages, and on each the switches: name, and namespace and key of the setting that is 0 or not.
+_SWITCHES: dict[str, tuple[tuple[str, str, str], ...]] = {
+    "WLAN": (("WLAN", "global", "wifi_on"),),
+    "蓝牙": (("蓝牙", "global", "bluetooth_on"),),
+    "移动网络": (("移动数据", "global", "mobile_data"), ("飞行模式", "global", "airplane_mode_on")),
+    "显示与亮度": (
+        ("自动调节亮度", "system", "screen_brightness_mode"),
+        ("自动旋转", "system", "accelerometer_rotation"),
+    ),
+    "声音与振动": (("勿扰模式", "global", "zen_mode"), ("触摸时振动", "system", "haptic_feedback_enabled")),
+    "通知": (),
+    "应用管理": (),
+    "电池": (("省电模式", "global", "low_power"),),
+    "安全与隐私": (),
+    "开发者选项": (("USB调试", "global", "adb_enabled"), ("充电时屏幕不休眠", "global", "stay_on_while_plugged_in")),
+    "关于手机": (),
+}
+_SAFE = "USB调试（安全设置）"
 _ROW = 150
 
 
@@ -35,19 +43,24 @@ class Settings(App):
     def elements(self) -> list[Element]:
         if not self.page:
             found = [page(self.host, "#ffffff"), *title_bar("设置")]
-            for index, name in enumerate(_ROWS):
-                found += self._row(index, name, "", self._opener(name))
+            for index, name in enumerate(_SWITCHES):
+                found += self._row(index, name, None, self._opener(name))
             return found
         found = [page(self.host, "#ffffff"), *title_bar(self.page, back=self._leave)]
+        rows: list[tuple[str, bool, Callable[[], None]]] = [
+            (name, self._is_on(namespace, key), self._switcher(namespace, key))
+            for name, namespace, key in _SWITCHES[self.page]
+        ]
         if self.page == "开发者选项":
-            allowed = not self.host.faults.input_denied and not self.host.faults.ime_refused
-            found += self._row(0, "USB调试", "已开启", None)
-            found += self._row(1, "USB调试（安全设置）", "已开启" if allowed else "已关闭", self._toggle)
-        else:
+            rows.insert(1, (_SAFE, not self._refuses(), self._toggle))
+        for index, (name, on, tap) in enumerate(rows):
+            found += self._row(index, name, on, tap)
+        if not rows:
             found.append(label(WIDTH // 2, 700, "暂无内容", 40, GREY, anchor="middle"))
         return found
 
-    def _row(self, index: int, name: str, value: str, tap: Callable[[], None] | None) -> list[Element]:
+    def _row(self, index: int, name: str, on: bool | None, tap: Callable[[], None]) -> list[Element]:
+        """A row with a switch that is ``on`` or off, or with an arrow if that is None."""
         top = TITLE_BAR + index * _ROW
         box: Rect = (0, top, WIDTH, top + _ROW)
         middle = top + _ROW // 2
@@ -55,13 +68,18 @@ class Settings(App):
         def arrow(canvas: Canvas) -> None:
             canvas.line([(1020, middle - 16), (1036, middle), (1020, middle + 16)], "#c0c0c0", 4)
 
+        def switch(canvas: Canvas) -> None:
+            canvas.rect((930, middle - 32, 1040, middle + 32), "#1677ff" if on else "#d0d3d8", 32)
+            left = 982 if on else 936
+            canvas.oval((left, middle - 26, left + 52, middle + 26), "#ffffff")
+
         found = [
-            Element(box, "", "row", tap, arrow, kind=GROUP),
+            Element(box, "", "row", tap, arrow if on is None else switch, kind=GROUP),
             label(48, middle, name, 46, INK, id="row_title"),
             row_line(48, top + _ROW - 2),
         ]
-        if value:
-            found.append(label(990, middle, value, 38, GREY, anchor="right", id="summary"))
+        if on is not None:
+            found.append(label(900, middle, "已开启" if on else "已关闭", 38, GREY, anchor="right", id="summary"))
         return found
 
     def _opener(self, name: str) -> Callable[[], None]:
@@ -70,13 +88,25 @@ class Settings(App):
 
         return open_it
 
+    def _is_on(self, namespace: str, key: str) -> bool:
+        return self.host.settings.get((namespace, key), "0") != "0"
+
+    def _switcher(self, namespace: str, key: str) -> Callable[[], None]:
+        def switch() -> None:
+            self.host.set_setting(namespace, key, "0" if self._is_on(namespace, key) else "1")
+
+        return switch
+
     def _leave(self) -> None:
         self.page = ""
 
     def _toggle(self) -> None:
-        """Allow or refuse simulated input and a change of keyboard, as makers tie both to this switch."""
-        refused = not (self.host.faults.input_denied or self.host.faults.ime_refused)
-        self.host.faults.input_denied = self.host.faults.ime_refused = refused
+        faults, refused = self.host.faults, not self._refuses()
+        faults.input_denied = faults.ime_refused = faults.settings_denied = refused
+
+    def _refuses(self) -> bool:
+        faults = self.host.faults
+        return faults.input_denied or faults.ime_refused or faults.settings_denied
 
     def back(self) -> bool:
         inside = bool(self.page)

@@ -2,6 +2,7 @@
 
 from simulator.phone.commands import (  # noqa: F401  (importing them fills the table)
     activity,
+    app_process,
     dumpsys,
     getevent,
     keyboard,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from simulator.phone.files import FileTree, normal
@@ -32,6 +32,10 @@ class JavaFailure(Exception):
         self.message = message
 
 
+async def _no_shell(line: str) -> tuple[int, bytes]:
+    raise CommandFailure(f"sh: {line[:100]}: not found", 127)
+
+
 @dataclass(slots=True)
 class Call:
     """One command being run. ``arguments`` are without the command's name."""
@@ -46,6 +50,8 @@ class Call:
     size: int = 0
     verb: str = ""  # the first word taken away: what Android names in an exception
     live: Callable[[bytes], Awaitable[None]] | None = None  # writes to the host now; None in a pipe or into a file
+    variables: Mapping[str, str] = field(default_factory=dict)  # of its environment
+    run: Callable[[str], Awaitable[tuple[int, bytes]]] = _no_shell  # a line in a shell of its own; status and output
 
     def out(self, data: str | bytes) -> None:
         self._put(STDOUT, data)

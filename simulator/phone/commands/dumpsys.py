@@ -8,8 +8,7 @@ from collections.abc import Callable
 from agent_core.devices.base import WindowKind
 from simulator.phone.commands.activity import short_activity, whole_activity
 from simulator.phone.commands.base import Call, command
-from simulator.phone.commands.packages import code_path
-from simulator.phone.commands.screen import PHYSICAL_DISPLAY
+from simulator.phone.commands.packages import code_path, is_system
 
 _UID = 10123
 
@@ -24,7 +23,8 @@ async def dumpsys(call: Call) -> int:
         return 0
     service, *rest = arguments
     if service == "SurfaceFlinger" and rest == ["--display-id"]:
-        call.line(f'Display {PHYSICAL_DISPLAY} (HWC display 0): port=0 pnpId=VPH displayName="panel"')
+        for at, display in enumerate(call.phone.displays()):
+            call.line(f'Display {display.number} (HWC display {at}): port={at} pnpId=VPH displayName="panel{at}"')
         return 0
     function = _SERVICES.get(service)
     if function is None:
@@ -71,6 +71,13 @@ def _focus(call: Call) -> str:
     return f"Window{{{_id(window.package, 'window')} u0 {window.package}/{activity}}}"
 
 
+def _focus_lines(call: Call) -> None:
+    told = call.phone.focus_told()
+    if told != "unsaid":
+        call.line(f"  mCurrentFocus={'null' if told else _focus(call)}")
+        call.line(f"  mFocusedApp={_record(call) or 'null'}")
+
+
 def _window(call: Call) -> None:
     part = call.arguments[0] if call.arguments else "all"
     if part in {"all", "-a", "policy", "p"}:
@@ -87,7 +94,8 @@ def _window_policy(call: Call) -> None:
     call.line("WINDOW MANAGER POLICY STATE (dumpsys window policy)")
     call.line(f"    mScreenOnEarly={_yes(state.awake)} mScreenOnFully={_yes(state.awake)}")
     call.line("    KeyguardServiceDelegate")
-    call.line(f"      showing={locked}\n      inputRestricted={locked}\n      occluded=false")
+    call.line(f"      showing={locked}\n      inputRestricted={locked}")
+    call.line(f"      occluded={_yes(state.locked and call.phone.window().kind is WindowKind.APP)}")
     call.line(f"      screenState={'SCREEN_STATE_ON' if state.awake else 'SCREEN_STATE_OFF'}")
     call.line(f"      interactiveState={'INTERACTIVE_STATE_AWAKE' if state.awake else 'INTERACTIVE_STATE_SLEEP'}")
     call.line(f"    isKeyguardShowing={locked}\n      KeyguardStateMonitor\n        mIsShowing={locked}\n")
@@ -95,14 +103,12 @@ def _window_policy(call: Call) -> None:
 
 def _window_displays(call: Call) -> None:
     width, height = call.phone.size
+    short, long = sorted(call.phone.size)
     call.line("WINDOW MANAGER DISPLAY CONTENTS (dumpsys window displays)")
     call.line("  Display: mDisplayId=0 rootTasks=3")
-    call.line(
-        f"    init={width}x{height} 440dpi cur={width}x{height} app={width}x{height}"
-        f" rng={width}x{width}-{height}x{height}"
-    )
-    call.line(f"  mCurrentFocus={_focus(call)}")
-    call.line(f"  mFocusedApp={_record(call) or 'null'}")
+    panel = "{}x{}".format(*call.phone.physical_size)
+    call.line(f"    init={panel} 440dpi cur={width}x{height} app={width}x{height} rng={short}x{short}-{long}x{long}")
+    _focus_lines(call)
     call.line("  DisplayPolicy")
     call.line(
         f"    mShowingDream=false mDreamingLockscreen={_yes(call.phone.screen().locked)} mDreamingSleepToken=null\n"
@@ -116,8 +122,8 @@ def _window_windows(call: Call) -> None:
             f"  Window #0 {focus}:\n    mDisplayId=0 rootTaskId=12 mSession=Session{{{_id('session')} 4321:u0a{_UID}}}"
         )
     call.line("  mGlobalConfiguration={1.0 zh-Hans-CN}")
-    call.line(f"  mTopFocusedDisplayId=0\n  mCurrentFocus={_focus(call)}")
-    call.line(f"  mFocusedApp={_record(call) or 'null'}")
+    call.line("  mTopFocusedDisplayId=0")
+    _focus_lines(call)
     keyboard = f"Window{{{_id('keyboard')} u0 InputMethod}}"
     call.line(f"  mInputMethodWindow={keyboard if call.phone.keyboard_shown() else 'null'}")
 
@@ -165,20 +171,31 @@ def _power(call: Call) -> None:
 def _display(call: Call) -> None:
     width, height = call.phone.size
     state = "ON" if call.phone.screen().awake else "OFF"
+    turn, displays = call.phone.rotation, call.phone.displays()
+    front = next((display for display in displays if display.on), displays[0])
     frame = f"Rect(0, 0 - {width}, {height})"
     call.line(
         "DISPLAY MANAGER (dumpsys display)\n  mViewports=[DisplayViewport{type=INTERNAL, valid=true, isActive=true,"
-        f" displayId=0, uniqueId='local:{PHYSICAL_DISPLAY}', physicalPort=0, orientation=0, logicalFrame={frame},"
+        f" displayId=0, uniqueId='local:{front.number}', physicalPort=0, orientation={turn}, logicalFrame={frame},"
         f" physicalFrame={frame}, deviceWidth={width}, deviceHeight={height}}}]"
     )
+    panel = "{} x {}".format(*call.phone.physical_size)
+    for display in displays:
+        call.line(
+            f'    DisplayDeviceInfo{{"panel": uniqueId="local:{display.number}", {panel}, modeId 1, density 440,'
+            f" touch INTERNAL, rotation 0, type INTERNAL, state {'ON' if display.on else 'OFF'}}}"
+        )
     call.line(f"  mGlobalDisplayState={state}\nDisplay States: size=1\n  Display Id=0\n  Display State={state}")
     call.line(f"Display Power Controller:\n  mScreenState={state}")
 
 
 def _battery(call: Call) -> None:
-    call.line("Current Battery Service state:\n  AC powered: true\n  USB powered: false\n  Wireless powered: false")
-    call.line("  status: 2\n  health: 2\n  present: true\n  level: 87\n  scale: 100\n  voltage: 4210")
-    call.line("  temperature: 285\n  technology: Li-ion")
+    battery = call.phone.battery
+    powered = _yes(battery["status"] in {2, 5})
+    call.line(f"Current Battery Service state:\n  AC powered: {powered}")
+    call.line("  USB powered: false\n  Wireless powered: false")
+    call.line(f"  status: {battery['status']}\n  health: 2\n  present: true\n  level: {battery['level']}")
+    call.line(f"  scale: 100\n  voltage: 4210\n  temperature: {battery['temperature']}\n  technology: Li-ion")
 
 
 def _input_method(call: Call) -> None:
@@ -223,7 +240,11 @@ def _package(call: Call) -> None:
         return
     call.line(f"Packages:\n  Package [{found.package}] ({_id(found.package)}):\n    userId={_UID}")
     call.line(f"    codePath={code_path(found).rpartition('/')[0]}\n    versionCode=1 minSdk=21 targetSdk=31")
-    call.line(f"    versionName={found.version}\n    splits=[base]\n    enabled=0")
+    flags = "SYSTEM HAS_CODE" if is_system(found) else "HAS_CODE ALLOW_CLEAR_USER_DATA"
+    signed = _id(found.package, "signature")
+    call.line(f"    versionName={found.version}\n    splits=[base]\n    pkgFlags=[ {flags} ]\n    enabled=0")
+    call.line(f"    signatures=PackageSignatures{{{signed} version:2, signatures:[{signed}], past signatures:[]}}")
+    call.line("    firstInstallTime=2026-01-05 09:00:00\n    lastUpdateTime=2026-06-01 09:00:00")
 
 
 _SERVICES: dict[str, Callable[[Call], None]] = {

@@ -34,6 +34,7 @@ async def ime(call: Call) -> int:
     names = [argument for argument in call.arguments if not argument.startswith("--") and argument != "0"]
     if not names:
         raise JavaFailure("java.lang.IllegalArgumentException", f'Argument expected after "{verb}"')
+    call.phone.check_may_change("ime")
     return _choose(call, names[0]) if verb == "set" else _allow(call, names[0], allowed=verb == "enable")
 
 
@@ -71,6 +72,8 @@ async def settings(call: Call) -> int:
         what = f"Invalid namespace '{arguments[0]}'" if needed and arguments else "Bad arguments"
         raise CommandFailure(what, 255)
     namespace = arguments[0]
+    if verb in {"put", "delete"}:
+        call.phone.check_may_change("settings")
     if verb == "list":
         for (place, key), value in sorted(call.phone.settings.items()):
             call.out(f"{key}={value}\n" if place == namespace else "")

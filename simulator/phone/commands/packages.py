@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import re
+import zipfile
+
 from simulator.phone.commands.activity import component, whole_activity
 from simulator.phone.commands.base import Call, CommandFailure, JavaFailure, command
 from simulator.phone.commands.intents import Intent, read_intent
-from simulator.phone.port import InstalledApp
+from simulator.phone.port import InputRefused, InstalledApp
 
+_PACKAGE = re.compile(rb"(?:com|org|net|cn)(?:\.[a-zA-Z]\w*)+")
 _MATCH = "priority=0 preferredOrder=0 match=0x108000 specificIndex=-1 isDefault=true"
 
 
@@ -30,9 +35,44 @@ async def pm(call: Call) -> int:
     if verb in {"resolve-activity", "query-activities"}:
         return _activities(call, verb)
     if verb in {"install", "uninstall"}:
-        raise CommandFailure("Failure [INSTALL_FAILED_USER_RESTRICTED: Install canceled by user]")
+        return _install(call) if verb == "install" else _uninstall(call)
     call.err(f"Unknown command: {verb}\n" if verb else "Package manager (package) commands:\n")
     return 255
+
+
+def _install(call: Call) -> int:
+    """``pm install [-r] [-t] … PATH``. A file is an app if it is a ZIP with a manifest that names a package."""
+    try:
+        call.phone.check_may_change("apps")
+    except InputRefused as refused:
+        raise CommandFailure(f"Failure [{refused}]") from None
+    paths = [argument for argument in call.arguments if not argument.startswith("-")]
+    if not paths:
+        raise CommandFailure("Error: no package specified")
+    try:
+        with zipfile.ZipFile(io.BytesIO(call.files.read(call.path(paths[-1])))) as archive:
+            manifest = archive.read("AndroidManifest.xml")
+    except OSError as error:
+        said = f"Unable to open file: {paths[-1]}\nError: java.lang.IllegalArgumentException: {error.strerror}"
+        raise CommandFailure(said) from None
+    except (KeyError, zipfile.BadZipFile):
+        said = f"INSTALL_PARSE_FAILED_NOT_APK: Failed to parse {paths[-1]}"
+        raise CommandFailure(f"Failure [{said}]") from None
+    # The strings of binary XML are UTF-8 or UTF-16; without every second byte both read as ASCII.
+    named = _PACKAGE.search(manifest) or _PACKAGE.search(manifest.replace(b"\0", b""))
+    if named is None:
+        raise CommandFailure("Failure [INSTALL_PARSE_FAILED_MANIFEST_MALFORMED]")
+    call.phone.install(named[0].decode())
+    call.line("Success")
+    return 0
+
+
+def _uninstall(call: Call) -> int:
+    names = [argument for argument in call.arguments if not argument.startswith("-") and argument != "0"]
+    if not names or not call.phone.uninstall(names[0]):
+        raise CommandFailure("Failure [DELETE_FAILED_INTERNAL_ERROR]")
+    call.line("Success")
+    return 0
 
 
 def _list(call: Call) -> int:

@@ -15,8 +15,8 @@ KEY_NAMES = {
     3: "HOME", 4: "BACK", 5: "CALL", 6: "ENDCALL", 19: "DPAD_UP", 20: "DPAD_DOWN", 21: "DPAD_LEFT", 22: "DPAD_RIGHT",
     23: "DPAD_CENTER", 24: "VOLUME_UP", 25: "VOLUME_DOWN", 26: "POWER", 27: "CAMERA", 61: "TAB", 62: "SPACE",
     66: "ENTER", 67: "DEL", 82: "MENU", 84: "SEARCH", 92: "PAGE_UP", 93: "PAGE_DOWN", 111: "ESCAPE", 112: "FORWARD_DEL",
-    122: "MOVE_HOME", 123: "MOVE_END", 164: "VOLUME_MUTE", 187: "APP_SWITCH", 223: "SLEEP", 224: "WAKEUP",
-    277: "CUT", 278: "COPY", 279: "PASTE",
+    113: "CTRL_LEFT", 122: "MOVE_HOME", 123: "MOVE_END", 164: "VOLUME_MUTE", 187: "APP_SWITCH", 223: "SLEEP",
+    224: "WAKEUP", 277: "CUT", 278: "COPY", 279: "PASTE",
 }  # fmt: skip
 KEY_NAMES |= {7 + digit: str(digit) for digit in range(10)}
 KEY_NAMES |= {29 + place: letter for place, letter in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZ")}
@@ -50,12 +50,23 @@ async def input_(call: Call) -> int:
         await call.phone.swipe(x1, y1, x2, y2, max(0.0, seconds))
     elif verb == "keyevent":
         await _keys(call)
+    elif verb == "keycombination" and _knows_combinations(call):
+        names = [KEY_NAMES.get(int(key[:9]), key) if key.isdecimal() else key for key in arguments]
+        if len(names) < 2:
+            raise JavaFailure("java.lang.IllegalArgumentException", "keycombination requires at least 2 keycodes")
+        await call.phone.key_combination(names)
     elif verb == "text":
         await _text(call)
     else:
         call.err(f"Error: Unknown command: {verb}\n{_USAGE}")
         return 255
     return 0
+
+
+def _knows_combinations(call: Call) -> bool:
+    """Whether the phone has Android 13 or newer."""
+    sdk = call.phone.properties.get("ro.build.version.sdk", "")
+    return sdk.isdecimal() and int(sdk) >= 33
 
 
 def _number(text: str) -> float:

@@ -1,50 +1,15 @@
 from __future__ import annotations
 
-import json
 import re
-from importlib import resources
 
 import pytest
 from pydantic import ValidationError
 
-from agent_core.apps.profile import (
-    PACKAGE,
-    AppProfile,
-    layered,
-    profile,
-    profile_of_package,
-    profiles,
-    resolve,
-    resolve_app,
-)
+from agent_core.apps.names import is_identifier, resolve_app
+from agent_core.apps.profile import AppProfile, layered, profile, profile_of_package, profiles, resolve
 
 QQ = "com.tencent.mobileqq"
 COLOR = re.compile(r"#[0-9a-f]{6}")
-
-
-@pytest.mark.parametrize("name", ["QQ", "qq", " Q Q ", "手机QQ", "腾讯 qq", "ＱＱ", "mobileqq", QQ])
-def test_what_people_call_qq(name: str) -> None:
-    assert resolve_app(name, ["com.android.settings", QQ]) == QQ
-
-
-@pytest.mark.parametrize("name", ["", " ", "QQ音乐盒子", "com.tencent.mobileqqi", "com.tencent", QQ.upper()])
-def test_what_is_not_qq(name: str) -> None:
-    assert resolve_app(name, [QQ]) is None
-
-
-def test_only_what_is_installed_is_found() -> None:
-    assert resolve_app("QQ", []) is None
-    assert resolve_app("QQ", ["com.tencent.mobileqqi"]) is None
-    assert resolve_app(QQ, []) is None
-
-
-def test_every_package_of_the_map_is_one_and_every_name_leads_to_it() -> None:
-    raw = json.loads(resources.files("agent_core.apps").joinpath("map.json").read_text(encoding="utf-8"))
-    assert len(raw) > 20
-    for label, (package, *aliases) in raw.items():
-        assert PACKAGE.fullmatch(package), label
-        for name in (label, *aliases):
-            assert resolve_app(name, [package]) == package, name
 
 
 def test_profiles_are_whole() -> None:
@@ -56,7 +21,7 @@ def test_profiles_are_whole() -> None:
     for item in profiles():
         assert profile(item.key) is item
         for package in item.packages:
-            assert PACKAGE.fullmatch(package)
+            assert is_identifier(package)
             assert profile_of_package(package) is item
         for region in (item.title_region, item.messages_region):
             left, top, right, bottom = region

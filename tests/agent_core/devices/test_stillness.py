@@ -1,13 +1,14 @@
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 
 import pytest
 from PIL import Image
 
-from agent_core.devices.base import Frame
+from agent_core.devices.base import Frame, Look, ScreenState, Window
 from agent_core.devices.stillness import wait_until_still
-from agent_core.errors import ScreenshotFailed
+from agent_core.errors import DeviceOffline, ScreenshotFailed
 
 PICTURE = Image.new("RGB", (1, 1))
 
@@ -20,12 +21,17 @@ class Scene:
     takes: float = 0.02
     now: float = 100.0
     asked: list[float] = field(default_factory=list)
+    looked: list[float] = field(default_factory=list)
 
     def clock(self) -> float:
         return self.now
 
     async def sleep(self, seconds: float) -> None:
         self.now += seconds
+
+    async def look(self) -> Look:
+        self.looked.append(self.now - 100)
+        return Look(Window("app"), ScreenState(awake=True, locked=False))
 
     async def screenshot(self) -> Frame:
         at = self.now
@@ -44,6 +50,25 @@ async def test_a_still_screen_takes_two_pictures_the_floor_apart() -> None:
     result = await wait_until_still(scene, clock=scene.clock, sleep=scene.sleep)
     assert (result.still, result.pictures, result.frame.digest) == (True, 2, "a")
     assert scene.asked == pytest.approx([0, 0.05])
+
+
+async def test_what_is_in_front_is_asked_while_the_second_picture_is_taken() -> None:
+    scene = Scene([(0, "a")])
+    result = await wait_until_still(scene, clock=scene.clock, sleep=scene.sleep)
+    assert result.look.window.package == "app"
+    assert len(scene.looked) == 1
+    assert scene.looked[0] >= scene.asked[1]
+
+
+async def test_a_look_that_fails_leaves_nothing_behind() -> None:
+    class Broken(Scene):
+        async def look(self) -> Look:
+            raise DeviceOffline("It is gone.")
+
+    scene = Broken([(0, "a")])
+    with pytest.raises(DeviceOffline):
+        await wait_until_still(scene, clock=scene.clock, sleep=scene.sleep)
+    assert len(asyncio.all_tasks()) == 1
 
 
 async def test_a_slow_phone_is_asked_again_at_once() -> None:

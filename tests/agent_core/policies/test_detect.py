@@ -136,7 +136,7 @@ def test_an_order_to_answer_in_an_app_without_replies_is_refused_at_once(task: s
     with pytest.raises(InputRejected) as caught:
         check_rules(task, NO_RULES)
     assert (caught.value.key, caught.value.values["app"]) == ("reply_app_unknown", app)
-    assert str(caught.value.values["known"]) == "QQ, 微信"
+    assert str(caught.value.values["known"]) == "QQ, WeChat"
     assert check_rules(task, TaskRules("careful"))
 
 

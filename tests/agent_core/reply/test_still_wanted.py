@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from io import BytesIO
 
 import pytest
@@ -43,6 +44,7 @@ def test_the_question_shows_the_chat_as_it_has_become() -> None:
     desk = newer_while_typed()
     desk.run(ask("几天能发货"))
     assert desk.people.kinds == [QuestionKind.NO_SURE_ANSWER, QuestionKind.STILL_SEND]
+    assert desk.people.asked[1].data["new"] == [BILL]
     scene = desk.phone.scene()
     box = next(one.box for one in scene.elements if one.name == "bubble" and one.text == BILL)
     point = box.center.x, box.center.y
@@ -51,6 +53,17 @@ def test_the_question_shows_the_chat_as_it_has_become() -> None:
     assert picture is not None
     shown = pixel(picture, point)
     assert max(abs(a - b) for a, b in zip(shown, colour, strict=True)) < 12, (shown, colour)
+
+
+@pytest.mark.parametrize("last", ["在吗", SHIP], ids=["other words", "the same words"])
+def test_a_chat_that_keeps_changing_says_what_came_last(last: str) -> None:
+    desk = PaperDesk(SHIP)
+    desk.shelf.answers = {"": WRITTEN}
+    written = ("急急急", "快点", last)
+    desk.phone.on_type = [partial(desk.phone.receive, "11", words) for words in written]
+    desk.run(*[ask("几天能发货")] * 3)
+    assert desk.people.kinds == [QuestionKind.CHAT_CHANGED]
+    assert desk.people.asked[0].data["new"] == [last]
 
 
 def test_without_a_change_it_is_sent_and_the_newer_question_is_answered_after_it() -> None:

@@ -15,7 +15,6 @@ import storage
 from agent_core.errors import ConfigInvalid
 from bot.app.backup import back_up, database_file, restore
 from bot.app.database import open_database
-from bot.app.knowledge import knowledge_file
 from bot.app.settings.layers import Settings
 from bot.app.settings.loading import load
 from bot.channels.chat.texts import texts
@@ -48,10 +47,8 @@ async def filled(settings: Settings) -> list[str]:
     await runs.park_attempt(ids[2], 1)
     await runs.end_attempt(ids[3], 1, status="succeeded")
     await Trajectories(db).asked(ids[3], 1, "{}", digest="d", picture=b"a screen " * 10_000)
+    await EmbeddedKnowledge(db).seed_sample_if_empty()
     await db.close()
-    store = EmbeddedKnowledge(knowledge_file(settings))
-    await store.seed_sample_if_empty()
-    await store.close()
     return ids
 
 
@@ -88,16 +85,11 @@ async def test_what_was_backed_up_comes_back_and_what_was_not_over_is_held(setti
         (ids[3], False, "succeeded"),
     ]
     assert done.before is not None
-    assert {file.name for file in done.before.iterdir()} == {"phonedesk.sqlite3", "knowledge.sqlite3", "queue.sqlite3"}
-    assert {file.name for file in settings.data_dir.iterdir() if file.suffix == ".sqlite3"} == {
-        "phonedesk.sqlite3",
-        "knowledge.sqlite3",
-    }
-    store = EmbeddedKnowledge(knowledge_file(settings))
-    assert (await store.stats()).live > 0
-    await store.close()
+    assert {file.name for file in done.before.iterdir()} == {"phonedesk.sqlite3", "queue.sqlite3"}
+    assert {file.name for file in settings.data_dir.iterdir() if file.suffix == ".sqlite3"} == {"phonedesk.sqlite3"}
 
     db = await open_database(settings)
+    assert (await EmbeddedKnowledge(db).stats()).live > 0
     kept = Trajectories(db)  # what models were asked came with it, what they were shown did not
     assert [(row.data, row.picture) for row in await kept.of(ids[3])] == [("{}", "d")]
     assert await kept.picture(ids[3], "d") is None

@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 from agent_core.errors import ConfigInvalid
 from bot.app.backup import Restore, back_up, restore
 from bot.app.database import open_database
-from bot.app.knowledge import knowledge_file
 from bot.app.settings.layers import Settings
 from bot.app.settings.loading import load
 from bot.channels.chat.texts import LANGUAGES, texts
@@ -53,10 +52,8 @@ async def _made(folder: Path) -> tuple[Path, bytes]:
     await Runs(db).begin_attempt(run_id, 1, serial="S1")
     await Events(db).append(run_id, "step", {"n": 1}, picture=b"jpeg")
     await Questions(db).ask("q", run_id=run_id, kind="info", payload={"id": "q"})
+    await EmbeddedKnowledge(db).add_all(sample_entries()[:3])
     await db.close()
-    store = EmbeddedKnowledge(knowledge_file(settings))
-    await store.add_all(sample_entries()[:3])
-    await store.close()
     made = await back_up(settings, folder / "whole.zip")
     (settings.data_dir / "queue.sqlite3").write_bytes(b"a queue")
     return settings.data_dir, made.file.read_bytes()
@@ -110,12 +107,11 @@ async def test_a_damaged_back_up_is_one_error_and_changes_nothing(
         assert done is not None
         assert done.before is not None
         assert name in HARMLESS or name.startswith("flip"), name
-        assert done.parts == ("phonedesk.sqlite3", "knowledge.sqlite3")
+        assert done.parts == ("phonedesk.sqlite3",)
         assert len(done.held) <= 1
         assert len(await runs_in(settings)) == 1
         assert {path.name for path in settings.data_dir.iterdir() if path.suffix not in LOCKS} == {
             "phonedesk.sqlite3",
-            "knowledge.sqlite3",
             done.before.name,
         }
 
@@ -137,7 +133,7 @@ async def tried(settings: Settings, file: Path) -> tuple[ConfigInvalid | None, R
 
 def test_there_are_enough_of_them() -> None:
     assert len(NAMES) == len(set(NAMES))
-    assert len(NAMES) > 229
+    assert len(NAMES) > 190
 
 
 @pytest.mark.parametrize("name", ["cut 30", "archive text", "manifest null", "database without runs"])
@@ -215,9 +211,7 @@ async def test_the_log_of_a_database_that_is_gone_is_not_played_into_the_new_one
 async def test_what_cannot_be_put_into_its_place_leaves_all_as_it_was(
     whole: tuple[Path, bytes], settings: Settings, tmp_path: Path
 ) -> None:
-    """A folder stands where the knowledge entries go."""
-    knowledge_file(settings).unlink()
-    knowledge_file(settings).with_name("knowledge.sqlite3-wal").mkdir()
+    """A file stands where the database's folder goes."""
     (tmp_path / "whole.zip").write_bytes(whole[1])
     before = contents(settings.data_dir)
     settings = settings.model_copy(update={"database_url": f"sqlite:///{tmp_path}/damaged.zip/x/phonedesk.sqlite3"})
@@ -259,4 +253,4 @@ async def test_every_row_is_read_before_it_is_put_back(
 def test_the_manifest_is_as_it_was_in_the_first_release(whole: tuple[Path, bytes]) -> None:
     told = json.loads(parts_of(whole[1])["manifest.json"])
     assert told.keys() == {"form", "made_at", "release", "parts"}
-    assert (told["form"], told["parts"]) == (1, ["phonedesk.sqlite3", "knowledge.sqlite3"])
+    assert (told["form"], told["parts"]) == (1, ["phonedesk.sqlite3"])

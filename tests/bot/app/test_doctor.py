@@ -8,6 +8,7 @@ import json
 import os
 import re
 import socket
+import sqlite3
 import string
 import sys
 from collections.abc import AsyncIterator
@@ -20,20 +21,26 @@ from zoneinfo import ZoneInfo
 import pytest
 import sqlalchemy as sa
 from aiohttp import web
+from structlog.testing import capture_logs
 
 import bot.app.doctor.examine
+from agent_core.devices.adb.power import MARKER as AWAKE_MARKER
 from agent_core.devices.adb.server import open_adb
+from agent_core.devices.adb.setup import MARKER as SETUP_MARKER
 from agent_core.errors import ConfigError, DeviceOffline
 from agent_core.perception.ocr import OcrEngine
+from bot.app.core import open_core
 from bot.app.doctor.exam import Exam
 from bot.app.doctor.examine import CHECKS, Check, CheckResult, CheckStatus, examine
 from bot.app.doctor.phone import asks_for_secret
 from bot.app.doctor.report import DoctorVerdict
 from bot.app.doctor.texts import catalogue
+from bot.app.knowledge import own_entries
+from bot.app.phones import OwnPhones
 from bot.app.settings.layers import Settings
 from bot.app.settings.loading import load
 from bot.channels.chat.texts import LANGUAGES, Lang
-from knowledge.embedded import EmbeddedKnowledge, Entry
+from knowledge.embedded import Entry
 from knowledge.entries import sample_entries
 from simulator.model.server import MODEL_NAME, start_demo_model
 from simulator.phone.adbd import Auth
@@ -43,9 +50,11 @@ from simulator.phone.server import RunningPhone, serve
 from simulator.telegram import FakeTelegram
 from storage.engine import Database
 from storage.leases import Leases
-from storage.model_usage import Spending, Used
+from storage.model_usage import UsageTotals, Used
 from tests.support.adb import AdbServerProcess, adb_server
+from tests.support.apk import keyboard_apk
 from tests.support.environment import without_settings
+from tests.support.knowledge import open_knowledge
 from tests.support.model_server import Reply, Script, ScriptedModel
 from tests.support.model_server import Status as HttpStatus
 from tests.support.ocr import needs_ocr
@@ -152,7 +161,8 @@ async def test_a_good_phone_passes_everything(adb: AdbServerProcess) -> None:
         (Faults(asleep=True), {"screen": "warning", "screenshot": "skipped", "tree": "skipped"}, "power button"),
         (Faults(locked=True), {"screen": "warning", "tree": "skipped"}, "Screen lock"),
         (Faults(black=True), {"screenshot": "failed"}, "protected window"),
-        (Faults(ime_refused=True), {"keyboard": "failed"}, "USB debugging (security settings)"),
+        (Faults(ime_refused=True), {"keyboard": "warning"}, "USB debugging (security settings)"),
+        (Faults(ime_refused=True, clipboard="denied"), {"keyboard": "failed"}, "USB debugging (security settings)"),
         (Faults(input_denied=True), {"input": "failed"}, "USB debugging (security settings)"),
     ],
     ids=lambda value: next(iter(value.model_dump(exclude_defaults=True))) if isinstance(value, Faults) else "",
@@ -166,9 +176,15 @@ async def test_what_is_wrong_with_the_phone_is_named(
     assert advice in results[next(iter(expected))].advice
 
 
-async def test_no_adb_keyboard(adb: AdbServerProcess) -> None:
+async def test_texts_are_pasted_without_adb_keyboard(adb: AdbServerProcess) -> None:
     async with phone_of(Scenario(keyboard=KeyboardPart(adb_installed=False))) as running:
         results = await look(at(adb, running.address), *PHONE)
+        assert running.phone.clipboard == ""
+        assert said(results) == {}
+        assert "by pasting" in results["keyboard"].seen
+        running.phone.set_fault("clipboard")
+        results = await look(at(adb, running.address), *PHONE)
+        running.phone.set_fault("clipboard", False)
     assert said(results) == {"keyboard": "failed"}
     assert "phonedesk doctor --fix" in results["keyboard"].advice
 
@@ -181,8 +197,8 @@ async def test_the_owners_keyboard_stays_while_a_run_has_the_phone(adb: AdbServe
         await db.migrate()
         assert await Leases(db).acquire(running.address, "somebody")
         await db.close()
-        results = await look(settings, *PHONE)
-        assert said(results) == {"keyboard": "skipped"}
+        results = await look(settings, *PHONE, "setup")
+        assert said(results) == {"keyboard": "skipped", "input": "skipped", "setup": "skipped"}
         assert [action for action in running.phone.report()["actions"] if action["what"] == "input_method"] == []
 
 
@@ -203,11 +219,69 @@ async def test_a_screen_of_a_phone_at_work_is_left_alone(adb: AdbServerProcess) 
         await db.migrate()
         assert await Leases(db).acquire(running.address, "somebody")
         await db.close()
-        assert said(await look(settings, *PHONE, mend=True))["screen"] == "warning"
+        screen = (await look(settings, *PHONE, mend=True))["screen"]
+        assert screen.status is CheckStatus.WARNING
+        assert "is in use" in screen.seen
+
+
+async def test_fix_sets_up_what_the_owner_chose_not_what_a_dead_run_left(adb: AdbServerProcess) -> None:
+    async with serve(Scenario()) as running:
+        running.phone.set_setting("global", "stay_on_while_plugged_in", "7")
+        running.phone.set_setting("global", AWAKE_MARKER, "8/60000#dead")
+        settings = at(adb, running.address)
+        async with open_core(settings) as core:
+            held: list[list[str]] = []
+
+            def changed(namespace: str, key: str, value: str | None) -> None:
+                if key == SETUP_MARKER:
+                    held.append(leased(settings))
+                put(namespace, key, value)
+
+            put, running.phone.set_setting = running.phone.set_setting, changed  # type: ignore[method-assign]
+            assert (await look(settings, *PHONE, "setup", mend=True))["setup"].mending
+            assert held == [[running.address]]
+            assert running.phone.settings["global", "stay_on_while_plugged_in"] == "15"
+            await OwnPhones(core).undo(running.address)
+            assert running.phone.settings["global", "stay_on_while_plugged_in"] == "8"
+
+
+def leased(settings: Settings) -> list[str]:
+    """The phones that somebody has now, read at once beside the event loop."""
+    with sqlite3.connect(sa.make_url(settings.url).database or "") as db:
+        return [serial for (serial,) in db.execute("SELECT serial FROM leases WHERE owner LIKE 'doctor-%'")]
+
+
+async def test_fix_sets_the_phone_up_as_devices_setup_does(adb: AdbServerProcess, tmp_path: Path) -> None:
+    keyboard_apk(tmp_path / "ADBKeyboard.apk")
+    faults = Faults(clipboard="denied")
+    async with serve(Scenario(keyboard=KeyboardPart(adb_installed=False), faults=faults)) as running:
+        before = dict(running.phone.settings)
+        settings = at(adb, running.address)
+        seen = await look(settings, *PHONE, "setup")
+        assert said(seen) == {"keyboard": "failed"}
+        assert "phonedesk devices setup" in seen["setup"].seen
+        assert running.phone.settings == before
+        mended = await look(settings, *PHONE, "setup", mend=True)
+        assert said(mended) == {}
+        assert mended["keyboard"].mending
+        assert running.phone.settings["global", "window_animation_scale"] == "0"
+        async with open_core(settings) as core:
+            await OwnPhones(core).undo(running.address)
+        assert running.phone.settings == before
+
+
+async def test_a_refusal_is_explained_by_the_phones_brand(adb: AdbServerProcess) -> None:
+    faults = Faults(input_denied=True, ime_refused=True)
+    async with phone_of(Scenario(phone=PhonePart(brand="OPPO"), faults=faults)) as running:
+        results = await look(at(adb, running.address), *PHONE)
+    assert said(results) == {"keyboard": "failed", "input": "failed"}
+    for key in ("keyboard", "input"):
+        assert "Disable permission monitoring" in results[key].advice
 
 
 async def test_a_keyboard_that_cannot_be_installed_says_why(adb: AdbServerProcess, tmp_path: Path) -> None:
-    async with phone_of(Scenario(keyboard=KeyboardPart(adb_installed=False))) as running:
+    faults = Faults(clipboard="denied")
+    async with phone_of(Scenario(keyboard=KeyboardPart(adb_installed=False), faults=faults)) as running:
         results = await look(at(adb, running.address), *PHONE, mend=True)
         assert "Mending failed" not in results["keyboard"].seen  # there is no file to install
         assert not any(result.mending for result in results.values())
@@ -484,8 +558,8 @@ async def test_the_embedded_store(tmp_path: Path) -> None:
     assert "every question goes to a person" in (await seen()).seen
     assert not (tmp_path / "d").exists()
     (tmp_path / "d").mkdir()
-    file = tmp_path / "d" / "knowledge.sqlite3"
-    base = EmbeddedKnowledge(file)
+    file = tmp_path / "d" / "phonedesk.sqlite3"
+    base = await open_knowledge(file)
     await base.seed_sample_if_empty()
     for sample in (True, False):  # what is in it already stays
         filled = await seen(sample=sample)
@@ -493,7 +567,7 @@ async def test_the_embedded_store(tmp_path: Path) -> None:
         assert "made-up shop" in filled.seen
         assert "kb import" in filled.advice
         assert "PHONEDESK_KNOWLEDGE__SAMPLE" in filled.advice
-        assert str(file) in filled.advice
+        assert "keep-the-knowledge-base" in filled.advice
     await base.add(Entry(question="几天能发货", answer="两天", live=False))
     assert (await seen()).status is CheckStatus.WARNING  # it is not sent yet
     await base.add(Entry(question="几天能发货", answer="两天"))
@@ -509,8 +583,23 @@ async def test_the_embedded_store(tmp_path: Path) -> None:
     assert "PHONEDESK_DATA_DIR" in broken.advice
 
 
+async def test_a_file_of_entries_from_before_is_told(tmp_path: Path) -> None:
+    (tmp_path / "knowledge.sqlite3").write_bytes(b"entries")
+    settings = load(data_dir=tmp_path)
+    result = (await look(settings, "settings", "knowledge"))["knowledge"]
+    assert result.status is CheckStatus.WARNING
+    assert str(tmp_path / "knowledge.sqlite3") in result.seen
+    assert "phonedesk kb export" in result.advice
+    assert "phonedesk kb import" in result.advice
+    with capture_logs() as logs:
+        own_entries(settings, Database(settings.url))
+    assert [(log["event"], log["file"]) for log in logs] == [
+        ("knowledge_file_not_read", str(tmp_path / "knowledge.sqlite3"))
+    ]
+
+
 async def test_entries_that_all_wait_answer_nobody(tmp_path: Path) -> None:
-    base = EmbeddedKnowledge(tmp_path / "knowledge.sqlite3")
+    base = await open_knowledge(tmp_path / "phonedesk.sqlite3")
     await base.add(Entry(question="几天能发货", answer="两天", live=False))
     await base.close()
     result = (await look(load(data_dir=tmp_path), "settings", "knowledge"))["knowledge"]
@@ -592,7 +681,7 @@ async def test_the_database(tmp_path: Path) -> None:
     assert "version" in (await seen(data_dir=home)).seen
     limited = load(data_dir=home, limits={"day_calls": 2})
     for calls, status in ((1, CheckStatus.OK), (1, CheckStatus.FAILED)):
-        await Spending(db).add(db.now().astimezone(ZoneInfo(limited.timezone)).date(), "m", Used(calls=calls))
+        await UsageTotals(db).add(db.now().astimezone(ZoneInfo(limited.timezone)).date(), "m", Used(calls=calls))
         found = (await look(limited, "settings", "database", "limits"))["limits"]
         assert (found.status, "PHONEDESK_LIMITS__DAY_CALLS" in found.advice) == (status, status is CheckStatus.FAILED)
     async with db.write() as connection:
@@ -761,6 +850,9 @@ async def test_the_command_when_all_is_well(adb: AdbServerProcess) -> None:
         rows = json.loads(out)
         assert [row["check"] for row in rows] == [check.key for check in CHECKS]
         assert {row["check"]: row["status"] for row in rows if row["status"] != "ok"} == {
+            "hdc": "skipped",  # no HarmonyOS phone is looked for
+            "wda": "skipped",  # and no iPhone
+            "setup": "note",  # not done yet
             "learnt": "note",
             "ocr": "skipped",
             "fallbacks": "skipped",  # none
@@ -768,13 +860,14 @@ async def test_the_command_when_all_is_well(adb: AdbServerProcess) -> None:
             "prices": "skipped",  # no limit by cost
             "limits": "skipped",  # none
             "knowledge": "warning",  # empty
+            "notify": "skipped",  # none
         }
         assert all(set(row) == {"check", "status", "seen", "advice"} for row in rows)
         code, out, err = await command("--device", running.address, **environment)
         assert code == 0
         assert "✓ 手机连接" in out
         assert "· 认识应用" in out
-        assert "可以开始使用了" in out
+        assert f'可以开始使用了：phonedesk run "QQ回复联系人11" --device {running.address}' in out
         assert SECRET not in out + err
         assert tg.token not in out + err
         _, out, _ = await command("--lang", "en", "--device", running.address, **environment)
@@ -790,5 +883,7 @@ async def test_the_command_when_settings_are_wrong() -> None:
     assert (
         f"写在 {Path.cwd() / '.env'} 里" in (await command("--lang", "zh", PHONEDESK_MODEL__TIMEOUT_SECONDS="soon"))[1]
     )
-    [folded] = [line for line in out.splitlines() if line.startswith("–")]  # one line, not one for each of 23
-    assert folded.startswith("– not checked, because of “Settings”: Database, adb")
+    assert len([line for line in out.splitlines() if line.startswith("–")]) == 1  # not one for each of 23
+    assert "– not checked, because of “Settings”: Database, HarmonyOS (hdc), iPhone (WebDriverAgent), adb" in " ".join(
+        out.split()
+    )

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from agent_core.devices.adb.server import DeviceEntry
+from agent_core.devices.base import Battery, DeviceEntry
 from bot.app.core import open_core
 from bot.app.health import QUERY, Health
 from bot.app.settings.layers import Settings
 from bot.tools.demo.world import demo_world
+from scheduler.runs.lease import lease_of
 from tests.support.knowledge_servers import FakeDify, Plain
 from tests.support.model_server import ScriptedModel, Status
 
@@ -57,7 +58,7 @@ async def test_the_model_is_down_where_its_fallbacks_are_too(tmp_path: Path) -> 
         stands_in = {"base_url": server.url, "name": "other"}
         async with health(tmp_path, model={"base_url": NOWHERE, "fallbacks": [stands_in]}) as at:
             assert await at.model(True) == ""
-            assert (await at._core.meter._spending.of_day(at._core.meter.today)).calls == 1
+            assert (await at._core.meter._totals.of_day(at._core.meter.today)).calls == 1
             assert "连接没有建立" in await at.model(True)
 
 
@@ -91,13 +92,29 @@ async def test_phones_by_the_list_of_adb() -> None:
         await at.close()
 
 
+@pytest.mark.device
+async def test_batteries_are_read_though_a_run_has_the_phone_and_wake_nothing() -> None:
+    async with demo_world() as world, open_core(world.settings) as core:
+        serial = world.settings.device.serial
+        world.phone.battery.update(level=9, status=3, temperature=463)
+        await world.phone.key("SLEEP")
+        at = Health(core)
+        await at.phones()
+        device = await core.attached.device()
+        async with lease_of(core.db, device, owner="somebody", why="run"):
+            assert await at.batteries() == {serial: Battery(9, False, 46.3)}
+            assert not world.phone.screen().awake
+        await device.close()
+        await at.close()
+
+
 async def test_what_is_listed_and_cannot_be_used_says_why(tmp_path: Path) -> None:
     async with health(tmp_path) as at:
 
         async def phones(*, wanted: Sequence[str] = ()) -> list[DeviceEntry]:
             return [DeviceEntry("A", "device", ""), DeviceEntry("B", "unauthorized", "")]
 
-        at._core.phones = phones  # type: ignore[method-assign]  # no adb of this machine is asked
+        at._core.attached.phones = phones  # type: ignore[method-assign]  # no adb of this machine is asked
         seen = await at.phones()
         assert seen.usable == frozenset({"A"})
         assert (seen.why or {})["B"] == "unauthorized"

@@ -31,7 +31,7 @@ from simulator.phone.assembly import CHECKED
 from storage.engine import Database
 from storage.events import Events
 from storage.leases import Leases
-from storage.model_usage import Spending, Used
+from storage.model_usage import UsageTotals, Used
 from storage.runs import PLAN_PART, NewRun, Runs
 from tests.support.clock import Clock
 from tests.support.database import empty_sqlite
@@ -97,7 +97,7 @@ async def test_a_days_limit_holds_over_all_processes_until_the_owners_midnight(
     await one.admit("m")
     clock.move(minutes=11)
     await other.admit("m")
-    assert await Spending(dbs[0]).by_model(one.today - timedelta(days=1)) == {"m": Used(2, 1800, 200, 1000, 2.0)}
+    assert await UsageTotals(dbs[0]).by_model(one.today - timedelta(days=1)) == {"m": Used(2, 1800, 200, 1000, 2.0)}
     await other.count("m", USED)
     await other.count("m", USED)
     with pytest.raises(ModelLimit):
@@ -141,7 +141,7 @@ async def test_a_chooser_that_may_not_be_asked_leaves_it_to_a_person(dbs: tuple[
         chooser = ModelChooser(server.url, "chooser", meter=meter)
         chosen = await chooser.choose("多久发", "多久发货", records)
         assert chosen is not None
-        assert await Spending(dbs[0]).by_model(meter.today) == {"chooser": Used(2, 200, 40, 0, 0.24)}
+        assert await UsageTotals(dbs[0]).by_model(meter.today) == {"chooser": Used(2, 200, 40, 0, 0.24)}
         assert await chooser.choose("多久发", "多久发货", records) is None
         assert len(server.requests) == 2
         await chooser.close()
@@ -173,7 +173,7 @@ async def test_a_run_with_a_budget_on_a_fallback(tmp_path: Path, monkeypatch: py
             assert session.allowance == 1 + len(people.asked)
             assert (session.allowance - 1) * 7000 <= session.spent.tokens < session.allowance * 7000 + 7000
             assert session.spent.cost == pytest.approx(sum(step.cost or 0.0 for step in session.steps))
-            used = await core.meter._spending.of_day(core.meter.today)
+            used = await core.meter._totals.of_day(core.meter.today)
             assert (used.calls, used.tokens) == (session.spent.calls, session.spent.tokens)
             assert used.cost == pytest.approx(session.spent.cost)
 

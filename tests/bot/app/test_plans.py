@@ -22,7 +22,7 @@ from bot.channels.web.keys import actor_of_key
 from bot.desk.history_views import HistoryAsked
 from scheduler.runs.dispatcher import Dispatcher
 from storage.leases import Leases
-from storage.model_usage import Spending
+from storage.model_usage import UsageTotals
 from storage.plans import Conversations
 from storage.questions import Questions
 from storage.runs import RunRow, Runs
@@ -86,7 +86,7 @@ async def test_three_parts_through_planner_and_executors(tmp_path: Path) -> None
         ]
         assert events[-1] == {"type": "done", "content": "已经发给张三了。", "success": True}
         assert house.phones[0].report()["sent"] == {f"wechat:{ZHANG}": [MEETING]}
-        assert (await Spending(house.core.db).of_day(house.core.meter.today)).calls == 5 + 8
+        assert (await UsageTotals(house.core.db).of_day(house.core.meter.today)).calls == 5 + 8
         # Each call is a run like any other, and belongs to the plan's.
         plan, parts = await rows(house)
         assert (plan.status, plan.message, plan.requested_by) == ("succeeded", "已经发给张三了。", "key:2")

@@ -82,7 +82,7 @@ async def test_nothing_is_done_on_a_phone_that_another_task_used_meanwhile(tmp_p
 async def test_the_planner_sees_whether_a_phone_is_charging(tmp_path: Path) -> None:
     async with plan_house(tmp_path, [], []) as house:
         executor = executor_of(house)
-        assert await executor.battery(house.serials[0]) == Battery(87, charging=True)
+        assert await executor.battery(house.serials[0]) == Battery(87, charging=True, celsius=28.5)
         assert await executor.battery("no-such-phone") == Battery()
 
 

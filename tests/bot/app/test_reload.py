@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from agent_core.errors import ConfigInvalid
 from bot.app import logs
 from bot.app.core import Core, open_core
-from bot.app.models import Turnover
+from bot.app.models import ClientRotation
 from bot.app.reload import Reloader, _closes, renew
 from bot.app.settings.files import CONFIG_FILE
 from bot.app.settings.live import LIVE, change
@@ -51,7 +51,7 @@ async def test_the_next_attempt_works_with_what_was_changed_and_one_at_work_with
     model, knowledge, reader = core.model, core.knowledge, core.reader
     told: list[str] = []
     core.followers.append(lambda settings: told.append(settings.model.name))
-    async with core.turnover.used():
+    async with core.client_rotation.used():
         write('[model]\nname = "next"\nbase_url = "http://127.0.0.1:9/v1"\n[run]\npart_chars = 99\n[web]\nport = 1\n')
         with capture_logs() as lines:
             await looks(reloader)
@@ -181,7 +181,7 @@ async def test_the_watch_itself_sees_a_change(core: Core) -> None:
 
 
 async def test_clients_are_closed_when_the_last_who_may_have_them_is_done() -> None:
-    turnover, closed = Turnover(), list[str]()
+    client_rotation, closed = ClientRotation(), list[str]()
 
     async def close_a() -> None:
         closed.append("a")
@@ -190,17 +190,17 @@ async def test_clients_are_closed_when_the_last_who_may_have_them_is_done() -> N
     async def close_b() -> None:
         closed.append("b")
 
-    await turnover.replaced([])
-    async with turnover.used():
-        await turnover.replaced([close_a])
-        async with turnover.used():
-            await turnover.replaced([close_b])
+    await client_rotation.replaced([])
+    async with client_rotation.used():
+        await client_rotation.replaced([close_a])
+        async with client_rotation.used():
+            await client_rotation.replaced([close_b])
             assert closed == []
         assert closed == []  # whoever came first may have both
     assert closed == ["a", "b"]
-    async with turnover.used():
-        await turnover.replaced([close_b])
-        await turnover.close()
+    async with client_rotation.used():
+        await client_rotation.replaced([close_b])
+        await client_rotation.close()
     assert closed == ["a", "b", "b"]
 
 

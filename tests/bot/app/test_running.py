@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.errors import AdbNotFound, DeviceError, InputRejected, LeaseLost
@@ -85,13 +86,11 @@ async def test_a_contact_of_the_list_is_named_whole(core: Core) -> None:
     assert session.gate.contact == "11"
 
 
-async def test_a_phone_in_use_fails_the_run(core: Core) -> None:
+async def test_a_phone_in_use_makes_no_run(core: Core) -> None:
     assert await Leases(core.db).acquire(core.settings.device.serial, "other", "r0") is not None
     with pytest.raises(LeaseLost):
         await run_here(core, TASK, human=human(core), store=StoredRuns(core.db))
-    (row,) = await Runs(core.db).find()
-    assert row.status == "failed"
-    assert "in use" in row.message
+    assert not await Runs(core.db).find()  # nothing was tried that could have failed
 
 
 async def test_who_has_the_phone_is_said_where_the_task_was_typed(core: Core) -> None:
@@ -125,7 +124,7 @@ async def test_what_is_no_task_makes_no_run(core: Core) -> None:
 async def test_a_phone_that_goes_before_the_run_begins_is_let_go(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
     closed, close = [], AdbDevice.close
 
-    async def gone(device: AdbDevice, *, fresh: bool = False) -> None:
+    async def gone(device: AdbDevice, *, fresh: bool = False, also: Sequence[str] = ()) -> None:
         raise DeviceError("It does not answer.")
 
     async def counted(device: AdbDevice) -> None:
@@ -183,10 +182,10 @@ async def test_an_adb_server_that_was_ended_is_started_again(monkeypatch: pytest
     async with adb_server() as adb, demo_world() as world:
         device = world.settings.device.model_copy(update={"adb_port": adb.port})
         async with open_core(world.settings.model_copy(update={"device": device})) as core:
-            first, same = await asyncio.gather(core.adb(), core.adb())
+            first, same = await asyncio.gather(core.attached.adb(), core.attached.adb())
             assert first is same
             adb.stop()
-            entries = await core.phones()
+            entries = await core.attached.phones()
             assert [entry.serial for entry in entries if entry.state == "device"] == [device.serial]
 
 
@@ -201,10 +200,10 @@ async def test_a_phone_that_does_not_answer_keeps_nobody_waiting() -> None:
         address = f"127.0.0.1:{listening.sockets[0].getsockname()[1]}"
         device = world.settings.device.model_copy(update={"connect": (address,)})
         async with open_core(world.settings) as before, open_core(world.settings) as core:
-            await before.phones()  # the one that answers is attached
+            await before.attached.phones()  # the one that answers is attached
             core.settings = world.settings.model_copy(update={"device": device})
             begun = time.monotonic()
-            entries = await core.phones()
+            entries = await core.attached.phones()
             assert time.monotonic() - begun < 5
             assert device.serial in [entry.serial for entry in entries if entry.state == "device"]
 
@@ -216,7 +215,7 @@ async def test_with_no_phone_there_the_first_that_comes_is_shown_and_none_that_i
         for wanted, there in (([off], []), ([off, world.settings.device.serial], [world.settings.device.serial])):
             async with open_core(world.settings.model_copy(update={"device": device})) as core:
                 begun = time.monotonic()
-                entries = await core.phones(wanted=wanted)
+                entries = await core.attached.phones(wanted=wanted)
                 assert time.monotonic() - begun < 8, "adb gives up after 10 s"
                 assert [entry.serial for entry in entries if entry.state == "device"] == there
 
@@ -230,12 +229,12 @@ async def test_a_phone_that_a_run_waits_for_by_its_address_is_connected_to_by_it
             hosts = Hosts(core.db)
             assert await hosts.register("other", "token") is None
             assert await hosts.sees("other", "token", {"127.0.0.1:1": "offline"})
-            dispatcher = Dispatcher(core.db, None, phones=lambda: reached(core, dispatcher.addresses))
+            dispatcher = Dispatcher(core.db, None, phones=lambda: reached(core, dispatcher.awaited))
             await dispatcher.once()
-            assert dispatcher.addresses == [], "the address of another host may be another phone here"
+            assert dispatcher.awaited == [], "the address of another host may be another phone here"
             await Runs(core.db).create(NewRun(TASK, address))
             await dispatcher.once()
-            assert await reached(core, dispatcher.addresses) == [address]
+            assert await reached(core, dispatcher.awaited) == [address]
 
 
 async def reached(core: Core, wanted: Sequence[str]) -> list[str]:
@@ -247,9 +246,45 @@ async def test_a_phone_that_a_command_has_used_is_known_once_it_is_away() -> Non
         address = world.settings.device.serial
         device = world.settings.device.model_copy(update={"serial": ""})
         async with open_core(world.settings.model_copy(update={"device": device})) as core:
-            await (await core.device(address)).close()
+            await (await core.attached.device(address)).close()
             known = (await Fleet(core.db).phones())[address]
             assert not known.usable
+
+
+async def test_a_phone_with_a_pin_is_opened_by_the_settings() -> None:
+    async with demo_world() as world:
+        world.phone.lock.pin = "2749"
+        await world.phone.key("SLEEP")
+        pins = {world.settings.device.serial: SecretStr("2749")}
+        device = world.settings.device.model_copy(update={"pins": pins})
+        async with open_core(world.settings.model_copy(update={"device": device})) as core:
+            phone = await core.attached.device()
+            await phone.wake()
+            async with phone.kept_awake():
+                assert not world.phone.screen().locked
+            await phone.leave()
+            assert world.phone.screen().locked
+
+
+async def test_the_phone_is_locked_again_before_its_lease_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with demo_world(lang="en") as world:
+        world.phone.lock.pin = "2749"
+        await world.phone.key("SLEEP")
+        serial, press = world.settings.device.serial, world.phone.key
+        device = world.settings.device.model_copy(update={"pins": {serial: SecretStr("2749")}})
+        async with open_core(world.settings.model_copy(update={"device": device})) as core:
+            held: list[list[str]] = []
+
+            async def key(name: str) -> None:
+                if name.removeprefix("KEYCODE_") == "SLEEP":
+                    held.append([lease.serial for lease in await Leases(core.db).held()])
+                await press(name)
+
+            monkeypatch.setattr(world.phone, "key", key)
+            session = await run_here(core, TASK, human=human(core), store=StoredRuns(core.db))
+        assert session.status is Status.SUCCEEDED
+        assert world.phone.screen().locked
+        assert held == [[serial]]
 
 
 async def test_without_adb_there_are_no_phones_and_no_end_of_the_server() -> None:
@@ -261,7 +296,7 @@ async def test_without_adb_there_are_no_phones_and_no_end_of_the_server() -> Non
             async with open_core(world.settings.model_copy(update={"device": device})) as core:
                 assert await Host(core.db, "host", listing=lambda: listing(core)).look() == []
                 with pytest.raises(AdbNotFound):
-                    await core.phones()
+                    await core.attached.phones()
 
 
 async def test_signals_ask_for_a_stop_only_meanwhile() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from bot.app.server_names import LOOPBACK, mcp_names, web_names
+from bot.app.server_names import LOOPBACK, mcp_names, web_address, web_names
 from bot.app.settings.loading import SettingsWrong, load
 from bot.app.settings.sections import McpSettings, TelegramSettings, WebSettings
 
@@ -82,3 +82,13 @@ def test_what_is_no_host_is_refused_as_a_setting(host: str, monkeypatch: pytest.
             load(**{section: {"hosts": ["phonedesk", host]}})
     monkeypatch.setenv("PHONEDESK_WEB__HOSTS", "phonedesk, 10.0.0.0/8")
     assert load().web.hosts == ("phonedesk", "10.0.0.0/8")
+
+
+def test_people_open_the_server_by_the_name_that_a_browser_can_reach() -> None:
+    assert web_address(WebSettings(), port=8000) == "http://127.0.0.1:8000"
+    assert web_address(WebSettings(host="0.0.0.0", port=80)) == "http://127.0.0.1:80"
+    assert web_address(WebSettings(host="::1", port=80)) == "http://[::1]:80"
+    behind = WebSettings(host="0.0.0.0", hosts=("10.0.0.0/8", "desk.example.com"))
+    assert web_address(behind, port=80) == "http://desk.example.com:80"
+    telegram = TelegramSettings(mode="webhook", webhook_url="https://desk.example.com/telegram/webhook")
+    assert web_address(WebSettings(), telegram) == "https://desk.example.com"

@@ -328,3 +328,29 @@ def test_a_proxy_and_a_token_are_checked_and_their_secrets_known(monkeypatch: py
         with pytest.raises(ConfigInvalid) as raised:
             load(**wrong)
         assert "geheim" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("written", "tags"),
+    [
+        ("{}", {}),
+        (
+            '{"S1": ["shop", "#spare", "shop"], "S2": "店里，备用 back"}',
+            {"S1": ("shop", "spare"), "S2": ("店里", "备用", "back")},
+        ),
+    ],
+)
+def test_tags_are_lists_or_words(
+    monkeypatch: pytest.MonkeyPatch, written: str, tags: dict[str, tuple[str, ...]]
+) -> None:
+    monkeypatch.setenv("PHONEDESK_DEVICE__TAGS", written)
+    assert load().device.tags == tags
+
+
+@pytest.mark.parametrize(
+    "written", ['{"S1": ["two words"]}', '{"S1": ["#"]}', f'{{"S1": "{"x" * 25}"}}', '{"S1": 5}', "shop"]
+)
+def test_what_is_no_tag_is_refused(monkeypatch: pytest.MonkeyPatch, written: str) -> None:
+    monkeypatch.setenv("PHONEDESK_DEVICE__TAGS", written)
+    with pytest.raises(ConfigInvalid):
+        load()

@@ -40,6 +40,8 @@ WRONG = [
     ("digest.daily", "25", "09:00"),
     ("quiet.hours", "late", "22:00"),
     ("device.names", '{"a"', "第 1 行第 5 列"),
+    ("device.pins", "S1=12a4", "4 到 16 位数字"),
+    ("device.pins", "S1=123", "4 到 16 位数字"),
     ("model.fallbacks", "[", "第 1 行"),
     ("device.connect", "[", "第 1 行"),
     ("telegram.proxy", "not a proxy", "socks5://"),

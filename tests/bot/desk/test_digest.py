@@ -171,7 +171,10 @@ async def test_who_is_told_of_what_is_down(shop: Shop) -> None:
     owner, other = await shop.person(Role.OWNER), await shop.person(Role.OWNER)
     await shop.person(Role.OPERATOR)
     assert {to.chat for to in await shop.desk.digest.alerted()} == {own(owner), own(other)}
+    assert await shop.desk.digest.alerted(shop.db.now() - timedelta(seconds=1)) == [], "nobody was there"
+    assert len(await shop.desk.digest.alerted(shop.db.now())) == 2
     named = Desk(replace(shop.desk.context, alert_chat="-1009"))
+    assert await named.digest.alerted(shop.db.now() - timedelta(seconds=1)) == []
     (to,) = await named.digest.alerted()
     assert (to.chat, to.lang) == (ChatRef("telegram", "-1009", kind="group"), "zh")
     data = {"subject": "phone:1:2", "state": "down", "since": "2026-11-20T01:00:00+00:00", "why": "offline"}

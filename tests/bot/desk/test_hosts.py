@@ -8,7 +8,7 @@ import io
 import pytest
 from PIL import Image
 
-from agent_core.devices.adb.server import DeviceEntry
+from agent_core.devices.base import DeviceEntry
 from agent_core.errors import DeviceOffline
 from bot.channels.chat.cards import away_lines, devices_card, status_card
 from bot.channels.chat.texts import texts

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from bot.desk.knowledge_views import EntryText, KnowledgeFile
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry
 from storage.people import Audit
+from tests.support.knowledge import open_knowledge
 from tests.support.shop import Shop
 
 RETURN = EntryText("怎么退货", "七天内可退", ("能退吗",), ("售后",))
@@ -25,7 +27,7 @@ SHEET = KnowledgeFile("faq.csv", "问题,答案\n怎么退货,十五天内可退
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[EmbeddedKnowledge]:
-    base = EmbeddedKnowledge(tmp_path / "knowledge.sqlite3")
+    base = await open_knowledge(tmp_path / "knowledge.sqlite3")
     yield base
     await base.close()
 
@@ -48,6 +50,14 @@ async def operator(shop: Shop) -> Actor:
 @pytest.fixture
 async def viewer(shop: Shop) -> Actor:
     return await shop.person(Role.VIEWER, "Viewer A")
+
+
+async def test_an_entry_is_dated_in_the_owner_s_time_zone(
+    kb: DeskKnowledge, store: EmbeddedKnowledge, owner: Actor
+) -> None:
+    late = Entry(id="late", question="怎么退货", answer="七天内可退", created_at=datetime(2026, 3, 1, 20, tzinfo=UTC))
+    await store.add(late)
+    assert (await kb.entry(owner, "late")).created_at.strftime("%Y-%m-%d") == "2026-03-02"
 
 
 class TestRights:

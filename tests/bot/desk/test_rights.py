@@ -4,77 +4,40 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agent_core.actions.types import Back
 from agent_core.apps.profile import profile
 from agent_core.errors import PhonedeskError, RateLimited
-from agent_core.ports import AnswerEvent, Event, ReplyState
 from agent_core.session import Session
 from bot.desk.actors import AccessDenied, Actor, ChatRef, Role, StillLimited
 from bot.desk.answers_views import AnswersAsked
-from bot.desk.context import DeskService
+from bot.desk.context import API, DeskService
 from bot.desk.desk import Desk
 from bot.desk.history_views import HistoryAsked
 from bot.desk.knowledge_views import EntryText, KnowledgeFile
 from bot.desk.pairing import NOTED_OF_ONE, OWNER_TIMES, RequestLimit
 from bot.desk.views import ContactView
-from knowledge.embedded import EmbeddedKnowledge
 from scheduler.runs.human import StoredHuman
-from scheduler.runs.store import StoredRuns
-from storage.engine import Database
 from storage.ids import new_id
 from storage.people import Audit
 from storage.runs import NewRun, Runs
-from storage.schedules import NewSchedule, Schedules
-from tests.support.clock import Clock
-from tests.support.database import filled_sqlite
-from tests.support.shop import CHAT, PHONE, QUESTION, Shop, known, make_shop
+from tests.support.busy import Busy, busy_shop
+from tests.support.shop import CHAT, PHONE, QUESTION, Shop
 
 OTHER = "127.0.0.1:16002"
 ELSEWHERE = ChatRef("telegram", "78", "5", "group")
 FILE = KnowledgeFile("faq.csv", "问题,答案\n怎么退货,七天\n".encode())
 
 
-@dataclass
-class Busy:
-    """A shop with something of everything on PHONE."""
-
-    shop: Shop
-    desk: Desk
-    run_id: str
-    answer_id: str
-
-
-async def _work(db: Database) -> None:
-    """Have a run on PHONE ask, and one of its answers be skipped, and a schedule be there."""
-    await known(db)
-    runs = Runs(db)
-    run_id = await runs.create(NewRun("QQ回复联系人11", PHONE))
-    assert run_id is not None
-    await runs.begin_attempt(run_id, 1, serial=PHONE)
-    await StoredHuman(db, hold_seconds=0).ask(Session(run_id=run_id, task="x"), QUESTION)
-    await runs.park_attempt(run_id, 1)
-    told = AnswerEvent(1, "qq", "11", "怎么退货", ReplyState.SKIPPED)
-    await StoredRuns(db).event(run_id, Event("answer", told.data()))
-    await Schedules(db).add(
-        NewSchedule(expression="0 9 * * *", timezone="Asia/Shanghai", task="x", serial=PHONE, chat=None, options={})
-    )
-
-
 @pytest.fixture
 async def busy(tmp_path: Path) -> AsyncIterator[Busy]:
-    clock = Clock()
-    shop = make_shop(await filled_sqlite(tmp_path / "busy.db", _work, clock), clock)
-    store = EmbeddedKnowledge(tmp_path / "knowledge.sqlite3")
-    desk = Desk(replace(shop.desk.context, store=store))
-    (row,) = await Runs(shop.db).find()
-    yield Busy(shop, desk, row.id, "1")
-    await store.close()
-    await shop.db.close()
+    async with busy_shop(tmp_path) as made:
+        yield made
 
 
 Call = Callable[[Busy, Actor], Awaitable[Any]]
@@ -93,11 +56,18 @@ ON_THE_PHONE: dict[str, Call] = {
     "phones.screenshot": lambda at, who: at.desk.phones.screenshot(who, PHONE),
     "phones.page": lambda at, who: at.desk.phones.page(who, PHONE),
     "questions.answer": lambda at, who: at.desk.questions.answer(who, QUESTION.id, choice="skip"),
+    "questions.look": lambda at, who: at.desk.questions.look(who, QUESTION.id),
     "questions.to_answer": lambda at, who: at.desk.questions.to_answer(who, QUESTION.id),
     "questions.show": lambda at, who: at.desk.questions.show(who, QUESTION.id, chat=CHAT, name="again"),
     "answers.get": lambda at, who: at.desk.answers.get(who, at.answer_id),
     "answers.pictures": lambda at, who: at.desk.answers.pictures(who, at.answer_id),
     "answers.rate": lambda at, who: at.desk.answers.rate(who, at.answer_id, 1),
+    "log.follow": lambda at, who: at.desk.log.follow(who, run_id=at.run_id),
+    "log.picture": lambda at, who: at.desk.log.picture(who, 1),
+    "take_over.take": lambda at, who: at.desk.take_over.take(who, PHONE),
+    "take_over.act": lambda at, who: at.desk.take_over.act(who, PHONE, Back()),
+    "take_over.give_back": lambda at, who: at.desk.take_over.give_back(who, PHONE),
+    "log.newest_picture": lambda at, who: at.desk.log.newest_picture(who, at.run_id),
     "schedules.get": lambda at, who: at.desk.schedules.get(who, "1"),
     "schedules.run": lambda at, who: at.desk.schedules.run(who, "1", chat=CHAT),
     "history.run": lambda at, who: at.desk.history.run(who, "1"),
@@ -147,6 +117,7 @@ THE_REST: dict[str, Call] = {
     "kb.entry": lambda at, who: at.desk.kb.entry(who, "a1"),
     "kb.add": lambda at, who: at.desk.kb.add(who, EntryText("问", "答")),
     "kb.pending": lambda at, who: at.desk.kb.pending(who),
+    "kb.named": lambda at, who: at.desk.kb.named(who, "x"),
     "kb.means": lambda at, who: at.desk.kb.means(who, "x"),
     "kb.reject": lambda at, who: at.desk.kb.reject(who, "a1"),
     "kb.stats": lambda at, who: at.desk.kb.stats(who),
@@ -155,6 +126,7 @@ THE_REST: dict[str, Call] = {
     "digest.look": lambda at, who: at.desk.digest.look(who, "today"),
     "digest.setting": lambda at, who: at.desk.digest.setting(who, CHAT),
     "digest.switch": lambda at, who: at.desk.digest.switch(who, CHAT, daily=True),
+    "console.link": lambda at, who: at.desk.console.link(who),
     "team.speak": lambda at, who: at.desk.team.speak(who, "zh"),
     "team.stream": lambda at, who: at.desk.team.stream(who, False),
 }
@@ -178,12 +150,33 @@ OWNERS: dict[str, Call] = {
     "kb.export": lambda at, who: at.desk.kb.export(who, "csv"),
     "keys.add": lambda at, who: at.desk.keys.add(who, "ERP", Role.VIEWER),
     "keys.all": lambda at, who: at.desk.keys.all(who),
+    "keys.rotate": lambda at, who: at.desk.keys.rotate(who, "ERP"),
     "keys.remove": lambda at, who: at.desk.keys.remove(who, "ERP"),
+    "webhooks.add": lambda at, who: at.desk.webhooks.add(who, "https://192.168.1.1/", ["question"]),
+    "webhooks.all": lambda at, who: at.desk.webhooks.all(who),
+    "webhooks.remove": lambda at, who: at.desk.webhooks.remove(who, 1),
+    "webhooks.rotate": lambda at, who: at.desk.webhooks.rotate(who, 1),
+    "webhooks.test": lambda at, who: at.desk.webhooks.test(who, 1),
+    "webhooks.deliveries": lambda at, who: at.desk.webhooks.deliveries(who, 1),
+    "webhooks.retry": lambda at, who: at.desk.webhooks.retry(who, 1, 1),
+    "incoming.add": lambda at, who: at.desk.incoming.add(who, "shop", "run"),
+    "incoming.all": lambda at, who: at.desk.incoming.all(who),
+    "incoming.rotate": lambda at, who: at.desk.incoming.rotate(who, "shop"),
+    "incoming.remove": lambda at, who: at.desk.incoming.remove(who, "shop"),
     "learning.show": lambda at, who: at.desk.learning.show(who, profile("qq"), "11"),
     "learning.try_reply": lambda at, who: at.desk.learning.try_reply(who, "0", "x", send=False),
     "learning.choose": lambda at, who: at.desk.learning.choose(who, "0", "button"),
     "learning.correct": lambda at, who: at.desk.learning.correct(who, "0", "title"),
     "learning.shown": lambda at, who: at.desk.learning.shown(who, "0"),
+    "phones.connect": lambda at, who: at.desk.phones.connect(who, PHONE),
+    "phones.disconnect": lambda at, who: at.desk.phones.disconnect(who, PHONE),
+    "phones.pair": lambda at, who: at.desk.phones.pair(who, PHONE, "123456"),
+    "phones.can_scan": lambda at, who: at.desk.phones.can_scan(who),
+    "phones.rename": lambda at, who: at.desk.phones.rename(who, PHONE, "x"),
+    "phones.tag": lambda at, who: at.desk.phones.tag(who, PHONE, ["x"]),
+    "phones.plan_setup": lambda at, who: at.desk.phones.plan_setup(who, PHONE),
+    "phones.set_up": lambda at, who: at.desk.phones.set_up(who, PHONE),
+    "phones.undo_setup": lambda at, who: at.desk.phones.undo_setup(who, PHONE),
     "history.recording": lambda at, who: at.desk.history.recording(who, "1"),
     "team.people": lambda at, who: at.desk.team.people(who),
     "team.find": lambda at, who: at.desk.team.find(who, "#1"),
@@ -195,6 +188,8 @@ OWNERS: dict[str, Call] = {
     "team.remove": lambda at, who: at.desk.team.remove(who, "#1"),
     "team.undo_remove": lambda at, who: at.desk.team.undo_remove(who, "1"),
     "team.refused": lambda at, who: at.desk.team.refused(who),
+    "team.audit": lambda at, who: at.desk.team.audit(who),
+    "team.settings": lambda at, who: at.desk.team.settings(who),
 }
 # ``people.admit`` counts; ``kb.undo`` looks first whether there is something, and then is as ``kb.edit``;
 # ``questions.seen_by`` and ``questions.alike`` are for those who have been let in.
@@ -398,3 +393,29 @@ async def test_what_strangers_try_is_written_down_up_to_a_point(shop: Shop) -> N
     shop.clock.move(hours=1)
     await shop.desk.people.turned_away("telegram", "9", "Evil", "run")
     assert len(await Audit(shop.db).refused(50)) == len(rows) + 1
+
+
+async def test_the_same_look_of_a_program_is_in_the_audit_log_once_a_minute(busy: Busy) -> None:
+    who = replace(await busy.shop.person(Role.OPERATOR), channel=API)
+
+    async def written() -> list[str]:
+        rows = await Audit(busy.shop.db).last(100)
+        return [row.command for row in rows if row.channel == API]
+
+    for _ in range(3):
+        await busy.desk.status(who)
+    assert await written() == ["status"]
+    await busy.desk.history.run(who, "1")  # another look
+    await busy.desk.status(replace(who, id="key:other"))  # somebody else's
+    assert sorted(await written()) == ["history open", "status", "status"]
+    busy.shop.clock.move(seconds=60)
+    await busy.desk.status(who)
+    assert (await written()).count("status") == 3
+    for _ in range(2):  # what is done is written down every time
+        await busy.desk.runs.start(who, "打开设置", chat=CHAT, serial=PHONE)
+    assert (await written()).count("run") == 2
+    person = await busy.shop.person(Role.OPERATOR)
+    for _ in range(2):
+        await busy.desk.status(person)
+    rows = await Audit(busy.shop.db).last(2)
+    assert [(row.channel, row.command) for row in rows] == [(person.channel, "status")] * 2

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent_core.devices.adb.server import DeviceEntry
+from agent_core.devices.base import DeviceEntry
 from agent_core.session import Question, QuestionKind, Session, Status, StepRecord
 from bot.desk.actors import AccessDenied, ChatRef, MessageRef, NotFound, Role
 from bot.desk.desk import Desk

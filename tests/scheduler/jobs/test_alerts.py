@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 
+from agent_core.devices.base import Battery
 from scheduler.jobs.alerts import FORGOTTEN, AlertTimes, AlertWatch, PhonesSeen, Probe
 from storage.engine import Database
 from storage.events import Events
@@ -30,6 +31,8 @@ class Desk:
     why: dict[str, str] = field(default_factory=lambda: {"model": "", "knowledge": ""})
     dear: str = ""  # what the model says where a reply is asked for
     asked: list[tuple[str, bool]] = field(default_factory=list)
+    batteries: dict[str, Battery] = field(default_factory=dict)
+    battery_reads: int = 0
 
     def watch(self) -> AlertWatch:
         async def phones() -> PhonesSeen:
@@ -43,8 +46,12 @@ class Desk:
             self.asked.append(("knowledge", doubted))
             return self.why["knowledge"]
 
+        async def batteries() -> Mapping[str, Battery]:
+            self.battery_reads += 1
+            return dict(self.batteries)
+
         probes = {"model": Probe(model, "model.", proves=True), "knowledge": Probe(knowledge, "knowledge.")}
-        return AlertWatch(self.db, TIMES, phones=phones, probes=probes)
+        return AlertWatch(self.db, TIMES, phones=phones, probes=probes, batteries=batteries)
 
     async def told(self) -> list[tuple[str, str]]:
         events = [event.data for event in await Events(self.db).after(0) if event.kind == "alert"]
@@ -114,6 +121,51 @@ async def test_a_phone_that_stays_away_is_forgotten(desk: Desk) -> None:
     desk.usable = {"S1"}
     await watch.once()
     assert await desk.told() == [("phone:S1", "down")]
+
+
+@pytest.mark.parametrize(
+    ("subject", "readings"),
+    [
+        (
+            "battery:S1",
+            [(Battery(15, False), 0), (Battery(14, False), 1), (Battery(20, False), 1), (Battery(21, False), 2)],
+        ),
+        (
+            "battery:S1",
+            [(Battery(9, True), 0), (Battery(9, False), 1), (Battery(None, None), 1), (Battery(9, True), 2)],
+        ),
+        ("battery:S1", [(Battery(14), 1)]),
+        (
+            "heat:S1",
+            [
+                (Battery(celsius=45.0), 0),
+                (Battery(celsius=45.1), 1),
+                (Battery(celsius=42.0), 1),
+                (Battery(), 1),
+                (Battery(celsius=41.9), 2),
+                (Battery(celsius=44.0), 2),
+            ],
+        ),
+    ],
+)
+async def test_a_battery_is_told_of_at_once_and_once(
+    desk: Desk, subject: str, readings: list[tuple[Battery, int]]
+) -> None:
+    for battery, told in readings:
+        desk.batteries = {"S1": battery}
+        await desk.minutes(desk.watch(), 1)  # a restart between two readings changes nothing
+        assert await desk.told() == [(subject, "down"), (subject, "up")][:told]
+
+
+async def test_batteries_are_read_every_five_minutes(desk: Desk) -> None:
+    desk.batteries = {"S1": Battery(9, False)}
+    watch = desk.watch()
+    await desk.minutes(watch, 29)
+    assert desk.battery_reads == 6
+    desk.batteries = {}  # the phone is gone for good
+    desk.clock.move(days=FORGOTTEN.days + 1)
+    await watch.once()
+    assert [row.subject for row in await Outages(desk.db).all() if row.subject == "battery:S1"] == []
 
 
 async def test_services_are_asked_gently(desk: Desk) -> None:

@@ -25,6 +25,7 @@ from storage.runs import Runs
 from storage.tables import runs as runs_table
 from tests.scheduler.runs.one_process import PHONE, SOON, Desk, desk
 from tests.support.clock import Clock
+from tests.support.phones import far_phone
 from tests.support.queue import LocalQueue
 
 
@@ -471,19 +472,19 @@ async def test_start_delay_is_small(db: Database) -> None:
 
 
 async def test_the_phone_for_something_that_is_no_run(db: Database, clock: Clock) -> None:
-    async with lease_of(db, PHONE, owner="host", why="mcp") as lease:
+    async with lease_of(db, far_phone(PHONE), owner="host", why="mcp") as lease:
         await lease.check()
         with pytest.raises(LeaseLost):
-            async with lease_of(db, PHONE, owner="host", why="planner"):
+            async with lease_of(db, far_phone(PHONE), owner="host", why="planner"):
                 pass
-    async with lease_of(db, PHONE, owner="host", why="planner") as again:
+    async with lease_of(db, far_phone(PHONE), owner="host", why="planner") as again:
         assert again.fencing > lease.fencing
     assert await Leases(db).held() == []
 
 
 async def test_losing_the_phone_ends_what_is_no_run(db: Database, clock: Clock) -> None:
     async def hold() -> None:
-        async with lease_of(db, PHONE, owner="host", why="mcp", seconds=0.03):
+        async with lease_of(db, far_phone(PHONE), owner="host", why="mcp", seconds=0.03):
             clock.move(seconds=60)
             assert await Leases(db).acquire(PHONE, "thief") is not None
             await asyncio.Event().wait()

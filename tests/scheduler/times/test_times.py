@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_core.errors import InputRejected
+from bot.app.settings.layers import Settings
 from scheduler.times import last_until, parse_quiet, parse_schedule, parse_zone, times_between
 from tests.support.days import examples
 
@@ -178,6 +179,29 @@ def test_times_only_grow_and_do_not_depend_on_where_one_begins(expression: str, 
 def test_errors_name_what_is_wrong(expression: str, named: str) -> None:
     with pytest.raises(InputRejected, match=named):
         parse_schedule(expression, "Asia/Shanghai")
+
+
+@pytest.mark.parametrize(
+    ("said", "zone"),
+    [
+        ("北京", "Asia/Shanghai"),
+        ("上海", "Asia/Shanghai"),
+        ("北京时间", "Asia/Shanghai"),
+        (" beijing ", "Asia/Shanghai"),
+        ("shanghai", "Asia/Shanghai"),
+        ("asia/shanghai", "Asia/Shanghai"),
+        ("new york", "America/New_York"),
+        ("Buenos Aires", None),  # the tz database has it twice
+    ],
+)
+def test_a_city_names_its_zone(said: str, zone: str | None) -> None:
+    if zone is not None:
+        assert parse_zone(said).key == zone
+        assert Settings(timezone=said).timezone == zone
+        return
+    for wrong in (said, "GMT+8", "UTC+8", "市"):  # Etc/GMT+8 is eight hours behind, not ahead
+        with pytest.raises(InputRejected, match="time zone"):
+            parse_zone(wrong)
 
 
 @pytest.mark.parametrize("zone", ["Nowhere/City", "", "../etc/passwd", "/etc/localtime"])

@@ -6,13 +6,14 @@ import asyncio
 import base64
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from PIL import Image
 
 from agent_core.devices.base import Node, Notification, ScreenState, Window, WindowKind
 from agent_core.geometry import Box
 from simulator.phone.panel import TouchPanel
-from simulator.phone.port import InputRefused, InstalledApp, TreeFailure
+from simulator.phone.port import InputRefused, InstalledApp, PhysicalDisplay, TreeFailure
 
 QQ, HOME = "com.tencent.mobileqq", "com.android.launcher3"
 SOGOU, ADB_KEYBOARD = "com.sohu.inputmethod.sogou/.SogouIME", "com.android.adbkeyboard/.AdbIME"
@@ -27,10 +28,12 @@ def _apps() -> dict[str, InstalledApp]:
     return {app.package: app for app in apps}
 
 
-@dataclass
+@dataclass(eq=False)
 class SmallPhone:
     serial: str = "SMALL1"
     size: tuple[int, int] = (120, 240)
+    physical_size: tuple[int, int] = (120, 240)
+    rotation: int = 0
     properties: MutableMapping[str, str] = field(
         default_factory=lambda: {
             "ro.product.name": "small",
@@ -43,7 +46,9 @@ class SmallPhone:
         default_factory=lambda: {("secure", "default_input_method"): SOGOU, ("system", "screen_brightness"): "128"}
     )
     apps: Mapping[str, InstalledApp] = field(default_factory=_apps)
+    clipboard: str = ""
     input_methods: Sequence[str] = (SOGOU, ADB_KEYBOARD)
+    battery: MutableMapping[str, int] = field(default_factory=lambda: {"level": 87, "status": 2, "temperature": 285})
     front: Window = field(default_factory=lambda: Window(HOME, ".uioverrides.QuickstepLauncher"))
     state: ScreenState = field(default_factory=lambda: ScreenState(awake=True, locked=False))
     notes: list[Notification] = field(default_factory=list)
@@ -64,6 +69,25 @@ class SmallPhone:
     def _allow_input(self) -> None:
         if self.refusing:
             raise InputRefused
+
+    def displays(self) -> Sequence[PhysicalDisplay]:
+        return [PhysicalDisplay("4619827259835644672", on=self.state.awake)]
+
+    def capture_fault(self) -> Literal["", "fails", "half", "warns"]:
+        return ""
+
+    def clipboard_fault(self) -> Literal["", "denied", "ignored", "no_paste", "killed", "killed_late", "cut"]:
+        return ""
+
+    async def pass_time(self, seconds: float) -> None:
+        self.events.append(("pass_time", seconds))
+
+    async def key_combination(self, names: Sequence[str]) -> None:
+        self._allow_input()
+        self.events.append(("keys", *names))
+
+    def focus_told(self) -> Literal["", "null", "unsaid"]:
+        return ""
 
     async def picture(self) -> Image.Image:
         await asyncio.sleep(self.picture_seconds)
@@ -91,6 +115,16 @@ class SmallPhone:
             self.settings.pop((namespace, key), None)
         else:
             self.settings[namespace, key] = value
+
+    def check_may_change(self, what: Literal["settings", "ime", "apps"]) -> None:
+        if what == "apps":
+            raise InputRefused("INSTALL_FAILED_USER_RESTRICTED: Install canceled by user")
+
+    def install(self, package: str) -> None:
+        raise AssertionError(f"{package}: refused before")
+
+    def uninstall(self, package: str) -> bool:
+        return False
 
     def choose_input_method(self, name: str) -> bool:
         self._allow_input()

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import adbutils
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -109,36 +108,6 @@ async def test_what_open_autoglm_does(
     assert phone.field_text == "亲，今天就发货😀"
     assert ("tap", 60.0, 220.0) in phone.events
     assert phone.settings["secure", "default_input_method"] == SOGOU
-
-
-async def test_adbutils(adb: AdbServerProcess, serial: str, adbd: AdbdServer, phone: SmallPhone) -> None:
-    await phone.launch(QQ)
-
-    def use() -> None:
-        client = adbutils.AdbClient("127.0.0.1", adb.port)
-        device = client.device(serial)
-        assert [item.serial for item in client.device_list()] == [serial]
-        assert device.shell("echo hello") == "hello"
-        both = device.shell2("cat /none; echo x", v2=True)
-        assert (both.returncode, both.stdout, both.stderr) == (0, "x\n", "cat: /none: No such file or directory\n")
-        assert device.shell2("false", v2=True).returncode == 1
-        assert device.shell(["echo", "a;b", "$(c)"]) == "a;b $(c)"
-        assert device.app_current().package == QQ
-        assert tuple(device.window_size()) == phone.size
-        assert device.screenshot().size == phone.size
-        assert device.prop.model == "Small_Phone"
-        assert set(device.list_packages()) == set(phone.apps)
-        device.click(3, 4)
-        device.sync.push(b"12345", "/sdcard/Download/a.txt")
-        assert device.sync.read_bytes("/sdcard/Download/a.txt") == b"12345"
-        assert device.sync.stat("/sdcard/Download/a.txt").size == 5
-        assert [item.path for item in device.sync.list("/sdcard/Download")] == ["a.txt"]
-        assert not device.sync.exists("/sdcard/none")
-        client.disconnect(serial)
-        assert "connected" in client.connect(serial)
-
-    await asyncio.to_thread(use)
-    assert ("tap", 3.0, 4.0) in phone.events
 
 
 async def test_many_commands_at_once(adb: AdbServerProcess, serial: str) -> None:
@@ -313,9 +282,7 @@ async def test_a_closed_stream_is_answered_and_its_command_stopped(adbd: AdbdSer
         assert (await host.receive())[3] == b"still\n"
 
 
-@pytest.mark.parametrize(
-    "service", ["shell:echo " + "a" * 65_600, "tcp:80", "nothing", "jdwp:1", "reverse:list-forward", ""]
-)
+@pytest.mark.parametrize("service", ["shell:echo " + "a" * 65_600, "tcp:80", "nothing", "jdwp:1", ""])
 async def test_a_service_that_is_refused_closes_its_stream_only(adbd: AdbdServer, service: str) -> None:
     async with raw_host(adbd.port) as host:
         await host.connect()

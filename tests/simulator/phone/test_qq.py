@@ -170,7 +170,7 @@ async def test_a_chat_can_be_opened_by_its_number() -> None:
     hand = Hand()
     assert await hand.phone.open_url("mqqwpa://im/chat?chat_type=wpa&uin=20110110")
     assert await hand.texts("title") == ["110"]
-    assert not await hand.phone.open_url("https://example.com/")
+    assert not await hand.phone.open_url("unknown://example.com/")
 
 
 async def test_logged_out_there_is_a_login_page() -> None:

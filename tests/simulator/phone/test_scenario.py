@@ -28,6 +28,8 @@ def test_json_and_toml_say_the_same(tmp_path: Path) -> None:
     [
         ("[phone]\nserail = 'x'", ["phone.serail", "serial, model"]),
         ("enter_send = true", ["enter_send", "enter_sends"]),
+        ("[[phone.others]]\nlabel = 'a'\npackage = 'a.b'\n" * 2, ["a.b stands there twice"]),
+        ("[[phone.others]]\nlabel = 'a'\npackage = 'A b'", ["phone.others[0].package"]),
         (chat("a") + "colour = 1", ["contacts[0].colour", "history"]),
         ("[[contacts]]\nname = '1'\nhistory = [{ side = 'them', txt = 'a' }]", ["contacts[0].history[0].txt", "ago"]),
         ("[[contacts]]\nname = '1'\nhistory = [{ side = 'you', text = 'a' }]", ["contacts[0].history[0].side", "'me'"]),

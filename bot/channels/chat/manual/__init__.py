@@ -26,7 +26,7 @@ FORMS: Mapping[str, Mapping[str, Role]] = {
     "resume": {"own": OPERATOR, "one": OPERATOR},
     "ask": {"open": VIEWER},
     "status": {"all": VIEWER},
-    "devices": {"all": VIEWER, "learn": OWNER},
+    "devices": {"all": VIEWER, "learn": OWNER, "connect": OWNER, "pair": OWNER, "name": OWNER, "setup": OWNER},
     "screen": {"photo": VIEWER, "file": VIEWER, "read": VIEWER},
     "history": {"runs": VIEWER},
     "replay": {"run": VIEWER},
@@ -47,6 +47,7 @@ FORMS: Mapping[str, Mapping[str, Role]] = {
     "contacts": {"list": OPERATOR, "add": OWNER, "remove": OWNER},
     "people": {"list": OWNER, "role": OWNER, "limit": OWNER, "remove": OWNER, "audit": OWNER},
     "invite": {"one": OWNER, "limited": OWNER},
+    "console": {"link": VIEWER},
     "settings": {"lang": VIEWER, "thinking": VIEWER},
     "whoami": {"me": VIEWER},
     "help": {"all": VIEWER, "one": VIEWER},
@@ -87,7 +88,7 @@ def summary_key(command: str, role: Role) -> str:
     return f"command.{command}"
 
 
-LOOKED_AT = frozenset({"schedule", "watch", "kb", "contacts", "digest"})  # of which not every one may do all
+LOOKED_AT = frozenset({"devices", "schedule", "watch", "kb", "contacts", "digest"})  # of which not every one may do all
 NARROWER = frozenset({"kb_viewer", "schedule_viewer"})
 
 

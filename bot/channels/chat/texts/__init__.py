@@ -5,19 +5,35 @@ Escaping is the renderer's: what is filled in here is plain text.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from errno import errorcode
 from functools import cache
 from typing import Any
 
 from agent_core.errors import PhonedeskError
-from agent_core.texts import LANGUAGES, Lang, filled, load_texts, told
+from agent_core.texts import LANGUAGES, Lang, filled, load_texts, sentences, told
 from agent_core.texts import catalogue as agent_catalogue
 from bot.desk.actors import Role
 
 TERMINAL = "terminal"  # what is stored as the name of whoever sits there
 
 __all__ = ["LANGUAGES", "Lang", "Texts", "catalogue", "texts"]
+
+
+_SAYS_WHERE = ("terminal", "终端")
+
+
+@cache
+def _commands() -> re.Pattern[str]:
+    """Return a regular expression for the terminal's commands in a text of ours."""
+    keys = (key.rpartition(".") for key in load_texts("bot.channels.cli.terminal.texts", "en"))
+    names = {name.partition(" ")[0] for name, _, key in keys if key == "summary"} - {"phonedesk"}
+    return re.compile(rf"(?<![A-Za-z0-9_./-])phonedesk (?:{'|'.join(sorted(names))})(?![A-Za-z0-9_-])")
+
+
+def _names_command(text: str) -> bool:
+    return "phonedesk " in text and _commands().search(text) is not None
 
 
 def catalogue(lang: Lang) -> Mapping[str, str]:
@@ -50,11 +66,11 @@ class Texts:
         return self._found(key) if key in self._texts else default
 
     def _found(self, key: str) -> str:
-        return self._texts[key]
+        return self.typed(self._texts[key])
 
     def advice(self, text: str) -> str:
         """Return a text of ours that is in no file, such as an error's own words, with its commands for this place."""
-        return text
+        return self.typed(text)
 
     def error(self, error: PhonedeskError) -> str:
         """Tell what happened and what to do about it, in the person's language.
@@ -62,7 +78,7 @@ class Texts:
         An error that has no text says what its kind is; its own words are English: they are added for who reads that.
         """
         if f"errors.{error.key}" in agent_catalogue(self.lang):
-            said = told(error, self.lang)
+            said = self.typed(told(error, self.lang))
             return said if "\n" in said else "\n".join(filter(None, (said, self._advice(error.kind))))
         if f"errors.{error.key}" in self._texts:
             return self.get(f"errors.{error.key}", **{name: self._word(value) for name, value in error.values.items()})
@@ -79,8 +95,13 @@ class Texts:
         return self.find(f"advice.{kind}", "")
 
     def typed(self, text: str) -> str:
-        """Return what a run or a question says of itself, with its commands as they are typed at this place."""
-        return text
+        """Return a text of ours with its commands as they are typed at this place.
+
+        A chat may be read far from the machine: a text that names a command of the terminal says where that is typed.
+        """
+        if not _names_command(text) or any(word in text for word in _SAYS_WHERE):
+            return text
+        return sentences([text, self._texts["common.at_machine"]], self.lang)
 
     def _word(self, value: object) -> object:
         if isinstance(value, PhonedeskError):

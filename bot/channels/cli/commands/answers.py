@@ -1,4 +1,4 @@
-"""``phonedesk answers``: the answer log, from the terminal."""
+"""``phonedesk answers``: the answer log in the terminal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json")]
 
-SHOWN = 50  # where no limit is given; a CSV file gets all
+SHOWN = 50  # if no limit is given; a CSV file gets all answers
 PAGE = 500
 COLUMNS = (
     "id", "asked_at", "changed_at", "contact", "app", "serial", "question", "query", "sent", "state", "provenance",
@@ -67,7 +67,7 @@ def list_(
     as_json: Json = False,
     csv_file: Annotated[Path | None, typer.Option("--csv")] = None,
 ) -> None:
-    """What was asked and answered, the newest first."""
+    """List questions and answers, the newest first."""
     if context.invoked_subcommand is not None:
         return
     asked = AnswersAsked(
@@ -106,7 +106,7 @@ def rate(
 
 
 async def _found(desk: Desk, me: Actor, asked: AnswersAsked, most: int | None) -> tuple[Sequence[AnswerView], int]:
-    """The answers, read page by page, and how many there are."""
+    """Return the answers, read page by page, and how many there are."""
     found: list[AnswerView] = []
     before = ""
     while True:
@@ -119,7 +119,7 @@ async def _found(desk: Desk, me: Actor, asked: AnswersAsked, most: int | None) -
 
 
 def _plain(answer: AnswerView) -> dict[str, Any]:
-    """The answer as plain data; times are ISO 8601 with the zone."""
+    """Return the answer as plain data; times are ISO 8601 with the zone."""
     data = asdict(answer)
     for name in ("asked_at", "changed_at", "rated_at"):
         data[name] = data[name].isoformat(timespec="seconds") if data[name] else None
@@ -129,7 +129,10 @@ def _plain(answer: AnswerView) -> dict[str, Any]:
 
 
 def _write_csv(found: Sequence[AnswerView], file: Path) -> None:
-    """UTF-8 with its mark: without it Excel takes the bytes for another encoding. One row an answer, CRLF."""
+    """Write the answers as CSV, one per row, with CRLF.
+
+    The file is UTF-8 with a byte order mark: without it Excel guesses another encoding.
+    """
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
@@ -154,7 +157,7 @@ def _record_line(record: dict[str, Any]) -> str:
 
 
 def _cell(value: object) -> object:
-    """What a customer wrote must not run as a formula in a spreadsheet; numbers stay numbers."""
+    """Guard a cell: what a customer wrote must not run as a formula in a spreadsheet; numbers stay numbers."""
     if isinstance(value, str):
         return guarded(value)
     return "" if value is None else value

@@ -1,9 +1,9 @@
-"""``phonedesk apps``: how QQ and WeChat look on a phone."""
+"""``phonedesk apps``: how QQ and WeChat look on a phone, and the apps that were found by their icon."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -12,13 +12,16 @@ from bot.channels.cli.terminal.console import Console, err, print_json
 from bot.channels.cli.terminal.language import spoken_language
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from agent_core.apps.profile import AppProfile
     from agent_core.devices.base import Frame, Node
     from agent_core.kits import Kit
     from agent_core.perception.page_report import PageReport
     from bot.app.settings.layers import Settings
+    from storage.learnt import AppLabels
+
+T = TypeVar("T")
 
 AppName = Annotated[str, typer.Option("--app")]
 Serial = Annotated[str, typer.Option("--device")]
@@ -37,7 +40,7 @@ def export(
     device: Serial = "",
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    """Write a screen as a kit that can be given away: places and colours, other words, no faces, no pictures."""
+    """Write a screen as a kit that can be shared: places and colours, other words, no faces, no pictures."""
     from agent_core.errors import PhonedeskError
     from agent_core.kits import differences, kit_text
     from bot.channels.cli.files import write
@@ -86,12 +89,12 @@ def _from_device(serial: str, profile: AppProfile) -> tuple[Kit, PageReport]:
 
 
 async def _of_phone(settings: Settings, serial: str, profile: AppProfile) -> tuple[Kit, PageReport]:
-    """What the phone shows now; it is only read, so no lease is taken."""
+    """Export what the phone shows now; it is only read, so no lease is taken."""
     from agent_core.errors import TreeUnavailable
     from bot.app.core import open_core
 
     async with open_core(settings) as core:
-        device = await core.device(serial)
+        device = await core.attached.device(serial)
         try:
             frame = await device.screenshot()
             window = await device.window()
@@ -109,7 +112,7 @@ async def _of_phone(settings: Settings, serial: str, profile: AppProfile) -> tup
 async def _exported(
     frame: Frame, nodes: Sequence[Node] | None, profile: AppProfile, *, version: str = "", activity: str = ""
 ) -> tuple[Kit, PageReport]:
-    """The kit, and what is read of it when it is drawn again."""
+    """Return the kit, and what is read of it when it is drawn again."""
     from agent_core.kits.export import export_kit
     from agent_core.kits.reading import read_kit
 
@@ -130,6 +133,75 @@ def _tell(kit: Kit, place: Path, found: Sequence[str]) -> None:
 
 
 @apps.command()
+def labels(device: Serial = "", as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
+    """List the apps that were found by their icon, and are opened by the label at once from then on."""
+    from dataclasses import asdict
+    from zoneinfo import ZoneInfo
+
+    from rich.table import Table
+
+    from bot.channels.cli.terminal.console import Text
+    from bot.channels.cli.terminal.language import texts
+
+    settings = settings_from()
+    serial, zone = _serial(settings, device), ZoneInfo(settings.timezone)
+    found = [one for one in _with_labels(settings, lambda kept: kept.all()) if serial in ("", one.serial)]
+    if as_json:
+        print_json([{**asdict(one), "seen_at": one.seen_at.astimezone(zone).isoformat()} for one in found])
+        return
+    words = texts(settings.lang)
+    table = Table(*(words.get(f"labels.{head}") for head in ("label", "package", "phone", "seen")))
+    for one in found:
+        phone = settings.device.names.get(one.serial, one.serial)
+        seen = f"{one.seen_at.astimezone(zone):%Y-%m-%d %H:%M}"
+        table.add_row(*map(Text, (one.label, one.package, phone, seen)))
+    Console().print(table if found else words.get("labels.none"))
+
+
+@apps.command()
+def forget(
+    label: Annotated[str, typer.Argument(metavar="NAME")],
+    device: Serial = "",
+    as_json: Annotated[bool, typer.Option("--json")] = False,
+) -> None:
+    """Forget what an icon with this label opened. It is looked for again the next time."""
+    from agent_core.apps.names import bare
+    from bot.channels.cli.terminal.console import Text
+    from bot.channels.cli.terminal.language import texts
+    from bot.desk.actors import NotFound
+
+    settings = settings_from()
+    serial = _serial(settings, device)
+    count = _with_labels(settings, lambda kept: kept.forget(bare(label), serial))
+    if not count:
+        said, advice = f"No app is remembered by the label {label}.", "phonedesk apps labels lists them."
+        fail(NotFound(said, advice=advice, key="no_label", name=label))
+    if as_json:
+        print_json({"label": bare(label), "forgotten": count})
+        return
+    Console().print(Text(texts(settings.lang).get("labels.forgotten", label=label, count=count)))
+
+
+def _serial(settings: Settings, device: str) -> str:
+    """Return the serial of a phone that is called so in the settings, else ``device`` itself."""
+    return next((serial for serial, name in settings.device.names.items() if device and name == device), device)
+
+
+def _with_labels(settings: Settings, call: Callable[[AppLabels], Awaitable[T]]) -> T:
+    from bot.app.database import open_database
+    from storage.learnt import AppLabels
+
+    async def called() -> T:
+        db = await open_database(settings)
+        try:
+            return await call(AppLabels(db))
+        finally:
+            await db.close()
+
+    return run_async(called)
+
+
+@apps.command()
 def learn(
     app: AppName = "",
     chat: Annotated[str, typer.Option(metavar="NAME")] = "",
@@ -139,7 +211,7 @@ def learn(
     marks: Path | None = None,
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    """Get to know QQ or WeChat on a phone: read a chat of yours, have you confirm it, and see what sends a text."""
+    """Learn QQ or WeChat on a phone: read a chat of yours, have you confirm it, and see what sends a text."""
     from agent_core.errors import PhonedeskError
     from bot.channels.cli.commands.learning import learn_in_terminal
     from bot.desk.actors import BadRequest

@@ -1,4 +1,4 @@
-"""What commands that look into the database share: the desk, with the owner at it who sits at this machine."""
+"""Gives commands that use the database the desk, with the owner at this machine as its user."""
 
 from __future__ import annotations
 
@@ -11,18 +11,21 @@ from bot.channels.cli.commands.common import run_async, settings_from
 from bot.desk.actors import Actor, Role
 
 if TYPE_CHECKING:
-    from agent_core.devices.adb.server import DeviceEntry
+    from agent_core.devices.base import DeviceEntry
     from bot.desk.desk import Desk
 
 T = TypeVar("T")
 
 
 def with_desk(call: Callable[[Desk, Actor], Awaitable[T]]) -> tuple[T, Lang]:
-    """Run ``call`` as the owner who sits at this machine; a server over the same database takes changes up itself."""
+    """Run ``call`` as the owner at this machine; a server on the same database notices changes by itself."""
     from bot.app.database import open_database
     from bot.app.knowledge import own_entries
+    from bot.app.server_names import CONSOLE, web_address
     from bot.desk.context import DeskContext
     from bot.desk.desk import Desk
+    from bot.desk.webhook_client import WebhookClient
+    from bot.desk.webhook_target import TargetRules
     from scheduler.runs.host import Fleet
     from scheduler.runs.service import RunService
 
@@ -48,7 +51,9 @@ def with_desk(call: Callable[[Desk, Actor], Awaitable[T]]) -> tuple[T, Lang]:
                 store=store,
                 provider=settings.knowledge.provider,
                 names=settings.device.names,
+                webhook_client=WebhookClient(TargetRules(settings.webhooks.allow_private), settings.webhook_proxy),
                 fleet=Fleet(db, settings.queue.lost_after_seconds),
+                console_url=web_address(settings.web, settings.telegram) + CONSOLE,
             )
             me = Actor("terminal", "terminal", "terminal", "terminal", settings.lang, Role.OWNER)
             return await call(Desk(context), me)
@@ -60,12 +65,12 @@ def with_desk(call: Callable[[Desk, Actor], Awaitable[T]]) -> tuple[T, Lang]:
 
 
 async def phones_are_worked(desk: Desk) -> bool:
-    """Tell whether a process works phones over this database (``serve``, or ``worker``), so that runs are started."""
+    """Tell whether a process works phones on this database (``serve``, or ``worker``), so that runs are started."""
     return await desk.context.whole_fleet.is_worked()
 
 
 async def clock_runs(desk: Desk) -> bool:
-    """Tell whether a process over this database starts what schedules make due: ``serve``, with phones or without."""
+    """Tell whether a process on this database starts due schedules: ``serve``, with or without phones."""
     from storage.clocks import Clocks
 
     return await Clocks(desk.context.db, seconds=desk.context.whole_fleet.seconds).any_alive()

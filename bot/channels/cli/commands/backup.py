@@ -18,7 +18,7 @@ def backup(
     to: Path,
     as_json: Json = False,
 ) -> None:
-    """Write a back-up of the data folder into one file; a server may go on working meanwhile."""
+    """Back up the data folder into one file, even while a server runs."""
     from bot.app.backup import back_up
 
     settings = settings_from()
@@ -36,7 +36,7 @@ def restore(
     file: Annotated[Path | None, typer.Argument(show_default=False)] = None,
     as_json: Json = False,
 ) -> None:
-    """Put a back-up in the place of what is there, which is kept. No server may run meanwhile."""
+    """Replace the data folder by a backup and keep the former one. No server may run meanwhile."""
     from bot.app.backup import restore as put_back
 
     settings = settings_from()

@@ -1,4 +1,4 @@
-"""``phonedesk bench``: how much the product does on this machine, with virtual phones."""
+"""``phonedesk bench``: measures the product on this machine with virtual phones."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def scale(
     runs: Annotated[int, typer.Option(min=1, max=10_000)] = 20,
     as_json: Json = False,
 ) -> None:
-    """One server, many phones: runs a minute, how soon a run begins, memory. Takes some minutes."""
+    """Measure one server with many phones: runs per minute, how soon a run begins, memory. Takes some minutes."""
     from bot.tools.bench.scale import scale as measure
     from bot.tools.bench.usage import machine
 
@@ -65,7 +65,7 @@ def idle(
     seconds: Annotated[float, typer.Option(min=1, max=3600)] = 30.0,
     as_json: Json = False,
 ) -> None:
-    """A server with one phone and nothing to do: share of a core, memory."""
+    """Measure a server with one phone and nothing to do: share of a core, memory."""
     from bot.tools.bench.scale import idle as measure
     from bot.tools.bench.usage import machine
 
@@ -87,7 +87,7 @@ def steps(
     plain: Annotated[bool, typer.Option("--plain/--no-plain")] = True,
     as_json: Json = False,
 ) -> None:
-    """What phonedesk adds to the steps of a run, next to a plain client, with a model that answers at once."""
+    """Measure what phonedesk adds to a run's steps, compared with a plain client, with a model that answers at once."""
     from bot.tools.bench.steps import steps as measure
     from bot.tools.bench.usage import machine
 
@@ -115,7 +115,7 @@ def growth(
     runs: Annotated[int, typer.Option(min=1, max=10_000)] = 50,
     as_json: Json = False,
 ) -> None:
-    """What a run leaves in the data folder, table by table."""
+    """Measure what a run leaves in the data folder, table by table."""
     from bot.tools.bench.growth import growth as measure
     from bot.tools.bench.usage import machine
 
@@ -141,7 +141,7 @@ def soak(
     phones: Annotated[int, typer.Option(min=1, max=MOST_PHONES)] = 4,
     as_json: Json = False,
 ) -> None:
-    """Look whether many runs leave something behind: memory, descriptors, threads."""
+    """Check whether many runs leave something behind: memory, descriptors, threads."""
     from bot.tools.bench.soak import soak as measure
     from bot.tools.bench.usage import machine
 
@@ -175,7 +175,7 @@ def _sizes(written: str) -> list[int]:
 
 
 def _measure(work: Callable[[Say], Awaitable[T]], words: Texts) -> T:
-    """What is going on is shown on standard error, if somebody looks at it."""
+    """Run a measurement and show its progress on standard error if that is a terminal."""
     with watched().status("") as status:
 
         def say(key: str, /, **values: object) -> None:
@@ -185,7 +185,7 @@ def _measure(work: Callable[[Say], Awaitable[T]], words: Texts) -> T:
 
 
 def _plain(values: dict[str, object]) -> dict[str, object]:
-    """Rounded; what there is none of is null."""
+    """Return the values rounded; NaN becomes null."""
     return {
         name: (None if math.isnan(value) else round(value, 3)) if isinstance(value, float) else value
         for name, value in values.items()
@@ -193,12 +193,20 @@ def _plain(values: dict[str, object]) -> dict[str, object]:
 
 
 def _show(found: list[Scale], name: str, words: Texts) -> None:
-    heads = ("phones", "runs", "runs_a_minute", "every", "delay_p50", "delay_p95", "resident", "peak")
-    table = Table(*(words.get(f"bench.{head}") for head in heads), title=name)
+    columns = {
+        "phones": "d",
+        "runs": "d",
+        "runs_a_minute": ".0f",
+        "every": ".2f",
+        "delay_p50": ".2f",
+        "delay_p95": ".2f",
+        "cpu": ".0%",
+        "resident": ".0f",
+        "peak": ".0f",
+        "phones_cpu": ".0%",
+        "phones_resident": ".0f",
+    }
+    table = Table(*(words.get(f"bench.{head}") for head in columns), title=name)
     for one in found:
-        numbers = (one.runs_a_minute, one.every, one.delay_p50, one.delay_p95, one.resident, one.peak)
-        forms = (".0f", ".2f", ".2f", ".2f", ".0f", ".0f")
-        table.add_row(
-            str(one.phones), str(one.runs), *(format(n, form) for n, form in zip(numbers, forms, strict=True))
-        )
+        table.add_row(*(format(getattr(one, head), form) for head, form in columns.items()))
     Console().print(table)

@@ -1,4 +1,4 @@
-"""What the commands share: settings from options, exit codes, output."""
+"""Shared parts of the commands: settings from options, exit codes, output."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ BAD_USE = (ConfigError, InputRejected, BadRequest, NotFound)
 
 
 def settings_from(*, quiet: bool = True, **overrides: Any) -> Settings:
-    """The settings with the command line's values on top; logging is set up by them (``quiet``: warnings only)."""
+    """Return the settings with the command line's values on top, and set up logging (``quiet``: warnings only)."""
     sys.excepthook = logs.uncaught
-    logs.configure("warning")  # what is said while they are read goes to standard error too
+    logs.configure("warning")  # messages during the reading go to standard error too
     speak(overrides.get("lang"))
     _tell_passed_over()
     try:
@@ -89,16 +89,16 @@ def _tell_passed_over() -> None:
 
 
 def log_to_file(settings: Settings) -> Path | None:
-    """Have what runs long log to a file too, and return which; None without one.
+    """Have long-running commands log to a file too; return its path, None if there is none.
 
-    Standard error gets the same, unless it is a terminal: a person reads there what they are told of in their language,
-    and the log is in its file alone, one in the data directory if the settings name none.
+    Standard error gets the same, unless it is a terminal: there a person reads notices in their language, and the log
+    is only in its file, in the data directory if the settings name none.
     """
     console = watched()
     path = settings.log_path
     if path is None and not console.quiet:
         path = settings.data_dir / f"{settings.queue.executor_id}.log"
-        with suppress(OSError):  # what cannot be written is told below
+        with suppress(OSError):  # an unwritable path is reported below
             path.parent.mkdir(parents=True, exist_ok=True)
     if path is None:
         return None
@@ -114,11 +114,10 @@ def log_to_file(settings: Settings) -> Path | None:
 
 
 def log_of_terminal(settings: Settings) -> None:
-    """Keep log lines out of the terminal in which a person follows a task: what matters is told in words there, and the
-    log is in the data directory.
+    """Keep log lines out of the terminal in which a person follows a task.
 
-    If another terminal has that file, or it cannot be written, the lines stay on standard error; so they do for a
-    program.
+    Important events are told there in words, and the log is in the data directory. If another terminal uses that file,
+    or it cannot be written, the lines stay on standard error; so they do for a program.
     """
     console = watched()
     if console.quiet:
@@ -132,16 +131,16 @@ def log_of_terminal(settings: Settings) -> None:
 
 
 def same_host(settings: Settings) -> ConfigInvalid | None:
-    """Return the error of a process that finds another one with our name; None if there is none."""
+    """Return the error for a process that finds another one with our name; None if there is none."""
     from scheduler.runs.queue import ProcessLock
 
     return ProcessLock(settings.data_dir / f"{settings.queue.executor_id}.lock").busy()
 
 
 def fail(error: PhonedeskError) -> NoReturn:
-    """Say in the user's language what is wrong and what to do, and leave.
+    """Say in the user's language what is wrong and what to do, and exit.
 
-    An error that has no text of its own says so by the text of its kind, with its own words between.
+    An error without a text of its own is told by the text of its kind, with its own words included.
     """
     words = texts(spoken_language())
     if isinstance(error, own.OwnWrong):
@@ -157,19 +156,19 @@ def fail(error: PhonedeskError) -> NoReturn:
 
 
 def _by_kind(error: PhonedeskError, words: Texts) -> str:
-    """The text of the error's kind, with its own words, which are English, between."""
+    """Return the text of the error's kind, with its own words, which are English, included."""
     from bot.channels.chat.cards import error_lines
 
     said, *advice = error_lines(error.kind, words)
     if error.kind == ConfigInvalid.kind and error.advice != error.default_advice:
-        advice = []  # what is wrong here is not what `config check` would tell
-    # An advice that was given for this very case tells more than the general one for its kind: it stays.
+        advice = []  # `config check` would not show what is wrong here
+    # Advice given for this very case says more than the general advice for its kind, so it stays.
     detail = error.message if advice and error.advice == error.default_advice else str(error)
     return "\n".join((said, words.get("common.detail", text=words.advice(detail)), *advice))
 
 
 def run_async(work: Callable[[], Awaitable[T]]) -> T:
-    """Run a command's coroutine; our errors become a line and an exit code, Ctrl-C 130."""
+    """Run a command's coroutine; turn our errors into a line and an exit code, Ctrl-C into 130."""
     try:
         return asyncio.run(_as_coroutine(work))
     except PhonedeskError as error:
@@ -202,7 +201,7 @@ def app_profile(key: str) -> AppProfile:
 
 
 def result_of(session: Session, seconds: float) -> dict[str, Any]:
-    """A run's result as the JSON outputs show it."""
+    """Return a run's result as the JSON outputs show it."""
     return {
         "status": session.comes_to.value,
         "run_id": session.run_id,
@@ -229,7 +228,7 @@ def result_of(session: Session, seconds: float) -> dict[str, Any]:
 
 
 def _of_another(session: Session) -> list[dict[str, Any]]:
-    """The question of another run that keeps this one from answering its customer."""
+    """Return the question of another run that keeps this one from answering its customer."""
     other = session.elsewhere
     if other is None or other.question is None:
         return []
@@ -237,6 +236,6 @@ def _of_another(session: Session) -> list[dict[str, Any]]:
 
 
 def words_of_contacts(contacts: Sequence[str], tags: Sequence[str]) -> list[str]:
-    """Contacts and tags as they would be written in a chat."""
+    """Return contacts and tags as they would be written in a chat."""
     names = [f'"{name}"' if '"' not in name else f"「{name}」" for name in contacts]
     return [*names, *(f"#{tag.lstrip('#')}" for tag in tags)]

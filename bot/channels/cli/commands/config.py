@@ -1,4 +1,4 @@
-"""``phonedesk config``: every setting with its value and where it comes from, and changing the file."""
+"""``phonedesk config``: shows every setting with its value and origin, and changes the file."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from bot.app.settings.origin import SettingPlace, ShownSetting
 
 STDIN = "-"
-NAME_CELLS, VALUE_CELLS = 18, 40  # of the columns: at least, at most
-REACHED = ("database", "model", "model_name", "knowledge", "token")  # of the doctor's checks
+NAME_CELLS, VALUE_CELLS = 18, 40  # width of the columns: at least, at most
+REACHED = ("database", "model", "model_name", "knowledge", "token")  # the doctor's checks for --reach
 LONGEST_SECRET = 65536  # characters that are read from standard input
 
 NameOf = Annotated[str, typer.Argument(metavar="NAME")]
@@ -46,7 +46,7 @@ def show(
     changed: Annotated[bool, typer.Option("--changed")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show every setting: its value, and where it comes from; secrets hidden."""
+    """Show every setting with its value and origin; secrets are hidden."""
     from bot.app.settings.loading import SettingsWrong, try_settings
     from bot.app.settings.origin import survey
     from bot.app.settings.partial import survey_of_wrong
@@ -80,7 +80,7 @@ def _show_settings(words: Texts, found: Sequence[ShownSetting], *, right: bool) 
 
 
 def _of(every: Sequence[ShownSetting], name: str) -> list[ShownSetting]:
-    """Those in the section of this name, or the one that has it; all for ""."""
+    """Return the settings in the section of this name, or the one setting with it; all for ""."""
     from bot.app.settings.names import find
 
     section = tuple(name.lower().split("."))
@@ -125,7 +125,10 @@ def _show_section(console: Console, words: Texts, section: tuple[str, ...], rows
 
 
 def _show_one(console: Console, words: Texts, shown: ShownSetting, value: str, names: int, values: int) -> None:
-    """Name, value and place on a line; where that is too long the place stands below. Nothing is cut: it is copied."""
+    """Print name, value and origin on a line, the origin below if the line gets too long.
+
+    Nothing is cut, because people copy it.
+    """
     first, *over = shown.places
     style = "bold red" if shown.wrong else "bold" if shown.changed else ""
     place = Text(_told(words, first), "" if shown.changed else "dim")
@@ -156,7 +159,7 @@ def check(
     reach: Annotated[bool, typer.Option("--reach")] = False,
     as_json: Json = False,
 ) -> None:
-    """Check every setting, in all places. Exit code 0 where all are right, else 2."""
+    """Check every setting, in all places. Exit code 0 if all are right, else 2."""
     from bot.app.config_check import incomplete
     from bot.app.settings.loading import passed_over, try_settings, variables_set
     from bot.app.settings.origin import Places
@@ -212,7 +215,7 @@ def _show_check(
 
 
 def _read(words: Texts) -> str:
-    """What the settings were read from."""
+    """Say what the settings were read from."""
     from bot.app.settings.loading import variables_set
 
     files, variables = list(map(str, files_there())), variables_set()
@@ -225,7 +228,7 @@ def _read(words: Texts) -> str:
 
 
 def _own_files(settings: Settings, words: Texts) -> str:
-    """How many files of each kind the owner's folder has, and which of its tools the planner is not given."""
+    """Say how many files of each kind the owner's folder has, and which of its tools the planner does not get."""
     from agent_core.owner import folder as own
     from agent_core.planner.own_tools import declared
     from bot.app.settings.own import own_folder
@@ -241,11 +244,11 @@ def _own_files(settings: Settings, words: Texts) -> str:
 
 
 def _unreached(settings: Settings, words: Texts) -> list[dict[str, str]]:
-    """What cannot be reached, as the doctor finds it."""
+    """Return what cannot be reached, as the doctor finds it."""
     from bot.app.doctor.examine import CHECKS, examine
     from bot.app.doctor.report import CheckStatus
 
-    # What they need is known to be right: the settings could be read.
+    # Their requirements are met: the settings could be read.
     checks = [check for check in CHECKS if check.key in REACHED]
 
     async def ask() -> list[dict[str, str]]:
@@ -258,7 +261,7 @@ def _unreached(settings: Settings, words: Texts) -> list[dict[str, str]]:
     return run_async(ask)
 
 
-# A value may begin with a minus, as the id of a group does.
+# A value may begin with a minus, such as the id of a group.
 @config.command("set", context_settings={"ignore_unknown_options": True})
 def set_(
     name: NameOf,
@@ -266,7 +269,7 @@ def set_(
     file: File = None,
     as_json: Json = False,
 ) -> None:
-    """Write a setting into phonedesk.toml; the rest of it stays."""
+    """Write a setting into phonedesk.toml; the rest of the file stays."""
     from bot.app.config_check import incomplete
     from bot.app.settings.free import secrets_given
     from bot.app.settings.names import find
@@ -289,7 +292,7 @@ def set_(
 
 @config.command()
 def unset(name: NameOf, file: File = None, as_json: Json = False) -> None:
-    """Take a setting out of phonedesk.toml, so that its default holds."""
+    """Remove a setting from phonedesk.toml, so that its default applies."""
     from bot.app.config_check import incomplete
     from bot.app.settings.names import find
     from bot.app.settings.writing import unset as take_out
@@ -304,7 +307,7 @@ def unset(name: NameOf, file: File = None, as_json: Json = False) -> None:
 
 
 def _speak() -> None:
-    """In the language of the settings, where they can be read: what is wrong with them may be what is mended here."""
+    """Speak the settings' language if they can be read: this command may be used to repair them."""
     from bot.app.settings.loading import try_settings
 
     settings, _ = try_settings()
@@ -312,13 +315,13 @@ def _speak() -> None:
 
 
 def _from_stdin(name: str) -> str:
-    """One line; typed in a terminal it is not shown."""
+    """Read one line; typing in a terminal is not shown."""
     text = getpass.getpass(f"{name}: ") if sys.stdin.isatty() else sys.stdin.read(LONGEST_SECRET + 1)
     if len(text) > LONGEST_SECRET:
         raise ConfigInvalid("Standard input holds too much for a value.", key="value_too_long")
     text = text.rstrip("\r\n")
     if not text.strip():
-        # Mostly a command before it has failed; it must not wipe a secret.
+        # Usually the failed output of a pipe; it must not erase a secret.
         raise ConfigInvalid("Standard input holds no value.", key="no_value_given", name=name)
     if len(text.splitlines()) > 1:
         raise ConfigInvalid("Standard input holds more than one line.", key="one_line_only")
@@ -335,7 +338,7 @@ def _say(
     asked: Path | None,
     as_json: bool,
 ) -> None:
-    """What was done, and from when on it holds."""
+    """Say what was done, and when it takes effect."""
     from bot.app.settings.live import is_live
 
     whole = f"{name.key}.{inside}" if inside else name.key

@@ -1,4 +1,4 @@
-"""``phonedesk contacts``: customers that are known beforehand."""
+"""``phonedesk contacts``: saved contacts."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def edit(
     note: str | None = None,
     as_json: Json = False,
 ) -> None:
-    """Change what is given."""
+    """Change the given fields."""
     _one(
         lambda desk, me: desk.contacts.edit(
             me, name, app=app, serial=serial, rename=rename, number=number, tags=tag, note=note

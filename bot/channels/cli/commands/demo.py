@@ -29,9 +29,9 @@ def demo(
     tree: Literal["auto", "on", "off"] = "auto",
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    """Show the main job on this machine: no phone, no token, no model, no knowledge base needed."""
+    """Show the main job on this machine; no phone, token, model or knowledge base is needed."""
     settings_from(lang=lang)
-    if not headless and not as_json and sys.stdin.isatty() and sys.stdout.isatty():  # noqa: TID251 - looked at
+    if not headless and not as_json and sys.stdin.isatty() and sys.stdout.isatty():  # noqa: TID251 - not printed to
         raise typer.Exit(run_async(lambda: _shown(scenario, lang)))
     folder = None if headless else OUTPUT
     result, session = run_async(lambda: _headless(task, scenario, lang, tree, as_json, folder))
@@ -41,7 +41,7 @@ def demo(
 
 
 async def _shown(scenario: Path | None, lang: str | None) -> Exit:
-    """The whole demo. Ctrl-C ends it in order: it is said at once, and what is thrown away at the end."""
+    """Show the whole demo. Ctrl-C ends it in order, says so at once, and deletes temporary data at the end."""
     extras.require("demo")
     from bot.app.shutdown import ending
     from bot.tools.demo.show import show
@@ -66,7 +66,7 @@ async def _shown(scenario: Path | None, lang: str | None) -> Exit:
 async def _headless(
     task: str, scenario: Path | None, lang: str | None, tree: str, as_json: bool, folder: Path | None
 ) -> tuple[dict[str, Any], Session]:
-    # What a run needs takes a second to import; `--help` does not need it.
+    # A run's modules take a second to import, and `--help` does not need them.
     from bot.app.core import open_core
     from bot.app.run_here import run_here
     from bot.channels.cli.terminal.live import LiveRuns, outcome_line
@@ -76,7 +76,7 @@ async def _headless(
 
     check_task(task)
     if tree == "off":
-        extras.require("ocr")  # without either the demo's model sees nothing
+        extras.require("ocr")  # without either, the demo's model sees nothing
     started = time.monotonic()
     async with demo_world(scenario, lang=lang, observe={"tree": tree}) as world, open_core(world.settings) as core:
         words = texts(world.settings.lang)

@@ -1,7 +1,8 @@
-"""``phonedesk doctor``: is everything there that a run needs, and what to do where it is not."""
+"""``phonedesk doctor``: checks everything that a run needs, and says what to do about problems."""
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
@@ -61,8 +62,8 @@ def _failed(results: list[CheckResult]) -> bool:
 
 
 def _settings(lang: str | None) -> Settings | ConfigError:
-    """The settings, or why there are none: that is the first thing to be said, not the end."""
-    logs.configure("error")  # what goes wrong here is told in the list
+    """Return the settings, or the error if there are none, which is then the first result instead of the end."""
+    logs.configure("error")  # problems are told in the list
     try:
         settings = load(lang=lang)
     except ConfigError as error:
@@ -74,11 +75,11 @@ def _settings(lang: str | None) -> Settings | ConfigError:
 async def _examine(
     settings: Settings | ConfigError, serial: str, lang: Lang, console: Console | None, *, mend: bool
 ) -> list[CheckResult]:
-    """The results; shown on ``console`` as they come."""
+    """Run the checks and return the results; show them on ``console`` as they come."""
     words = DoctorTexts(lang)
     results: list[CheckResult] = []
     with console.status(words.get("output.looking")) if console else nullcontext() as waiting:
-        # All the parts are loaded for it, which takes a second: there is something to be seen by then.
+        # All the parts are loaded now, which takes a second: something must be visible by then.
         from bot.app.doctor.examine import CHECKS, examine
 
         titles = [words.get(f"{check.key}.title") for check in CHECKS]
@@ -91,12 +92,12 @@ async def _examine(
         if shown is not None:
             shown.fold()
     if console is not None:
-        _summary(console, results, words, mend=mend)
+        _summary(console, results, words, mend=mend, device=serial)
     return results
 
 
 class _Shown:
-    """The lines. Checks that were not made because of the same one are a single line."""
+    """Shows the results. Checks that were skipped for the same reason share a line."""
 
     def __init__(self, console: Console, width: int, words: DoctorTexts) -> None:
         self._console, self._width, self._words = console, width, words
@@ -113,7 +114,7 @@ class _Shown:
             _show(self._console, result, self._width)
 
     def fold(self) -> None:
-        """Show what is held back."""
+        """Show the lines that were held back."""
         if self._folded:
             titles = Listed(result.title for result in self._folded)
             cause = self._titles[self._folded[0].after]
@@ -123,7 +124,7 @@ class _Shown:
 
 
 def _show(console: Console, result: CheckResult, width: int) -> None:
-    """One result: what was seen beside its title (``width`` cells), what to do below."""
+    """Show one result: what was seen beside its title (``width`` cells), what to do below."""
     mark, style = MARKS[result.status]
     table = Table.grid(padding=(0, 1, 0, 0))
     table.add_column(width=1)
@@ -136,7 +137,9 @@ def _show(console: Console, result: CheckResult, width: int) -> None:
         console.print(Text(f"  → {result.advice}", style), soft_wrap=True)
 
 
-def _summary(console: Console, results: list[CheckResult], words: DoctorTexts, *, mend: bool = False) -> None:
+def _summary(
+    console: Console, results: list[CheckResult], words: DoctorTexts, *, mend: bool = False, device: str = ""
+) -> None:
     counts = Counter(result.status for result in results)
     values = {"total": len(results), **{status.value: counts[status] for status in CheckStatus}}
     console.print()
@@ -147,4 +150,8 @@ def _summary(console: Console, results: list[CheckResult], words: DoctorTexts, *
         file = Path.cwd() / ENV_FILE
         key = "output.where" if file.exists() else "output.where_to_be"
         console.print(Text(words.get(key, {"file": file})), soft_wrap=True)
-    console.print(Text(words.get("output.mend_first" if counts[CheckStatus.FAILED] else "output.all_well")))
+    if counts[CheckStatus.FAILED]:
+        console.print(Text(words.get("output.mend_first")))
+    else:
+        option = f" --device {shlex.quote(device)}" if device else ""  # the phone that was checked
+        console.print(Text(words.get("output.all_well", {"device": option})), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""``phonedesk eval``: scenarios through the whole product, and what came out of each."""
+"""``phonedesk eval``: runs scenarios through the whole product and reports the results."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def evaluate(
     keep: Path | None = None,
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    """Run scenarios on virtual phones and tell what came out; with a model's address, measure that model."""
+    """Run scenarios on virtual phones and report the results; with a model's address, measure that model."""
     from bot.tools.eval import report
     from bot.tools.eval.bench import RealModel
     from bot.tools.eval.scenario import Mode
@@ -66,7 +66,7 @@ def evaluate(
     stopped = None
     try:
         run_async(lambda: _run(cases, Options(real, keep, jobs), results, words))
-    except typer.Exit as ending:  # somebody has seen enough: what there is, is told
+    except typer.Exit as ending:  # somebody has seen enough: report the results up to now
         if ending.exit_code != Exit.STOPPED:
             raise
         stopped = ending
@@ -84,14 +84,14 @@ def evaluate(
 
 
 def _looks(words: str) -> list[str]:
-    """Return the looks that ``--look`` names, with commas between them."""
+    """Return the looks that ``--look`` names, separated by commas."""
     from simulator.phone.apps.looks import LOOKS
 
     return list(LOOKS) if words.strip() == "all" else [part.strip() for part in words.split(",") if part.strip()]
 
 
 async def _run(cases: Sequence[Case], options: Options, results: list[CaseResult], words: Texts) -> None:
-    """Adds the results as they come. What is going on is shown on standard error, where somebody looks at it."""
+    """Add the results as they come. Progress is shown on standard error if that is a terminal."""
     from contextlib import aclosing
 
     from bot.tools.eval.case import Interrupted

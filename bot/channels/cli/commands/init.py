@@ -1,4 +1,4 @@
-"""``phonedesk init``: from nothing to a desk that is set up."""
+"""``phonedesk init``: sets up a desk from nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def init(lang: Literal["zh", "en"] | None = None) -> None:
-    """Ask what is needed, write ``.env``, and check everything."""
+    """Ask for the needed settings, write ``.env``, and check everything."""
     from bot.app.setup.env_file import OLD, write_env
     from bot.app.setup.interview import Interview
     from bot.app.setup.texts import SetupTexts
@@ -69,7 +69,7 @@ def init(lang: Literal["zh", "en"] | None = None) -> None:
 
 
 def _confirmed(talk: Interview, folder: Path) -> bool:
-    """Show what would be written, and ask."""
+    """Show what would be written, and ask whether to write it."""
     words = talk.words
     talk.form.say("\n" + words.get("output.summary", file=folder / ENV_FILE))
     for line in talk.summary():

@@ -1,4 +1,4 @@
-"""``phonedesk kb``: the shop's own knowledge entries, from the terminal."""
+"""``phonedesk kb``: the shop's own knowledge entries in the terminal."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ kb = typer.Typer(
 @kb.command()
 def search(words: Annotated[list[str] | None, typer.Argument()] = None,
            as_json: Json = False) -> None:  # fmt: skip
-    """Look entries up, those that wait for approval too."""
+    """Search entries, including those that wait for approval."""
     from bot.channels.chat.kb_cards import found_card
 
     asked = " ".join(words or [])
@@ -75,7 +75,7 @@ def edit(
     no_tags: Annotated[bool, typer.Option("--no-tags")] = False,
     as_json: Json = False,
 ) -> None:
-    """Change what is given, and show what was there before."""
+    """Change the given fields, and show what was there before."""
     text = EntryText(
         question,
         answer,
@@ -89,16 +89,17 @@ def edit(
     old: list[Entry] = []
 
     async def changed(desk: Desk, me: Actor) -> Entry:
-        old.append(await desk.kb.entry(me, entry_id))
-        return await desk.kb.edit(me, entry_id, text)
+        meant = await desk.kb.named(me, entry_id)
+        old.append(await desk.kb.entry(me, meant))
+        return await desk.kb.edit(me, meant, text)
 
     _one(changed, "kb.edited", as_json, old)
 
 
 def _several(given: list[str] | None, *, commas: bool = False) -> tuple[str, ...] | None:
-    """Return the values of an option, each cut as a cell of an imported table; None if nothing was given.
+    """Return the values of an option, each split like a cell of an imported table; None if nothing was given.
 
-    An empty value is nothing: what there is goes by --no-aliases and --no-tags alone.
+    An empty value counts as nothing: only --no-aliases and --no-tags remove values.
     """
     return tuple(part for value in given or () for part in split(value, commas=commas)) or None
 
@@ -111,7 +112,7 @@ def delete(entry_id: Id, as_json: Json = False) -> None:
 
 @kb.command()
 def pending(as_json: Json = False) -> None:
-    """What was learnt and waits for approval, oldest first."""
+    """List what was learnt and waits for approval, oldest first."""
     from bot.channels.chat.kb_cards import pending_card
 
     entries, lang = with_desk(lambda desk, me: desk.kb.pending(me))
@@ -129,7 +130,7 @@ def approve(entry_id: Id, as_json: Json = False) -> None:
 
 @kb.command()
 def reject(entry_id: Id, as_json: Json = False) -> None:
-    """Throw a waiting entry away, and show what it was."""
+    """Delete a waiting entry, and show what it was."""
     _one(lambda desk, me: desk.kb.reject(me, entry_id), "kb.rejected", as_json)
 
 
@@ -143,9 +144,9 @@ def import_(
     verbose: Annotated[bool, typer.Option("--verbose")] = False,
     as_json: Json = False,
 ) -> None:
-    """Import CSV, XLSX, JSONL or Markdown: several files as one, as a whole or not at all.
+    """Import CSV, XLSX, JSONL or Markdown: several files as one, completely or not at all.
 
-    What would be lost is shown first, and a person confirms it, or ``yes`` does.
+    Anything that would be lost is shown first, and a person confirms it, or ``yes`` does.
     """
     given = [KnowledgeFile(file.name, _read(file)) for file in files]
     mark = ""
@@ -181,7 +182,7 @@ def import_(
 
 
 def _imported(call: Callable[[Desk, Actor, Tell], Awaitable[ImportView]]) -> tuple[ImportView, Lang]:
-    """Do a step of an import and show how far it is."""
+    """Do a step of an import and show its progress."""
     from bot.channels.chat.kb_cards import step_words
 
     live = Console(stderr=True)
@@ -223,7 +224,7 @@ def export(
 
 @kb.command()
 def stats(as_json: Json = False) -> None:
-    """How many entries there are, and whether they answer customers."""
+    """Show how many entries there are, and whether they answer customers."""
     from bot.channels.chat.kb_cards import stats_lines
 
     found, lang = with_desk(lambda desk, me: desk.kb.stats(me))
@@ -246,7 +247,7 @@ def stats(as_json: Json = False) -> None:
 
 
 def _read(file: Path) -> bytes:
-    """A byte more than an import takes at the most: what is larger is refused by who reads it."""
+    """Read one byte more than an import allows: the reader of the data refuses a larger file."""
     from knowledge.importing.limits import BYTES
 
     with file.open("rb") as opened:
@@ -256,7 +257,7 @@ def _read(file: Path) -> bytes:
 def _one(
     call: Callable[[Desk, Actor], Awaitable[Entry]], key: str, as_json: bool, before: Sequence[Entry] = ()
 ) -> None:
-    """Do what is asked with an entry, and show it. ``before``: filled by ``call`` with what it was."""
+    """Do what is asked with an entry, and show it. ``before``: filled by ``call`` with the former entry."""
     from bot.channels.chat.kb_cards import entry_lines
 
     entry, lang = with_desk(call)
@@ -268,7 +269,7 @@ def _one(
 
 
 def _print(card: Card) -> None:
-    Console().print(panel(Card(card.title, card.lines)))  # what its buttons do, other commands do
+    Console().print(panel(Card(card.title, card.lines)))  # its buttons' actions are commands of their own
 
 
 def _plain(entry: Entry) -> dict[str, Any]:

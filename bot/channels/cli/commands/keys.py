@@ -1,4 +1,4 @@
-"""``phonedesk keys``: what programs prove with who they are."""
+"""``phonedesk keys``: the API keys of programs."""
 
 from __future__ import annotations
 
@@ -68,8 +68,23 @@ def list_(as_json: Json = False) -> None:
 
 
 @keys.command()
+def rotate(name: Name, as_json: Json = False) -> None:
+    """Give a key a new secret. It is shown once; the old one is refused from now on."""
+
+    async def rotated(desk: Desk, me: Actor) -> tuple[str, KeyRow]:
+        return await desk.keys.rotate(me, name)
+
+    (key, row), lang = with_desk(rotated)
+    if as_json:
+        print_json({"key": key, **_plain(row)})
+        return
+    Console().print(key, soft_wrap=True)
+    Console(stderr=True).print(Text(texts(lang).get("keys.rotated", name=row.name)))
+
+
+@keys.command()
 def remove(name: Name, as_json: Json = False) -> None:
-    """Make a key void at once, and stop what it has at work."""
+    """Revoke a key at once, and stop its running work."""
 
     async def removed(desk: Desk, me: Actor) -> tuple[KeyRow, int]:
         return await desk.keys.remove(me, name)

@@ -1,4 +1,4 @@
-"""``phonedesk apps learn`` at the terminal: what is shown, what is asked, what is kept."""
+"""``phonedesk apps learn`` at the terminal: what is shown, asked and stored."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ async def learn_in_terminal(
     marks: Path | None,
     quiet: bool,
 ) -> tuple[Exit, dict[str, Any]]:
-    """Go through it with the person at the terminal; the exit code, and what happened as JSON data.
+    """Go through it with the person at the terminal; return the exit code, and what happened as JSON data.
 
-    quiet: standard output is kept free for JSON; what people are told goes to standard error.
+    quiet: standard output is for JSON; messages for people go to standard error.
     """
     words = texts(settings.lang)
     console = err if quiet else Console(soft_wrap=True)
@@ -96,7 +96,7 @@ async def _what_is_wrong(console: Console, words: Texts, shown: ShownChat) -> li
 
 
 async def _confirmed(console: Console, words: Texts, tried: TriedInput) -> SendsBy | None:
-    """What sends, by what was seen, else by what the person says; None at the end of the input."""
+    """Return what sends, as observed or as the person says; None at the end of the input."""
     if tried.sends_by == "button" or tried.sent:
         return tried.sends_by
     console.print(words.get("learn.no_button"))

@@ -37,8 +37,8 @@ async def _over_stdio(settings: Settings) -> None:
     with ending(lambda: None, settings.queue.drain_seconds) as ended:
         async with open_core(settings) as core, open_context(core) as context:
             closed_by_client = await serve_stdio(context, ended)
-    # All is closed. The reader of standard input may hang in its line, where nobody reaches it, and a client ends a
-    # server that is not gone within two seconds.
+    # Everything is closed. The reader of standard input may hang, and nobody can cancel it, and a client kills a server
+    # that is not gone within two seconds.
     err.file.flush()
     os._exit(Exit.OK if closed_by_client else Exit.STOPPED)
 

@@ -1,4 +1,4 @@
-"""``phonedesk pair``: an invitation for one more person."""
+"""``phonedesk pair``: invites one more person."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def pair(
 
 
 async def _start_link(settings: Settings) -> str:
-    """What the code is put behind to be tapped; "" where there is no bot, or Telegram cannot be asked who it is."""
+    """Return the link that the code is appended to; "" without a bot, or if Telegram does not tell its name."""
     token = settings.telegram.token.get_secret_value()
     if not token:
         return ""

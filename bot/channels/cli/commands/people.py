@@ -1,4 +1,4 @@
-"""``phonedesk people``: who may use the bot, from the terminal."""
+"""``phonedesk people``: who may use the bot."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ def limit(
 
 @people.command()
 def remove(who: Who, as_json: Json = False) -> None:
-    """Take somebody's access away."""
+    """Remove somebody's access."""
     _one(lambda desk, me: desk.team.remove(me, _who(who)), "people.removed", as_json)
 
 
 def _who(written: str) -> str:
-    """A number needs no sign in front here, where the shell would take it for a comment."""
+    """Accept a number without the sign in front, because the shell would take that for a comment."""
     return f"#{written}" if written.isdecimal() else written
 
 

@@ -1,4 +1,4 @@
-"""``phonedesk questions``: what runs ask people, answered in the terminal."""
+"""``phonedesk questions``: lists and answers what runs ask people."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ questions = typer.Typer()
 
 @questions.callback(invoke_without_command=True)
 def all_(context: typer.Context) -> None:
-    """Show what waits for an answer, and answer it."""
+    """Show the open questions, and answer them."""
     if context.invoked_subcommand is None:
         list_()
 
@@ -64,7 +64,7 @@ def answer(
     said: str,
     as_json: Json = False,
 ) -> None:
-    """Answer a question; its run goes on where `phonedesk serve` is at work. The first answer wins."""
+    """Answer a question; its run goes on if `phonedesk serve` is running. The first answer wins."""
     (view, result, served), lang = with_desk(_given(question, said))
     words = texts(lang)
     meant = read_answer(view.question, said) if result is None else None
@@ -96,7 +96,7 @@ def answer(
 
 
 def _follows(view: QuestionView, result: AnswerOutcome) -> str:
-    """Return the text key of what the run does with an answer that counts."""
+    """Return the text key of what the run does after an answer that counts."""
     if result.answer == STOP:
         return "run_ends"
     return "goes_on" if view.question.kind in TO_CUSTOMER and result.answer != SKIP else "run_goes_on"
@@ -108,7 +108,7 @@ def _answer_before(view: QuestionView) -> dict[str, str | None]:
 
 
 def _verdict(words: Texts, view: QuestionView, result: AnswerOutcome) -> str:
-    """What became of the answer; if somebody was first, also when that was."""
+    """Return what became of the answer; if somebody was first, also when that was."""
     if result.state != "late" or view.answered_at is None:
         return verdict(words, view, result)
     return words.get(
@@ -120,14 +120,14 @@ def _verdict(words: Texts, view: QuestionView, result: AnswerOutcome) -> str:
 
 
 async def _open(desk: Desk, me: Actor) -> list[tuple[QuestionView, RunView | None, int]]:
-    """Each with its run, and with the run's number."""
+    """Return each open question with its run and the run's number."""
     numbers = History(desk.context.db)
     views = await desk.questions.all_open(me)
     return [(view, await desk.runs.get(view.run_id), await numbers.number_of(view.run_id)) for view in views]
 
 
 def _head(view: QuestionView, run: RunView | None, number: int, words: Texts) -> Line:
-    """Which run asks, on which phone, and since when."""
+    """Return a line with the run that asks, its phone, and since when it waits."""
     parts = [f"#{number}", *([run.phone] if run and run.phone else [])]
     if view.asked_at is not None:
         parts.append(words.get("question.since", time=view.asked_at.strftime("%m-%d %H:%M")))
@@ -137,7 +137,7 @@ def _head(view: QuestionView, run: RunView | None, number: int, words: Texts) ->
 def _given(
     question_id: str, said: str, *, confirmed: bool = False
 ) -> Callable[[Desk, Actor], Awaitable[tuple[QuestionView, AnswerOutcome | None, bool]]]:
-    """Return the call that gives an answer: the question, what became of the answer, and whether a server goes on."""
+    """Return a call that gives the answer; it returns the question, the outcome, and whether a server continues."""
 
     async def call(desk: Desk, me: Actor) -> tuple[QuestionView, AnswerOutcome | None, bool]:
         view = await desk.questions.get(question_id)

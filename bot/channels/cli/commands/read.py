@@ -1,4 +1,4 @@
-"""``phonedesk read``: what the reader makes of one screenshot."""
+"""``phonedesk read``: shows what the reader makes of one screenshot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``phonedesk replay``: a run again, step by step, as a film, a page or lines of JSON; asked again; its timings."""
+"""``phonedesk replay``: shows a run again as steps, a film, a page or lines of JSON, and repeats its requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bot.desk.actors import BadRequest
 
 @dataclass(frozen=True)
 class ReplayOptions:
-    """What was asked for on the command line."""
+    """The options of the command line."""
 
     run: str = ""
     gif: Path | None = None
@@ -39,7 +39,7 @@ class ReplayOptions:
 
     @property
     def many(self) -> bool:
-        """Several runs are meant."""
+        """Whether several runs are meant."""
         return self.last is not None or bool(self.since)
 
 
@@ -76,7 +76,7 @@ def replay(
         model_url, model_name, profile, key_env, least, raw, force, as_json,
     )  # fmt: skip
     _check(wanted)
-    # What it takes is only loaded where it is asked for: the list and the help come at once.
+    # Modules are loaded only when needed, so that the list and the help come at once.
     if wanted.timings:
         from bot.channels.cli.commands.replay_more import show_timings
 
@@ -100,7 +100,7 @@ def replay(
 
 
 def _check(wanted: ReplayOptions) -> None:
-    """What does not go together: exit code 2."""
+    """Refuse options that do not go together with exit code 2."""
     modes = {"--timings": wanted.timings, "--dry-run": wanted.dry_run, "--jsonl": bool(wanted.jsonl)}
     modes |= {"--step": wanted.step is not None}
     one = [name for name, on in modes.items() if on]

@@ -1,4 +1,4 @@
-"""A recorded run shown to a model once more, and what it would have done: no phone, no adb."""
+"""Shows a recorded run to a model once more, and compares what it would have done: no phone, no adb."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ STYLES = {
 }
 HEADS = ("step", "recorded", "new", "likeness", "gate", "seconds", "tokens")
 LONGEST = 60  # characters of an action in the table
-ITS_OWN = ("extra_body", "max_tokens", "top_p", "frequency_penalty")  # what only that model is sent
+ITS_OWN = ("extra_body", "max_tokens", "top_p", "frequency_penalty")  # only the configured model is sent these
 
 
 def ask_again(wanted: ReplayOptions) -> None:
-    """Print the comparison. Exit code 0; 1 where the model cannot be had, or agrees less than ``--least`` asks for."""
+    """Print the comparison. Exit code 1 if the model cannot be reached, or agrees less than ``--least`` requires."""
     settings = settings_from()
 
     async def tried(desk: Desk, me: Actor) -> tuple[RecordingView, Comparison, ModelError | None]:
@@ -76,17 +76,17 @@ def ask_again(wanted: ReplayOptions) -> None:
 async def _compared(
     desk: Desk, view: RecordingView, settings: Settings, wanted: ReplayOptions
 ) -> tuple[Comparison, ModelError | None]:
-    """As far as the model answered, and why it did not go on."""
+    """Compare as far as the model answered; return the error that ended it, too."""
     from bot.app.limits import StoredMeter
     from bot.app.models import chat_model, endpoint_profile
 
     endpoint = _endpoint(settings, wanted)
     profile = endpoint_profile(endpoint)
-    # It costs what any call costs, and counts for the day.
+    # It costs as much as any call, and counts towards the day's limit.
     model = chat_model(endpoint, settings, StoredMeter(desk.context.db, settings))
     compared = Comparison(model.name, profile.name)
     try:
-        # What is going on is shown on standard error, where somebody looks at it.
+        # Progress is shown on standard error if that is a terminal.
         with watched().status("") as status:
             async for one in try_again(view, model, profile, elements=settings.observe.elements):
                 compared.tried.append(one)
@@ -99,11 +99,11 @@ async def _compared(
 
 
 def _endpoint(settings: Settings, wanted: ReplayOptions) -> EndpointSettings:
-    """The settings' model, with what the command line says on top of it. ConfigInvalid for an unknown profile."""
+    """Return the settings' model with the command line's values on top. Raises ConfigInvalid for an unknown profile."""
     own = settings.model
     update: dict[str, Any] = {"api_key": _key(settings, wanted)}
     if wanted.model_name or wanted.model_url or wanted.profile:
-        # What the settings say of their model is not true of another one.
+        # The settings of the configured model do not apply to another one.
         update |= {"profile": wanted.profile or BY_NAME, "dialect": "", "vision": True}
         update |= {"name": wanted.model_name or own.name, "base_url": wanted.model_url or own.base_url}
         if (update["name"], update["base_url"]) != (own.name, own.base_url):
@@ -115,7 +115,7 @@ def _endpoint(settings: Settings, wanted: ReplayOptions) -> EndpointSettings:
 
 
 def _key(settings: Settings, wanted: ReplayOptions) -> SecretStr:
-    """The settings' key is for the settings' endpoint: no other one is sent it."""
+    """Return the key. The settings' key is for their endpoint only: no other one is sent it."""
     if wanted.key_env:
         key = os.environ.get(wanted.key_env, "")
         if not key:
@@ -132,7 +132,7 @@ def _origin(url: str) -> tuple[str, str]:
     return parts.scheme, parts.netloc
 
 
-# What is shown --------------------------------------------------------------------------------------------------------
+# Output ---------------------------------------------------------------------------------------------------------------
 
 
 def _show(view: RecordingView, compared: Comparison, words: Texts) -> None:
@@ -140,7 +140,7 @@ def _show(view: RecordingView, compared: Comparison, words: Texts) -> None:
     table = Table(box=None, padding=(0, 1))
     for name in HEADS:
         right = name in {"step", "seconds", "tokens"}
-        # Chinese has no spaces to break at, and is not to be cut.
+        # Chinese has no spaces to break at, and must not be cut.
         table.add_column(words.get(f"compare.head_{name}"), justify="right" if right else "left", overflow="fold")
     for one in compared.tried:
         table.add_row(
@@ -167,7 +167,7 @@ def _short(action: Action | None, words: Texts) -> str:
 
 
 def _ruled(one: ReplayedStep, words: Texts) -> str:
-    """What the gate would have made of it, where that is something else."""
+    """Return what the gate would have made of the action, if that differs."""
     if one.new is None or one.allowed == one.new:
         return ""
     rules = Listed(one.rules)

@@ -1,4 +1,4 @@
-"""Of one run or many: the timings of their steps, and their steps as lines of JSON."""
+"""For one run or many: the timings of their steps, and their steps as lines of JSON."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from bot.desk.desk import Desk
 
 MOST = 10_000  # runs
-LAST = 20  # runs, where none are named
+LAST = 20  # runs, if none are named
 PAGE = 100
 HEADS = ("phase", "count", "mean", "least", "most", "deviation")
 
 
 async def _runs(desk: Desk, me: Actor, wanted: ReplayOptions) -> AsyncIterator[str]:
-    """The ids of the runs that are meant, the newest first."""
+    """Yield the ids of the wanted runs, the newest first."""
     if wanted.run:
         yield wanted.run
         return
@@ -103,7 +103,7 @@ def write_lines(wanted: ReplayOptions) -> None:
                 except BadRequest:
                     if wanted.run:
                         raise
-                    continue  # one of many that left no steps
+                    continue  # one of many, which left no steps
                 for line in lines_of(view if wanted.raw else covered(view), lines.link):
                     write_bytes(f"{line}\n".encode())
                     lines.count += 1
@@ -116,7 +116,7 @@ def write_lines(wanted: ReplayOptions) -> None:
 
 @contextmanager
 def _out(file: Path | None) -> Iterator[Callable[[bytes], object]]:
-    """What writes into the file, or to standard output."""
+    """Give a function that writes to the file, or to standard output."""
     if file is None:
         yield print_data
         return
@@ -125,7 +125,7 @@ def _out(file: Path | None) -> Iterator[Callable[[bytes], object]]:
 
 
 class Lines:
-    """Where the pictures of the lines go: into them, or into a folder beside the file, each once."""
+    """Puts the pictures of the lines into the lines, or once each into a folder beside the file."""
 
     def __init__(self, file: Path | None, *, embed: bool) -> None:
         self.count = 0
@@ -134,14 +134,14 @@ class Lines:
         self._embed = embed
 
     def link(self, step: RecordedStep) -> str:
-        """What stands for the step's picture in its line: a data URL, a path from the file's folder, or "" for none."""
+        """Return the picture's link in its line: a data URL, a path from the file's folder, or "" if there is none."""
         if step.picture is None:
             return ""
         if self._embed:
             return picture_url(step.picture)
         if self._folder is None:
             return ""
-        name = f"{sha256(step.picture).hexdigest()[:24]}.jpg"  # of what is written: covered, it is another picture
+        name = f"{sha256(step.picture).hexdigest()[:24]}.jpg"  # of the written bytes: covered, it is another picture
         if name not in self.pictures:
             folder(self._folder)
             write(self._folder / name, step.picture)

@@ -1,4 +1,4 @@
-"""One run in the terminal, and as files; and the list of the newest ones."""
+"""One run in the terminal, and as files; and the list of the newest runs."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def show_list(as_json: bool) -> None:
 
 
 def _two_columns() -> Table:
-    """A number, and words of any length: Chinese has no spaces to break at, and is not to be cut."""
+    """Return a table of a number and words of any length: Chinese has no spaces to break at, and must not be cut."""
     table = Table(show_header=False, box=None, padding=(0, 1))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -85,7 +85,7 @@ def _plain_past(past: PastRun) -> dict[str, Any]:
 
 
 def show_run(wanted: ReplayOptions) -> None:
-    """The steps, or one of them, and the files that were asked for."""
+    """Show the steps, or one of them, and write the requested files."""
     films: list[tuple[MediaKind, Path]] = []
     if wanted.gif is not None:
         films.append(("gif", wanted.gif))
@@ -118,7 +118,7 @@ def show_run(wanted: ReplayOptions) -> None:
 
 
 async def _recording(desk: Desk, me: Actor, view: ReplayView, wanted: ReplayOptions) -> RecordingView | None:
-    """What is needed of it. BadRequest where that is something, and there are no steps."""
+    """Return the recording if it is needed. Raises BadRequest if it is needed and there are no steps."""
     if view.parts and not view.steps and wanted.step is None:
         session = Session(run_id=view.run.id, task=view.run.task, serial=view.run.serial)
         return RecordingView(view.number, view.run, session, (), view.parts) if wanted.html is not None else None
@@ -127,7 +127,7 @@ async def _recording(desk: Desk, me: Actor, view: ReplayView, wanted: ReplayOpti
 
 
 def _plain(view: ReplayView, recording: RecordingView | None) -> dict[str, Any]:
-    """The run as plain data, with its steps."""
+    """Return the run as plain data, with its steps."""
     run = view.run
     asked = {step.record.index: step.asked for step in recording.recorded if step.asked} if recording else {}
     return {
@@ -158,7 +158,7 @@ def _plain(view: ReplayView, recording: RecordingView | None) -> dict[str, Any]:
 
 
 def _show(view: ReplayView, recording: RecordingView | None, words: Texts) -> None:
-    """The steps, one below the other: what it thought, what it asked for, what was done, and what came of it."""
+    """Show the steps one below the other: what the model thought and asked for, what was done, and the result."""
     run, console = view.run, Console()
     console.print(Text(f"#{view.number} · {run.task}", style="bold"))
     if recording is not None:
@@ -185,7 +185,7 @@ def _show(view: ReplayView, recording: RecordingView | None, words: Texts) -> No
 
 
 def _show_parts(parts: Sequence[PastRun], console: Console, words: Texts) -> None:
-    """The runs of a plan or a sweep, and how to look at one of them."""
+    """List the runs of a plan or a sweep, and say how to show one of them."""
     if not parts:
         return
     console.print(Text(words.get("replay.parts"), style="bold"))
@@ -217,7 +217,7 @@ def _told(step: StepRecord, words: Texts, currency: str = "") -> Text:
 
 
 def _costs(step: StepRecord, words: Texts, currency: str) -> str:
-    """The seconds of the phases, the tokens, and what they cost."""
+    """Return the seconds of the phases, the tokens, and their cost."""
     parts = [
         f"{words.get(f'timings.{name}')} {step.timings[name]:.2f} s" for name in SHOWN_PHASES if name in step.timings
     ]
@@ -229,7 +229,7 @@ def _costs(step: StepRecord, words: Texts, currency: str) -> str:
 
 
 def _show_step(view: RecordingView, index: int, words: Texts, *, as_json: bool) -> None:
-    """One step with all that was said, word for word."""
+    """Show one step with everything that was said, word for word."""
     step = next((step for step in view.steps if step.record.index == index), None)
     if step is None:
         said = f"Run {view.number} has no step {index}."
@@ -257,7 +257,7 @@ def _show_messages(step: RecordedStep, console: Console, words: Texts) -> None:
 
 
 def _write_media(film: MediaView | None, kind: MediaKind, file: Path, words: Texts) -> None:
-    """What was wanted, as a file of exactly that kind; exit code 2 where it cannot be made or written."""
+    """Write a file of exactly the wanted kind; exit with code 2 if it cannot be made or written."""
     from bot.tools.replay.film import make_media
 
     made = make_media(shots_of(film, words), kind) if film is not None else None

@@ -1,4 +1,4 @@
-"""``phonedesk run``: a task now, in this terminal."""
+"""``phonedesk run``: does a task now, in this terminal."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run")] = False,
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    """Do a task on a phone and show each step. If several contacts or everybody are to be answered, it is a sweep."""
+    """Do a task on a phone and show each step. A task that answers several contacts or everybody is a sweep."""
     settings = settings_from(
         quiet=log_level is None, lang=lang, log_level=log_level, model=_given(name=model, base_url=endpoint)
     )
@@ -57,7 +57,7 @@ def run(
         sweep_for(settings, order, task, device, as_json=as_json)
     rules = TaskRules(policy or "", tuple(app or ()))
     started = time.monotonic()
-    # An error of the model names what was given here, with its value, not what is set elsewhere.
+    # An error of the model names the options that were given here, with their values, instead of other settings.
     options = {"base_url": f"--endpoint {mask(endpoint)}"} if endpoint else {}
     options |= {"name": f"--model {mask(model)}"} if model else {}
     session = run_async(lambda: _run(settings, task, device, max_steps, rules, dry_run, as_json, options))
@@ -68,12 +68,12 @@ def run(
 
 
 def _given(**options: str | None) -> dict[str, str] | None:
-    """The options that were given, as a section of the settings; None for none of them."""
+    """Return the options that were given, as a section of the settings; None if there are none."""
     return {name: value for name, value in options.items() if value is not None} or None
 
 
 def _sweep_in(task: str) -> SweepOrder | None:
-    """Return the sweep that the task is: several contacts, or everybody, are to be answered."""
+    """Return the sweep that the task orders: to answer several contacts, or everybody; None for other tasks."""
     from scheduler.sweeps.order import read_task
 
     try:
@@ -92,7 +92,7 @@ async def _run(
     as_json: bool,
     options: Mapping[str, str],
 ) -> Session:
-    # What a run needs takes a second to import; `--help` does not need it.
+    # A run's modules take a second to import, and `--help` does not need them.
     from agent_core.errors import MODEL_NAMES
     from bot.app.core import open_core
     from bot.app.run_here import run_here
@@ -120,5 +120,5 @@ async def _run(
         console.print(outcome_line(session, words))
         for line in (timings_line(session, words), left_open(session, words)):
             if line.plain:
-                console.print(line, soft_wrap=True)  # a command that is cut in two cannot be copied
+                console.print(line, soft_wrap=True)  # a command that is broken in two cannot be copied
         return session

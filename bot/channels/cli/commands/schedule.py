@@ -1,4 +1,4 @@
-"""``phonedesk schedule``: what is done when, from the terminal."""
+"""``phonedesk schedule``: the schedules in the terminal."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def watch(
     quiet: Quiet = None,
     as_json: Json = False,
 ) -> None:
-    """Answer contacts as soon as they write, by the phone's notifications, where serve or a worker is at work."""
+    """Answer contacts as soon as they write, by the phone's notifications; needs a running serve or worker."""
     names = contacts or []
     if everybody == bool(names or tag):
         fail(
@@ -115,7 +115,7 @@ def edit(
     jitter: Jitter = None,
     as_json: Json = False,
 ) -> None:
-    """Change what is given."""
+    """Change the given fields."""
     rules = None if policy is None and app is None else TaskRules(policy or "", tuple(app or ()))
     wish = ScheduleWish(device, tz, missed, overlap, quiet, jitter)
     _one(
@@ -127,7 +127,7 @@ def edit(
 
 @schedule.command("list")
 def list_(as_json: Json = False) -> None:
-    """List the schedules: next three times, what became of the last tick, counts."""
+    """List the schedules: next three times, result of the last tick, counts."""
     found, lang = with_desk(lambda desk, me: desk.schedules.all(me))
     if as_json:
         print_json([_plain(view) for view in found])
@@ -147,13 +147,13 @@ def pause(number: Number, as_json: Json = False) -> None:
 
 @schedule.command()
 def resume(number: Number, as_json: Json = False) -> None:
-    """Let a paused schedule go on."""
+    """Resume a paused schedule."""
     _one(lambda desk, me: desk.schedules.resume(me, number), "schedule.resumed", as_json)
 
 
 @schedule.command()
 def run(number: Number, as_json: Json = False) -> None:
-    """Start its task now, where `phonedesk serve` is at work."""
+    """Start its task now; needs a running `phonedesk serve`."""
 
     async def call(desk: Desk, me: Actor) -> tuple[RunView, bool]:
         return await desk.schedules.run(me, number), await phones_are_worked(desk)
@@ -176,7 +176,7 @@ def remove(number: Number, as_json: Json = False) -> None:
 
 @schedule.command()
 def undo(number: Number, as_json: Json = False) -> None:
-    """Bring back a schedule that was removed within a week."""
+    """Restore a schedule that was removed within a week."""
     _one(lambda desk, me: desk.schedules.put_back(me, number), "schedule.back", as_json)
 
 
@@ -188,7 +188,7 @@ def next_(
     count: Annotated[int, typer.Option(min=1, max=1000)] = 3,
     as_json: Json = False,
 ) -> None:
-    """Show what a time means: the form that is kept of it, and its next times."""
+    """Show what a time means: its stored form, and its next times."""
     from scheduler.times import parse_schedule, parse_zone
     from scheduler.times.natural import understand, windows_of
 
@@ -217,7 +217,7 @@ def next_(
 
 
 def _moment(text: str) -> datetime:
-    """An ISO 8601 time; now for an empty one. InputRejected."""
+    """Return an ISO 8601 time; now for an empty text. Raises InputRejected."""
     try:
         return datetime.fromisoformat(text) if text else datetime.now(UTC)
     except ValueError as error:
@@ -246,9 +246,9 @@ def _one(call: Callable[[Desk, Actor], Awaitable[ScheduleView]], key: str, as_js
 
 
 async def _missing(desk: Desk, view: ScheduleView) -> str:
-    """Return the text key of what has to run for a schedule and does not; "" if nothing is missing.
+    """Return the text key of the process that a schedule needs and that does not run; "" if nothing is missing.
 
-    A watch has no times: who works the phones follows it.
+    A watch has no times: whatever works the phones follows it.
     """
     if view.kind != "watch" and not await clock_runs(desk):
         return "schedule.not_served"

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from bot.app.server import Server
     from bot.channels.telegram.adapter import TelegramAdapter
 
-ANSWER_SECONDS = 3.0  # how long a server at our address has to say what it is
+ANSWER_SECONDS = 3.0  # how long a server at our address has to identify itself
 MOST_BYTES = 10_000  # of its answer
 
 
 def serve(
     no_phones: Annotated[bool, typer.Option("--no-phones")] = False,
 ) -> None:
-    """Serve: runs, schedules and the Telegram bot, until Ctrl-C or SIGTERM."""
+    """Serve runs, schedules and the Telegram bot, until Ctrl-C or SIGTERM."""
 
     def given(settings: Settings) -> Settings:
         if not no_phones:
@@ -54,9 +54,9 @@ def serve(
 
 
 def _runs_already(web: WebSettings, busy: ConfigInvalid) -> ConfigInvalid:
-    """Return ``busy`` in the words for who starts a second server: with the address of the first, if it answers there.
+    """Return ``busy`` worded for somebody who starts a second server, with the first one's address if it answers.
 
-    Otherwise the other process may be a worker, and the port free or another program's.
+    Otherwise the other process may be a worker, and the port may be free or another program's.
     """
     process = busy.values["process"]
     place = place_of(web.host, web.port)
@@ -78,13 +78,13 @@ def _runs_already(web: WebSettings, busy: ConfigInvalid) -> ConfigInvalid:
 
 
 def _answers_already(web: WebSettings) -> ConfigInvalid | None:
-    """Return the error of a server whose address another phonedesk has; None if none has it.
+    """Return the error if another phonedesk has our address; None if none has it.
 
     The other one works no phones of this machine under our name: it has --no-phones, or another folder.
     """
     try:
         if not _is_phonedesk(web):
-            return None  # whoever opens the port tells
+            return None  # whoever opens the port reports it
     except OSError:
         return None
     place = place_of(web.host, web.port)
@@ -95,15 +95,15 @@ def _answers_already(web: WebSettings) -> ConfigInvalid | None:
 
 
 def _is_phonedesk(web: WebSettings) -> bool:
-    """Return whether the server at the address of ours says that it is phonedesk. Raises OSError if nobody listens."""
-    anywhere = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - it is what was set, and is only looked for
+    """Tell whether the server at our address says that it is phonedesk. Raises OSError if nobody listens."""
+    anywhere = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - the configured address; it is only looked up
     asked = HTTPConnection(anywhere.get(web.host, web.host), web.port, timeout=ANSWER_SECONDS)
     asked.connect()
     try:
         asked.request("GET", "/healthz")
         said = json.loads(asked.getresponse().read(MOST_BYTES))
         return isinstance(said, dict) and said.get("name") == NAME
-    except (OSError, HTTPException, ValueError):  # it speaks something else, or nothing
+    except (OSError, HTTPException, ValueError):  # it speaks another protocol, or does not answer
         return False
     finally:
         asked.close()
@@ -113,7 +113,7 @@ async def _serve(settings: Settings, read: Callable[[], Settings], log: Path | N
     from bot.app.server import serve_until
     from bot.app.shutdown import ending
 
-    def say_end() -> None:  # a run at work may need some seconds for it
+    def say_end() -> None:  # a running run may need some seconds for it
         Console().print(Text(texts(settings.lang).get("serve.ending")))
 
     with ending(say_end, settings.queue.drain_seconds) as ended:
@@ -122,7 +122,7 @@ async def _serve(settings: Settings, read: Callable[[], Settings], log: Path | N
 
 
 async def _tell(running: Server, log: Path | None) -> None:
-    """Say that it runs, then what happens, if somebody looks."""
+    """Say that the server runs, then report its activity if a person looks."""
     console, watching = Console(), watched()
     async with asyncio.TaskGroup() as group:
         if not watching.quiet:
@@ -141,9 +141,9 @@ async def _follow(running: Server, console: Console) -> None:
 
 
 async def say_up(running: Server, console: Console) -> None:
-    """What a person needs to know once it runs: the address, whether the bot is there, and the first pairing code."""
+    """Print what a person needs once it runs: the address, the state of the bot, and the first pairing code."""
     words = texts(running.settings.lang)
-    # Beside what is told here a program, or whoever looks into the file later, gets the log.
+    # A program, or whoever reads the file later, gets the log besides these lines.
     up = "serve.up_logged" if watched().quiet else "serve.up"
     console.print(Text(words.get(up, url=running.url)), soft_wrap=True)  # one line, which programs read
     if running.mcp_url:
@@ -151,13 +151,15 @@ async def say_up(running: Server, console: Console) -> None:
     if running.work is None:
         console.print(Text(words.get("serve.no_phones"), "yellow"), soft_wrap=True)
     if running.telegram is None:
-        console.print(Text(words.get("serve.no_bot"), "yellow"), soft_wrap=True)
+        console.print(
+            Text(words.get("serve.no_bot", console=running.desk.context.console_url), "yellow"), soft_wrap=True
+        )
     else:
         await _say_bot(running, running.telegram, console, words)
 
 
 async def _say_bot(running: Server, bot: TelegramAdapter, console: Console, words: Texts) -> None:
-    """Whether Telegram has the bot, as soon as that is known; a code to pair with only if it can be used."""
+    """Say whether Telegram accepts the bot, as soon as that is known; show a pairing code only if it can be used."""
     await bot.tried.wait()
     if bot.trouble is not None:
         console.print(Text(_trouble(running.settings.telegram, bot, bot.trouble, words), "yellow"), soft_wrap=True)
@@ -171,7 +173,7 @@ async def _say_bot(running: Server, bot: TelegramAdapter, console: Console, word
 
 
 def _trouble(settings: TelegramSettings, bot: TelegramAdapter, error: TelegramError, words: Texts) -> str:
-    """Why Telegram was not reached, and which settings may be wrong."""
+    """Say why Telegram was not reached, and which settings may be wrong."""
     from bot.channels.telegram.request import failure_of
 
     lines = [words.get(f"serve.{failure_of(error)}", url=settings.api_base_url)]

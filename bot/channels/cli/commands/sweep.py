@@ -1,4 +1,4 @@
-"""``phonedesk sweep``: a cheap look at who has written, and an answer for those who have, in this terminal."""
+"""``phonedesk sweep``: checks cheaply who has written, and answers them in this terminal."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def sweep(
     device: str = "",
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    """Look who has written something new, and answer them, one after the other. Without news no model is asked."""
+    """Check for new messages and answer them, one contact after the other. Without new ones no model is asked."""
     settings = settings_from()
     log_of_terminal(settings)
 
@@ -52,7 +52,7 @@ def sweep(
 
 
 def sweep_for(settings: Settings, order: SweepOrder, task: str, device: str, *, as_json: bool) -> NoReturn:
-    """Do the sweep, which ``task`` says in words, show what came of it, and leave."""
+    """Do the sweep that ``task`` describes, show the result, and exit."""
     started = time.monotonic()
     done = run_async(lambda: _sweep(settings, order, task, device, as_json))
     if as_json:
@@ -64,9 +64,13 @@ def sweep_for(settings: Settings, order: SweepOrder, task: str, device: str, *, 
 
 
 def _words(contacts: list[str], tags: list[str], unread: bool, app: str | None) -> str:
-    """What was asked for, as it would be written in a chat. InputRejected for an app that is none to be swept; so is
-    its name in place of a contact's, unless the app is named, too."""
-    from agent_core.apps.profile import packages_named, profile
+    """Return the order as it would be written in a chat.
+
+    Raises InputRejected for an app that cannot be swept, and for an app's name as a contact unless the app is named,
+    too.
+    """
+    from agent_core.apps.names import is_app_name
+    from agent_core.apps.profile import profile
     from scheduler.sweeps.order import chat_app, no_chat_app
 
     meant = chat_app(app or "qq")
@@ -79,7 +83,7 @@ def _words(contacts: list[str], tags: list[str], unread: bool, app: str | None) 
             name=contacts[0],
             app=chat_app(contacts[0]),
         )
-    if app is None and contacts and packages_named(contacts[0]):
+    if app is None and contacts and is_app_name(contacts[0]):
         raise no_chat_app(contacts[0])
     if unread and (contacts or tags):
         raise InputRejected("--unread is everybody: it goes with no contact and no tag.", key="unread_alone")
@@ -87,7 +91,7 @@ def _words(contacts: list[str], tags: list[str], unread: bool, app: str | None) 
 
 
 async def _sweep(settings: Settings, order: SweepOrder, task: str, device: str, as_json: bool) -> dict[str, Any]:
-    # What a run needs takes a second to import; `--help` does not need it.
+    # A run's modules take a second to import, and `--help` does not need them.
     from bot.app.core import open_core
     from bot.app.sweep_here import sweep_here
     from bot.channels.chat.sweeps import left_lines
@@ -116,11 +120,11 @@ async def _sweep(settings: Settings, order: SweepOrder, task: str, device: str, 
         "questions": [{"contact": contact, "id": question} for contact, question in details["questions"]],
         "aside": [{"name": name, "why": why} for name, why in details["aside"]],
     }
-    if not _nobody_known(found):  # that is told as an error
+    if not _nobody_known(found):  # that is reported as an error
         for _, session in done.sessions:
             console.print(outcome_line(session, said))
             if (left := left_open(session, said)).plain:
-                console.print(left, soft_wrap=True)  # a command that is cut in two cannot be copied
+                console.print(left, soft_wrap=True)  # a command that is broken in two cannot be copied
         if not done.sessions and not details["left"]:
             console.print(Text(said.get("sweep.nothing"), style="bold"))
         for line in left_lines(details, said, looked=done.look.contacts, started=len(done.sessions)):

@@ -1,4 +1,4 @@
-"""``phonedesk worker``: a machine that has phones, and nothing else."""
+"""``phonedesk worker``: a machine that only has phones."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from bot.channels.cli.terminal.language import texts
 
 if TYPE_CHECKING:
     from bot.app.core import Core
-    from bot.app.worker import Working
+    from bot.app.worker import RunningWorker
 
 
 def worker(
     host: str | None = None,
     metrics_port: Annotated[int, typer.Option(min=0, max=65535)] = 0,
 ) -> None:
-    """Do the runs of the phones of this machine, until Ctrl-C or SIGTERM. The bot is served elsewhere."""
+    """Run tasks on this machine's phones, until Ctrl-C or SIGTERM. The bot is served elsewhere."""
 
     def given(settings: Settings) -> Settings:
         if not host:
@@ -45,7 +45,7 @@ async def _work(settings: Settings, read: Callable[[], Settings], metrics_port: 
     from bot.app.core import open_core
     from bot.app.reload import Reloader
     from bot.app.shutdown import ending
-    from bot.app.worker import until_ended, working
+    from bot.app.worker import running_worker, until_ended
 
     words, console = texts(settings.lang), Console()
 
@@ -53,7 +53,7 @@ async def _work(settings: Settings, read: Callable[[], Settings], metrics_port: 
         console.print(Text(words.get("worker.ending")))
 
     with ending(say_end, settings.queue.drain_seconds) as ended:
-        async with pictures_given_back(), open_core(settings) as core, working(core, tells=False) as work:
+        async with pictures_given_back(), open_core(settings) as core, running_worker(core, tells=False) as work:
             phones = await work.host.look()
             console.print(Text(words.get("worker.up", host=work.host.name, phones=len(phones))))
             async with AsyncExitStack() as stack:
@@ -65,7 +65,7 @@ async def _work(settings: Settings, read: Callable[[], Settings], metrics_port: 
                 await until_ended(ended, work)
 
 
-async def _serve_metrics(stack: AsyncExitStack, core: Core, work: Working, port: int) -> str:
+async def _serve_metrics(stack: AsyncExitStack, core: Core, work: RunningWorker, port: int) -> str:
     """The web server's address."""
     from bot.app.server_names import web_names
     from bot.app.worker import metrics_of

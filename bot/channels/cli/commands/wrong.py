@@ -1,4 +1,4 @@
-"""What is wrong with settings, in the user's language."""
+"""Describes what is wrong with settings, in the user's language."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.channels.chat.texts import Texts
 
 
 def told(words: Texts, problem: SettingProblem, places: Places) -> dict[str, str]:
-    """``name``, ``where`` it is written, ``message`` and what may be ``meant``; "" for what is not known."""
+    """Return ``name``, ``where`` it is written, ``message`` and what may be ``meant``; "" for unknown ones."""
     meant = ""
     if problem.place:  # a field of one of the owner's files, or the whole file
         name = ".".join(problem.path)
@@ -32,14 +32,14 @@ def told(words: Texts, problem: SettingProblem, places: Places) -> dict[str, str
 
 
 def reason(words: Texts, problem: SettingProblem) -> str:
-    """Why it cannot be. What has no text says so in English."""
+    """Return why a setting is wrong. A problem without a text is told in English."""
     if problem.kind == UNKNOWN:
         return words.get("config.unknown_field" if problem.place else "config.unknown")
     if problem.error is not None and words.find(f"errors.{problem.error.key}", ""):
         return logs.mask(_in_a_line(words, problem.error))
     key = f"wrong.{problem.kind}"
     if (problem.path or problem.place) and words.find(key, ""):
-        # Our own words show what an address with a password looks like.
+        # Our own texts show what an address with a password looks like.
         return words.get(key, **{name: _shown(words, value) for name, value in problem.values.items()})
     return logs.mask(words.advice(f"{problem.message} {problem.advice}".strip()))
 
@@ -63,7 +63,7 @@ def _masked(value: str) -> str:
 
 
 def summary(words: Texts, error: SettingsWrong) -> str:
-    """All that is wrong, each with where it is written, in one line."""
+    """Return everything that is wrong, each with where it is written, in one line."""
     places, colon = Places(error.given), words.get("common.colon")
     said = []
     for one in (told(words, problem, places) for problem in error.problems):
@@ -74,12 +74,12 @@ def summary(words: Texts, error: SettingsWrong) -> str:
 
 
 def refusal(words: Texts, error: SettingsWrong) -> str:
-    """All that is wrong, on lines."""
+    """Return everything that is wrong, on several lines."""
     lines = [words.get("config.refused" if error.refused else "config.unusable")]
     places = Places(error.given)
     for problem in error.problems:
         one = told(words, problem, places)
-        # What was asked for stands nowhere yet.
+        # A value that was just given is not written anywhere yet.
         where = f"  ({one['where']})" if one["where"] and not error.refused else ""
         head = f"\u2717 {one['name']}{where}".rstrip()
         lines += [head, f"  {one['message']}"] if one["name"] else [f"\u2717 {one['message']}"]

@@ -1,4 +1,4 @@
-"""What a server does, for the person at its terminal: a line for each run that begins or ends, answer and question."""
+"""Shows a server's activity at its terminal: a line for each run that begins or ends, each answer and question."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from storage.runs import FAILED, STOPPED, SUCCEEDED
 
 log = structlog.get_logger(__name__)
 
-REMEMBERED = 200  # runs whose end was told
+REMEMBERED = 200  # runs whose end was shown
 _STYLES = {"succeeded": "green", "failed": "red", "stopped": "yellow"}
 
 
 class Activity:
-    """Prints on ``console`` what the event log tells, with the time in ``zone``.
+    """Prints events of the log on ``console``, with the time in ``zone``.
 
-    ``has_bot``: whether questions can be answered in Telegram, too.
+    Runs that found nothing to do, such as sweeps without new messages, are not shown: no agent carried them out.
 
-    Runs that found nothing to do, such as sweeps without news, are not told: no agent had them in hand.
+    has_bot: whether questions can be answered in Telegram, too.
     """
 
     def __init__(self, desk: Desk, console: Console, words: Texts, zone: ZoneInfo, *, has_bot: bool = False) -> None:
@@ -41,10 +41,10 @@ class Activity:
         self._words = words
         self._zone = zone
         self._has_bot = has_bot
-        self._over: OrderedDict[str, None] = OrderedDict()  # runs whose end was told
+        self._over: OrderedDict[str, None] = OrderedDict()  # runs whose end was shown
 
     async def follow(self) -> None:
-        """Print what happens from now on, until it is cancelled; nothing while the database is away."""
+        """Print what happens from now on, until cancelled; nothing while the database is away."""
         events, position = Events(self._desk.context.db), -1
         while True:
             try:
@@ -82,7 +82,7 @@ class Activity:
             case "outcome":
                 await self._say_end(row, str(data["status"]), str(data["message"]))
             case "status" if data["status"] in (FAILED, STOPPED) and row.run_id not in self._over:
-                await self._say_end(row, str(data["status"]), str(data["message"]))  # it ended in the line
+                await self._say_end(row, str(data["status"]), str(data["message"]))  # it ended in the queue
             case "status" if data["status"] == SUCCEEDED and row.run_id not in self._over:
                 await self._say_sweep(row)
             case "paired":
@@ -106,7 +106,7 @@ class Activity:
         keep_newest(self._over, row.run_id, None, REMEMBERED)
         run = await self._desk.runs.get(row.run_id)
         if status == FAILED and run is not None and run.sweep is not None and run.sweep.silent:
-            return  # as it failed before
+            return  # it failed like the one before
         left_to = run.left_to if run is not None else ""
         said = ended(
             state_of(RunStatus(status), left_to=left_to), self._words.typed(message.partition("\n")[0]), self._words
@@ -114,7 +114,7 @@ class Activity:
         await self._say(row, said, "yellow" if left_to else _STYLES.get(status, ""))
 
     async def _say_sweep(self, row: EventRow) -> None:
-        """Show what a sweep says of its own, such as whom it did not find."""
+        """Show a sweep's own message, such as whom it did not find."""
         run = await self._desk.runs.get(row.run_id)
         if run is not None and run.sweep is not None and run.message and not run.sweep.silent:
             await self._say(row, ended(state_of(run.status), run.message, self._words), "yellow")

@@ -1,4 +1,4 @@
-"""Questions to the person at the terminal."""
+"""Asks the person at the terminal."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from storage.events import Events
 from storage.questions import Questions
 
 PERSON = "terminal"
-FIRST_ATTEMPT = 1  # of a run that is started in the terminal, it is the only one
+FIRST_ATTEMPT = 1  # a run started in the terminal has only this one
 
 
 class TerminalHuman:
-    """Asks where the run was started. A question is a row first, so that it can be answered later, from any channel."""
+    """Asks in the terminal of the run. A question is stored first, so that it can be answered later in any channel."""
 
     def __init__(self, db: Database, console: Console, texts: Texts, *, stdin: TextIO | None = None) -> None:
         self._questions = Questions(db)
@@ -41,7 +41,7 @@ class TerminalHuman:
         return given_answer(await self._questions.get(question.id))
 
     async def read(self, run_id: str, question: Question) -> Answer | None:
-        """Show a question that is stored, and read the answer; None at the end of the input. Can be cancelled."""
+        """Show a stored question, and read the answer; None at the end of the input. Can be cancelled."""
         view = QuestionView(id=question.id, run_id=run_id, question=question, lang=self._texts.lang)
         words = "question.hint_type" if question.kind in TO_CUSTOMER else "question.hint_words"
         hint = self._texts.get(words if question.free_text else "question.hint_number")
@@ -50,7 +50,7 @@ class TerminalHuman:
         try:
             return await self._answer(view, hint)
         except asyncio.CancelledError:
-            self._console.print()  # what is said of the end begins a line
+            self._console.print()  # so that the next message begins a line
             raise
 
     async def _answer(self, view: QuestionView, hint: str) -> Answer | None:
@@ -58,7 +58,7 @@ class TerminalHuman:
         while True:
             line = await read_line(self._console, self._stdin)
             if line is None:
-                self._console.print()  # what follows begins a line
+                self._console.print()  # so that the next message begins a line
                 return None
             answer = read_answer(question, line, by=PERSON)
             if answer is not None and to_confirm(question, answer):

@@ -1,4 +1,4 @@
-"""Commands inside texts for the terminal: written as a shell finds them here, and not cut by the end of a line."""
+"""Finds commands inside texts for the terminal, to write them as they are typed here and not break them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from functools import cache
 from agent_core.texts import load_texts
 from bot.app.release import NAME, program
 
-_WORD = "[A-Za-z0-9_]"  # Chinese may follow without a blank
+_WORD = "[A-Za-z0-9_]"  # Chinese may follow without a space
 _ARGUMENT = (
     rf"--?{_WORD}[A-Za-z0-9_-]*(?:=\S+)?(?: [a-z]{_WORD}*(?= --|$))?|\"[^\"]*\"|'[^']*'|[A-Z][A-Z-]+(?!{_WORD})"
     rf"|[A-Za-z0-9_/:.-]*[0-9/_][A-Za-z0-9_/:.-]*|{_WORD}+\.{_WORD}+|[\u4e00-\u9fff]{{1,6}}"
 )
-# Of others: the chat's, adb, and how packages are installed and files closed.
+# Commands of others: the chat's, adb, and those that install packages and close files.
 _OTHERS = (
     r"(?<![A-Za-z0-9_./])/[a-z]+(?![A-Za-z0-9_/.-])(?: [^\s，。；：,;:（）()]+)?"
     r"|\S*python[0-9.]* -m pip install(?: [^\s，。；]+)+"
@@ -23,7 +23,7 @@ _OTHERS = (
 
 @cache
 def _names() -> str:
-    """All commands, those of two words first, as a part of a regular expression."""
+    """Return all commands, those of two words first, as part of a regular expression."""
     keys = (key.rpartition(".") for key in load_texts("bot.channels.cli.terminal.texts", "en"))
     names = {name for name, _, key in keys if key == "summary"} - {NAME}
     return "|".join(re.escape(name) for name in sorted(names, key=lambda name: (-name.count(" "), name)))
@@ -42,9 +42,9 @@ def whole_commands() -> str:
 
 
 def typed(text: str) -> str:
-    """Return ``text`` with the commands of phonedesk as they are typed here: ``.venv/bin/phonedesk doctor``.
+    """Return ``text`` with phonedesk's commands as they are typed here: ``.venv/bin/phonedesk doctor``.
 
-    For texts of ours alone, before anything is filled in: what people wrote stays as it is.
+    Only for our own texts, before anything is filled in: what people wrote stays as it is.
     """
     if NAME not in text or (called := program()) == NAME:
         return text

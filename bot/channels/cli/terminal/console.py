@@ -1,6 +1,6 @@
-"""The terminal: everything that a person reads there, or a program reads from standard output, leaves by this module.
+"""The terminal: all that a person reads there, or a program reads from standard output, goes through this module.
 
-Ruff's banned-api rule (TID251 in pyproject.toml) keeps the other ways shut.
+Ruff's banned-api rule (TID251 in pyproject.toml) forbids other ways.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bot.channels.cli.terminal.wrapping import breaks
 
 
 class Text(rich.text.Text):
-    """Rich's Text, of words that may be from outside."""
+    """Rich's Text for words that may come from outside."""
 
     def __init__(self, text: str = "", style: str = "", **options: Any) -> None:
         super().__init__(escaped(text), style, **options)
@@ -41,7 +41,7 @@ class Text(rich.text.Text):
         tab_size: int = 8,
         no_wrap: bool | None = None,
     ) -> Lines:
-        """Break lines as ``wrapping`` says; across the whole terminal what can be copied stays whole."""
+        """Break lines as ``wrapping`` says; across the whole terminal what can be copied stays in one piece."""
         if no_wrap or self.no_wrap or overflow == "ignore":
             return super().wrap(console, width, justify=justify, overflow=overflow, tab_size=tab_size, no_wrap=no_wrap)
         whole = width >= console.width
@@ -62,17 +62,17 @@ class Text(rich.text.Text):
 class Console(rich.console.Console):
     """Prints texts from outside as they are: control characters escaped, ``[red]`` and ``:smile:`` not interpreted.
 
-    Options are those of Rich's own.
+    Options are those of Rich's own console.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **options)
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print as Rich does; texts are broken at word borders.
+        """Print as Rich does, breaking texts at word boundaries.
 
-        ``soft_wrap``: lines stay as they are if a program reads them. In a terminal they are broken all the same, which
-        else would cut them in the middle of a word.
+        soft_wrap: lines stay as they are if a program reads them. In a terminal they are broken anyway, because it
+        would otherwise cut them in the middle of a word.
         """
         soft = options.get("soft_wrap")
         soft = self.soft_wrap if soft is None else soft
@@ -83,23 +83,25 @@ class Console(rich.console.Console):
         super().print(*objects, **options)
 
     def render_str(self, text: str, **options: Any) -> rich.text.Text:
-        """Read a string as Rich does where it takes one in place of a Text."""
+        """Read a string as Rich does if it gets one in place of a Text."""
         return super().render_str(escaped(text), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Render as Rich does. Texts were escaped when they were made, so that there is room for them; here nothing
-        passes that was not, whatever made the segments. Those with ``control`` are Rich's own.
+        """Render as Rich does, and escape every segment.
+
+        Texts were escaped when they were made, so that there is room for them; here anything that was missed is
+        escaped. Segments with ``control`` are Rich's own.
         """
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=escaped(segment.text))
 
     def status(self, status: RenderableType, **options: Any) -> Status:
-        """Show what is going on, and return what changes its words; neither are read as markup."""
+        """Show what is going on, and return an object that changes the words; they are never read as markup."""
         return _PlainStatus(status, console=self, **options)
 
 
 class _PlainStatus(Status):
-    """Rich reads markup in the words of a status, whatever its console says."""
+    """A status whose words are not read as markup, as Rich does whatever its console says."""
 
     def __init__(self, status: RenderableType, **options: Any) -> None:
         super().__init__(_plain(status), **options)
@@ -112,18 +114,18 @@ def _plain(words: RenderableType) -> RenderableType:
     return Text(words) if isinstance(words, str) else words
 
 
-err = Console(stderr=True, soft_wrap=True)  # a name that is cut in two cannot be copied
+err = Console(stderr=True, soft_wrap=True)  # a name that is broken in two cannot be copied
 
 
 def watched() -> Console:
-    """Return a console on standard error that prints only if that is a terminal: for what is going on."""
+    """Return a console on standard error that prints only if that is a terminal: for progress."""
     return Console(stderr=True, quiet=not sys.stderr.isatty())
 
 
 def confirm(question: str, *, wrong: str) -> bool:
-    """Ask the person for yes or no. Enter alone and the end of the input are no.
+    """Ask the person for yes or no. Enter alone and the end of the input mean no.
 
-    wrong: what is said of any other answer, before it is asked again.
+    wrong: what to say after any other answer, before asking again.
     """
     from bot.channels.chat.answering import says_no, says_yes
 

@@ -1,4 +1,4 @@
-"""Asking a person at the terminal for one value after the other."""
+"""Asks a person at the terminal for one value after the other."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from agent_core.errors import ConfigInvalid
 from bot.channels.cli.terminal.console import Console, Text
 
-Check = Callable[[str], str]  # what is wrong with a value, in the person's words; "" for nothing
+Check = Callable[[str], str]  # returns what is wrong with a value, in the person's words; "" for nothing
 
 
 class TerminalForm:
-    """Each question is asked until its answer can be used. EOFError at the end of the input."""
+    """Asks each question until its answer is usable. Raises EOFError at the end of the input."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -21,7 +21,10 @@ class TerminalForm:
         self._console.print(Text(text, style), soft_wrap=True)
 
     def choose(self, question: str, options: Sequence[str], *, usual: int, wrong: str) -> int:
-        """Return the place of the chosen option. ``usual``: what Enter chooses; ``wrong``: for any other input."""
+        """Return the index of the chosen option.
+
+        ``usual``: chosen by Enter; ``wrong``: the reply to any other input.
+        """
         self.say(f"\n{question}", "bold")
         for number, option in enumerate(options, 1):
             self.say(f"  {number}  {option}")
@@ -34,7 +37,7 @@ class TerminalForm:
             self.say(wrong, "red")
 
     def text(self, question: str, *, usual: str = "", check: Check) -> str:
-        """Return what is typed, ``usual`` for Enter."""
+        """Return the typed text, or ``usual`` for Enter."""
         self.say(f"\n{question}", "bold")
         while True:
             typed = self._line(f"[{usual}] > " if usual else "> ") or usual
@@ -43,10 +46,10 @@ class TerminalForm:
             self.say(problem, "red")
 
     def secret(self, question: str, *, check: Check) -> str:
-        """Return what is typed, which is not shown; "" for Enter."""
+        """Return the typed text, without showing it; "" for Enter."""
         self.say(f"\n{question}", "bold")
         while True:
-            typed = getpass.getpass("> ").strip()  # it shows the prompt once nothing typed is shown any more
+            typed = getpass.getpass("> ").strip()  # shows the prompt when typing is no longer echoed
             if not (problem := check(typed)):
                 return typed
             self.say(problem, "red")

@@ -1,4 +1,4 @@
-"""The first line of the demo. It stands there before the product is loaded, which takes longer than people wait."""
+"""The first line of the demo, printed before the product is loaded, because that takes longer than people wait."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def greet(arguments: Sequence[str]) -> None:
 
 
 def _language(arguments: Sequence[str]) -> Lang:
-    """By option, environment or locale: reading the settings would load what takes the time."""
+    """Return the language by option, environment or locale: reading the settings would be too slow."""
     given = next((after for name, after in pairwise(arguments) if name == "--lang"), "")
     given = given or os.environ.get("PHONEDESK_LANG", "")
     return language_of(given) if given else system_language()

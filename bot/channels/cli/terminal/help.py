@@ -1,4 +1,4 @@
-"""The commands of the command line, which tell their help and what is wrong in the person's language.
+"""Commands that give their help, and tell what is wrong, in the person's language.
 
 Texts are in ``bot.channels.cli.terminal.texts``, by the command's words (``kb import``) and the parameter's name.
 """
@@ -25,22 +25,22 @@ from bot.channels.cli.terminal.texts import catalogue
 
 USAGE = 2  # exit code
 WIDEST = 100  # columns: longer lines are hard to read
-LEFT_MOST = 26  # columns of an option's name; a longer one has its text below it
+LEFT_MOST = 26  # columns of an option's name; the text of a longer one is below it
 INDENT = "  "
 _LIST_OR_RANGE = re.compile(r"^list\[|\]$| range$")  # around the name of a type, as Typer shows it
 _RANGE = re.compile(r"(?:(?P<least>[\d.]+)<=)?x(?:<=(?P<most>[\d.]+)|>=(?P<above>[\d.]+))?")
 
-_NUMBERS = {"id", "number", "run"}  # arguments that people copy from what was printed, perhaps with a # in front
+_NUMBERS = {"id", "number", "run"}  # arguments that people copy from output, perhaps with a # in front
 
 
 class _Spoken:
-    """What commands and groups say of themselves."""
+    """The help of commands and groups."""
 
-    parent_name = ""  # of the group that a command is in
+    parent_name = ""  # of the group that contains the command
 
     @property
     def key(self) -> str:
-        """The command's words, as its texts are called."""
+        """The command's words, which are the key of its texts."""
         return f"{self.parent_name} {self.name}".strip()  # type: ignore[attr-defined]
 
     def get_help(self, ctx: Any) -> str:
@@ -50,7 +50,7 @@ class _Spoken:
         return usage_line(self, ctx, spoken_language())
 
     def get_short_help_str(self, limit: int = 45) -> str:
-        """For a shell's completion. ``limit`` is for texts that have no bound of their own."""
+        """Return the summary for a shell's completion. ``limit`` is for texts without a bound of their own."""
         return catalogue(spoken_language()).get(f"{self.key}.summary", "")
 
 
@@ -63,8 +63,14 @@ class Group(_Spoken, TyperGroup):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
+        self._name_commands()
+
+    def _name_commands(self) -> None:
+        """Tell the commands, and those of groups inside, the words before their own."""
         for command in self.commands.values():
-            command.parent_name = "" if self.name == NAME else self.name  # type: ignore[attr-defined]
+            command.parent_name = "" if self.name == NAME else self.key  # type: ignore[attr-defined]
+            if isinstance(command, Group):
+                command._name_commands()
 
     def headings(self, ctx: Any) -> dict[str, list[str]]:
         """Return the names of the commands that the help lists, by the keys of their headings."""
@@ -81,7 +87,7 @@ class Root(Group):
     """All commands. Says what is wrong with a command line."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Typer adds its option afterwards; what it says of an installed completion is replaced by our own words."""
+        """Return the parameters, with our own words for Typer's option that installs completion."""
         params = super().get_params(ctx)
         for param in params:
             if param.name == "install_completion":
@@ -98,7 +104,7 @@ class Root(Group):
 
 
 def _install_completion(ctx: Any, param: Any, value: Any) -> None:
-    """Install the completion of the shell that we were started from, and say where."""
+    """Install completion for the shell that started us, and say where."""
     if not value or ctx.resilient_parsing:
         return
     from typer.completion import install  # type: ignore[attr-defined]  # its one place
@@ -144,7 +150,7 @@ def _tell(error: TyperException) -> None:
 
 
 def _takes(ctx: Any) -> Listed:
-    """Return what may stand next: the commands of a group, the options of a command."""
+    """Return what may follow: the commands of a group, the options of a command."""
     if isinstance(ctx.command, Group):
         return Listed(ctx.command.list_commands(ctx))
     return Listed(name for param in ctx.command.get_params(ctx) for name in param.opts if name.startswith("--"))
@@ -187,7 +193,7 @@ def help_text(command: Any, ctx: Any, lang: Lang) -> str:
 
 
 def _listed(command: Any, ctx: Any, lang: Lang) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """The commands of a group with their summaries, under the headings of their groups."""
+    """Yield the commands of a group with their summaries, under the headings of their groups."""
     words = catalogue(lang)
     above = "" if command.key == NAME else command.key
     for name, commands in (command.headings(ctx) if isinstance(command, Group) else {}).items():
@@ -196,7 +202,7 @@ def _listed(command: Any, ctx: Any, lang: Lang) -> Iterator[tuple[str, list[tupl
 
 
 def _row(command: Any, param: Any, ctx: Any, lang: Lang) -> tuple[str, str]:
-    """A parameter as it is written, and what it is for, with its default."""
+    """Return a parameter as it is written, and its purpose with its default."""
     words = catalogue(lang)
     left, more = param.get_help_record(ctx)
     if param.param_type_name == "argument":
@@ -210,13 +216,13 @@ def _row(command: Any, param: Any, ctx: Any, lang: Lang) -> tuple[str, str]:
 
 
 def _written(argument: Any, ctx: Any, words: Mapping[str, str]) -> str:
-    """An argument as the usage shows it: ``TASK``, ``[RUN]`` if it may be left out, ``FILE...`` for several."""
+    """Return an argument as the usage shows it: ``TASK``, optional ``[RUN]``, repeated ``FILE...``."""
     name = _value(argument, ctx, words)
     return (name if argument.required else f"[{name}]") + ("" if argument.nargs == 1 else "...")
 
 
 def _value(param: Any, ctx: Any, words: Mapping[str, str]) -> str:
-    """What stands for a parameter's value: the name of an argument, the choices or the kind of an option's value."""
+    """Return the placeholder of a parameter's value: an argument's name, an option's choices or kind of value."""
     if param.param_type_name == "argument" or param.metavar:
         name = param.metavar or param.name
         return words.get(f"values.{name.lower()}", name)
@@ -225,7 +231,7 @@ def _value(param: Any, ctx: Any, words: Mapping[str, str]) -> str:
 
 
 def _fact(said_so: str, words: Mapping[str, str]) -> str:
-    """One of the library's remarks on a parameter: its default, that it is required, its range."""
+    """Return one of the library's remarks on a parameter: its default, that it is required, its range."""
     name, _, value = said_so.partition(": ")
     if name == "default" and value:
         return words["usage.default"].format(value=value.removeprefix("(").removesuffix(")"))
@@ -239,7 +245,7 @@ def _fact(said_so: str, words: Mapping[str, str]) -> str:
 
 
 def _block(heading: str, rows: Sequence[tuple[str, str]], width: int) -> list[str]:
-    """Rows in two columns under a heading; nothing if there are none."""
+    """Return rows in two columns under a heading; nothing if there are none."""
     if not rows:
         return []
     left = min(max(cell_len(name) for name, _ in rows), LEFT_MOST) + 2
@@ -253,7 +259,7 @@ def _block(heading: str, rows: Sequence[tuple[str, str]], width: int) -> list[st
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Paragraphs folded to ``width`` columns; a Chinese letter takes two."""
+    """Return paragraphs folded to ``width`` columns; a Chinese character takes two."""
     console = Console(width=width)
     parts = [Text(part) for part in typed(text).split("\n\n") if part]
     return ["\n".join(str(line).rstrip() for line in part.wrap(console, width)) for part in parts]

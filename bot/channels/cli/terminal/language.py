@@ -1,4 +1,4 @@
-"""The language of this process in the terminal, and what is said there in other words than in a chat."""
+"""The language of this process in the terminal, and its texts that differ from a chat's."""
 
 from __future__ import annotations
 
@@ -21,18 +21,20 @@ _spoken = _Spoken()
 
 
 def speak(lang: Lang | None) -> None:
-    """Say everything from now on in this language; None: in the one that the settings name."""
+    """Say everything from now on in this language; None: in the language of the settings."""
     _spoken.lang = lang
 
 
 def spoken_language() -> Lang:
-    """Return the language to speak, also if the settings cannot be used."""
+    """Return the language to speak, even if the settings cannot be used."""
     return _spoken.lang or written_language()
 
 
 class TerminalTexts(Texts):
-    """Names the terminal's commands for the chat's, as they are typed here; what needs other words there has the key
-    with ``_in_terminal``. Numbers have no ``#`` in front: in a shell it would begin a comment when they are copied.
+    """Texts for the terminal: with its commands in place of the chat's, as they are typed here.
+
+    A text that needs other words has the key with ``_in_terminal``. Numbers have no ``#`` in front, because in a shell
+    it would begin a comment when they are copied.
     """
 
     def _found(self, key: str) -> str:

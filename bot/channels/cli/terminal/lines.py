@@ -1,4 +1,4 @@
-"""Reading lines that a person types, so that waiting for one can be cancelled."""
+"""Reads lines that a person types, so that waiting for one can be cancelled."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from bot.channels.cli.terminal.console import Console
 
 
 def drop_typed(stdin: TextIO | None = None) -> None:
-    """Forget what was typed before a question was on the screen: it is no answer. Nothing of a file is dropped."""
+    """Discard text typed before a question was shown: it is no answer. Nothing of a file is discarded."""
     source = stdin or sys.stdin
     try:
         import termios
 
         if source.isatty():
             termios.tcflush(source.fileno(), termios.TCIFLUSH)
-    except (ImportError, OSError, ValueError):  # no such terminal here
+    except (ImportError, OSError, ValueError):  # not such a terminal
         return
 
 
 async def read_line(console: Console, stdin: TextIO | None = None) -> str | None:
-    """A line from the terminal, or None at its end. Can be cancelled, which a thread in ``input`` cannot.
+    """Read a line from the terminal; None at its end. Can be cancelled, unlike a thread in ``input``.
 
-    What was typed ahead stays where it is: no more than the line is taken.
+    It takes no more than the line, so that what was typed ahead stays.
     """
     source = stdin or sys.stdin
     console.print("> ", end="")

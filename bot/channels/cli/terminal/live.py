@@ -1,4 +1,4 @@
-"""A run as it happens, in a terminal: one line a step."""
+"""Shows a run in a terminal as it happens: one line per step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bot.tools.replay.timings import timings_of
 
 
 class LiveRuns:
-    """A run store that shows what it stores. What people and screens wrote is printed as text, never as markup."""
+    """A run store that shows what it stores. Words of people and screens are printed as text, never as markup."""
 
     def __init__(
         self, store: RunStore, console: Console, texts: Texts, *, names: Mapping[str, str] | None = None
@@ -28,7 +28,7 @@ class LiveRuns:
         self._console = console
         self._texts = texts
         self._replies: list[ReplyRecord] = []
-        self._model = ""  # of the fallback that was told
+        self._model = ""  # the fallback model that was reported
         self._question: Question | None = None  # the last one
 
     async def save(self, session: Session) -> None:
@@ -47,7 +47,7 @@ class LiveRuns:
                 self._step(StepRecord.model_validate(dict(event.data)))
                 self._tell_replies()
             case "reply":
-                # Told below the step that sent it, which is told when it is over.
+                # Shown below the step that sent it, which is shown when it ends.
                 self._replies.append(ReplyRecord.model_validate(dict(event.data)))
             case "outcome":
                 self._tell_replies()
@@ -58,7 +58,7 @@ class LiveRuns:
     def _step(self, step: StepRecord) -> None:
         seconds = step.timings.get("step", 0.0)
         said = describe_action(self._texts, step)
-        action = said or step.result.partition("\n")[0] or "—"  # an error's advice stands below the end of the run
+        action = said or step.result.partition("\n")[0] or "—"  # an error's advice is shown below the end of the run
         took = self._texts.get("common.seconds", seconds=f"{seconds:.1f}")
         self._line(f"{step.index:>3}  {action}  ({took})", "" if step.ok else "yellow")
         if step.instead_of and step.model != self._model:
@@ -67,11 +67,12 @@ class LiveRuns:
         self._model = step.model if step.instead_of else ""
         if step.thinking:
             self._line(f"     {step.thinking}", "dim")
-        for verdict in step.verdicts:  # what the model was told of it is in words for the model
+        for verdict in step.verdicts:  # what the model was told of it is worded for the model
             self._line(f"     {ruled(verdict, self._texts)}", "yellow")
-        told = not said or step.unread or step.result in said or bool(step.verdicts)  # above; or to the model alone
+        # shown above, or for the model alone
+        told = not said or step.unread or step.result in said or bool(step.verdicts)
         if not told and not step.ok:
-            first, *_ = step.result.splitlines() or [""]  # below it stands advice for the model
+            first, *_ = step.result.splitlines() or [""]  # the following lines are advice for the model
             self._line(f"     {first}", "yellow")
 
     def _answered(self, question: str, by: str, text: str) -> None:
@@ -97,14 +98,14 @@ class LiveRuns:
 
 
 def outcome_line(session: Session, words: Texts) -> Text:
-    """How the run ended; where an error ended it, what to do about it stands below, in the person's language."""
+    """Say how the run ended, and after an error what to do about it, in the person's language."""
     styles = {"succeeded": "bold green", "failed": "bold red", "waiting": "bold yellow", "stopped": "bold yellow"}
     status = session.comes_to.value
     message = session.message
     if model_said(session.steps[-1] if session.steps else None, message):
         message = before(words.get("card.model_note"), words) + message
     if session.elsewhere is not None or session.comes_to is Status.FAILED:
-        message = typed(message)  # it advises; of what was sent nothing is changed
+        message = typed(message)  # it advises; texts that were sent stay unchanged
     message = message.replace("\n", "\n    ")
     state = state_of(RunStatus(session.status.value), left_to=session.left_to)
     line = Text(ended(state, message, words), style=styles.get(status, ""))
@@ -130,7 +131,7 @@ def ended(state: str, message: str, words: Texts) -> str:
 
 
 def left_open(session: Session, words: Texts) -> Text:
-    """What becomes of the question that the run waited for at its end; empty if there is none."""
+    """Say what becomes of the question that the run waited for at its end; empty if there is none."""
     if session.question is None or session.status not in {Status.WAITING, Status.STOPPED}:
         return Text()
     key = "question.left_open" if session.status is Status.WAITING else "question.closed_by_stop"
@@ -138,7 +139,7 @@ def left_open(session: Session, words: Texts) -> Text:
 
 
 def timings_line(session: Session, words: Texts) -> Text:
-    """Where the seconds of its steps went, on a line; empty where there were none."""
+    """Show where the seconds of its steps went, on one line; empty if there were no steps."""
     timings = timings_of([session.steps])
     seconds = {phase.name: phase for phase in timings.phases}
     if "step" not in seconds:
@@ -146,6 +147,6 @@ def timings_line(session: Session, words: Texts) -> Text:
     told = {name: round(seconds[name].total, 1) if name in seconds else 0.0 for name in ("model", "observe", "act")}
     mean = seconds["model"].mean if "model" in seconds else 0.0
     whole = max(round(seconds["step"].total, 1), sum(told.values()))
-    rest = whole - sum(told.values())  # the rules, and what is between the phases
+    rest = whole - sum(told.values())  # the rules, and the time between the phases
     line = words.get("timings.short", steps=timings.steps, seconds=whole, mean=mean, rest=rest, **told)
     return Text(f"    {line}", style="dim")

@@ -1,6 +1,6 @@
-"""What is wrong with a command line, in the person's language.
+"""Tells what is wrong with a command line in the person's language.
 
-Typer says it in English, and most of it in ready sentences: these are recognised by their wording.
+Typer tells it in English, mostly in complete sentences: these are recognised by their wording.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from agent_core.texts import Listed, filled
 from bot.channels.chat.texts import Lang
 from bot.channels.cli.terminal.texts import catalogue
 
-# The wording of Typer 0.29 and of pydantic, which checks values for it. The first that fits counts.
+# The wording of Typer 0.29 and of pydantic, which checks its values. The first match counts.
 _WORDING = {
     "no_option_did": "No such option: {name} (Possible options: {names})",
     "no_option": "No such option: {name}",
@@ -35,7 +35,7 @@ _WORDING = {
     "is_folder": "{kind} {name} is a directory.",
     "unreadable": "{kind} {name} is not readable.",
 }
-# What people type for what is called otherwise here.
+# What people type for commands that have another name here.
 _EXPECTED = (
     ({"kb list", "kb ls", "kb lst", "kb show", "kb all"}, ("kb search", "kb export")),
     ({"history", "log", "logs", "runs", "tasks", "jobs"}, ("replay", "answers")),
@@ -48,20 +48,20 @@ _FORMS = {key: re.compile(_HOLE.sub(r"(?P<\1>.*?)", re.escape(text)), re.DOTALL)
 
 
 def said(message: str, lang: Lang) -> str:
-    """Return the library's ``message`` in the person's language; one that is not known as it is."""
+    """Return the library's ``message`` in the person's language; an unknown one unchanged."""
     key, values = _recognised(message)
     return filled(catalogue(lang)[f"wrong.{key}"], _values(values, lang), lang) if key else message
 
 
 def is_like_none(message: str) -> bool:
-    """Tell whether it is about a command or an option that there is not, and that no other is nearly called."""
+    """Tell whether the message is about an unknown command or option without a similar known one."""
     return _recognised(message)[0] in {"no_command", "no_option"}
 
 
 def meant(message: str, above: str) -> tuple[str, ...]:
-    """Return the commands that do what a command that there is not is expected to do; mostly none.
+    """Return the commands that do what an unknown command is expected to do; usually none.
 
-    above: the words of the group in which it was looked for, "" for the outermost.
+    above: the words of the group in which it was looked up, "" for the outermost.
     """
     key, found = _recognised(message)
     name = f"{above} {found.get('name', '').strip(chr(39))}".strip()
@@ -69,12 +69,12 @@ def meant(message: str, above: str) -> tuple[str, ...]:
 
 
 def is_missing(message: str) -> bool:
-    """Tell whether it is about an argument or an option that was left out."""
+    """Tell whether the message is about a missing argument or option."""
     return _recognised(message)[0] == "missing"
 
 
 def _recognised(message: str) -> tuple[str, dict[str, str]]:
-    """Return the key of the wording and what stands in its holes; "" for none."""
+    """Return the key of the wording and the values in its placeholders; "" if none matches."""
     for key, form in _FORMS.items():
         if found := form.fullmatch(message):
             return key, found.groupdict()

@@ -1,6 +1,6 @@
-"""What the log warns of, for a person at a terminal, in their language: the log itself is written to a file.
+"""Tells a person at a terminal what the log warns of, in their language: the log itself is written to a file.
 
-A warning is told if it has a text of its own (``log.<event>``), an error in any case.
+A warning is told if it has a text (``log.<event>``), an error always.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from agent_core.lru import keep_newest
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.terminal.console import Console, Text
 
-AGAIN_SECONDS = 600.0  # the same is told again after this
+AGAIN_SECONDS = 600.0  # the same notice is repeated only after this
 REMEMBERED = 100
 
 
 class Notices:
-    """Fits ``bot.app.logs.Notice``. ``file``: where the log is."""
+    """Prints notices. Fits ``bot.app.logs.Notice``. ``file``: where the log is."""
 
     def __init__(self, console: Console, words: Texts, zone: ZoneInfo, file: Path) -> None:
         self._console = console
         self._words = words
         self._zone = zone
         self._file = file
-        self._told: OrderedDict[str, float] = OrderedDict()  # the text, and when (monotonic)
+        self._told: OrderedDict[str, float] = OrderedDict()  # the text, and when it was told (monotonic)
 
     def __call__(self, event: Mapping[str, Any]) -> None:
         is_error = event["level"] not in {"debug", "info", "warning"}
@@ -47,7 +47,7 @@ class Notices:
 
 
 class _Values(dict[str, Any]):
-    """The fields of an event; one that it lacks reads as a dash, for what went wrong must be told anyway."""
+    """The fields of an event; a missing one reads as a dash, because the problem must be told anyway."""
 
     def __missing__(self, key: str) -> str:
         return "—"

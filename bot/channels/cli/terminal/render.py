@@ -1,4 +1,4 @@
-"""Cards in a terminal."""
+"""Renders cards in a terminal."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ STYLES = {"plain": "", "quote": "bold", "code": "cyan"}
 
 
 def before(label: str, words: Texts) -> str:
-    """Return a label with what stands between it and its text; "" for none."""
+    """Return a label with its separator; "" for no label."""
     return label + separator(label, words.get("common.colon")) if label else ""
 
 
 def panel(card: Card, *, style: str = "cyan") -> Panel:
-    """The card as a box; what it holds is text, never markup.
+    """Return the card as a box; its contents are text, never markup.
 
-    Buttons are numbered, to be answered by their number; one's own words are simply typed, so they have no button, and
-    a new picture of the phone has no place here.
+    Buttons are numbered, to be answered by number. A button for own words is left out, because they are simply typed,
+    and so is one for a new picture of the phone.
     """
     lines = []
     for line in card.lines:

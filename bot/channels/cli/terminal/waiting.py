@@ -1,4 +1,4 @@
-"""That a model has not answered yet, in a terminal: whoever waits sees that it goes on, and for how long."""
+"""Shows in a terminal that a model has not answered yet, and for how long."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ EVERY_SECONDS = 10.0
 
 
 class WaitedFor(ModelWrapper):
-    """A model whose calls are told of while they last: ``say`` gets the seconds, each ``every`` seconds.
+    """A model whose calls are reported while they last: ``say`` gets the seconds, every ``every`` seconds.
 
-    A word of its thinking is a sign of life: from there the seconds are counted anew.
+    Thinking is a sign of life: after it the seconds are counted from 0.
     """
 
     def __init__(self, model: Model, say: Callable[[int], object], *, every: float = EVERY_SECONDS) -> None:
@@ -60,6 +60,6 @@ class WaitedFor(ModelWrapper):
 
 
 def waiting_line(seconds: int, settings: Settings, words: Texts) -> Text:
-    """What comes of it when it lasts: another try, or the next model."""
+    """Say what happens if it lasts longer: another try, or the next model."""
     key = "card.waiting_next" if settings.model.fallbacks else "card.waiting_again"
     return Text(f"     {words.get(key, seconds=seconds, most=settings.model.timeout_seconds)}", style="dim")

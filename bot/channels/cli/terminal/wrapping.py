@@ -1,4 +1,4 @@
-"""Where a line is broken that is longer than the terminal is wide: at word borders, Chinese between its letters."""
+"""Breaks lines that are wider than the terminal: at word boundaries, Chinese between its characters."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from rich.cells import cell_len, chop_cells
 
 from bot.channels.cli.terminal.commands import whole_commands
 
-_OPENS = "（「『“‘《【〈"  # what follows stays beside it
-_ENDS = "，。；：！？、）」』”’》】〉…—"  # stays beside what it follows
+_OPENS = "（「『“‘《【〈"  # the next character stays with it
+_ENDS = "，。；：！？、）」』”’》】〉…—"  # stays with the character before
 _CJK = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
 
 
 @cache
 def _atoms() -> re.Pattern[str]:
-    """What no break comes into: a command, a Latin word, a Chinese letter, each with its marks and blanks."""
+    """Match what is never broken: a command, a Latin word, a Chinese character, each with its marks and spaces."""
     word = rf"[^\s{_OPENS}{_ENDS}{_CJK}][^\s{_OPENS}{_CJK}”’…—]*"
-    marks = rf"(?:[{_ENDS}]|[,.;:!?)](?![A-Za-z0-9_]))*"  # not the point of .env
+    marks = rf"(?:[{_ENDS}]|[,.;:!?)](?![A-Za-z0-9_]))*"  # but not the point of .env
     return re.compile(rf"\s*[{_OPENS}]*(?:{whole_commands()}|{word}|[{_CJK}]|[{_ENDS}])?{marks}\s*")
 
 
 def breaks(line: str, width: int, *, whole: bool, fold: bool = True) -> list[int]:
-    """Return the places at which ``line`` is broken into pieces of at most ``width`` columns.
+    """Return the positions at which ``line`` is broken into pieces of at most ``width`` columns.
 
-    A command or a word that is longer stays ``whole``, for a terminal breaks it so that it can be copied; else it is
-    broken at blanks, and if it has none, anywhere if ``fold``.
+    A longer command or word stays in one piece if ``whole``, because a terminal breaks it so that it can be copied;
+    else it is broken at spaces, and if it has none, anywhere if ``fold``.
     """
     places: list[int] = []
     column = 0
@@ -40,7 +40,7 @@ def breaks(line: str, width: int, *, whole: bool, fold: bool = True) -> list[int
 
 
 def _split(line: str, width: int, *, whole: bool, fold: bool) -> Iterator[tuple[int, str]]:
-    """Yield the atoms of a line, each with its place."""
+    """Yield the atoms of a line, each with its position."""
     for found in _atoms().finditer(line):
         atom, place = found[0], found.start()
         if whole or cell_len(atom.rstrip()) <= width:

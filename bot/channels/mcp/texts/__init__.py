@@ -1,4 +1,4 @@
-"""What this channel says to models and clients, in both languages. Same keys in each file."""
+"""This channel's texts for models and clients, in both languages, with the same keys in each file."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from agent_core.texts import Lang, filled, load_texts
 
 
 def say(lang: Lang, key: str, **values: Any) -> str:
-    """The text of ``key`` with ``values`` filled in. KeyError for an unknown key: a text must not be missing."""
+    """Return the text of ``key`` with ``values`` filled in. Raises KeyError for an unknown key."""
     return filled(load_texts(__name__, lang)[key], values, lang)

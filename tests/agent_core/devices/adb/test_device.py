@@ -129,6 +129,18 @@ async def test_pictures_are_what_the_phone_shows_whichever_way_they_came(bench: 
     assert captures[4] == ("exec:screencap -p" if bench.device.capture_way is Way.PNG else "exec:screencap")
 
 
+async def test_a_later_run_knows_the_faster_way_already(bench: Bench) -> None:
+    first, later = (bench.server.device(bench.device.serial) for _ in range(2))
+    for _ in range(4):
+        await first.screenshot()
+    begun = len(bench.calls)
+    faster = first.capture_way
+    await later.screenshot()
+    assert bench.calls[begun:] == ["exec:screencap -p" if faster is Way.PNG else "exec:screencap"]
+    other = bench.server.device("another-phone")
+    assert other.capture_way is Way.PNG  # nothing is known of it
+
+
 async def test_another_page_is_another_digest(bench: Bench) -> None:
     home = await bench.device.screenshot()
     await bench.device.launch(QQ)

@@ -344,6 +344,14 @@ def test_battery(ac: str, status: str, charging: bool | None) -> None:
     assert parse.parse_battery(BATTERY.format(ac=ac, status=status)) == Battery(41, charging)
 
 
+@pytest.mark.parametrize(
+    ("tenths", "celsius"), [("285", 28.5), ("463", 46.3), ("0", None), ("-5", None), ("9999", None)]
+)
+def test_the_temperature_of_a_battery(tenths: str, celsius: float | None) -> None:
+    text = f"  level: 41\n  temperature: {tenths}\n"
+    assert parse.parse_battery(text) == Battery(41, None, celsius)
+
+
 def test_a_battery_of_which_nothing_is_said() -> None:
     assert parse.parse_battery("Can't find service: battery\n") == Battery(None, None)
     assert parse.parse_battery("  level: 410\n  status: on\n") == Battery(None, None)

@@ -13,7 +13,8 @@ import pytest
 from agent_core.devices.adb import server as server_module
 from agent_core.devices.adb.device import connection_of
 from agent_core.devices.adb.discovery import connect, find_device, list_devices
-from agent_core.devices.adb.server import DeviceEntry, open_adb
+from agent_core.devices.adb.server import open_adb
+from agent_core.devices.base import DeviceEntry
 from agent_core.errors import AdbNotFound, ConfigInvalid, DeviceOffline, DeviceUnauthorized, InputRejected
 from simulator.phone.server import serve
 from tests.support.adb import adb_server
@@ -137,7 +138,7 @@ async def test_connect_and_list() -> None:
         server = await open_adb(port=adb.port)
         await server.connect(running.address)
         await server.connect(running.address)  # again is no error
-        assert await server.devices() == [DeviceEntry(running.address, "device", "VP_1")]
+        assert await server.devices() == [DeviceEntry(running.address, "device", "VP_1", "tcp")]
         (info,) = await list_devices(server)
         assert (info.model, info.size, info.status, info.connection) == ("VP-1", (1080, 2400), "device", "tcp")
         await server.disconnect(running.address)

@@ -27,6 +27,7 @@ from tests.support.terminal import Terminal
 
 TOKEN = "123456789:AAF" + "x" * 32
 LATER = str(len(model_presets()) + 2)
+PHONE = "192.168.1.20:5555"  # in the question for the phone
 
 
 @pytest.fixture
@@ -55,10 +56,12 @@ def terminal(tmp_path: Path, environment: dict[str, str]) -> Iterator[Terminal]:
 def test_from_nothing_to_a_file_that_is_checked(terminal: Terminal, tmp_path: Path) -> None:
     terminal.answers("Language", "2")
     terminal.answers("Time zone", "Asia/Nowhere")
-    terminal.answers("Asia/Nowhere", "Asia/Shanghai")
+    terminal.answers("Asia/Nowhere", "Beijing")
     assert "novita" in terminal.waits("Which model").lower()
     terminal.type("4")
     terminal.answers("API key", "sk-a-key-of-mine")
+    terminal.answers("The phone", "192.168.1.20")
+    terminal.answers("no address of a phone", "127.0.0.1:1")
     terminal.answers("BotFather", "not a token")
     terminal.answers("That is no bot's token", TOKEN)
     terminal.answers("Proxy", "socks5://127.0.0.1:1")
@@ -84,6 +87,7 @@ def test_from_nothing_to_a_file_that_is_checked(terminal: Terminal, tmp_path: Pa
         "PHONEDESK_PRICE__TOKENS_OUT": "0.138",
         "PHONEDESK_PRICE__CURRENCY": "USD",
         "PHONEDESK_MODEL__API_KEY": "sk-a-key-of-mine",
+        "PHONEDESK_DEVICE__SERIAL": "127.0.0.1:1",
         "PHONEDESK_TELEGRAM__TOKEN": TOKEN,
         "PHONEDESK_TELEGRAM__PROXY": "socks5://127.0.0.1:1",
         "PHONEDESK_KNOWLEDGE__PROVIDER": "embedded",
@@ -109,6 +113,7 @@ def test_a_second_time_enter_keeps_everything_and_the_language_changes(
             "接口地址",
             "名字",
             "API 密钥",
+            "哪部手机",
             "BotFather",
             "代理",
             "答案从哪里来",
@@ -130,6 +135,38 @@ def test_a_second_time_enter_keeps_everything_and_the_language_changes(
 
 
 @pytest.mark.parametrize("lang", ["zh", "en"])
+def test_the_virtual_phone_comes_with_the_demo_model(tmp_path: Path, environment: dict[str, str], lang: str) -> None:
+    terminal = Terminal([sys.executable, "-m", "bot", "init", "--lang", lang], tmp_path, environment)
+    try:
+        demo = next(number for number, one in enumerate(model_presets(), 1) if one.key == "demo")
+        for asked, said in (
+            ("Language", ""),
+            ({"zh": "时区", "en": "Time zone"}[lang], "北京"),
+            ({"zh": "配虚拟手机用", "en": "for the virtual phone"}[lang], str(demo)),
+            ("phonedesk virtual-phone --port 16001", ""),
+            ("BotFather", ""),
+            ({"zh": "答案从哪里来", "en": "Where do the answers"}[lang], "2"),
+        ):
+            terminal.answers(asked, said)
+        summary = terminal.waits({"zh": "写入吗", "en": "Write it"}[lang])
+        for line in (
+            "PHONEDESK_TIMEZONE=Asia/Shanghai",
+            "PHONEDESK_MODEL__BASE_URL=http://127.0.0.1:8000/v1",
+            "PHONEDESK_MODEL__NAME=phonedesk-demo",
+            "PHONEDESK_DEVICE__SERIAL=127.0.0.1:16001",
+        ):
+            assert line in summary
+        terminal.type("")
+        assert terminal.ended() == 1  # neither of them is started
+        steps = terminal.seen.partition({"zh": "接下来：", "en": "Next:"}[lang])[2].strip().splitlines()
+        assert "phonedesk virtual-phone --port 16001" in steps[0]
+        assert "phonedesk demo-model --port 8000" in steps[0]
+        assert steps[-1].lstrip().startswith("phonedesk run")
+    finally:
+        terminal.close()
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
 @pytest.mark.parametrize("typed", ["sk-a-key-of-mine", ""], ids=["key", "none"])
 def test_a_hosted_model_without_a_key_is_asked_about_once(
     tmp_path: Path, environment: dict[str, str], lang: str, typed: str
@@ -142,14 +179,14 @@ def test_a_hosted_model_without_a_key_is_asked_about_once(
             ({"zh": "哪个模型", "en": "Which model"}[lang], "4"),
             ({"zh": "API 密钥", "en": "API key"}[lang], ""),
             ({"zh": "没有密钥", "en": "Without a key"}[lang], typed),
+            (PHONE, ""),
             ("BotFather", ""),
             ({"zh": "答案从哪里来", "en": "Where do the answers"}[lang], ""),
         ):
             terminal.answers(asked, said)
         summary = terminal.waits({"zh": "写入吗", "en": "Write it"}[lang])
         assert ("PHONEDESK_MODEL__API_KEY=***" in summary) == bool(typed)
-        terminal.interrupt()
-        assert terminal.ended() == 130
+        assert terminal.interrupt() == 130
     finally:
         terminal.close()
 
@@ -174,6 +211,7 @@ def test_an_address_of_ones_own_is_needed_and_no_preset_is_offered_for_it(
             ({"zh": "名字", "en": "name there"}[lang], ""),
             ({"zh": "还没有填模型的名字", "en": "name is missing"}[lang], "mine"),
             ({"zh": "API 密钥", "en": "API key"}[lang], ""),
+            (PHONE, ""),
             ("BotFather", ""),
             ({"zh": "答案从哪里来", "en": "Where do the answers"}[lang], ""),
         ):
@@ -182,8 +220,7 @@ def test_an_address_of_ones_own_is_needed_and_no_preset_is_offered_for_it(
         assert "PHONEDESK_MODEL__BASE_URL=http://192.168.1.5:1/v1" in summary
         assert "PHONEDESK_MODEL__NAME=mine" in summary
         assert "PHONEDESK_MODEL__API_KEY=\n" in summary, "another server does not get the key of the preset's"
-        terminal.interrupt()
-        assert terminal.ended() == 130
+        assert terminal.interrupt() == 130
     finally:
         terminal.close()
 
@@ -196,13 +233,12 @@ def test_a_key_of_the_toml_file_is_kept_for_its_address(tmp_path: Path, environm
     try:
         for asked in ("Language", "Time zone", "Which model", "Its address", "name there"):
             terminal.answers(asked, "")
-        for asked in ("Enter keeps the present one", "BotFather", "Where do the answers"):
+        for asked in ("Enter keeps the present one", PHONE, "BotFather", "Where do the answers"):
             terminal.answers(asked, "")
         summary = terminal.waits("Write it")
         assert "PHONEDESK_MODEL__BASE_URL=http://localhost:1/v1" in summary
         assert "API_KEY" not in summary
-        terminal.interrupt()
-        assert terminal.ended() == 130
+        assert terminal.interrupt() == 130
     finally:
         terminal.close()
 
@@ -233,6 +269,7 @@ def test_a_key_goes_to_no_server_for_which_it_was_not_chosen(
                 ({"zh": "接口地址", "en": "Its address"}[lang], f"http://127.0.0.1:{chosen.getsockname()[1]}/v1"),
                 ({"zh": "名字", "en": "name there"}[lang], "mine"),
                 ({"zh": "API 密钥", "en": "API key"}[lang], typed),
+                (PHONE, ""),
                 ("BotFather", ""),
                 ({"zh": "答案从哪里来", "en": "Where do the answers"}[lang], ""),
                 ({"zh": "写入吗", "en": "Write it"}[lang], ""),
@@ -267,6 +304,7 @@ def test_a_knowledge_base_has_an_address_and_an_id_that_can_be_used(
             ("Language", ""),
             ({"zh": "时区", "en": "Time zone"}[lang], "UTC"),
             ({"zh": "哪个模型", "en": "Which model"}[lang], LATER),
+            (PHONE, ""),
             ("BotFather", ""),
             ({"zh": "答案从哪里来", "en": "Where do the answers"}[lang], "6"),
             ({"zh": "服务地址", "en": "address"}[lang], "maxkb.local:8080"),
@@ -279,8 +317,7 @@ def test_a_knowledge_base_has_an_address_and_an_id_that_can_be_used(
         summary = terminal.waits({"zh": "写入吗", "en": "Write it"}[lang])
         assert "PHONEDESK_KNOWLEDGE__BASE_URL=http://maxkb.local:8080/" in summary
         assert "PHONEDESK_KNOWLEDGE__DATASET_ID=app-1" in summary
-        terminal.interrupt()
-        assert terminal.ended() == 130
+        assert terminal.interrupt() == 130
     finally:
         terminal.close()
 
@@ -291,7 +328,13 @@ def test_who_leaves_changes_nothing(terminal: Terminal, tmp_path: Path, leave: s
         terminal.waits("Language")
         terminal.interrupt()
     else:
-        for asked, typed in (("Language", ""), ("Time zone", "UTC"), ("Which model", LATER), ("BotFather", "")):
+        for asked, typed in (
+            ("Language", ""),
+            ("Time zone", "UTC"),
+            ("Which model", LATER),
+            (PHONE, ""),
+            ("BotFather", ""),
+        ):
             terminal.answers(asked, typed)
         terminal.answers("Where do the answers", "9")
         terminal.answers("Type a number from 1 to 6", "")
@@ -346,6 +389,7 @@ def test_a_knowledge_base_with_a_known_template_is_offered(
             ("Language", ""),
             ("Time zone", "UTC"),
             ("Which model", LATER),
+            (PHONE, ""),
             ("BotFather", ""),
             ("Where do the answers", str(5 + keys.index(kind))),
             ("The service's address", typed),
@@ -354,8 +398,7 @@ def test_a_knowledge_base_with_a_known_template_is_offered(
         ):
             terminal.answers(asked, said)
         assert f"PHONEDESK_KNOWLEDGE__BASE_URL={address}" in terminal.waits("Write it")
-        terminal.interrupt()
-        assert terminal.ended() == 130
+        assert terminal.interrupt() == 130
     finally:
         terminal.close()
 

@@ -7,6 +7,7 @@ import pytest
 from agent_core.session import Answer, Choice, Question, QuestionKind
 from bot.channels.chat.answering import no_answer, read_answer
 from bot.channels.chat.texts import LANGUAGES, Lang, texts
+from bot.channels.cli.terminal.language import texts as terminal_texts
 from bot.desk.views import QuestionView
 
 CHOICES = [Choice(value="record:0", label="几天能发货？"), Choice(value="skip", label="跳过")]
@@ -27,7 +28,7 @@ def test_a_number_that_is_no_choice_is_never_a_customers_answer(said: str) -> No
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_the_advice_as_it_stands_is_no_answer(lang: Lang) -> None:
     for key in ("question.hint_command", "activity.asks", "activity.asks_there_too"):
-        placeholder = texts(lang).get(key, id="q", what="11").rpartition(" ")[2]
+        placeholder = terminal_texts(lang).get(key, id="q", what="11").rpartition(" ")[2]
         assert read_answer(OPEN, placeholder) is None
         assert read_answer(OPEN, placeholder, own=True) is None
 

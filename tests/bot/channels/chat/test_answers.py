@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -248,9 +247,9 @@ async def test_what_the_knowledge_base_had_no_answer_to(shop: Shop, owner: Membe
 
 
 @pytest.fixture
-async def store(shop: Shop, tmp_path: Path) -> AsyncIterator[EmbeddedKnowledge]:
+async def store(shop: Shop) -> AsyncIterator[EmbeddedKnowledge]:
     """The shop's own entries, at the desk."""
-    base = EmbeddedKnowledge(tmp_path / "knowledge.sqlite3")
+    base = EmbeddedKnowledge(shop.db)
     shop.desk = Desk(replace(shop.desk.context, store=base))
     yield base
     await base.close()

@@ -83,7 +83,7 @@ async def test_a_fresh_picture_for_who_acts_on_the_phone(stage: Stage, wang: Tal
     assert "<picture>" not in await wang.tap(f"look:{question_id}")
     stage.broken = None
     await wang.tap(f"q:{question_id}:0")
-    assert await wang.tap(f"look:{question_id}") == "(找不到这个问题，它可能已经结束。)"
+    assert await wang.tap(f"look:{question_id}") == "(这个问题已经有人回答了。)"
 
 
 async def test_hold_and_resume(stage: Stage, wang: Talker) -> None:

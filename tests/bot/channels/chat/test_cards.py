@@ -266,9 +266,26 @@ def test_a_fallback_is_named_while_it_answers_and_the_cost_at_the_end() -> None:
 
 def test_a_question_that_has_an_answer_says_what_else_is_open() -> None:
     view = asked(QuestionKind.NO_SURE_ANSWER)
-    beside = replace(view, question=view.question.model_copy(update={"data": {"sure_alone": True}}))
     assert question_card(view, ZH).title == "❓ 知识库没有确定的答案"
-    assert question_card(beside, ZH).title == "❓ 这句有答案，但客户同时说的另一句没有"
+
+    def beside(*answers: str | None) -> Card:
+        others = [{"words": f"第{n}句", "answer": answer} for n, answer in enumerate(answers, 1)]
+        return question_card(replace(view, question=view.question.model_copy(update={"data": {"beside": others}})), ZH)
+
+    assert beside("", "可以").title == "❓ 这句有答案，但客户同时说的另一句没有"
+    assert "客户还说了: 第1句" in lines(beside("", "可以"))
+    assert "客户还说了: 第2句\n→ 可以" in lines(beside("", "可以"))
+    assert beside("可以", None).title == "❓ 这句有答案；客户同时说的另一句是人工处理的，这句要发吗？"
+    assert "客户还说了: 第2句\n→ 已跳过" in lines(beside("可以", None))
+
+
+@pytest.mark.parametrize(
+    "kind", [QuestionKind.CHAT_CHANGED, QuestionKind.STILL_SEND, QuestionKind.REST_UNSENT], ids=str
+)
+def test_a_chat_that_has_changed_shows_what_is_new(kind: QuestionKind) -> None:
+    view = asked(kind)
+    view = replace(view, question=view.question.model_copy(update={"data": {"new": ["不要了", "退款吧"]}}))
+    assert "新消息: 不要了\n退款吧" in lines(question_card(view, ZH))
 
 
 def test_candidates_are_numbered_and_ones_own_words_offered() -> None:

@@ -265,8 +265,8 @@ class TestQuestions:
     async def test_a_question_that_is_not_there(self, stage: Stage, wang: Talker) -> None:
         assert "找不到这个问题" in await wang.tap("q:nothing:0")
         question_id, _ = await self.ask(stage, wang)
-        assert "找不到这个问题" in await wang.tap(f"q:{question_id}:9")
-        assert "找不到这个问题" in await wang.tap("what:ever")
+        assert "这个按钮已经不能用了" in await wang.tap(f"q:{question_id}:9")
+        assert "这个按钮已经不能用了" in await wang.tap("what:ever")
 
     async def test_a_command_in_a_reply_stays_a_command(self, stage: Stage, wang: Talker) -> None:
         question_id, ref = await self.ask(stage, wang)

@@ -180,6 +180,9 @@ def test_what_is_said_of_what_is_down(lang: Lang) -> None:
     assert "PHONEDESK_LIMITS__DAY_CALLS" in spent.lines[1].text
     back = alert_card(replace(view, subject="knowledge", seconds=3900), words)
     assert back.lines[1].text in {"1 h 5 min", "1 小时 5 分钟"}
+    low = alert_card(replace(view, subject="battery", why="9 %"), words)
+    assert low.lines[1].text == "9 %"
+    assert low.title != alert_card(replace(view, subject="heat", why="46.3 °C"), words).title
     assert alert_card(replace(view, seconds=3), words).lines[1].text in {"1 min", "1 分钟"}
 
 

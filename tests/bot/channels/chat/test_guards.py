@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core.devices.adb.server import DeviceEntry
+from agent_core.devices.base import DeviceEntry
 from agent_core.errors import DeviceOffline
 from agent_core.session import QuestionKind
 from bot.channels.chat.conversation import Conversation, Incoming, Person

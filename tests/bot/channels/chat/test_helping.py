@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pytest
 
@@ -54,8 +53,8 @@ class Asker:
 
 
 @pytest.fixture
-async def desk(shop: Shop, tmp_path: Path) -> AsyncIterator[Desk]:
-    store = EmbeddedKnowledge(tmp_path / "knowledge.sqlite3")
+async def desk(shop: Shop) -> AsyncIterator[Desk]:
+    store = EmbeddedKnowledge(shop.db)
     yield Desk(replace(shop.desk.context, store=store))
     await store.close()
 

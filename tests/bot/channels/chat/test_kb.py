@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from agent_core.session import Choice, Question, QuestionKind
 from bot.channels.chat import cards
@@ -23,17 +24,18 @@ from bot.desk.views import QuestionView
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry
 from knowledge.importing.plan import EntryChange, ImportPlan
-from storage.knowledge_index import KnowledgeIndex
 from storage.people import People
 from tests.bot.channels.chat.sender import Drawer, Sender
+from tests.support.knowledge import OwnKnowledge, open_knowledge
 from tests.support.shop import Shop
 
 SHEET = "问题,答案\n怎么退货,十五天内可退\n几天发货,当天发货\n,没有问题\n".encode()
+REFUSED = "CREATE TRIGGER t BEFORE INSERT ON knowledge_entries BEGIN SELECT RAISE(ABORT, 'disk full'); END"
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[EmbeddedKnowledge]:
-    base = EmbeddedKnowledge(tmp_path / "knowledge.sqlite3")
+async def store(tmp_path: Path) -> AsyncIterator[OwnKnowledge]:
+    base = await open_knowledge(tmp_path / "knowledge.sqlite3")
     yield base
     await base.close()
 
@@ -156,6 +158,16 @@ class TestKeeping:
         assert await store.list() == ()
         assert "已恢复" in await owner.tap("撤销")
         assert await store.list() == (entry,)
+
+    async def test_an_entry_is_edited_by_its_question(self, store: EmbeddedKnowledge, owner: Sender) -> None:
+        await owner.say("/kb add How do I return it? | Within seven days.")
+        await owner.say("/kb add How do I return a gift? | As anything else.")
+        assert "已修改" in await owner.say("/kb edit how do I return it answer: Within fifteen days.")
+        assert {one.answer for one in await store.list()} == {"Within fifteen days.", "As anything else."}
+        said = await owner.say("/kb edit do I return answer: Never.")
+        assert said.startswith("有几条的问题里都有“do I return”。")
+        assert all(f"{one.id} {one.question}" in said for one in await store.list())
+        assert "As anything else." in await owner.say("/kb edit a gift")  # shown, with the line to copy
 
     async def test_changing_ones_mind(self, store: EmbeddedKnowledge, owner: Sender) -> None:
         entry = await add(store)
@@ -366,7 +378,7 @@ class TestImport:
         assert len(await store.list()) == LONG_IMPORT
 
     async def test_a_long_import_that_fails_does_not_go_on_saying_that_it_is_under_way(
-        self, desk: KnowledgeShop, store: EmbeddedKnowledge, owner: Sender
+        self, desk: KnowledgeShop, store: OwnKnowledge, owner: Sender
     ) -> None:
         told: list[Outgoing] = []
 
@@ -377,9 +389,8 @@ class TestImport:
         rows = "".join(f"第{n}款多重,{n}克\n" for n in range(LONG_IMPORT))
         await owner.send("long.csv", f"问题,答案\n{rows}".encode())
 
-        assert isinstance(store._index, KnowledgeIndex)
-        _, writer = await store._index._open()
-        await writer.execute("PRAGMA query_only = ON")  # as of a file that may not be written
+        async with store.db.write() as connection:
+            await connection.execute(sa.text(REFUSED))
         await owner.tap("导入")
         assert told[-1].card.title == "没有导入 long.csv"
         assert await store.list() == ()

@@ -102,7 +102,14 @@ async def talk(
         monkeypatch.setenv("PHONEDESK_LANG", "zh")
         await adb.connect(running.adb_port)
         async with open_core(load()) as core:
-            house = DeskContext(core.db, RunService(core.db), core.phones, core.device, "Asia/Shanghai", page=core.page)
+            house = DeskContext(
+                core.db,
+                RunService(core.db),
+                core.attached.phones,
+                core.attached.device,
+                "Asia/Shanghai",
+                page=core.page,
+            )
             desk = Desk(replace(house, learning=CoreLearning(core)))
             if role is not Role.OWNER:
                 await desk.people.pair(
@@ -148,7 +155,7 @@ async def test_what_was_read_wrongly_is_said_by_buttons_and_stays_in_doubt_until
         learnt = await chat.known("wechat")
         assert learnt is not None
         assert (learnt.wrong, learnt.looks, learnt.confirmed_by) == (("sides", "title"), (), "A")
-        page = (await chat.core.page(await chat.core.device(chat.serial))).page
+        page = (await chat.core.page(await chat.core.attached.device(chat.serial))).page
         assert page.chat is not None
         assert (page.chat.sure, page.chat.title_sure) == (False, False)
         assert {(doubt.kind, doubt.text) for doubt in page.chat.doubts} == {

@@ -100,9 +100,12 @@ async def test_words_that_are_gone_and_buttons_that_were_made_up(stage: Stage, w
     made_up = Incoming(
         "button", wang.person, wang.chat, "k", action=f"mine:{question}", subject="赔你一万元", buttons=("no",)
     )
-    await wang.conversation.handle(made_up)
+    said = await wang.conversation.handle(made_up)
+    assert "问题还在等回答：找不到原来的话" in said.toast
     assert (await Audit(stage.db).refused(1))[0].command == "forged"
     assert (await stage.question(question)).open
+    await wang.tap(f"mine:{question}", subject="今天就给您退")
+    assert "已经先回答了：今天就给您退" in (await wang.conversation.handle(made_up)).toast
 
 
 class TestTimes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -109,8 +108,8 @@ class KnowledgeShop:
 
 
 @pytest.fixture
-async def desk(shop: Shop, tmp_path: Path) -> AsyncIterator[KnowledgeShop]:
-    store = EmbeddedKnowledge(tmp_path / "knowledge.sqlite3")
+async def desk(shop: Shop) -> AsyncIterator[KnowledgeShop]:
+    store = EmbeddedKnowledge(shop.db)
     await store.add(SHIP)
     yield KnowledgeShop(shop, Desk(replace(shop.desk.context, store=store)), store)
     await store.close()
@@ -255,7 +254,7 @@ class TestToAnswerOthersWhoAskAlike:
         first, other = await desk.ask("怎么退货"), await desk.ask("怎么退货呀", "12")
         skip = len(first.choices) - 1
         assert await owner.press(f"q:{first.id}:{skip}") == "(已跳过，这一条不再发送。)"
-        assert "找不到这个问题" in await owner.press(f"same:{first.id}:{other.id}")
+        assert "不是一段话" in await owner.press(f"same:{first.id}:{other.id}")
         assert await desk.answers(other) == [None]
 
     async def test_the_same_contact_is_not_told_twice(self, desk: KnowledgeShop, owner: Sender) -> None:

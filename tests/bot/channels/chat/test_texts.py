@@ -11,7 +11,8 @@ from agent_core.policies.detect import PolicyName, policies_of
 from agent_core.session import QuestionKind
 from agent_core.texts import kept_language, language_of, rule_words
 from bot.channels.chat import commands
-from bot.channels.chat.texts import LANGUAGES, Lang, Texts, catalogue
+from bot.channels.chat.texts import LANGUAGES, Lang, Texts, catalogue, texts
+from bot.channels.cli.terminal.language import texts as terminal_texts
 from bot.desk import actors, views
 
 
@@ -42,6 +43,17 @@ def test_nothing_that_can_be_shown_lacks_its_text(lang: Lang) -> None:
     assert {rule for rule in rules if rule_words(lang, rule) == rule} == set()
     needed |= {f"gate.{decision.value}" for decision in Decision if decision is not Decision.ALLOW}
     assert needed - catalogue(lang).keys() == set()
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_a_command_of_the_terminal_says_where_it_is_typed(lang: Lang) -> None:
+    where = texts(lang).get("common.at_machine")
+    assert texts(lang).get("common.no_worker").endswith(where)
+    assert where not in texts(lang).get("access.stranger")  # says so itself
+    assert where not in texts(lang).get("help.see")
+    assert texts(lang).error(errors.HdcNotFound("x", key="devices_elsewhere")).count(where) == 1
+    assert texts(lang).typed("phonedesk doctor").endswith(where)  # what a run says of itself
+    assert where not in terminal_texts(lang).get("common.no_worker")
 
 
 def test_a_missing_value_or_key_is_a_mistake_of_ours() -> None:

@@ -22,6 +22,7 @@ from storage.people import Audit
 from storage.runs import Runs
 from tests.bot.channels.mcp.conftest import ACCEPT, HELLO, LEGACY, MODERN, World, words
 from tests.support.lab import do
+from tests.support.phones import far_phone
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -134,7 +135,7 @@ async def test_single_acts_on_the_phone(world: World) -> None:
         by_name = await client.call_tool("get_screenshot", {"device_id": phone["name"].upper()})
         assert by_name.structured_content["device_id"] == world.serial != phone["name"]
         refusals: list[tuple[str, dict[str, Any], str]] = [
-            ("AWAKE", {"value": "没有的应用"}, "'没有的应用' is not among the app names"),
+            ("AWAKE", {"value": "没有的应用"}, "The app '没有的应用' was not found"),
             ("CLICK", {"point": [1, 2], "device_id": "nowhere"}, "There is no phone nowhere."),
             ("CLICK", {"point": [1, 2000]}, "A point is two whole numbers"),
         ]
@@ -221,7 +222,7 @@ async def test_a_look_at_the_screen_takes_away_what_a_dead_run_has_typed_unless_
         row = await ledger.open(MessageKey(world.serial, "qq", "11", "left"), run_id="dead", question="几天能发货")
         await ledger.plan(row.id, run_id="dead", text=text, provenance=Provenance.KNOWLEDGE)
         await ledger.advance(row.id, ReplyState.TYPING, expected=[ReplyState.PLANNED])
-        async with lease_of(world.core.db, world.serial, owner="other", why="run"):
+        async with lease_of(world.core.db, far_phone(world.serial), owner="other", why="run"):
             assert not (await client.call_tool("get_screenshot", {})).is_error
             assert list(world.phone.report()["drafts"].values()) == [text]
         assert not (await client.call_tool("get_screenshot", {})).is_error

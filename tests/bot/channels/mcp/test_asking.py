@@ -86,10 +86,10 @@ async def test_a_form_with_what_looks_like_a_command_is_asked_about(second: str,
     async def elicit(message: str, form: dict[str, Any]) -> Elicited:
         return Elicited(said.pop(0))
 
-    async def unheard(progress: float, total: float, message: str) -> None:
+    async def say_nothing(progress: float, total: float, message: str) -> None:
         return None
 
-    client = Client(unheard, Asks.NOW, elicit)
+    client = Client(say_nothing, Asks.NOW, elicit)
     given = await by_form(client, name="x", person_there=True)(Session(run_id="r", task="t"), OWN, None)
     assert (given.text if given else None, said) == (answer, [])
 

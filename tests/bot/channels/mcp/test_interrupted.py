@@ -15,6 +15,7 @@ from sqlalchemy.exc import OperationalError
 from structlog.testing import capture_logs
 
 from agent_core.devices.adb.device import AdbDevice
+from agent_core.devices.base import Device
 from agent_core.ports import Event
 from agent_core.session import GateState, Session
 from bot.channels.mcp.arguments import TaskCall
@@ -39,7 +40,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 EDITOR = Actor("key:1", "mcp", "key:1", "editor", "en", Role.OPERATOR)
 
 
-async def unheard(progress: float, total: float, message: str) -> None:
+async def say_nothing(progress: float, total: float, message: str) -> None:
     return None
 
 
@@ -55,12 +56,12 @@ class SlowHouse(ToolContext):
     at_the_shot: Callable[[], Awaitable[None]] = nothing
 
     @asynccontextmanager
-    async def phone(self, serial: str) -> AsyncIterator[AdbDevice]:
+    async def phone(self, serial: str) -> AsyncIterator[Device]:
         await self.meanwhile()
         async with super().phone(serial) as device:
             yield device
 
-    async def shot(self, device: AdbDevice) -> bytes | None:
+    async def shot(self, device: Device) -> bytes | None:
         await self.at_the_shot()
         return await super().shot(device)
 
@@ -79,7 +80,7 @@ async def asked(world: World, step: Any = ASK) -> str:
     """The session of a task that asks something at once."""
     world.says(step)
     _, tasks = slow(world)
-    result = await tasks.begin(EDITOR, TaskCall(task=TASK), Client(unheard), Stopper())
+    result = await tasks.begin(EDITOR, TaskCall(task=TASK), Client(say_nothing), Stopper())
     assert result.question is not None
     return result.session_id
 
@@ -94,16 +95,16 @@ async def test_a_session_that_went_on_meanwhile_is_not_taken_back(world: World) 
     async def went_on() -> None:
         world.says(OPEN, HOME, ASK)
         _, tasks = slow(world)
-        again = await tasks.go_on(EDITOR, reply(session_id, "first"), Client(unheard), Stopper())
+        again = await tasks.go_on(EDITOR, reply(session_id, "first"), Client(say_nothing), Stopper())
         assert again.question is not None
         await Questions(world.core.db).answer(again.question.id, {"choice": "", "text": "Li's"}, by="Li")
 
     _, overtaken = slow(world, meanwhile=went_on)
     with pytest.raises(BadRequest, match="went on meanwhile"):
-        await overtaken.go_on(EDITOR, reply(session_id, "second"), Client(unheard), Stopper())
+        await overtaken.go_on(EDITOR, reply(session_id, "second"), Client(say_nothing), Stopper())
     world.says(DONE)
     _, tasks = slow(world)
-    done = await tasks.go_on(EDITOR, reply(session_id, "third"), Client(unheard), Stopper())
+    done = await tasks.go_on(EDITOR, reply(session_id, "third"), Client(say_nothing), Stopper())
     assert (done.stop_reason, done.global_steps) == ("TASK_COMPLETED_SUCCESSFULLY", 5)
     noted = await Audit(world.core.db).done_by("key:1", ["mcp reply"])
     assert "third" not in str([row.detail for row in noted])
@@ -126,7 +127,7 @@ async def test_a_call_that_is_taken_back_at_its_last_screen(world: World, begun:
     else:
         call, work = reply(await asked(world), "go on", enable_final_screenshot=True), tasks.go_on
     world.says(step)
-    calling = asyncio.create_task(house.calls.apart(lambda stopper: work(EDITOR, call, Client(unheard), stopper)))
+    calling = asyncio.create_task(house.calls.apart(lambda stopper: work(EDITOR, call, Client(say_nothing), stopper)))
     async with asyncio.timeout(10):
         await there.wait()
     (lease,) = await Leases(world.core.db).held()
@@ -151,7 +152,7 @@ async def test_a_call_that_is_taken_back_before_its_phone_is_had(world: World) -
     stopper.stop()
     _, tasks = slow(world)
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.create_task(tasks.go_on(EDITOR, reply(session_id, "x"), Client(unheard), stopper))
+        await asyncio.create_task(tasks.go_on(EDITOR, reply(session_id, "x"), Client(say_nothing), stopper))
     row = await Runs(world.core.db).get(session_id)
     assert row is not None
     assert (row.status, row.attempt_due_at) == ("stopped", None)
@@ -196,7 +197,7 @@ async def test_what_a_killed_server_had_under_way_is_not_done_without_its_client
     assert (waits.status, waits.attempt_due_at) == ("waiting", None)
     world.says(DONE)
     _, tasks = slow(world)
-    done = await tasks.go_on(EDITOR, reply(asking, "go on"), Client(unheard), Stopper())
+    done = await tasks.go_on(EDITOR, reply(asking, "go on"), Client(say_nothing), Stopper())
     assert done.stop_reason == "TASK_COMPLETED_SUCCESSFULLY"
 
 
@@ -214,7 +215,7 @@ async def test_the_phone_is_asked_nothing_between_the_row_and_the_lease(
     monkeypatch.setattr(AdbDevice, "info", info)
     world.says(DONE)
     _, tasks = slow(world)
-    done = await tasks.begin(EDITOR, TaskCall(task=TASK), Client(unheard), Stopper())
+    done = await tasks.begin(EDITOR, TaskCall(task=TASK), Client(say_nothing), Stopper())
     assert (done.stop_reason, unheld) == ("TASK_COMPLETED_SUCCESSFULLY", [])
 
 
@@ -237,9 +238,9 @@ async def test_what_fails_once_it_has_begun_is_never_not_started(
     house, tasks = slow(world)
     with capture_logs() as logs:
         if begun:
-            done = await tasks.begin(EDITOR, TaskCall(task=TASK), Client(unheard), Stopper())
+            done = await tasks.begin(EDITOR, TaskCall(task=TASK), Client(say_nothing), Stopper())
         else:
-            done = await tasks.go_on(EDITOR, reply(session_id, "x"), Client(unheard), Stopper())
+            done = await tasks.go_on(EDITOR, reply(session_id, "x"), Client(say_nothing), Stopper())
     assert "mcp_attempt_failed" in [line["event"] for line in logs]
     assert (done.stop_reason, done.local_steps) == ("ERROR", 2)
     row = await row_of(world, done.session_id)
@@ -262,10 +263,10 @@ async def test_a_session_that_asks_nothing_hears_what_its_client_says(world: Wor
 
     world.says(OPEN, hold)
     _, tasks = slow(world)
-    stopped = await tasks.begin(EDITOR, TaskCall(task=TASK), Client(unheard), Stopper())
+    stopped = await tasks.begin(EDITOR, TaskCall(task=TASK), Client(say_nothing), Stopper())
     assert stopped.stop_reason == "STOPPED_BY_OPERATOR"
     assert await Runs(world.core.db).resume(stopped.session_id)
     world.says(DONE)
-    done = await tasks.go_on(EDITOR, reply(stopped.session_id, "看电池"), Client(unheard), Stopper())
+    done = await tasks.go_on(EDITOR, reply(stopped.session_id, "看电池"), Client(say_nothing), Stopper())
     assert done.stop_reason == "TASK_COMPLETED_SUCCESSFULLY"
     assert "The program that gave the task says: 看电池" in str(world.model.requests[0]["messages"])

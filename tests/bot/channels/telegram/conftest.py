@@ -61,6 +61,6 @@ async def tg_shop(tg: FakeTelegram, db: Database, tmp_path: Path) -> AsyncIterat
     from knowledge.embedded import EmbeddedKnowledge
     from tests.bot.channels.telegram.shop import Shop
 
-    store = EmbeddedKnowledge(tmp_path / "knowledge.sqlite3")
+    store = EmbeddedKnowledge(db)
     yield Shop(tg, db, store)
     await store.close()

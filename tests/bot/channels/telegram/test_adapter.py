@@ -314,13 +314,18 @@ class TestTrouble(WithARun):
     @pytest.mark.parametrize("how", ["before", "502"])
     async def test_the_network_comes_back(self, house: House, operator: FakeUser, how: Any) -> None:
         house.tg.world.break_next("getMe", 2, how)
-        async with house.adapter():
-            house.tg.world.break_next("getUpdates", 2, how)
-            house.tg.world.break_next("sendMessage", 2, how)
-            await operator.send("/help")
-            await operator.send("/whoami")
-            await operator.sees(lambda chat: len(chat.from_bot) == 2)
-            assert ["使用说明" in message.text for message in operator.chat.from_bot] == [True, False]
+        with structlog.testing.capture_logs() as logged:
+            async with house.adapter():
+                await self.is_back(house, operator, how)
+        assert [line for line in logged if line["event"] == "telegram_polled_again"]  # people are told that, too
+
+    async def is_back(self, house: House, operator: FakeUser, how: Any) -> None:
+        house.tg.world.break_next("getUpdates", 2, how)
+        house.tg.world.break_next("sendMessage", 2, how)
+        await operator.send("/help")
+        await operator.send("/whoami")
+        await operator.sees(lambda chat: len(chat.from_bot) == 2)
+        assert ["使用说明" in message.text for message in operator.chat.from_bot] == [True, False]
 
     async def test_a_blocked_chat_holds_nobody_up(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():

@@ -33,9 +33,10 @@ from storage.tables import inbox
 from tests.bot.channels.telegram.door import OPERATOR, Door, message
 from tests.bot.channels.telegram.house import FAST, until
 from tests.bot.channels.telegram.raw import COMMAND, KINDS, Maker, Raw, broken, places
+from tests.support.days import examples
 
 SECRET = "s-e-c"
-OF_EACH = 8
+OF_EACH = examples(8)
 BROKEN = 200
 FAULTS = {f"telegram_{name}_failed" for name in ("update", "loop", "outbox", "event")}
 TASK = COMMAND.removeprefix("/run ")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_core.devices.adb.server import DeviceEntry
+from agent_core.devices.base import DeviceEntry
 from agent_core.session import QuestionKind
 from bot.desk.actors import Role
 from bot.desk.context import chat_data
@@ -186,7 +186,7 @@ class TestCards(WithARun):
             await operator.send("/run two", chat=forum)
             await in_topic(operator, forum, "two")
             assert not forum.topics[first.thread_id or 0].closed
-        operator.close_topic(forum, first.thread_id or 0)  # unheard: the bot is no administrator any more
+        operator.close_topic(forum, first.thread_id or 0)  # say_nothing: the bot is no administrator any more
         house.tg.world.updates.clear()
         forum.manages_topics, forum.topics[first.thread_id or 0].creator = False, operator.member
         async with house.adapter():

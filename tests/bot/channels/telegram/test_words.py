@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from agent_core.session import QuestionKind
@@ -24,6 +26,27 @@ class TestAnswers(WithARun):
             assert (await house.stage.question(question_id)).answer == "今天就给您退 <b>"
             await operator.sees(lambda chat: offer.buttons == [])
         assert await refused(house) == []
+
+    async def test_a_tap_without_its_message_says_that_the_question_is_open(
+        self, house: House, operator: FakeUser
+    ) -> None:
+        """Own words that do not reply to the prompt wait for a tap, and a server may leave out what the offer shows."""
+        async with house.adapter():
+            run_id, _ = await self.start(house, operator)
+            question_id = await house.stage.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
+            card = await operator.sees(lambda chat: card_of(chat, "怎么退货"))
+            await operator.tap(card, "自己写")
+            await operator.send("今天就给您退")
+            offer = await operator.sees(lambda chat: card_of(chat, "这是对这个问题的回答吗"))
+        async with house.adapter():  # after a kill
+            for left_out in ({"reply_markup"}, {"reply_to_message"}, {"reply_markup", "reply_to_message", "text"}):
+                query, answered = operator.tapped(offer, "原样发给客户")
+                query["message"] = {key: value for key, value in query["message"].items() if key not in left_out}
+                operator.world.push("callback_query", query)
+                said = str((await asyncio.wait_for(answered, 10))["text"])
+                assert said.startswith("什么都没有发，问题还在等回答")
+            assert (await house.stage.question(question_id)).open
+            assert (await operator.tap(offer, "原样发给客户")).text == "收到，已采用你的回答。"
 
     async def test_words_that_were_changed_since_are_not_sent(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():

@@ -12,13 +12,14 @@ from typer.testing import CliRunner
 
 from bot.channels.cli.main import app
 from bot.tools.bench.plain import PAUSE_SECONDS
-from bot.tools.bench.scale import customer, problems, quantile, scale, world
+from bot.tools.bench.scale import asked, customer, problems, quantile, scale, task, world
 from bot.tools.bench.served import RunSeen
 from bot.tools.bench.soak import Level, grown, soak
 from simulator.phone.phone import VirtualPhone
 from simulator.phone.server import RunningPhone
+from simulator.phone.world import Kind, Message, Side
 
-pytestmark = [pytest.mark.rotating(parts=2), pytest.mark.device]
+pytestmark = [pytest.mark.rotating(parts=4), pytest.mark.device]
 
 
 @pytest.mark.parametrize(
@@ -38,13 +39,27 @@ async def test_a_server_with_few_phones(phones: int) -> None:
     assert 0 < seen.delay_p50 <= seen.delay_p95 < 30
     assert seen.runs_a_minute > 0
     assert 50 < seen.resident <= seen.peak
+    assert seen.phones_cpu > 0
+    assert seen.phones_resident > 50
+
+
+def test_an_answer_on_another_phones_screen_is_seen() -> None:
+    phones = [RunningPhone(VirtualPhone(world(number, 1)), number, "") for number in (0, 1)]
+    assert phones[0].phone.size != phones[1].phone.size
+    runs = []
+    for number, phone in enumerate(phones):  # each sends what the other's customer asked for
+        answer = Message(Side.ME, asked(1 - number).answer, Kind.TEXT, phone.phone.now())
+        phone.phone.text_left(customer(number, 0), answer)
+        done = {"serial": phone.address, "phone": phone.address, "status": "succeeded", "message": "", "delay": 0}
+        runs.append(RunSeen.model_validate({**done, "task": task(number, 0)}))
+    assert [found.partition(" ")[0] for found in problems(runs, phones)] == [phone.address for phone in phones]
 
 
 def test_what_is_not_right_is_found() -> None:
-    phone = RunningPhone(VirtualPhone(world(1)), 1, "")
+    phone = RunningPhone(VirtualPhone(world(0, 1)), 1, "")
     run = RunSeen(
         serial=phone.address,
-        task=f"QQ回复联系人{customer(0)}",
+        task=task(0, 0),
         phone="other:1",
         status="failed",
         message="no",

@@ -1,4 +1,4 @@
-"""What the command line says of itself: help, and what is wrong with a command line. Same keys in both languages."""
+"""The command line's texts: help, and what is wrong with a command line, with the same keys in both languages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.channels.cli.terminal.commands import typed
 
 
 def catalogue(lang: Lang) -> Mapping[str, str]:
-    """All texts of a language by ``command.key``."""
+    """Return all texts of a language by ``command.key``."""
     return _as_typed(lang, program())
 
 

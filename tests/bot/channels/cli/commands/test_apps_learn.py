@@ -27,6 +27,7 @@ from simulator.phone.world import Side
 from storage.ledger import StoredLedger
 from tests.support.adb import adb_server
 from tests.support.ocr import needs_ocr
+from tests.support.phones import far_phone
 
 pytestmark = [needs_ocr, pytest.mark.rotating(parts=2)]
 
@@ -201,10 +202,10 @@ async def test_draft_of_the_owner_stays_and_nothing_is_typed(tmp_path: Path, mon
 
 async def test_phone_that_a_run_has_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with place("qq-plain", tmp_path, monkeypatch) as where, open_core(load()) as core:
-        async with lease_of(core.db, where.serial, owner="other", why="run"):
+        async with lease_of(core.db, far_phone(where.serial), owner="other", why="run"):
             code, _, err = await where.learn("--app", "qq", "--chat", FRIEND)
         assert code == 1
-        assert "Another task is using the phone" in err
+        assert f"The phone {where.serial} is in use" in err
         state = where.state()
         assert (state["taps"], state["opened"]) == ([], [])
 

@@ -98,6 +98,7 @@ def test_no_secret_is_shown_whatever_holds_it(monkeypatch: pytest.MonkeyPatch) -
         "PHONEDESK_MODEL__API_KEY": "short-key",
         "PHONEDESK_DATABASE_URL": "postgresql://desk:the-password@db/desk",
         "PHONEDESK_KNOWLEDGE__HTTP__HEADERS": '{"X-Key": "header-secret-1"}',
+        "PHONEDESK_DEVICE__PINS": "S1=2749,S2=2749274927492749",
         "PHONEDESK_MODEL__FALLBACKS": '[{"base_url": "http://b/v1", "name": "b", "api_key": "fallback-secret"}]',
         "PHONEDESK_MODEL__EXTRA_BODY": '{"max_tokens": 3, "guard": {"api_key": "of-a-free-table"}}',
     }
@@ -108,9 +109,21 @@ def test_no_secret_is_shown_whatever_holds_it(monkeypatch: pytest.MonkeyPatch) -
     assert every["model.api_key"]["value"] == "••••"
     assert every["database_url"]["value"] == "postgresql://<login>@db/desk"
     assert every["knowledge.http.headers"]["value"] == {"X-Key": "••••"}
+    assert every["device.pins"]["value"] == {"S1": "••••", "S2": "••••"}
     for text in (json.dumps(every), call("show")[1], call("check", "--json")[1]):
         for secret in (TOKEN, "short-key", "the-password", "header-secret-1", "fallback-secret", "of-a-free-table"):
             assert secret not in text
+        assert "2749" not in text
+
+
+def test_a_pin_that_is_none_is_not_repeated() -> None:
+    for written in ("S1=27491x", '{"S1": "27491x"}', '{"S1": 27491}', "27491x"):
+        code, out, err = call("set", "device.pins", written)
+        assert code != 0
+        assert "27491" not in out + err
+    assert call("set", "device.pins.S1", "02749")[0] == 0
+    assert load().device.pins["S1"].get_secret_value() == "02749"
+    assert mode() == 0o600
 
 
 def test_setting_one_leaves_the_rest_of_the_file_as_it_is() -> None:

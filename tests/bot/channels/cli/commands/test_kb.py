@@ -54,6 +54,22 @@ def test_an_entry_from_add_to_delete() -> None:
     assert json.loads(call("kb", "search", "能退吗", "--json")[1]) == []
 
 
+def test_an_entry_is_edited_by_its_question_if_it_is_the_only_one() -> None:
+    for question in ("怎么退货", "退货运费谁出", "几天能发货"):
+        call("kb", "add", question, "七天", "--json")
+    assert json.loads(call("kb", "edit", "怎么退货？", "--answer", "甲", "--json")[1])["question"] == "怎么退货"
+    assert json.loads(call("kb", "edit", "发货", "--answer", "乙", "--json")[1])["question"] == "几天能发货"
+    code, out, err = call("kb", "edit", "退货", "--answer", "丙")
+    assert (code, out) == (Exit.USAGE, "")
+    assert "Several entries have the words “退货”" in err
+    ids = {one["question"]: one["id"] for one in json.loads(call("kb", "search", "--json")[1])}
+    for question in ("怎么退货", "退货运费谁出"):
+        assert f"{ids[question]} {question}" in err
+    code, _, err = call("kb", "edit", "没有的", "--answer", "丁")
+    assert code == Exit.USAGE
+    assert "There is no entry" in err
+
+
 def test_several_aliases_in_one_option_are_parted_as_in_a_table() -> None:
     added = json.loads(
         call("kb", "add", "怎么退货", "七天内可退", "--alias", "能退吗|怎么退", "--tag", "售后，退货", "--json")[1]

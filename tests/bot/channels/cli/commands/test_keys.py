@@ -76,6 +76,10 @@ def test_a_key_from_add_to_remove(shop: str) -> None:
     assert all(row["last_used_at"] for row in json.loads(listed))
     assert added["key"] not in listed
     assert "my-editor" in told("list")[1]
+    code, out = told("rotate", "ci", "--json")
+    assert (code, json.loads(out)["name"]) == (0, "ci")
+    assert json.loads(out)["key"] != key
+    assert asyncio.run(known())[:2] == ["my-editor operator", "keys rotate"], "the old one is nobody's"
     going = asyncio.run(begun(shop, f"key:{added['id']}"))
     code, out = told("remove", "my-editor", "--json")
     assert (code, json.loads(out)["stopped"]) == (0, 1)
@@ -92,6 +96,7 @@ def test_a_key_from_add_to_remove(shop: str) -> None:
         ("add", ""),
         ("add", "two\nlines"),
         ("remove", "nobody"),
+        ("rotate", "nobody"),
     ],
 )
 def test_bad_use(shop: str, arguments: tuple[str, ...]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 
 import pytest
@@ -105,3 +106,12 @@ async def test_with_a_bot_there_is_a_link(monkeypatch: pytest.MonkeyPatch) -> No
         _, out, _ = await asyncio.to_thread(call, "pair", "--json")
     made = json.loads(out)
     assert made["link"] == f"https://t.me/{tg.world.bot.username}?start={made['code']}"
+
+
+def test_the_owner_at_this_machine_gets_a_link_to_the_console() -> None:
+    code, out, _ = call("console", "--json")
+    assert code == Exit.OK
+    assert re.fullmatch(r"http://127\.0\.0\.1:8737/console/login#[\w-]{40,}", json.loads(out)["link"])
+    code, out, err = call("console")
+    assert (code, "/console/login#" in out) == (Exit.OK, True)
+    assert "phonedesk serve" in err

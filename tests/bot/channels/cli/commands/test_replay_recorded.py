@@ -12,8 +12,8 @@ import pytest
 import sqlalchemy as sa
 
 from bot.app.settings.loading import load
-from bot.channels.chat.texts import texts
 from bot.channels.cli.commands.common import Exit
+from bot.channels.cli.terminal.language import texts
 from storage.engine import Database
 from storage.tables import trajectories, trajectory_pictures
 from tests.bot.desk.past import past_run

@@ -82,7 +82,8 @@ async def test_without_a_token_it_says_what_works_and_then_what_happens() -> Non
         ):
             up = printed()
             await say_up(replace(running, settings=running.settings.model_copy(update={"lang": lang})), up)
-            assert all(part in text_of(up) for part in ("@BotFather", *parts))
+            console_is = f"{running.url}/console"
+            assert all(part in text_of(up) for part in ("@BotFather", console_is, "phonedesk console", *parts))
             assert "--no-phones" not in text_of(up)
             await say_up(replace(running, work=None), up)
             assert "--no-phones" in text_of(up)
@@ -113,7 +114,7 @@ async def test_a_question_reads_as_in_the_list_and_telegram_is_named_only_with_a
     console, words = printed(), texts(lang)
     run_id = await Runs(shop.db).create(NewRun("QQ回复联系人11", "S1"))
     assert run_id is not None
-    data = {"contact": "11", "sure_alone": True}
+    data = {"contact": "11", "beside": [{"words": "?", "answer": ""}]}
     payload = {"id": "q1", "kind": "no_sure_answer", "text": "?", "free_text": True, "data": data}
     await Questions(shop.db).ask("q1", run_id=run_id, kind="no_sure_answer", payload=payload)
     activity = Activity(shop.desk, console, words, ZONE, has_bot=has_bot)

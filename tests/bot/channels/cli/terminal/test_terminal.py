@@ -203,7 +203,7 @@ async def test_a_number_that_no_choice_has_is_no_answer_and_the_model_is_told_on
     with typed("9\nabout 9\n") as (source, _):
         answer = await TerminalHuman(db, console, texts("en"), stdin=source).ask(session, question)
     assert answer == Answer(text="about 9", by=PERSON)
-    assert "customer" not in text_of(console)
+    assert "to the customer" not in text_of(console)
     assert "There is only one choice: give 1 (Skip)" in text_of(console)
 
 

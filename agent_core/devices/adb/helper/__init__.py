@@ -1,0 +1,1 @@
+"""The program that runs on phones to paste a text, with its source (``Paste.smali``)."""

@@ -1,0 +1,221 @@
+"""Finding an app by the label of its icon, where no list of names knows it: adb, for one, tells packages but no labels.
+
+The home screen is read page by page as any other screen is, then the list of all apps, which a swipe up opens on most
+phones. Icons inside folders are not looked for. Nothing but Home, swipes and the tap on one icon is done, so that
+looking alone changes nothing on the phone.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from agent_core.apps.names import bare
+from agent_core.devices.base import Device, Key, WindowKind
+from agent_core.errors import AppNotFound
+from agent_core.geometry import Point
+from agent_core.perception.observer import Observation, Observer
+from agent_core.perception.readings import Reading
+from agent_core.texts import Listed
+
+MOST_PAGES = 8  # of the home screen
+MOST_SCREENS = 12  # of the list of all apps
+MOST_LOOKS = 3  # until Home is in front, if it is none of the launchers whose names are known
+OPENS_SECONDS = 10.0
+SWIPE_SECONDS = 0.3
+SIMILAR = 0.5  # of 1: how much of a label has to be the same to be named as a similar one
+# Fractions of the screen: a label stands that far below a word that is drawn on its icon, and no further beside it.
+ON_ICON_X, ON_ICON_Y = 0.1, 0.08
+
+# HarmonyOS and iOS name their home screens sceneboard and SpringBoard.
+_LAUNCHER = re.compile(r"launcher|trebuchet|\.miui\.home$|\.home$|homescreen|sceneboard|springboard", re.IGNORECASE)
+
+
+def is_home(package: str) -> bool:
+    """Tell whether a package is a home screen, as far as its name tells."""
+    return _LAUNCHER.search(package) is not None
+
+
+@dataclass
+class _Labels:
+    """What was read on the way, in the order in which it was seen."""
+
+    app: str
+    all: dict[str, str] = field(default_factory=dict)  # bare to written
+
+    def named(self, seen: Observation) -> list[Reading]:
+        """Return the icons of this screen with the label. A word that is drawn on an icon is no icon of its own."""
+        width, height = seen.size
+        for reading in seen.readings:
+            self.all.setdefault(bare(reading.text), reading.text.strip())
+        found: list[Reading] = []
+        for one in sorted(seen.readings, key=lambda r: r.box.center.y):
+            if bare(one.text) != bare(self.app):
+                continue
+            here = one.box.center
+            same = [
+                other
+                for other in found
+                if abs(other.box.center.x - here.x) <= ON_ICON_X * width
+                and abs(other.box.center.y - here.y) <= ON_ICON_Y * height
+            ]
+            found = [other for other in found if other not in same] + [one]
+        return found
+
+    def similar(self) -> list[str]:
+        """Return up to three labels that are alike."""
+        wanted = bare(self.app)
+        holding = [known for known in self.all if len(known) > 1 and (wanted in known or known in wanted)]
+        alike = get_close_matches(wanted, self.all, cutoff=SIMILAR)
+        return [self.all[known] for known in dict.fromkeys([*holding, *alike])][:3]
+
+
+class HomeScreen:
+    """The icons of one phone. ``before_act`` is awaited before everything that is done on it; it may raise."""
+
+    def __init__(
+        self,
+        observer: Observer,
+        before_act: Callable[[], Awaitable[None]],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._observer = observer
+        self._before_act = before_act
+        self._clock = clock
+
+    @property
+    def _device(self) -> Device:
+        return self._observer.device
+
+    async def open(self, app: str) -> str:
+        """Tap the icon labelled ``app`` and return the package that comes to the front.
+
+        That may be a dialog of the phone before the app itself. Raises AppNotFound as ``find`` does, or if nothing
+        opened.
+        """
+        icon, page = await self._icon(app)
+        home = page.window.package
+        await self._before_act()
+        if (await self._device.window()).package != home:
+            raise _no_home()
+        await self._device.tap(icon.box.center)
+        seen = await self._after(page)
+        until = self._clock() + OPENS_SECONDS
+        while self._clock() < until:
+            front = seen.window.package
+            if front is not None and front != home and seen.window.kind is WindowKind.APP:
+                return front
+            seen = await self._observer.observe(None)
+        said = f"A tap on the icon of {app!r} opened nothing."
+        raise AppNotFound(said, advice="It may be a folder: open it by hand.", key="icon_dead", app=app)
+
+    async def find(self, app: str) -> None:
+        """Bring the page with the icon labelled ``app`` to the front.
+
+        Raises AppNotFound if there is none, if two have this label, or if nothing could be read.
+        """
+        await self._icon(app)
+
+    async def _icon(self, app: str) -> tuple[Reading, Observation]:
+        """Return the icon, and the page that it is on, which is in front."""
+        labels = _Labels(app)
+        found = await self._on_pages(labels, await self._home()) or await self._in_list(labels, await self._home())
+        if found is not None:
+            return found
+        await self._home()
+        if not labels.all:
+            said = f"The app name {app!r} is not known, and nothing could be read on the home screen."
+            advice = "Install the extra ocr, or name the app's package."
+            raise AppNotFound(said, advice=advice, key="home_unread", app=app)
+        said = f"The app {app!r} was not found: no icon on the home screen or in the list of apps has that name."
+        if similar := labels.similar():
+            names = Listed(similar)
+            advice = f"Similar names there: {names}."
+            raise AppNotFound(said, advice=advice, key="no_icon_similar", app=app, similar=names)
+        raise AppNotFound(said, advice="Install the app, or name its package.", key="no_icon", app=app)
+
+    async def _on_pages(self, labels: _Labels, seen: Observation) -> tuple[Reading, Observation] | None:
+        """Look through the home screen's pages and go back to the one that has the icon."""
+        home, pages = seen.window.package, [_texts(seen)]
+        found = [(0, icon) for icon in labels.named(seen)]
+        while len(pages) < MOST_PAGES:
+            seen = await self._turn(seen)
+            if seen.window.package != home or _texts(seen) in pages:  # another app's page, or the last one
+                break
+            # The dock stands at the same place on every page.
+            places = [icon.box.center for _, icon in found]
+            found += [(len(pages), icon) for icon in labels.named(seen) if icon.box.center not in places]
+            pages.append(_texts(seen))
+        if not found:
+            return None
+        if len(found) > 1:
+            raise _two(labels.app, len(found))
+        seen = await self._home()
+        for _ in range(found[0][0]):
+            seen = await self._turn(seen)
+        there = labels.named(seen)
+        return (there[0], seen) if len(there) == 1 else None
+
+    async def _in_list(self, labels: _Labels, seen: Observation) -> tuple[Reading, Observation] | None:
+        """Open the list of all apps and scroll through it to the icon, which is in front then."""
+        home, screens = seen.window.package, [_texts(seen)]
+        while len(screens) <= MOST_SCREENS:
+            seen = await self._scroll(seen)
+            if seen.window.package != home or _texts(seen) in screens:
+                return None
+            there = labels.named(seen)
+            if len(there) > 1:
+                raise _two(labels.app, len(there))
+            if there:
+                return there[0], seen
+            screens.append(_texts(seen))
+        return None
+
+    async def _home(self) -> Observation:
+        """Go to the home screen's first page and look at it."""
+        await self._observer.end_look_ahead()
+        await self._before_act()
+        await self._device.key(Key.HOME)
+        for _ in range(MOST_LOOKS):
+            seen = await self._observer.observe(None)
+            if is_home(seen.window.package or ""):
+                return seen
+        raise _no_home()  # a pinned app, a call: nothing of it may be swiped or tapped
+
+    async def _turn(self, seen: Observation) -> Observation:
+        width, height = seen.size
+        return await self._swipe(seen, Point(round(0.85 * width), height // 2), Point(round(0.15 * width), height // 2))
+
+    async def _scroll(self, seen: Observation) -> Observation:
+        width, height = seen.size
+        return await self._swipe(seen, Point(width // 2, round(0.7 * height)), Point(width // 2, round(0.25 * height)))
+
+    async def _swipe(self, seen: Observation, start: Point, end: Point) -> Observation:
+        await self._before_act()
+        await self._device.swipe(start, end, SWIPE_SECONDS)
+        return await self._after(seen)
+
+    async def _after(self, before: Observation) -> Observation:
+        """Look at the screen after an act, whose effect may take a moment."""
+        self._observer.look_ahead(before.frame)
+        return await self._observer.observe(None)
+
+
+def _texts(seen: Observation) -> Sequence[str]:
+    """Return what tells one page from another: its words, but no numbers, because a clock goes on."""
+    texts = (bare(reading.text) for reading in seen.readings)
+    return sorted(text for text in texts if any(char.isalpha() for char in text))
+
+
+def _no_home() -> AppNotFound:
+    said = "The home screen of the phone did not come to the front."
+    return AppNotFound(said, advice="Look at the phone, or name the app's package.", key="no_home")
+
+
+def _two(app: str, count: int) -> AppNotFound:
+    said = f"{count} icons are called {app!r}."
+    return AppNotFound(said, advice="Name the package of the one that is meant.", key="two_icons", app=app, count=count)

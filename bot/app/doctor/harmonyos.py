@@ -1,0 +1,51 @@
+"""The check of hdc, and of a HarmonyOS phone if that is the one that runs would take. It looks only."""
+
+from __future__ import annotations
+
+from agent_core.apps.profile import profiles
+from agent_core.devices.base import DeviceEntry, System, system_of
+from agent_core.devices.hdc.server import HdcServer
+from agent_core.texts import Listed
+from bot.app.doctor.exam import Exam, soon
+from bot.app.doctor.report import DoctorVerdict, failed, ok, skipped, warning
+
+
+def other_than_android(exam: Exam) -> DoctorVerdict | None:
+    """Return the verdict of the checks of adb if the chosen phone is no Android; None if it may be one."""
+    if system_of(exam.wanted) is System.ANDROID:
+        return None
+    return skipped("no_android", serial=exam.wanted)
+
+
+async def hdc(exam: Exam) -> DoctorVerdict:
+    """Raises HdcNotFound if the program of the settings is none."""
+    path, wanted = exam.settings.device.hdc_path, exam.wanted
+    chosen = system_of(wanted) is System.HARMONYOS
+    if not path:
+        return failed("unset", serial=wanted) if chosen else skipped("unused")
+    server = HdcServer(path)
+    version = await server.version()
+    entries = await server.devices()
+    values = {"program": server.path, "version": version}
+    if not chosen:
+        named = Listed(f"{entry.serial} ({entry.state})" for entry in entries)
+        return ok("listed", phones=named, **values) if entries else ok("none", **values)
+    entry = next((entry for entry in entries if entry.serial == wanted), None)
+    if entry is None or entry.state != "device":
+        return _unusable(wanted, entry, entries)
+    device = server.device(wanted, sleep=soon)
+    exam.stack.push_async_callback(device.close)
+    info, look = await device.info(), await device.look()
+    installed = await device.packages()
+    apps = Listed(one.name_in(exam.lang) for one in profiles() if set(one.packages) & set(installed))
+    values |= {"serial": wanted, "model": info.model, "size": f"{info.size[0]}×{info.size[1]}", "apps": apps}
+    if not apps:
+        return failed("no_apps", **values)
+    return warning("locked", **values) if look.screen.locked or not look.screen.awake else ok("ready", **values)
+
+
+def _unusable(wanted: str, entry: DeviceEntry | None, entries: list[DeviceEntry]) -> DoctorVerdict:
+    if entry is None:
+        others = Listed(other.serial for other in entries)
+        return failed("absent", serial=wanted, others=others) if entries else failed("absent_all", serial=wanted)
+    return failed("unauthorized" if entry.state == "unauthorized" else "offline", serial=wanted)

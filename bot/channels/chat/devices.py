@@ -1,0 +1,157 @@
+"""``/devices``: the phones, and how owners connect, pair, name and set them up."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from agent_core.devices.adb.brands import owner_steps
+from bot.channels.chat import cards, commands, learning
+from bot.channels.chat.cards import Button, Card, Line
+from bot.channels.chat.texts import Texts
+from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
+from bot.desk.views import PhoneKept
+
+if TYPE_CHECKING:
+    from agent_core.devices.adb.setup import SetupChange, SetupReport
+
+Mode = Literal["plan", "done", "undo"]
+MOST_BYTES = 64  # of a button's action
+_UNDO = {"undo", "还原", "撤销"}
+
+
+async def devices(turn: Turn) -> Said:
+    """Handle ``/devices``."""
+    wanted = learning.asked(turn.rest)
+    if wanted is not None:
+        return await learning.learn(turn, wanted)
+    words = commands.words_of(turn.rest)
+    handler = _VERBS.get(words[0].casefold()) if words else None
+    if handler is not None:
+        return await handler(turn, words[1:])
+    return turn.say(cards.devices_card(await turn.desk.status(turn.actor), turn.texts))
+
+
+# Connecting -----------------------------------------------------------------------------------------------------------
+
+
+async def _connect(turn: Turn, words: Sequence[str]) -> Said:
+    if len(words) != 1:
+        return turn.tell(turn.texts.get("usage.devices_connect"))
+    return _kept(turn, "attached.connected", await turn.desk.phones.connect(turn.actor, words[0]))
+
+
+async def _disconnect(turn: Turn, words: Sequence[str]) -> Said:
+    if len(words) != 1:
+        return turn.tell(turn.texts.get("usage.devices_connect"))
+    return _kept(turn, "attached.disconnected", await turn.desk.phones.disconnect(turn.actor, words[0]))
+
+
+async def _pair(turn: Turn, words: Sequence[str]) -> Said:
+    """Pair by address and code; without them show a QR code, and wait for a phone to scan it."""
+    texts, phones = turn.texts, turn.desk.phones
+    if len(words) == 2:
+        return turn.tell(texts.get("attached.paired", phone=await phones.pair(turn.actor, words[0], words[1])))
+    if words or turn.show is None:
+        return turn.tell(texts.get("usage.devices_pair"))
+    from agent_core.devices.adb.pairing import SCAN_SECONDS, new_offer
+    from bot.channels.chat.qr import qr_picture
+
+    await phones.can_scan(turn.actor)
+    offer = new_offer()
+    scan = Line(texts.get("attached.scan", seconds=round(SCAN_SECONDS)))
+    lines = (scan, Line(texts.get("attached.pair_by_code")))
+    card = Card(texts.get("attached.pair_title"), lines, qr_picture(offer.payload))
+    await turn.show(Outgoing(card, turn.chat, turn.incoming.message_id))
+    return turn.tell(texts.get("attached.paired", phone=await phones.pair_by_scan(offer)))
+
+
+# Names and tags -------------------------------------------------------------------------------------------------------
+
+
+async def _name(turn: Turn, words: Sequence[str]) -> Said:
+    if not words:
+        return turn.tell(turn.texts.get("usage.devices_name"))
+    name = " ".join(words[1:])
+    kept = await turn.desk.phones.rename(turn.actor, words[0], name)
+    return _kept(turn, "attached.named" if name else "attached.unnamed", kept, name=name)
+
+
+async def _tag(turn: Turn, words: Sequence[str]) -> Said:
+    if len(words) < 2:
+        return turn.tell(turn.texts.get("usage.devices_tag"))
+    kept = await turn.desk.phones.tag(turn.actor, words[0], words[1:])
+    return _kept(turn, "attached.tagged", kept, tags=" ".join(word.lstrip("#") for word in words[1:]))
+
+
+async def _untag(turn: Turn, words: Sequence[str]) -> Said:
+    if not words:
+        return turn.tell(turn.texts.get("usage.devices_tag"))
+    return _kept(turn, "attached.untagged", await turn.desk.phones.tag(turn.actor, words[0], words[1:], away=True))
+
+
+def _kept(turn: Turn, key: str, kept: PhoneKept, **values: str) -> Said:
+    more = turn.texts.get("attached.hidden" if kept.hidden else "attached.kept", file=kept.file)
+    return turn.tell(turn.texts.get(key, phone=kept.serial, **values), more)
+
+
+# Setting up -----------------------------------------------------------------------------------------------------------
+
+
+async def _setup(turn: Turn, words: Sequence[str]) -> Said:
+    """Show what would be done, with a button to do it; ``undo`` undoes it."""
+    undo = bool(words) and words[0].casefold() in _UNDO
+    phone = " ".join(words[1:] if undo else words) or turn.incoming.phone
+    if undo:
+        return _reported(turn, await turn.desk.phones.undo_setup(turn.actor, phone), "undo")
+    report = await turn.desk.phones.plan_setup(turn.actor, phone)
+    action = f"setup:{report.serial}"
+    button = Button(action, turn.texts.get("attached.button_setup"), "primary")
+    can = report.changes and len(action.encode()) <= MOST_BYTES
+    return _reported(turn, report, "plan", ((button,),) if can else ())
+
+
+async def _set_up(turn: Turn, serial: str) -> Said:
+    """Handle the button that sets a phone up."""
+    return _reported(turn, await turn.desk.phones.set_up(turn.actor, serial), "done")
+
+
+def _reported(turn: Turn, report: SetupReport, mode: Mode, buttons: tuple[tuple[Button, ...], ...] = ()) -> Said:
+    title, *lines = setup_lines(report, owner_steps(report.brand, turn.texts.lang), turn.texts, mode=mode)
+    if mode == "done" and report.changes:
+        lines.append(turn.texts.get("setup.undo_by"))
+    return turn.say(Card(title, tuple(map(Line, lines)), None, buttons))
+
+
+def setup_lines(report: SetupReport, steps: Sequence[str], words: Texts, *, mode: Mode) -> list[str]:
+    """Return what a setup has done, or would do, and what is left to the owner. The first line is a title."""
+    lines = [words.get(f"setup.{mode}" if report.changes else f"setup.{mode}_nothing", phone=report.serial)]
+    lines += [f"• {_change(change, words)}" for change in report.changes]
+    if report.left:
+        lines += [words.get("setup.left"), *(f"• {words.get(f'setup.key_{change.key}')}" for change in report.left)]
+    if mode == "undo":
+        return lines
+    if not report.keyboard:
+        lines.append(words.get("setup.no_keyboard"))
+    if report.input_denied:
+        lines.append(words.get("setup.input_denied"))
+    return [*lines, words.get("setup.steps"), *(f"• {step}" for step in steps)]
+
+
+def _change(change: SetupChange, words: Texts) -> str:
+    """Return one change in words: "window animations: 1.0 → 0"."""
+    what = words.get(f"setup.key_{change.key}")
+    states = (words.find(f"setup.is_{state}", state) for state in (change.old, change.new))
+    return f"{what}{words.get('common.colon')}{' → '.join(states)}"
+
+
+_VERBS: Mapping[str, Callable[[Turn, Sequence[str]], Awaitable[Said]]] = {
+    **dict.fromkeys(("connect", "连接"), _connect),
+    **dict.fromkeys(("disconnect", "断开"), _disconnect),
+    **dict.fromkeys(("pair", "配对"), _pair),
+    **dict.fromkeys(("name", "命名", "起名"), _name),
+    **dict.fromkeys(("tag", "标签"), _tag),
+    **dict.fromkeys(("untag", "去标签"), _untag),
+    **dict.fromkeys(("setup", "设置"), _setup),
+}
+SUBJECT = Subject(commands={"devices": devices}, buttons={"setup": _set_up})

@@ -1,0 +1,53 @@
+"""Saved contacts over HTTP. A contact is named by its app and its name, and by its phone if it belongs to one."""
+
+from __future__ import annotations
+
+from bot.channels.web.api.models import (
+    ApiContact,
+    ApiContactChange,
+    ApiContacts,
+    ApiContactsQuery,
+    ApiNewContact,
+    ApiOfDevice,
+)
+from bot.channels.web.api.operations import ApiCall, Operations
+from bot.desk.actors import Role
+from bot.desk.views import ContactView
+
+operations = Operations("contacts")
+
+
+@operations.get("/contacts", Role.OPERATOR)
+async def list_contacts(call: ApiCall, query: ApiContactsQuery) -> ApiContacts:
+    """List contacts by app and name."""
+    found = await call.desk.contacts.find(call.actor, app=query.app, text=query.text, tag=query.tag)
+    return ApiContacts(items=[ApiContact.of(contact) for contact in found])
+
+
+@operations.post("/contacts", Role.OWNER, status=201)
+async def add_contact(call: ApiCall, body: ApiNewContact) -> ApiContact:
+    """Save a contact."""
+    new = ContactView(body.app, body.name, body.device, body.number, tuple(body.tags), body.note)
+    return ApiContact.of(await call.desk.contacts.add(call.actor, new))
+
+
+@operations.patch("/contacts/{app}/{name}", Role.OWNER)
+async def change_contact(call: ApiCall, app: str, name: str, query: ApiOfDevice, body: ApiContactChange) -> ApiContact:
+    """Change a contact."""
+    changed = await call.desk.contacts.edit(
+        call.actor,
+        name,
+        app=app,
+        serial=query.device,
+        rename=body.name,
+        number=body.number,
+        tags=body.tags,
+        note=body.note,
+    )
+    return ApiContact.of(changed)
+
+
+@operations.delete("/contacts/{app}/{name}", Role.OWNER)
+async def remove_contact(call: ApiCall, app: str, name: str, query: ApiOfDevice) -> ApiContact:
+    """Remove a contact."""
+    return ApiContact.of(await call.desk.contacts.remove(call.actor, name, app=app, serial=query.device))

@@ -1,0 +1,143 @@
+"""What an operation of the API is, and how a function becomes one.
+
+The signature says all: a parameter that stands in the path is taken from it, ``query`` and ``body`` are pydantic models
+that the request is checked against, and the return type is what is answered.
+
+    runs = Operations("runs")
+
+    @runs.post("/runs/{run_id}/stop", Role.OPERATOR)
+    async def stop_run(call: ApiCall, run_id: str) -> Run:
+        \"""Stop a run.\"""
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar, get_type_hints
+
+from pydantic import BaseModel
+
+from bot.channels.web.app import API
+from bot.desk.actors import Actor, Role
+from bot.desk.desk import Desk
+from bot.desk.views import EventView
+
+LONGEST_KEY = 200  # characters of an Idempotency-Key
+
+Function = TypeVar("Function", bound=Callable[..., Awaitable[Any]])
+Verb = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+
+
+@dataclass(frozen=True, slots=True)
+class ApiCall:
+    """A request.
+
+    key: names it, see ``Desk``; "" if the client sent no ``Idempotency-Key``. last_event: its ``Last-Event-ID``.
+    """
+
+    desk: Desk
+    actor: Actor
+    key: str = ""
+    last_event: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JpegPicture:
+    """A screen as JPEG."""
+
+    jpeg: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Events that are answered as server-sent events, until the client leaves."""
+
+    events: AsyncIterator[EventView]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operation. ``least``: the role that the desk asks of the actor, for the documentation; the desk checks it.
+
+    returns: a model, JpegPicture, or Stream. once: takes an ``Idempotency-Key``.
+    """
+
+    verb: Verb
+    path: str
+    least: Role
+    subject: str
+    function: Callable[..., Awaitable[Any]]
+    status: int
+    once: bool
+    in_path: tuple[str, ...]
+    query: type[BaseModel] | None
+    body: type[BaseModel] | None
+    returns: type[Any]
+
+    @property
+    def name(self) -> str:
+        """The operation's id."""
+        return self.function.__name__
+
+    @property
+    def summary(self) -> str:
+        return inspect.getdoc(self.function).partition("\n")[0]  # type: ignore[union-attr]
+
+    @property
+    def description(self) -> str:
+        return " ".join(inspect.getdoc(self.function).partition("\n")[2].split())  # type: ignore[union-attr]
+
+
+class Operations:
+    """The operations of one subject."""
+
+    def __init__(self, subject: str) -> None:
+        self._subject = subject
+        self._all: list[Operation] = []
+
+    def __iter__(self) -> Iterator[Operation]:
+        return iter(self._all)
+
+    def get(self, path: str, least: Role = Role.VIEWER) -> Callable[[Function], Function]:
+        return self._add("GET", path, least)
+
+    def post(self, path: str, least: Role, *, status: int = 200, once: bool = False) -> Callable[[Function], Function]:
+        """``status``: 201 if something is made. ``once``: requests with the same ``Idempotency-Key`` count as one."""
+        return self._add("POST", path, least, status=status, once=once)
+
+    def put(self, path: str, least: Role) -> Callable[[Function], Function]:
+        return self._add("PUT", path, least)
+
+    def patch(self, path: str, least: Role) -> Callable[[Function], Function]:
+        return self._add("PATCH", path, least)
+
+    def delete(self, path: str, least: Role) -> Callable[[Function], Function]:
+        return self._add("DELETE", path, least)
+
+    def _add(
+        self, verb: Verb, path: str, least: Role, *, status: int = 200, once: bool = False
+    ) -> Callable[[Function], Function]:
+        def added(function: Function) -> Function:
+            hints = get_type_hints(function)
+            returns = hints.pop("return")
+            in_path = tuple(name for name in hints if f"{{{name}}}" in path)
+            self._all.append(
+                Operation(
+                    verb,
+                    API + path,
+                    least,
+                    self._subject,
+                    function,
+                    status,
+                    once,
+                    in_path,
+                    hints.get("query"),
+                    hints.get("body"),
+                    returns,
+                )
+            )
+            return function
+
+        return added

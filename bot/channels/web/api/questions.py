@@ -1,0 +1,49 @@
+"""Questions of runs over HTTP: see what is asked, and answer."""
+
+from __future__ import annotations
+
+from bot.channels.web.api.models import ApiNewAnswer, ApiOutcome, ApiQuestion, ApiQuestions
+from bot.channels.web.api.operations import ApiCall, JpegPicture, Operations
+from bot.desk.actors import BadRequest, Conflict, NotFound, Role
+from bot.desk.questions import no_question
+
+operations = Operations("questions")
+
+
+@operations.get("/questions")
+async def list_questions(call: ApiCall) -> ApiQuestions:
+    """List the open questions, the oldest first."""
+    return ApiQuestions(items=[ApiQuestion.of(each) for each in await call.desk.questions.all_open(call.actor)])
+
+
+@operations.get("/questions/{question_id}")
+async def get_question(call: ApiCall, question_id: str) -> ApiQuestion:
+    """Show a question, open or answered."""
+    return ApiQuestion.of(await call.desk.questions.look(call.actor, question_id))
+
+
+@operations.get("/questions/{question_id}/picture")
+async def get_question_picture(call: ApiCall, question_id: str) -> JpegPicture:
+    """Show the screen at the time of a question."""
+    await call.desk.questions.look(call.actor, question_id)
+    jpeg = await call.desk.questions.picture(question_id)
+    if jpeg is None:
+        raise NotFound(f"The question {question_id} has no picture.", key="no_question_picture", name=question_id)
+    return JpegPicture(jpeg)
+
+
+@operations.post("/questions/{question_id}/answer", Role.OPERATOR)
+async def answer_question(call: ApiCall, question_id: str, body: ApiNewAnswer) -> ApiOutcome:
+    """Answer a question. The first answer wins; the same one again is accepted."""
+    if bool(body.choice) == bool(body.text.strip()):
+        said = "An answer is either a choice or words."
+        raise BadRequest(said, advice="Give `choice` or `text`.", key="choice_or_words")
+    outcome = await call.desk.questions.answer(call.actor, question_id, choice=body.choice, text=body.text)
+    if outcome.state == "unknown":
+        raise no_question(question_id)
+    if outcome.state == "late":
+        if not outcome.by:
+            raise Conflict("The question is closed.", key="question_is_closed")
+        said = f"It was answered by {outcome.by} before: {outcome.answer}"
+        raise Conflict(said, key="answered_before", by=outcome.by, answer=outcome.answer)
+    return ApiOutcome(answer=outcome.answer, by=outcome.by)

@@ -1,0 +1,88 @@
+"""Server-sent events: the event log for a program or a page, from where it was.
+
+The format is that of the HTML standard, section 9.2: ``id``, ``event``, ``data``, and comments that keep the connection
+open. A client that comes back sends the id of the last event it has as ``Last-Event-ID``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+from aiohttp import hdrs, web
+
+from bot.channels.web.api.models import ApiEvent
+from bot.channels.web.callers import caller_of
+from bot.desk.desk import Desk
+from bot.desk.views import EventView
+
+HEARTBEAT_SECONDS = 15.0
+MOST_STREAMS = 500  # at a time; each has a connection open
+
+
+class EventStreams:
+    """Answers requests with events until the client leaves, its key or session ends, or the server ends."""
+
+    def __init__(self, desk: Desk, *, heartbeat: float = HEARTBEAT_SECONDS) -> None:
+        self._desk = desk
+        self._heartbeat = heartbeat
+        self._open: set[asyncio.Task[None]] = set()
+
+    async def answer(self, request: web.Request, events: AsyncIterator[EventView]) -> web.StreamResponse:
+        if len(self._open) >= MOST_STREAMS:
+            raise web.HTTPServiceUnavailable(reason=f"There are {MOST_STREAMS} streams of events already.")
+        response = web.StreamResponse(
+            headers={
+                hdrs.CONTENT_TYPE: "text/event-stream; charset=utf-8",
+                hdrs.CACHE_CONTROL: "no-store",
+                "X-Accel-Buffering": "no",  # a proxy in between must pass each event on at once
+            }
+        )
+        try:
+            await response.prepare(request)
+        except ConnectionResetError:
+            return response  # the client has left already
+        streaming = asyncio.create_task(self._stream(request, response, events), name="event-stream")
+        self._open.add(streaming)
+        try:
+            await asyncio.wait([streaming])
+        finally:
+            self._open.discard(streaming)
+            streaming.cancel()
+            with suppress(asyncio.CancelledError, ConnectionResetError):
+                await streaming
+        return response
+
+    async def end(self, _: web.Application) -> None:
+        """End all streams: the server would wait for them."""
+        for streaming in self._open:
+            streaming.cancel()
+
+    async def _stream(
+        self, request: web.Request, response: web.StreamResponse, events: AsyncIterator[EventView]
+    ) -> None:
+        await response.write(b": here\n\n")
+        loop = asyncio.get_running_loop()
+        checked = loop.time()
+        following = asyncio.ensure_future(anext(events))
+        try:
+            while True:
+                await asyncio.wait([following], timeout=self._heartbeat)
+                if following.done():
+                    await response.write(_written(following.result()))
+                    following = asyncio.ensure_future(anext(events))
+                if loop.time() - checked >= self._heartbeat:
+                    checked = loop.time()
+                    if await caller_of(request, self._desk) is None:
+                        return
+                    await response.write(b": still here\n\n")
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+            await events.aclose()  # type: ignore[attr-defined]  # it is a generator
+
+
+def _written(event: EventView) -> bytes:
+    data = ApiEvent.of(event).model_dump_json()
+    return f"id: {event.id}\nevent: {event.kind}\ndata: {data}\n\n".encode()

@@ -1,0 +1,34 @@
+"""The pages of the answer log."""
+
+from __future__ import annotations
+
+from bot.channels.chat.answers import answer_lines
+from bot.channels.web.console.visit import Pages, Shown, Visit
+from bot.desk.actors import Role
+from bot.desk.answers_views import AnswersAsked
+
+answers = Pages("answers")
+PAGE = 20  # entries of a list
+
+
+@answers.page("/answers", "answers.html")
+async def list_answers(visit: Visit) -> Shown:
+    asked = AnswersAsked(words=visit.query("words"), unanswered=visit.query("show") == "unanswered")
+    page = await visit.desk.answers.find(visit.actor, asked, before=visit.cursor(), limit=PAGE)
+    return {
+        "answers": [(answer, visit.words.get(f"answer_state.{answer.standing}")) for answer in page.answers],
+        "total": page.total,
+        "next": page.answers[-1].id if page.older and page.answers else "",
+        "asked": asked,
+        "operates": visit.may(Role.OPERATOR),
+    }
+
+
+@answers.page("/answers/{answer_id}", "answer.html")
+async def show_answer(visit: Visit) -> Shown:
+    answer = await visit.desk.answers.get(visit.actor, visit.request.match_info["answer_id"])
+    return {
+        "answer": answer,
+        "lines": answer_lines(visit.words, answer),
+        "operates": visit.may(Role.OPERATOR),
+    }

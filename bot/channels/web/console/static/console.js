@@ -1,0 +1,16 @@
+// Starts what the pages need: forms that ask the API, parts that stay fresh, notifications, and the log-in link.
+
+import { logInByLink, serveForms } from "./forms.js";
+import { serveImport } from "./imports.js";
+import { followEvents } from "./live.js";
+import { offerNotifications } from "./notifications.js";
+import { showScreen } from "./screen.js";
+
+serveForms();
+serveImport();
+logInByLink();
+addEventListener("hashchange", logInByLink); // the link is opened in a tab that shows the log-in page already
+const followers = [offerNotifications(), showScreen()];
+if (document.body.dataset.events) {
+  followEvents(document.body.dataset.events, (kind, event) => followers.forEach((follow) => follow(kind, event)));
+}

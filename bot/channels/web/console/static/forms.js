@@ -1,0 +1,150 @@
+// Forms with data-api are sent to it as JSON.
+//
+// data-api     the path; {name} stands for the field of this name
+// data-method  POST if it is not given
+// data-then    "refresh": load the live parts anew; "reload": the page; otherwise the address to go to, in which {name}
+//              stands for a field of the answer
+// data-said    what to say when it is done
+// data-shows   what to show of the answer in the form's <output>, such as a secret that is told once
+// data-resets  empty the form when it is done
+// data-quiet   say and refresh nothing when it is done
+// data-once    sending it twice counts once
+// data-confirm a question to confirm before it is sent
+// A field has a data-type if it is no text: "number", "lines" (a list, one a line), "words" (a list, by commas).
+// An empty field with data-optional is left out. A name such as "action.kind" stands for a field of an object.
+
+import { refresh } from "./live.js";
+
+const texts = document.body.dataset;
+
+export function serveForms() {
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (!form.dataset.api) return;
+    event.preventDefault();
+    send(form, event.submitter);
+  });
+}
+
+// The code of a log-in link stands behind the #. It is sent at once, unless somebody is logged in already: a link from a
+// stranger must not change who one is without a click.
+export function logInByLink() {
+  const form = document.getElementById("login");
+  const code = location.hash.slice(1);
+  if (!form || !code) return;
+  form.elements.code.value = code;
+  form.hidden = false;
+  history.replaceState(null, "", location.pathname);
+  if (!("asks" in form.dataset)) send(form, form.querySelector("button"));
+}
+
+async function send(form, button) {
+  const busy = [...form.querySelectorAll("button")];
+  if (busy.some((each) => each.ariaBusy === "true")) return;
+  const question = button?.dataset.confirm ?? form.dataset.confirm;
+  if (question && !confirm(question)) return;
+  complain(form, "");
+  for (const each of busy) each.ariaBusy = "true";
+  try {
+    const fields = fieldsOf(form, button);
+    const path = form.dataset.api.replace(/\{(\w+)\}/g, (_, name) => {
+      const value = fields[name];
+      delete fields[name];
+      return encodeURIComponent(value);
+    });
+    const answer = await ask(form.dataset.method ?? "POST", path, fields, keyOf(form));
+    if (answer.status === 401 && texts.events) return location.assign(`${texts.console}/login`);
+    const body = await answer.json().catch(() => ({}));
+    if (!answer.ok) return complain(form, body.detail ?? answer.statusText);
+    delete form.dataset.key;
+    await done(form, body);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error; // fetch says so if nobody answers
+    complain(form, texts.unreachable);
+  } finally {
+    for (const each of busy) each.ariaBusy = "false";
+  }
+}
+
+export function ask(method, path, body, key = "") {
+  const headers = { "X-Requested-By": "console" };
+  const options = { method, headers };
+  if (method !== "DELETE" && body !== undefined) {
+    headers["Content-Type"] = "application/json";
+    options.body = JSON.stringify(body);
+  }
+  if (key) headers["Idempotency-Key"] = key;
+  return fetch(path, options);
+}
+
+function fieldsOf(form, button) {
+  const fields = {};
+  for (const field of [...form.elements, button]) {
+    const isOther = field?.tagName === "BUTTON" && field !== button;
+    if (!field?.name || field.disabled || isOther) continue;
+    if (field.value === "" && "optional" in field.dataset) continue;
+    const [name, inside] = field.name.split(".");
+    if (inside) (fields[name] ??= {})[inside] = valueOf(field);
+    else fields[name] = valueOf(field);
+  }
+  return fields;
+}
+
+function valueOf(field) {
+  if (field.type === "checkbox") return field.checked;
+  if (field.dataset.type === "number") return Number(field.value);
+  const parts = { lines: "\n", words: /[,，、]/ }[field.dataset.type];
+  if (parts) return field.value.split(parts).map((each) => each.trim()).filter(Boolean);
+  return field.value;
+}
+
+// Names one request, also when it is sent again because its answer was lost.
+function keyOf(form) {
+  if (!("once" in form.dataset)) return "";
+  form.dataset.key ||= Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16)).join("");
+  return form.dataset.key;
+}
+
+async function done(form, body) {
+  const then = form.dataset.then ?? "refresh";
+  if (then === "reload") return location.reload();
+  if (then !== "refresh") {
+    return location.assign(then.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(body[name])));
+  }
+  if ("resets" in form.dataset) form.reset();
+  if (form.dataset.shows) {
+    form.querySelector("output").textContent = form.dataset.shows.replace(/\{(\w+)\}/g, (_, name) => body[name]);
+  }
+  for (const field of form.elements) settle(field);
+  if ("quiet" in form.dataset) return;
+  await refresh();
+  say(form.dataset.said ?? texts.done);
+}
+
+// What was sent is no longer being written, so that a refresh may replace it.
+function settle(field) {
+  if ("defaultValue" in field && field.type !== "file") field.defaultValue = field.value;
+  if ("defaultChecked" in field) field.defaultChecked = field.checked;
+  for (const option of field.options ?? []) option.defaultSelected = option.selected;
+}
+
+export function say(text, isBad = false) {
+  const place = document.getElementById("said");
+  const line = document.createElement("p");
+  line.textContent = text;
+  if (isBad) line.className = "bad";
+  place.replaceChildren(line);
+  setTimeout(() => line.remove(), 8000);
+}
+
+export function complain(form, text) {
+  let place = form.querySelector(":scope > [role=alert]");
+  if (!text) return place?.remove();
+  if (!form.isConnected || form.closest("[data-live]")) return say(text, true); // a live part may be replaced
+  if (!place) {
+    place = document.createElement("p");
+    place.setAttribute("role", "alert");
+    form.append(place);
+  }
+  place.textContent = text;
+}

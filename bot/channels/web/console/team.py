@@ -1,0 +1,51 @@
+"""The pages for owners: people and keys, settings, the audit log."""
+
+from __future__ import annotations
+
+import json
+
+from agent_core.texts import Listed
+from bot.app.settings.origin import as_text
+from bot.channels.web.console.visit import Pages, Shown, Visit
+from bot.desk.actors import Role
+from bot.desk.team_views import AuditView
+
+people, settings, audit = Pages("people"), Pages("settings"), Pages("audit")
+PAGE = 50  # entries of the audit log
+MOST_OF_DETAIL = 200  # characters
+
+
+@people.page("/people", "people.html")
+async def list_people(visit: Visit) -> Shown:
+    desk, words = visit.desk, visit.words
+    return {
+        "people": await desk.team.people(visit.actor),
+        "invitations": await desk.team.invites(visit.actor),
+        "keys": await desk.keys.all(visit.actor),
+        "roles": [(role.value, words.get(f"role.{role.value}")) for role in Role],
+        "listed": lambda items: Listed(items).joined(words.lang),
+    }
+
+
+@settings.page("/settings", "settings.html")
+async def list_settings(visit: Visit) -> Shown:
+    sections: dict[str, list[tuple[str, str, list[str], bool]]] = {}
+    for one in await visit.desk.team.settings(visit.actor):
+        places = [visit.words.get(f"config.from_{place.layer}", where=place.where) for place in one.places]
+        row = (one.name.path[-1], as_text(one.value), places, one.changed)
+        sections.setdefault(".".join(one.name.path[:-1]), []).append(row)
+    return {"sections": sections}
+
+
+@audit.page("/audit", "audit.html")
+async def list_audit(visit: Visit) -> Shown:
+    rows = await visit.desk.team.audit(visit.actor, before=int(visit.cursor() or 0), limit=PAGE)
+    return {
+        "rows": [(row, _in_short(row)) for row in rows],
+        "next": rows[-1].id if len(rows) == PAGE else "",
+    }
+
+
+def _in_short(row: AuditView) -> str:
+    said = json.dumps(row.detail, ensure_ascii=False, default=str) if row.detail else ""
+    return said if len(said) <= MOST_OF_DETAIL else said[: MOST_OF_DETAIL - 1] + "…"

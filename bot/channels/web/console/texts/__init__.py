@@ -1,0 +1,51 @@
+"""The console's own texts, one TOML file a language. What cards say is in the chat's texts."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+from agent_core.texts import Lang, filled, load_texts
+from bot.channels.chat.texts import Texts
+
+# A path such as /run/desk.log is no command of the chat.
+_COMMAND = re.compile(r"(?<![\w/.:@])/([a-z]+)(?![a-zA-Z0-9_/-]|\.\w)")
+_PAGES = {  # where the console shows what a command of the chat shows
+    "answers": "answers",
+    "ask": "questions",
+    "contacts": "contacts",
+    "devices": "overview",
+    "history": "history",
+    "kb": "knowledge",
+    "people": "people",
+    "run": "overview",
+    "schedule": "schedules",
+    "status": "overview",
+    "watch": "schedules",
+}
+
+
+class ConsoleTexts(Texts):
+    """Texts for the console: they name its pages in place of the chat's commands."""
+
+    def __init__(self, lang: Lang) -> None:
+        super().__init__(lang)
+        self._own = load_texts(__name__, lang)
+
+    def own(self, key: str, **values: Any) -> str:
+        """Return a text of the console with ``values`` filled in. KeyError for an unknown key."""
+        return filled(super().typed(self._own[key]), values, self.lang)
+
+    def typed(self, text: str) -> str:
+        return super().typed(_COMMAND.sub(self._page, text))
+
+    def _page(self, found: re.Match[str]) -> str:
+        page = _PAGES.get(found[1])
+        return self._own["nav.quoted"].format(page=self._own[f"nav.{page}"]) if page else found[0]
+
+
+@cache
+def console_texts(lang: Lang) -> ConsoleTexts:
+    """Return the texts of a language for the console."""
+    return ConsoleTexts(lang)

@@ -1,0 +1,91 @@
+"""Errors over HTTP: their status, and the body that the HTTP API gives them (RFC 9457, problem details)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from aiohttp import web
+from pydantic import BaseModel, Field, ValidationError
+
+from agent_core.errors import (
+    ConfigError,
+    DeviceError,
+    InputRejected,
+    KnowledgeError,
+    ModelError,
+    PhonedeskError,
+    RateLimited,
+)
+from bot.channels.chat.elsewhere import for_programs
+from bot.channels.chat.texts import Texts
+from bot.desk.actors import AccessDenied, BadRequest, Conflict, NotFound
+
+CONTENT_TYPE = "application/problem+json"
+# The first that fits decides.
+_STATUSES: tuple[tuple[type[PhonedeskError], int], ...] = (
+    (AccessDenied, 403),
+    (RateLimited, 429),
+    (NotFound, 404),
+    (Conflict, 409),
+    (InputRejected, 400),
+    (BadRequest, 400),
+    (ConfigError, 503),
+    (DeviceError, 503),
+    (ModelError, 503),
+    (KnowledgeError, 503),
+)
+
+
+class Problem(BaseModel):
+    """What went wrong.
+
+    type: names the kind of error for programs; it never changes. title: what HTTP calls the status.
+    detail: what is wrong and what to do, for people. field: the field of the request that it is about.
+    """
+
+    type: str = Field(examples=["desk.not_found"])
+    title: str = Field(examples=["Not Found"])
+    status: int = Field(ge=400, le=599)
+    detail: str
+    field: str = ""
+
+
+def status_of(error: PhonedeskError) -> int:
+    """Return the HTTP status of an error; 500 for one that is nobody's fault but ours."""
+    return next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
+
+
+def problem(
+    status: int, kind: str, detail: str, *, field: str = "", headers: Mapping[str, str] | None = None
+) -> web.Response:
+    """Return an error as a response."""
+    title = web.Response(status=status).reason or ""
+    body = Problem(type=kind, title=title, status=status, detail=detail, field=field)
+    return web.Response(
+        text=body.model_dump_json(exclude_defaults=True), status=status, content_type=CONTENT_TYPE, headers=headers
+    )
+
+
+def problem_of(error: PhonedeskError, words: Texts | None = None) -> web.Response:
+    """Return one of our errors as a response: in the words of a person's language, or in English for programs.
+
+    For programs its advice names commands of the terminal, not of the chat.
+    """
+    seconds = error.values.get("seconds") if isinstance(error, RateLimited) else None
+    headers = {"Retry-After": str(seconds)} if seconds is not None else None
+    said = words.error(error) if words is not None else for_programs(str(error))
+    return problem(status_of(error), error.kind, said, headers=headers)
+
+
+def problem_of_input(error: ValidationError, place: Literal["body", "query", "path"]) -> web.Response:
+    """Return the first thing that is wrong with a request as a response."""
+    field, said = what_is_wrong(error)
+    return problem(400, "invalid_request", f"{field}: {said}" if field else said, field=f"{place}.{field}".rstrip("."))
+
+
+def what_is_wrong(error: ValidationError) -> tuple[str, str]:
+    """Return the field of the first error, "" for the whole, and what is wrong with it."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    said = "There is no such field." if first["type"] == "extra_forbidden" else first["msg"]
+    return ".".join(str(part) for part in first["loc"]), said

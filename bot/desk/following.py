@@ -1,0 +1,156 @@
+"""The event log for those who follow it live: programs and open pages, any number of them at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Sequence
+
+from agent_core.lru import keep_newest
+from bot.desk.actors import Actor, NotFound, Role
+from bot.desk.context import DeskContext, DeskService, sees
+from bot.desk.views import EventView
+from storage.engine import MISSED_SECONDS, Database
+from storage.events import EventRow, Events
+from storage.runs import Runs
+
+KEPT = 300  # of the newest events; who is further behind reads the database
+REMEMBERED = 500
+
+
+class DeskEvents(DeskService):
+    """The service for the event log. An actor sees the events of the phones that they may use."""
+
+    def __init__(self, context: DeskContext) -> None:
+        super().__init__(context)
+        self._tail = _Tail(context.db)
+        self._serials: OrderedDict[str, str] = OrderedDict()
+
+    async def follow(self, actor: Actor, *, after: int | None = None, run_id: str = "") -> AsyncIterator[EventView]:
+        """Return the events after ``after``, then new ones as they come; it never ends.
+
+        after: the id of an event; None for new events only, and for all of a run if ``run_id`` names one.
+        run_id: only those of this run. Raises NotFound if there is none.
+        """
+        row = await Runs(self._db).get(run_id) if run_id else None
+        await self._allow(actor, Role.VIEWER, "events", phone=(row.serial or row.wanted) if row else None, run=run_id)
+        if run_id and row is None:
+            raise NotFound(f"There is no run {run_id}.", key="no_run", name=run_id)
+        if after is None:
+            after = 0 if run_id else await Events(self._db).newest()
+        return self._following(actor, after, run_id)
+
+    async def picture(self, actor: Actor, event_id: int) -> bytes:
+        """Return the screen of an event, as JPEG. Raises NotFound if it has none, or no longer."""
+        rows = await Events(self._db).after(event_id - 1, limit=1)
+        row = rows[0] if rows and rows[0].id == event_id else None
+        phone = await self._serial_of(row.run_id) if row is not None else None
+        await self._allow(actor, Role.VIEWER, "event picture", phone=phone, paced=False, event=event_id)
+        picture_id = row.picture_id if row is not None else None
+        jpeg = await Events(self._db).picture(picture_id) if picture_id is not None else None
+        if jpeg is None:
+            raise NotFound(f"The event {event_id} has no picture.", key="no_event_picture", name=event_id)
+        return jpeg
+
+    async def newest_picture(self, actor: Actor, run_id: str) -> int | None:
+        """Return the newest event of a run that has a picture; None if there is none."""
+        phone = await self._serial_of(run_id)
+        await self._allow(actor, Role.VIEWER, "event picture", phone=phone, paced=False, run=run_id)
+        return await Events(self._db).newest_picture(run_id)
+
+    async def _following(self, actor: Actor, position: int, run_id: str) -> AsyncIterator[EventView]:
+        with self._tail as tail:
+            await tail.begun()
+            while True:
+                if position < (begin := tail.begin):
+                    rows: Sequence[EventRow] = await Events(self._db).after(position, run_id=run_id)
+                    position = rows[-1].id if rows else begin
+                else:
+                    rows = tail.after(position)
+                    position = rows[-1].id if rows else position
+                    if not rows:
+                        await tail.more()
+                for row in rows:
+                    if run_id not in ("", row.run_id):
+                        continue
+                    if actor.phones and not sees(actor, await self._serial_of(row.run_id)):
+                        continue
+                    pictured = row.picture_id is not None
+                    yield EventView(row.id, row.run_id, row.kind, row.data, None, row.created_at, pictured)
+
+    async def _serial_of(self, run_id: str) -> str:
+        """Return the phone that a run is on, or is for; "" for none."""
+        known = self._serials.get(run_id)
+        if known is None:
+            row = await Runs(self._db).get(run_id) if run_id else None
+            known = (row.serial or row.wanted) if row is not None else ""
+            if known:
+                keep_newest(self._serials, run_id, known, REMEMBERED)
+        return known
+
+
+class _Tail:
+    """The newest events, read once for all who follow. It reads while somebody follows.
+
+    begin: all events after this one are kept here; those up to it are in the database alone.
+    """
+
+    def __init__(self, db: Database) -> None:
+        self._log = Events(db)
+        self._kept: deque[EventRow] = deque()
+        self._news = asyncio.Event()
+        self._followers = 0
+        self._reading: asyncio.Task[None] | None = None
+        self.begin = -1
+
+    def __enter__(self) -> _Tail:
+        self._followers += 1
+        if self._reading is None or self._reading.done():
+            self.begin = -1
+            self._kept.clear()
+            self._reading = asyncio.create_task(self._read(), name="event-tail")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._followers -= 1
+        if not self._followers and self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+
+    async def begun(self) -> None:
+        """Wait until ``begin`` is known."""
+        while self.begin < 0:
+            await self.more()
+
+    def after(self, position: int) -> list[EventRow]:
+        """Return the kept events after ``position``, the oldest first."""
+        rows = []
+        for row in reversed(self._kept):
+            if row.id <= position:
+                break
+            rows.append(row)
+        return rows[::-1]
+
+    async def more(self) -> None:
+        """Wait for more events. Raises what kept the tail from reading on."""
+        await self._news.wait()
+        if self._reading is not None and self._reading.done():
+            self._reading.result()
+
+    async def _read(self) -> None:
+        try:
+            self.begin = position = await self._log.newest()
+            self._tell()
+            while True:
+                for row in await self._log.wait_after(position, timeout=MISSED_SECONDS):
+                    self._kept.append(row)
+                    position = row.id
+                    if len(self._kept) > KEPT:
+                        self.begin = self._kept.popleft().id
+                self._tell()
+        finally:
+            asyncio.get_running_loop().call_soon(self._tell)  # when the task is done, its error can be read
+
+    def _tell(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()

@@ -1,0 +1,114 @@
+"""One attempt to deliver a webhook's message over HTTP.
+
+It follows no redirect, connects to no other address than the one that was checked, reads the beginning of the answer
+alone, and takes at most TIMEOUT in all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import ssl
+import time
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+import httpx2
+from socksio.exceptions import SOCKSError
+
+from agent_core.errors import PhonedeskError
+from agent_core.proxies import ProxySetting
+from agent_core.texts.clean import clean_text
+from bot.app.release import NAME
+from bot.desk.webhook_signature import headers
+from bot.desk.webhook_target import TargetRules
+from storage.webhooks import Attempt, DeliveryRow, WebhookRow
+
+PUBLIC = TargetRules()
+WEBHOOK_PROXY = ProxySetting("PHONEDESK_WEBHOOKS__PROXY")  # the environment decides
+TIMEOUT = 15.0  # seconds, for all of an attempt
+MOST_ANSWER = 1024  # bytes of an answer that are kept
+LONGEST_PAUSE = 7 * 86400.0  # seconds
+
+
+class WebhookClient:
+    """Delivers messages. ``proxy``: decides how a host is reached."""
+
+    def __init__(
+        self, rules: TargetRules = PUBLIC, proxy: ProxySetting = WEBHOOK_PROXY, *, seconds: float = TIMEOUT
+    ) -> None:
+        self.rules = rules  # may be changed at any time
+        self._proxy = proxy
+        self._seconds = seconds
+        self._certificates: ssl.SSLContext | None = None  # takes 20 ms to load
+
+    async def attempt(self, hook: WebhookRow, message: DeliveryRow, now: datetime) -> Attempt:
+        """Send a message once, signed now, and return how it ended. Raises nothing of the network."""
+        began = time.monotonic()
+        status, error, answer, pause = None, "", "", None
+        try:
+            async with asyncio.timeout(self._seconds):
+                status, answer, pause = await self._post(hook, message, now)
+        except TimeoutError:
+            error = f"no answer within {self._seconds:g} s"
+        except PhonedeskError as refused:  # the address, or a proxy's setting
+            error = refused.message
+        except (httpx2.HTTPError, httpx2.InvalidURL, SOCKSError, OSError) as failed:
+            error = _why(failed)
+        return Attempt(status, time.monotonic() - began, error, answer, pause)
+
+    async def _post(self, hook: WebhookRow, message: DeliveryRow, now: datetime) -> tuple[int, str, float | None]:
+        target = await self.rules.target(hook.url)
+        body = message.body.encode()
+        sent = {
+            "Host": target.host_header,
+            "Content-Type": "application/json",
+            "User-Agent": NAME,
+            "Accept-Encoding": "identity",
+            **headers(hook.secrets(now), message.message_id, int(now.timestamp()), body),
+        }
+        if self._certificates is None:
+            self._certificates = httpx2.create_ssl_context()  # reads from the environment where they are
+        async with (
+            httpx2.AsyncClient(
+                timeout=None,  # the whole attempt has one
+                proxy=self._proxy.route(hook.url).proxy or None,
+                trust_env=False,
+                verify=self._certificates,
+                follow_redirects=False,
+            ) as client,
+            client.stream(
+                "POST", target.url, headers=sent, content=body, extensions={"sni_hostname": target.host}
+            ) as response,
+        ):
+            pause = _retry_after(response.headers.get("Retry-After", ""))
+            return response.status_code, await _beginning(response), pause
+
+
+async def _beginning(response: httpx2.Response) -> str:
+    """Return the first MOST_ANSWER bytes of an answer as text. It is never decompressed."""
+    body = bytearray()
+    async for piece in response.aiter_raw():
+        body += piece
+        if len(body) >= MOST_ANSWER:
+            break
+    return clean_text(bytes(body[:MOST_ANSWER]).decode(errors="replace").replace("\0", ""))
+
+
+def _retry_after(value: str) -> float | None:
+    """Return the seconds of the header ``Retry-After``, a number or a date; None if it is neither."""
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            at = parsedate_to_datetime(value)
+        except (ValueError, OverflowError):
+            return None
+        seconds = (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
+    return min(max(0.0, seconds), LONGEST_PAUSE) if math.isfinite(seconds) else None
+
+
+def _why(error: Exception) -> str:
+    """Return what the network says, in one line, without the URL's address in front."""
+    said = " ".join(str(error).split())[:200]
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__

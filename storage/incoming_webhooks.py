@@ -1,0 +1,94 @@
+"""Incoming webhooks: what other systems may do by a signed message, and the secrets that they sign with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
+
+from storage.api_keys import NameTaken
+from storage.engine import Database
+from storage.shielded import shielded
+from storage.tables import incoming_webhooks
+from storage.webhooks import OVERLAP
+
+RUN, ANSWER = "run", "answer"
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingRow:
+    """An incoming webhook. ``may``: RUN or ANSWER. ``serials``: the phones that it may use, None for all."""
+
+    id: int
+    name: str
+    may: str
+    serials: Sequence[str] | None
+    lang: str
+    secret: str = field(repr=False)
+    old_secret: str = field(repr=False)
+    old_until: datetime | None
+    created_by: str
+    created_at: datetime
+
+    def secrets(self, now: datetime) -> tuple[str, ...]:
+        """Return the secrets by which a message may be signed now."""
+        old = self.old_secret if self.old_until is not None and now < self.old_until else ""
+        return (self.secret, old) if old else (self.secret,)
+
+
+@shielded
+class IncomingWebhooks:
+    """The table of incoming webhooks."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def add(
+        self, name: str, may: str, secret: str, *, serials: Sequence[str] = (), lang: str = "zh", created_by: str = ""
+    ) -> IncomingRow:
+        """Add one. Raises NameTaken if the name exists."""
+        new = sa.insert(incoming_webhooks).values(
+            name=name,
+            may=may,
+            serials=list(serials) or None,
+            lang=lang,
+            secret=secret,
+            created_by=created_by,
+            created_at=self._db.now(),
+        )
+        try:
+            async with self._db.write(durable=True) as connection:
+                row = (await connection.execute(new.returning(*incoming_webhooks.c))).mappings().one()
+        except IntegrityError:
+            raise NameTaken(f"There is an incoming webhook {name!r} already.") from None
+        return IncomingRow(**row)
+
+    async def all(self) -> list[IncomingRow]:
+        async with self._db.read() as connection:
+            found = await connection.execute(sa.select(incoming_webhooks).order_by(incoming_webhooks.c.id))
+            return [IncomingRow(**row) for row in found.mappings()]
+
+    async def get(self, name: str) -> IncomingRow | None:
+        async with self._db.read() as connection:
+            found = await connection.execute(sa.select(incoming_webhooks).where(incoming_webhooks.c.name == name))
+            row = found.mappings().one_or_none()
+        return None if row is None else IncomingRow(**row)
+
+    async def rotate(self, name: str, secret: str) -> IncomingRow | None:
+        """Give one a new secret; the one before holds for OVERLAP. Return None if there is none of this name."""
+        table = incoming_webhooks
+        values = {"secret": secret, "old_secret": table.c.secret, "old_until": self._db.now() + OVERLAP}
+        changed = sa.update(table).where(table.c.name == name).values(**values).returning(*table.c)
+        async with self._db.write(durable=True) as connection:
+            row = (await connection.execute(changed)).mappings().one_or_none()
+        return None if row is None else IncomingRow(**row)
+
+    async def remove(self, name: str) -> IncomingRow | None:
+        """Remove one: its messages are refused from now on. Return None if there is none of this name."""
+        gone = sa.delete(incoming_webhooks).where(incoming_webhooks.c.name == name).returning(*incoming_webhooks.c)
+        async with self._db.write(durable=True) as connection:
+            row = (await connection.execute(gone)).mappings().one_or_none()
+        return None if row is None else IncomingRow(**row)

@@ -1,0 +1,118 @@
+"""The console through a real browser, on the whole product."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from playwright.async_api import expect
+
+from bot.channels.web.console.routes import NAVIGATION
+from tests.acceptance.stage import OPEN_QUESTION, asked, stage, until
+from tests.support.browser import DESK, PATIENCE, PHONE, barriers, chromium, log_in, opened
+
+OWN_WORDS = "可以带上高铁。"
+
+expect.set_options(timeout=PATIENCE)
+
+
+async def test_a_shop_is_served_from_the_console_alone(tmp_path: Path) -> None:
+    async with stage(tmp_path, asked(OPEN_QUESTION)) as on, chromium() as browser:
+        server = await on.serve(PHONEDESK_TELEGRAM__TOKEN="")
+        async with opened(browser) as page:
+            await log_in(page, await on.console_link(server))
+            await page.get_by_label("任务", exact=True).fill("QQ回复联系人11")
+            await page.get_by_role("button", name="开始").click()
+            # The run's page follows it: its steps come, then its question.
+            await expect(page.locator("#step-1")).to_be_visible()
+            question = page.get_by_role("article")
+            await expect(question).to_contain_text(OPEN_QUESTION)
+            assert on.sent == {}
+            assert await barriers(page) == []
+            assert await page.locator("#step-1 img").evaluate("image => image.decode().then(() => image.naturalWidth)")
+            await question.get_by_label("自己写").fill(OWN_WORDS)
+            await question.get_by_role("button", name="发送").click()
+            await expect(page.locator("#run-title")).to_contain_text("已完成")
+            assert on.sent == {"11": [OWN_WORDS]}
+            # What the person has written waits for approval, and becomes an entry.
+            await question.get_by_role("button", name="是", exact=True).click()
+            await expect(question).to_be_hidden()
+            await page.get_by_role("link", name="问答记录").click()
+            await expect(page.get_by_role("main")).to_contain_text(OWN_WORDS)
+            await page.get_by_role("button", name="退出登录").click()
+            await expect(page.get_by_role("heading", level=1)).to_have_text("登录")
+        found = (await on.command("kb", "search", OPEN_QUESTION, "--json")).json
+        assert (found[0]["answer"], found[0]["live"]) == (OWN_WORDS, True)
+
+
+@pytest.mark.parametrize(("size", "dark"), [(PHONE, False), (DESK, True)])
+async def test_pages_fit_their_screen_and_one_can_go_through_them_by_keyboard(
+    tmp_path: Path, size: tuple[int, int], dark: bool
+) -> None:
+    async with stage(tmp_path) as on, chromium() as browser:
+        server = await on.serve(PHONEDESK_TELEGRAM__TOKEN="")
+        async with opened(browser, size=size, dark=dark) as page:
+            await log_in(page, await on.console_link(server))
+            for lang in ("English", "中文"):
+                await page.get_by_role("button", name=lang).click()
+                await expect(page.get_by_role("button", name=lang)).to_be_hidden()
+                for _, path, _ in NAVIGATION:
+                    await page.goto(server.url + path)
+                    wide = await page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+                    assert wide <= 0, f"{path} is {wide} pixels too wide"
+                    assert lang == "English" or await barriers(page) == [], path
+            await page.goto(f"{server.url}/console")
+            await page.keyboard.press("Tab")
+            await page.keyboard.press("Enter")  # "skip to the content" comes first
+            assert await page.evaluate("document.activeElement.id") == "main"
+            while await page.evaluate("document.activeElement.id") != "task":
+                await page.keyboard.press("Tab")
+            await page.keyboard.type("打开设置")
+            while await page.evaluate("document.activeElement.type") != "submit":
+                await page.keyboard.press("Tab")
+            await page.keyboard.press("Enter")
+            await expect(page.locator("#run-title")).to_contain_text("已完成")
+
+
+async def test_a_phone_is_taken_over_and_given_back(tmp_path: Path) -> None:
+    async with stage(tmp_path, asked(OPEN_QUESTION)) as on, chromium() as browser:
+        server = await on.serve(PHONEDESK_TELEGRAM__TOKEN="")
+        async with opened(browser) as page:
+            await log_in(page, await on.console_link(server))
+            await page.get_by_label("任务", exact=True).fill("QQ回复联系人11")
+            await page.get_by_role("button", name="开始").click()
+            await expect(page.get_by_role("article")).to_contain_text(OPEN_QUESTION)
+            run = page.url
+            # The run waits on the phone for its answer; whoever takes the phone over parks it.
+            await page.goto(f"{server.url}/console/phones/{quote(on.phone.address, safe='')}")
+            screen = page.locator("#screen")
+            await expect(screen).to_have_attribute("data-shown", re.compile("[1-9]"))
+            await page.get_by_role("button", name="接管").click()
+            await expect(page.locator("#hand")).to_contain_text("在你手里")
+            assert (await on.runs())[0].hold
+            assert await barriers(page) == []
+            await page.get_by_role("button", name="主屏幕").click()
+            phone = on.phone.phone
+            await until(lambda: "launcher" in str(phone.window().package), what="the phone is at its home screen")
+            box = await screen.bounding_box()
+            assert box is not None
+            await screen.click(position={"x": box["width"] * 0.88, "y": box["height"] * 0.72})
+            await until(lambda: phone.window().package == "com.android.settings", what="the icon was tapped")
+            scrolls = len(on.report["actions"])
+            middle = box["x"] + box["width"] / 2
+            await page.mouse.move(middle, box["y"] + box["height"] * 0.8)
+            await page.mouse.down()
+            await page.mouse.move(middle, box["y"] + box["height"] * 0.2, steps=5)
+            await page.mouse.up()
+            await until(lambda: len(on.report["actions"]) > scrolls, what="the swipe arrived")
+            await page.get_by_role("button", name="交还").click()
+            await expect(page.get_by_role("button", name="接管")).to_be_visible()
+            assert not (await on.runs())[0].hold
+            await page.goto(run)
+            question = page.get_by_role("article")
+            await question.get_by_label("自己写").fill(OWN_WORDS)
+            await question.get_by_role("button", name="发送").click()
+            await expect(page.locator("#run-title")).to_contain_text("已完成")
+            assert on.sent == {"11": [OWN_WORDS]}

@@ -1,0 +1,208 @@
+"""What the API does, as a program uses it."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.channels.web.app import MAX_BODY
+from bot.desk.actors import Role
+from storage.runs import Runs
+from tests.bot.channels.web.api.conftest import Api
+from tests.support.shop import PHONE, QUESTION
+
+
+async def test_a_run_from_its_start_to_its_end(api: Api) -> None:
+    status, run, _ = await api.ask(
+        "POST", "/runs", role=Role.OPERATOR, json={"task": "QQ回复联系人12", "device": PHONE}
+    )
+    assert (status, run["task"], run["status"], run["device"]) == (201, "QQ回复联系人12", "queued", PHONE)
+    assert run["contacts"] is None, "it is no sweep"
+    assert run["by"] == "a-operator"
+    assert (await api.ask("GET", f"/runs/{run['id']}"))[1]["id"] == run["id"]
+    assert (await api.ask("GET", f"/runs/{run['id']}/steps"))[1] == {"items": []}
+    assert (await api.ask("POST", f"/runs/{run['id']}/resume"))[0] == 409, "it is not held"
+    assert (await api.ask("POST", f"/runs/{run['id']}/hold"))[1]["held"] is True
+    assert (await api.ask("POST", f"/runs/{run['id']}/resume"))[1]["held"] is False
+    _, stopped, _ = await api.ask("POST", f"/runs/{run['id']}/stop")
+    assert (stopped["status"], stopped["stopped_by"]) == ("stopped", "a-owner")
+    status, problem, response = await api.ask("POST", f"/runs/{run['id']}/stop")
+    assert (status, problem["type"], response.content_type) == (409, "desk.conflict", "application/problem+json")
+    assert (await api.ask("GET", "/runs/none"))[0] == 404
+
+
+async def test_a_run_without_a_chat_has_none(api: Api) -> None:
+    _, run, _ = await api.ask("POST", "/runs", json={"task": "打开设置"})
+    row = await Runs(api.db).get(run["id"])
+    assert row is not None
+    assert row.chat is None
+
+
+async def test_a_sweep_shows_its_contacts(api: Api) -> None:
+    _, run, _ = await api.ask("POST", "/runs", json={"task": "QQ回复联系人12和13"})
+    assert run["contacts"] == [], "it has not looked yet"
+    row = await Runs(api.db).get(run["id"])
+    assert row is not None
+    assert row.options["kind"] == "sweep"
+
+
+async def test_a_request_that_is_repeated_is_done_once(api: Api) -> None:
+    one = {"Idempotency-Key": "order-1"}
+    first = (await api.ask("POST", "/runs", json={"task": "打开设置"}, headers=one))[1]["id"]
+    assert (await api.ask("POST", "/runs", json={"task": "打开设置"}, headers=one))[1]["id"] == first
+    assert (await api.ask("POST", "/runs", json={"task": "打开设置"}))[1]["id"] != first
+    other = await api.ask("POST", "/runs", json={"task": "打开设置"}, headers=one, role=Role.OPERATOR)
+    assert other[1]["id"] != first, "another key's requests have names of their own"
+    status, problem, _ = await api.ask("POST", "/runs", json={"task": "打开微信"}, headers=one)
+    assert (status, problem["type"]) == (409, "desk.conflict"), "another task under the name of the first"
+    status, problem, _ = await api.ask(
+        "POST", "/runs", json={"task": "打开设置"}, headers={"Idempotency-Key": "x" * 201}
+    )
+    assert (status, problem["field"]) == (400, "Idempotency-Key")
+    entry = {"question": "发票怎么开", "answer": "在订单页"}
+    added = [await api.ask("POST", "/knowledge/entries", json=entry, headers=one) for _ in range(2)]
+    assert added[0][1]["id"] == added[1][1]["id"]
+    assert (await api.ask("POST", "/knowledge/entries", json=entry))[0] == 409, "there is one for this question"
+
+
+async def test_a_list_is_read_page_by_page(api: Api) -> None:
+    for number in range(5):
+        await api.ask("POST", "/runs", json={"task": f"打开设置{number}"})
+    seen, cursor, pages = [], "", 0
+    while True:
+        _, page, _ = await api.ask("GET", "/runs", params={"limit": 2, "cursor": cursor})
+        seen += [run["number"] for run in page["items"]]
+        pages += 1
+        if not (cursor := page["next"]):
+            break
+    assert (seen, pages, page["total"]) == ([6, 5, 4, 3, 2, 1], 3, 6)
+    _, found, _ = await api.ask("GET", "/runs", params={"words": "打开设置3"})
+    assert [run["task"] for run in found["items"]] == ["打开设置3"]
+    _, found, _ = await api.ask("GET", "/runs", params={"status": "queued"})
+    assert len(found["items"]) == 5
+
+
+async def test_a_question_is_answered_once(api: Api) -> None:
+    (asked,) = (await api.ask("GET", "/questions"))[1]["items"]
+    assert (asked["id"], asked["device"], asked["open"]) == (QUESTION.id, PHONE, True)
+    values = [choice["value"] for choice in asked["choices"]]
+    assert values == [choice.value for choice in QUESTION.choices]
+    path = f"/questions/{QUESTION.id}/answer"
+    assert (await api.ask("POST", path, json={"choice": "none of these"}))[0] == 400
+    assert (await api.ask("POST", path, json={}))[0] == 400
+    assert (await api.ask("POST", path, json={"choice": values[0], "text": "x"}))[0] == 400
+    assert (await api.ask("POST", path, json={"choice": "skip"}))[1] == {"answer": "skip", "by": "a-owner"}
+    assert (await api.ask("POST", path, json={"choice": "skip"}))[0] == 200, "the same again is no other answer"
+    status, problem, _ = await api.ask("POST", path, json={"choice": "skip"}, role=Role.OPERATOR)
+    assert (status, problem["type"]) == (409, "desk.conflict")
+    assert "a-owner" in problem["detail"]
+    assert (await api.ask("GET", "/questions"))[1]["items"] == []
+    assert (await api.ask("GET", f"/questions/{QUESTION.id}"))[1]["answer"] == "skip"
+    assert (await api.ask("POST", "/questions/none/answer", json={"choice": "skip"}))[0] == 404
+    assert (await api.ask("GET", f"/questions/{QUESTION.id}/picture"))[0] == 404
+
+
+async def test_a_schedule_from_its_making_to_its_end(api: Api) -> None:
+    wish = {"expression": "每天9点", "task": "QQ回复联系人11", "quiet": "22:00-07:00"}
+    _, made, _ = await api.ask("POST", "/schedules", json=wish)
+    assert (made["expression"], made["means"], made["quiet"]) == ("每天9点", "0 9 * * *", "22:00-07:00")
+    assert len(made["next_times"]) == 3
+    path = f"/schedules/{made['id']}"
+    assert (await api.ask("POST", f"{path}/pause"))[1]["paused"] is True
+    assert (await api.ask("POST", f"{path}/resume"))[1]["paused"] is False
+    _, changed, _ = await api.ask("PATCH", path, json={"expression": "每天10点"})
+    assert (changed["means"], changed["quiet"]) == ("0 10 * * *", "22:00-07:00")
+    assert (await api.ask("POST", f"{path}/run"))[1]["task"] == "QQ回复联系人11"
+    assert (await api.ask("DELETE", path))[0] == 200
+    assert (await api.ask("GET", path))[0] == 404
+    assert (await api.ask("POST", f"{path}/put-back"))[0] == 200
+    assert (await api.ask("GET", path))[0] == 200
+    assert (await api.ask("POST", "/schedules", json={**wish, "expression": "whenever"}))[0] == 400
+
+
+async def test_answers_contacts_and_knowledge(api: Api) -> None:
+    (answer,) = (await api.ask("GET", "/answers"))[1]["items"]
+    assert (answer["contact"], answer["question"], answer["state"]) == ("11", "怎么退货", "skipped")
+    assert (await api.ask("PUT", f"/answers/{answer['id']}/rating", json={"rating": -1}))[1]["rating"] == -1
+    assert (await api.ask("PUT", f"/answers/{answer['id']}/rating", json={"rating": -1}))[1]["rating"] == -1
+    assert (await api.ask("GET", f"/answers/{answer['id']}/before"))[0] == 404
+    assert [each["example"] for each in (await api.ask("GET", "/unanswered"))[1]["items"]] == ["怎么退货"]
+
+    _, made, _ = await api.ask("POST", "/contacts", json={"name": "张三/李四", "tags": ["VIP"]})
+    assert (made["app"], made["name"], made["tags"]) == ("qq", "张三/李四", ["VIP"])
+    path = "/contacts/qq/%E5%BC%A0%E4%B8%89%2F%E6%9D%8E%E5%9B%9B"
+    assert (await api.ask("PATCH", path, json={"note": "常客"}))[1]["note"] == "常客"
+    assert len((await api.ask("GET", "/contacts", params={"tag": "VIP"}))[1]["items"]) == 1
+    assert (await api.ask("DELETE", path))[0] == 200
+    assert (await api.ask("DELETE", path))[0] == 404
+
+    _, waits, _ = await api.ask(
+        "POST", "/knowledge/entries", json={"question": "怎么退货", "answer": "七天"}, role=Role.OPERATOR
+    )
+    assert waits["live"] is False
+    assert (await api.ask("GET", "/knowledge/pending"))[1]["items"] == [waits]
+    assert (await api.ask("POST", f"/knowledge/entries/{waits['id']}/approve"))[1]["live"] is True
+    _, found, _ = await api.ask("GET", "/knowledge/search", params={"words": "退货"}, role=Role.VIEWER)
+    assert [each["entry"]["answer"] for each in found["items"]] == ["七天"]
+    assert (await api.ask("GET", "/knowledge"))[1]["live"] == 1
+    _, changed, _ = await api.ask("PATCH", f"/knowledge/entries/{waits['id']}", json={"answer": "十五天"})
+    assert changed["answer"] == "十五天"
+    assert (await api.ask("POST", f"/knowledge/entries/{waits['id']}/undo"))[1]["answer"] == "七天"
+    assert (await api.ask("DELETE", f"/knowledge/entries/{waits['id']}"))[0] == 200
+
+
+async def test_what_is_going_on(api: Api) -> None:
+    _, status, _ = await api.ask("GET", "/status")
+    assert [phone["serial"] for phone in status["devices"]] == [PHONE]
+    assert [run["id"] for run in status["runs"]] == [api.run_id]
+    assert [question["id"] for question in status["questions"]] == [QUESTION.id]
+    assert (await api.ask("GET", "/devices"))[1]["items"] == status["devices"]
+    assert (await api.ask("GET", f"/devices/{PHONE}/screen"))[0] == 503, "the phone is not there"
+
+
+@pytest.mark.parametrize(
+    ("verb", "path", "how", "status", "field"),
+    [
+        ("POST", "/runs", {"json": {}}, 400, "body.task"),
+        ("POST", "/runs", {"json": {"task": "打开设置", "devise": "x"}}, 400, "body.devise"),
+        ("POST", "/runs", {"json": {"task": 1}}, 400, "body.task"),
+        ("POST", "/runs", {"json": {"task": "a\0b"}}, 400, "body.task"),
+        ("POST", "/runs", {"data": b"{"}, 400, "body"),
+        ("POST", "/runs", {"data": b"\xff"}, 400, "body"),
+        ("POST", "/runs", {"json": {"task": "打开设置", "device": "nobody's"}}, 404, None),
+        ("POST", "/runs", {"json": {"task": "打开设置", "policy": "nothing"}}, 400, None),
+        ("POST", "/runs", {"data": b"x" * (MAX_BODY + 1)}, 413, None),
+        ("POST", "/runs/1/stop", {"params": {"x": "1"}}, 400, "query"),
+        ("GET", "/runs", {"params": {"limit": 101}}, 400, "query.limit"),
+        ("GET", "/runs", {"params": {"limit": 0}}, 400, "query.limit"),
+        ("GET", "/runs", {"params": {"cursor": "-1"}}, 400, "query.cursor"),
+        ("GET", "/runs", {"params": {"unknown": "1"}}, 400, "query.unknown"),
+        ("GET", "/runs", {"params": [("limit", "1"), ("limit", "2")]}, 400, "query.limit"),
+        ("GET", "/runs", {"params": {"since": "whenever"}}, 400, None),
+        ("GET", "/answers/x", {}, 404, None),
+        ("GET", "/events/x/picture", {}, 404, None),
+        ("GET", "/no-such-path", {}, 404, None),
+        ("PUT", "/runs", {}, 405, None),
+    ],
+)  # fmt: skip
+async def test_what_is_wrong_is_said(
+    api: Api, verb: str, path: str, how: dict[str, object], status: int, field: str | None
+) -> None:
+    got, problem, response = await api.ask(verb, path, **how)  # type: ignore[arg-type]
+    assert (got, response.content_type) == (status, "application/problem+json")
+    assert problem["status"] == status
+    assert problem["detail"]
+    assert problem.get("field") == field
+    if status == 405:
+        assert response.headers["Allow"] == "GET,POST"
+
+
+async def test_a_key_looks_as_often_as_it_likes_and_acts_as_often_as_a_person(api: Api) -> None:
+    api.desk.context.pace.per_minute = 2
+    for _ in range(5):
+        assert (await api.ask("GET", "/status", role=Role.OPERATOR))[0] == 200
+    for _ in range(2):
+        assert (await api.ask("POST", "/runs", role=Role.OPERATOR, json={"task": "打开设置"}))[0] == 201
+    for _ in range(2):
+        status, problem, response = await api.ask("POST", "/runs", role=Role.OPERATOR, json={"task": "打开设置"})
+        assert (status, problem["type"]) == (429, "security.rate")
+        assert 0 < int(response.headers["Retry-After"]) <= 60

@@ -1,0 +1,223 @@
+"""What the pages of the console show."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from base64 import b64encode
+from contextlib import closing
+from html import unescape
+from http.client import HTTPConnection
+from urllib.parse import quote
+
+import pytest
+
+from agent_core.ports import AnswerEvent, Event, ReplyState
+from agent_core.session import Choice, Question, QuestionKind, Session, StepRecord
+from bot.app.server_names import CONSOLE
+from bot.app.settings.loading import load
+from bot.app.settings.origin import survey
+from bot.channels.web.console.routes import NAVIGATION
+from bot.desk.actors import Role
+from bot.desk.knowledge_views import EntryText
+from scheduler.runs.human import StoredHuman
+from scheduler.runs.store import StoredRuns
+from storage.console_sessions import ConsoleSessions
+from storage.people import Audit
+from storage.runs import NewRun, Runs
+from tests.bot.channels.web.console.conftest import Shown
+from tests.support.shop import PHONE, QUESTION
+
+
+async def test_every_page_is_whole_in_both_languages(shown: Shown) -> None:
+    paths = [path.removeprefix(CONSOLE) for _, path, _ in NAVIGATION]
+    paths += [f"/runs/{shown.busy.run_id}", f"/questions/{QUESTION.id}", f"/answers/{shown.busy.answer_id}"]
+    for lang, tag in (("en", "en"), ("zh", "zh-CN")):
+        assert (await shown.browser.ask("POST", f"{CONSOLE}/language", {"lang": lang}))[0] == 200
+        for path in paths:
+            text = await shown.browser.page(path)
+            assert f'<html lang="{tag}">' in text, path
+            assert text.count("<h1>") == 1, path
+            assert re.search(r"<main[^>]*>.*</main>", text, re.DOTALL), path
+            assert not re.search(r"<script(?![^>]* src=)| on[a-z]+=| style=", text), f"{path}: nothing is inline"
+            for name in re.findall(r'<label for="([^"]+)"', text):
+                assert f'id="{name}"' in text, path
+            ids = re.findall(r' id="([^"]+)"', text)
+            assert len(ids) == len(set(ids)), path
+            assert all('alt="' in image for image in re.findall(r"<img[^>]*>", text)), path
+
+
+async def test_the_overview_and_the_question_offer_what_is_to_be_done(shown: Shown) -> None:
+    text = await shown.browser.page()
+    assert f"{CONSOLE}/questions/{QUESTION.id}" in text
+    assert f"{CONSOLE}/runs/{shown.busy.run_id}" in text
+    asked = await shown.browser.page(f"/questions/{QUESTION.id}")
+    for choice in QUESTION.choices:
+        assert f'name="choice" value="{choice.value}"' in asked
+    assert f'data-api="/api/v1/questions/{QUESTION.id}/answer"' in asked
+
+
+async def test_a_question_is_answered_through_the_api_by_the_cookie(shown: Shown) -> None:
+    path = f"/api/v1/questions/{QUESTION.id}/answer"
+    status, outcome, _ = await shown.browser.ask("POST", path, {"choice": "skip"})
+    assert (status, outcome["answer"]) == (200, "skip")
+    assert "No question is open." in await shown.browser.page("/questions")
+    status, problem, _ = await shown.browser.ask("POST", path, {"choice": "none of these"})
+    assert (status, problem["type"]) == (400, "desk.bad_request")
+
+
+async def test_errors_are_told_on_a_page_in_words_of_the_console(shown: Shown) -> None:
+    status, text, _ = await shown.browser.get(f"{CONSOLE}/runs/none")
+    assert status == 404
+    assert "There is no run none." in unescape(text)
+    assert "“Runs”" in text, "the page, not the chat's command /history"
+    assert (await shown.browser.get(f"{CONSOLE}/nothing"))[0] == 404
+    status, text, _ = await shown.browser.get(f"{CONSOLE}/runs?status=strange")
+    assert (status, "strange" in text) == (400, True)
+
+
+@pytest.mark.parametrize("path", ["/static/../routes.py", "/static/%2e%2e/routes.py", "/static/..%2froutes.py"])
+async def test_only_files_of_the_console_are_served(shown: Shown, path: str) -> None:
+    def asked() -> tuple[int, bytes]:
+        server = HTTPConnection(shown.url.removeprefix("http://"), timeout=20)  # sends the path as it stands
+        with closing(server):
+            server.request("GET", CONSOLE + path)
+            response = server.getresponse()
+            return response.status, response.read()
+
+    status, body = await asyncio.to_thread(asked)
+    assert status in (303, 403, 404)  # 303: to the log-in page, as from every page that is none
+    assert b"add_console" not in body
+    status, text, response = await shown.browser.get(f"{CONSOLE}/static/console.js")
+    assert (status, response.headers["X-Content-Type-Options"]) == (200, "nosniff")
+    assert "import" in text
+
+
+EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
+
+
+async def test_what_customers_write_is_text_on_every_page(shown: Shown) -> None:
+    runs = Runs(shown.db)
+    run_id = await runs.create(NewRun(f"QQ回复{EVIL}", PHONE))
+    assert run_id is not None
+    await runs.begin_attempt(run_id, 1, serial=PHONE)
+    data = {"contact": EVIL, "candidates": [{"question": EVIL, "text": EVIL, "score": 0.5}]}
+    asked = Question(
+        id="evil", kind=QuestionKind.NO_SURE_ANSWER, text=EVIL, choices=[Choice(value=EVIL, label=EVIL)], data=data
+    )
+    session = Session(run_id=run_id, task="x", steps=[StepRecord(index=1, thinking=EVIL, result=EVIL)])
+    await StoredHuman(shown.db, hold_seconds=0).ask(session, asked)
+    await runs.park_attempt(run_id, 1)
+    told = AnswerEvent(2, "qq", EVIL, EVIL, ReplyState.SENT, sent=EVIL)
+    await StoredRuns(shown.db).event(run_id, Event("answer", told.data()))
+    answers = (await shown.browser.ask("GET", "/api/v1/answers"))[1]["items"]
+    (answer_id,) = [answer["id"] for answer in answers if answer["contact"] == EVIL]
+    paths = ["", "/runs", f"/runs/{run_id}", "/questions", "/questions/evil", "/answers", f"/answers/{answer_id}"]
+    paths += [f"/runs?words={quote(EVIL)}", f"/answers?words={quote(EVIL)}", f"/runs/{quote(EVIL, safe='')}"]
+    for path in paths:
+        _, text, _ = await shown.browser.get(CONSOLE + path)
+        assert "alert(1)" in text, f"{path} shows what was written"
+        assert "<script>" not in text, path
+        assert "<img src=x" not in text, path
+        assert EVIL in unescape(text), path
+
+
+async def test_an_entry_is_text_too_and_can_be_approved(shown: Shown) -> None:
+    operator = await shown.busy.shop.person(Role.OPERATOR, "op")
+    text = EntryText(EVIL, EVIL, ("</textarea>" + EVIL,), ("t",))
+    waiting = await shown.desk.kb.add(operator, text)
+    contact: dict[str, object] = {"name": "a/b" + EVIL, "note": EVIL, "tags": ["老客户"]}
+    assert (await shown.browser.ask("POST", "/api/v1/contacts", contact))[0] == 201
+    for path in (f"/knowledge/{waiting.id}", "/knowledge", f"/knowledge?words={quote(EVIL)}", "/contacts", "/audit"):
+        page = await shown.browser.page(path)
+        assert "alert(1)" in page, path
+        assert "<script>" not in page, path
+        assert "<img src=x" not in page, path
+        assert page.count("</textarea>") == page.count("<textarea"), path
+    page = await shown.browser.page(f"/knowledge/{waiting.id}")
+    (form,) = re.findall(r'data-api="(/api/v1/knowledge/entries/[^"]+/approve)"', page)
+    assert (await shown.browser.ask("POST", form))[1]["live"] is True
+    assert form not in await shown.browser.page("/knowledge")
+    contacts = await shown.browser.page("/contacts")
+    (form,) = re.findall(r'data-api="(/api/v1/contacts/qq/[^"]+)" data-method="DELETE"', contacts)
+    assert (await shown.browser.ask("DELETE", form))[1]["name"] == contact["name"]
+    assert EVIL not in unescape(await shown.browser.page("/contacts"))
+
+
+async def test_pages_of_owners_are_for_owners(shown: Shown) -> None:
+    viewer = await shown.busy.shop.person(Role.VIEWER, "looks")
+    browser = await shown.stranger()
+    assert await browser.log_in("#" + await ConsoleSessions(shown.db).add_link(viewer.id, "en")) == 200
+    text = await browser.page()
+    for key, path, least in NAVIGATION:
+        status, _, _ = await browser.get(path)
+        assert (status, f'href="{path}"' in text) == ((200, True) if least is Role.VIEWER else (403, False)), key
+
+
+async def test_settings_are_shown_with_their_sources_and_without_secrets(
+    shown: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "does not know the settings" in await shown.browser.page("/settings")
+    monkeypatch.setenv("PHONEDESK_MODEL__API_KEY", "sk-very-secret-key-of-the-shop")
+    monkeypatch.setenv("PHONEDESK_MODEL__NAME", "gelab-zero")
+    settings = load()
+    shown.desk.context.settings = lambda: survey(settings)
+    text = await shown.browser.page("/settings")
+    assert "gelab-zero" in text
+    assert "environment: PHONEDESK_MODEL__NAME" in text
+    assert "very-secret" not in text
+    items = (await shown.browser.ask("GET", "/api/v1/settings"))[1]["items"]
+    assert "very-secret" not in str(items)
+    (name,) = [item for item in items if item["name"] == "model.name"]
+    assert (name["value"], name["places"][0]["source"], name["changed"]) == ("gelab-zero", "environment", True)
+
+
+async def test_the_audit_log_is_read_page_by_page(shown: Shown) -> None:
+    audit = Audit(shown.db)
+    for number in range(120):
+        await audit.write("terminal", "terminal", f"command {number}", {"number": number}, allowed=number % 2 == 0)
+    path, seen = "/audit", ""
+    for _ in range(3):
+        text = await shown.browser.page(path)
+        seen += text
+        (older,) = re.findall(r'<a rel="next" href="/console([^"]+)"', text) or [""]
+        path = older
+    assert all(f"<strong>command {number}</strong>" in seen for number in range(120))
+    assert seen.count('class="refused"') == 60
+    items = (await shown.browser.ask("GET", "/api/v1/audit?limit=1"))[1]
+    assert [item["command"] for item in items["items"]] == ["audit"], "who reads it is in it"
+    assert items["next"] == str(items["items"][0]["id"])
+
+
+async def test_people_are_invited_changed_removed_and_put_back(shown: Shown) -> None:
+    ask = shown.browser.ask
+    status, made, _ = await ask("POST", "/api/v1/invitations", {"role": "viewer", "hours": 2})
+    assert (status, made["role"], len(made["code"])) == (201, "viewer", 8)
+    text = await shown.browser.page("/people")
+    assert made["id"] in text
+    assert made["code"] not in text, "it is told once"
+    assert (await ask("DELETE", f"/api/v1/invitations/{made['id']}"))[0] == 200
+    await shown.busy.shop.person(Role.OWNER, "first")
+    someone = await shown.busy.shop.person(Role.OPERATOR, EVIL)
+    path = f"/api/v1/people/{someone.id}"
+    assert (await ask("PATCH", path, {"role": "viewer", "devices": [PHONE]}))[1]["devices"] == [PHONE]
+    page = unescape(await shown.browser.page("/people"))
+    assert "Only these phones" in page
+    assert (await ask("DELETE", path))[0] == 200
+    assert (await ask("DELETE", path))[0] == 404
+    assert (await ask("POST", f"{path}/put-back"))[1]["role"] == "viewer"
+
+
+async def test_an_import_shows_first_what_it_would_do(shown: Shown) -> None:
+    table = b64encode("问题,答案\n怎么开发票,在订单页点开发票\n".encode()).decode()
+    wish = {"name": "faq.csv", "content": table}
+    status, plan, _ = await shown.browser.ask("POST", "/api/v1/knowledge/import", wish)
+    assert (status, plan["done"], plan["added"]) == (200, False, 1)
+    assert any("怎么开发票" in line for line in plan["summary"])
+    assert "怎么开发票" not in await shown.browser.page("/knowledge?words=发票怎么开")
+    _, other, _ = await shown.browser.ask("POST", "/api/v1/knowledge/import", {**wish, "mark": "another plan"})
+    assert (other["done"], other["mark"]) == (False, plan["mark"])
+    _, done, _ = await shown.browser.ask("POST", "/api/v1/knowledge/import", {**wish, "mark": plan["mark"]})
+    assert (done["done"], done["added"]) == (True, 1)
+    assert "在订单页点开发票" in await shown.browser.page("/knowledge?words=怎么开发票")
+    assert (await shown.browser.ask("POST", "/api/v1/knowledge/import", {**wish, "name": "faq.exe"}))[0] == 400
