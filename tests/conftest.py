@@ -6,6 +6,7 @@ import atexit
 import gc
 import os
 import shutil
+import signal
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +19,11 @@ from agent_core.perception.ocr import use_threads
 from bot.start import COLLECT_AFTER
 from tests.support import tiers
 from tests.support.days import day, due, examples
+
+# A shell starts what runs in the background with SIGINT ignored, and programs pass that on to those they start: the
+# tests that press Ctrl-C would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 use_threads(1)  # the workers share few cores: a screen takes a third less of them
 
