@@ -70,15 +70,19 @@ def _header(rows: Sequence[Row]) -> int | None:
 
 def _not_half_a_header(where: str, rows: Sequence[Row]) -> None:
     """Raise if the first row names only a question or only an answer: it must not be read as a question."""
-    found = {name: cell for cell in rows[0].cells if (name := column(cell))} if rows else {}
+    cells = rows[0].cells if rows else ()
+    found = {name: cell for cell in cells if (name := column(cell))}
     for one, other in (("question", "answer"), ("answer", "question")):
         if one in found and other not in found:
+            unknown = listed(cell for cell in cells if cell.strip() and not column(cell))
             raise InputRejected(
-                f"{where} has a column {named(found[one])} for the {one}, and none for the {other}.",
+                f"{where} has a column {named(found[one])} for the {one}, and none for the {other}."
+                + (f" Not understood: {unknown}." if unknown else ""),
                 advice="Name the columns question and answer (问题, 答案).",
-                key="half_a_header",
+                key=f"no_{other}_column" if unknown else "half_a_header",
                 name=where,
                 column=named(found[one]),
+                unknown=unknown,
                 **COLUMN_NAMES,
             )
 

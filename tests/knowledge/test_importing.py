@@ -158,7 +158,7 @@ def test_a_comma_without_quotes_does_not_cut_an_answer_short() -> None:
     [
         ("a.csv", b"", "no question"),
         ("a.csv", "问题,答案\n".encode(), "no question"),
-        ("a.csv", "问题,内容\n一,二\n".encode(), "none for the answer"),
+        ("a.csv", "问题,内容\n一,二\n".encode(), "none for the answer. Not understood: 内容."),
         ("a.csv", "标签,答案\n一,二\n".encode(), "none for the question"),
         ("a.csv", "几天发货\n运费多少\n".encode(), "one column"),
         ("a.csv", 'q,a\n一,"没有关\n二,x\n'.encode(), "line 2.*quotation"),
