@@ -79,6 +79,13 @@ def read_task(task: str, *, one: bool = False) -> SweepOrder | None:
     return SweepOrder(reply.contacts, app=reply.profile.key)
 
 
+def only_contact(task: str) -> str:
+    """Return the contact of a task that asks to answer one contact; "" for any other task."""
+    if read_task(task) is not None or (order := read_task(task, one=True)) is None:
+        return ""
+    return order.names[0]
+
+
 def kind_of(task: str) -> str:
     """Return what a schedule with this task starts: ``sweep`` or ``run``. Raises InputRejected as ``read_task``.
 

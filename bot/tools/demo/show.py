@@ -111,7 +111,7 @@ async def stage(
         bot = {"token": telegram.token, "api_base_url": telegram.url.removesuffix("/bot"), "mode": "polling"}
         async with demo_world(scenario, lang=lang, telegram=bot) as world, server(world.settings) as running:
             lang_code = world.settings.lang
-            user = telegram.user(OPERATOR, "Owner", lang_code)
+            user = telegram.user(OPERATOR, "老板" if lang_code == "zh" else "Owner", lang_code)
             yield DemoStage(world, telegram, running, console, texts(lang_code), read, user)
 
 

@@ -26,6 +26,13 @@ async def test_a_sweep_in_words_and_by_command(stage: Stage, wang: Talker) -> No
     assert stopped.startswith("(")
 
 
+async def test_a_schedule_for_one_contact_is_a_reply_to_that_contact(stage: Stage, wang: Talker) -> None:
+    await wang.say("/schedule 添加 每5分钟 QQ回复联系人11")
+    shown = await wang.say("/schedule")
+    number = shown.split("#")[1][0]
+    assert "回复 11：排队中" in await wang.say(f"/schedule 运行 {number}")
+
+
 def test_the_card_tells_how_far_it_is_and_what_became_of_each() -> None:
     contacts = (
         SweptView("11", "answered", ("48小时内发出。", "支持退货。")),
