@@ -14,6 +14,7 @@ from knowledge.importing.markdown import read_markdown
 from knowledge.importing.sheets import read_xlsx
 from knowledge.importing.text import read_csv
 
+_OTHER_ZIPS = (".docx", ".pptx", ".ods", ".odt", ".zip", ".numbers", ".pages")
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".md", ".markdown", ".xlsx")
 _ZIP = b"PK\x03\x04"
 _OLE = b"\xd0\xcf\x11\xe0"
@@ -45,7 +46,7 @@ def read_table(name: str, data: bytes) -> Sequence[Draft]:
 
 
 def _read(name: str, suffix: str, data: bytes) -> Sequence[Draft]:
-    if data.startswith(_ZIP) or suffix == ".xlsx":  # a renamed file is recognised
+    if (data.startswith(_ZIP) and suffix not in _OTHER_ZIPS) or suffix == ".xlsx":  # a renamed file is recognised
         return read_xlsx(name, data)
     if suffix in (".csv", ".tsv"):
         return read_csv(name, data, tabs=suffix == ".tsv")

@@ -169,6 +169,8 @@ def test_a_comma_without_quotes_does_not_cut_an_answer_short() -> None:
         ("a.jsonl", b'{"q": "a", "a": "b"}\n' * 20_001, "20000 entries"),
         ("a.md", b"# q\na\n" * 20_001, "20000 entries"),
         ("a.docx", b"abc", r"\.csv, \.tsv.*\.xlsx"),
+        ("a.docx", b"PK\x03\x04abc", "kind"),
+        ("a.zip", b"PK\x03\x04abc", "kind"),
         ("a", b"abc", "kind"),
         ("a.xls", b"\xd0\xcf\x11\xe0abc", "old Excel"),
         ("a.xlsx", b"abc", "no Excel file"),

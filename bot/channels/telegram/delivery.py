@@ -167,7 +167,7 @@ class MessageDelivery:
             try:
                 return await self._telegram.edit(int(chat_id), at, outgoing), outgoing
             except BadRequest as error:
-                if not says(error, "to edit not found", "can't be edited", "no text in", "no caption in", "id_invalid"):
+                if not says(error, "to edit not found", "can't be edited", "id_invalid"):
                     raise
                 log.info("telegram_message_gone", chat=chat_id, message=at.message_id)
         outgoing = await self._place(chat_id, outgoing)

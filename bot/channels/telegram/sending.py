@@ -162,7 +162,7 @@ class Telegram:
                     return await self._edit_picture(chat_id, at, outgoing)
                 except BadRequest as error:
                     self._refused_picture(error)
-            await self._edit_words(chat_id, at, outgoing)
+            at = await self._edit_words(chat_id, at, outgoing)
         except BadRequest as error:
             if not says(error, "not modified"):
                 raise
@@ -177,7 +177,21 @@ class Telegram:
             self._remember(chat_id, message, outgoing)
         return ShownMessage(at.message_id, True)
 
-    async def _edit_words(self, chat_id: int, at: ShownMessage, outgoing: OutgoingMessage) -> None:
+    async def _edit_words(self, chat_id: int, at: ShownMessage, outgoing: OutgoingMessage) -> ShownMessage:
+        """Edit the text or the caption. Return the message as it is.
+
+        A process that was killed after it had put a picture in place of a text did not write that down.
+        """
+        try:
+            await self._replace_words(chat_id, at, outgoing)
+        except BadRequest as error:
+            if not says(error, "no text in", "no caption in"):
+                raise
+            at = ShownMessage(at.message_id, not at.picture)
+            await self._replace_words(chat_id, at, outgoing)
+        return at
+
+    async def _replace_words(self, chat_id: int, at: ShownMessage, outgoing: OutgoingMessage) -> None:
         if at.picture:
             await self._bot.edit_message_caption(
                 chat_id,

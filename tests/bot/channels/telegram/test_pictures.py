@@ -113,6 +113,16 @@ class TestOutgoing:
         assert (user.chat.last.caption, user.chat.last.photo) == ("b", picture())
         assert len(user.chat.from_bot) == 1
 
+    @pytest.mark.parametrize("had_picture", [True, False])
+    async def test_a_card_whose_picture_was_not_written_down_is_still_edited_in_place(
+        self, bot: Bot, user: FakeUser, had_picture: bool
+    ) -> None:
+        at = await Telegram(bot).send(user.id, render.outgoing(Card("a", picture=picture() if had_picture else None)))
+        stale = ShownMessage(at.message_id, not had_picture)  # as the process knew it that was killed
+        assert await Telegram(bot).edit(user.id, stale, render.outgoing(Card("b"))) == at
+        assert user.chat.last.words == "b"
+        assert len(user.chat.from_bot) == 1
+
     async def test_a_film(self, bot: Bot, user: FakeUser) -> None:
         card = Card("回放", buttons=((Button("x:1", "x"),),), animation=Document("a/run-1.gif", GIF))
         assert (await Telegram(bot).send(user.id, render.outgoing(card))).picture
