@@ -197,7 +197,7 @@ class DeskHistory(DeskService):
                 seconds=_seconds(run.row),
                 schedule_id="" if run.row.schedule_id is None else str(run.row.schedule_id),
                 message=run.row.message,
-                sent=tuple((text.contact, text.text) for text in sent.get(run.row.id, ())),
+                sent=tuple(dict.fromkeys((text.contact, text.text) for text in sent.get(run.row.id, ()))),
                 held=run.row.hold and not run.row.final,
                 left_to=left_to.get(run.row.id, ""),
                 plan=plans.get(run.row.parent_id, 0) if run.row.options.get("kind") == PLAN_PART else 0,

@@ -34,7 +34,7 @@ class PastRun:
     number: never changes. phone: its name. at: when it was made, in the owner's zone.
     seconds: how long it took; None if it has not started or not ended.
     schedule_id: of the schedule that started it.
-    sent: contact and text of each answer that was sent, the oldest first.
+    sent: contact and text of each answer that was sent, the oldest first; once if it answered several messages.
     held: a person holds it, until Resume.
     """
 

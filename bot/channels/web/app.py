@@ -19,6 +19,7 @@ log = structlog.get_logger(__name__)
 
 Probe = Callable[[], Awaitable[Mapping[str, bool]]]
 API = "/api/v1"
+DOCUMENT = f"{API}/openapi.json"
 CONSOLE_PAGE = "console"  # the name of the route to the console's first page
 UNKNOWN_HOST = "unknown_host"
 MAX_BODY = 2 * 1024 * 1024
@@ -39,9 +40,12 @@ def make_app(ready: Probe, names: ServerNames = LOOPBACK, lang: Lang = "zh") -> 
         if CONSOLE_PAGE in app.router and "text/html" in request.headers.get("Accept", ""):
             raise web.HTTPSeeOther(app.router[CONSOLE_PAGE].url_for())
         routes = [(route.method, route.resource.canonical) for route in app.router.routes() if route.resource]
-        # Of the API its document tells; a route for any method is a refusal.
+        # Of the API its document tells, of the console's pages the first; a route for any method is a refusal.
+        below = (f"{API}/", f"{app.router[CONSOLE_PAGE].url_for()}/") if CONSOLE_PAGE in app.router else (f"{API}/",)
         paths = sorted(
-            f"{method} {path}" for method, path in routes if method not in ("HEAD", "*") and not path.startswith(API)
+            f"{method} {path}"
+            for method, path in routes
+            if method not in ("HEAD", "*") and (path == DOCUMENT or not path.startswith(below))
         )
         if _wants_json(request):
             return web.json_response({"name": NAME, "paths": paths})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from PIL import Image
@@ -38,14 +38,14 @@ async def past_run(
     message: str = "",
     serial: str = "S1",
     by: str = "",
-    sent: Mapping[str, str] | None = None,
+    sent: Mapping[str, str] | Sequence[tuple[str, str]] = (),
     schedule_id: int | None = None,
     chat: Mapping[str, Any] | None = None,
     size: tuple[int, int] = (108, 240),
     secret: str | None = None,
     thinking: str = "想法",
 ) -> str:
-    """A run that is over, with a picture a step, and one of each answer (``sent``: contact → text). Its id.
+    """A run that is over, with a picture a step, and one of each answer (``sent``: contact and text). Its id.
 
     ``secret``: what the model was asked is recorded, raw, with this text on each screen; "" for none.
     """
@@ -64,7 +64,7 @@ async def past_run(
             await record(db, made, number, secret, size)
         session.steps.append(step)
         await store.event(made, Event("step", step.model_dump(exclude={"reply"})), picture=screen(number, size))
-    for number, (contact, text) in enumerate((sent or {}).items(), start=1):
+    for number, (contact, text) in enumerate(sent.items() if isinstance(sent, Mapping) else sent, start=1):
         row = int.from_bytes(made[-4:].encode()) * 10 + number  # a row of the ledger for each
         for state in (ReplyState.PLANNED, ReplyState.SENT):
             event = AnswerEvent(row, "qq", contact, "几天发货", state, "q", (), text, "knowledge", "r7", "e:r7", 0.9)

@@ -37,6 +37,13 @@ async def test_the_newest_first_with_all_that_a_list_shows(shop: Shop) -> None:
     assert oldest.at.utcoffset() == timedelta(hours=8)
 
 
+async def test_an_answer_that_was_sent_once_for_two_messages_is_in_the_list_once(shop: Shop) -> None:
+    who = await shop.person(Role.VIEWER, "Desk A")
+    await past_run(shop.db, sent=[("11", "两天内发出"), ("11", "两天内发出"), ("11", "七天内可退")])
+    [run] = (await shop.desk.history.runs(who, HistoryAsked())).runs
+    assert run.sent == (("11", "两天内发出"), ("11", "七天内可退"))
+
+
 @pytest.mark.parametrize(
     ("goes_on", "sent", "ended_as", "state"),
     [

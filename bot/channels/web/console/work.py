@@ -137,7 +137,7 @@ async def show_run(visit: Visit) -> Shown:
             step.index,
             describe_action(words, step),
             step.thinking.strip(),
-            "" if step.unread else step.result,
+            "" if step.unread or step.ok else step.result,  # otherwise it is said to the model
             replay.events.get(step.index),
         )
         for step in replay.steps

@@ -48,7 +48,7 @@ async def test_the_root_says_what_this_is_and_which_paths_there_are() -> None:
         async with client.get("/", headers={"Accept": "application/json"}) as root:
             assert await root.json() == {"name": "phonedesk", "paths": ["GET /", "GET /healthz", "GET /readyz"]}
     async with serving(make_app(ready, lang="zh"), "127.0.0.1", 0) as url, ClientSession(url) as client:
-        assert "这里没有网页" in await (await client.get("/")).text()
+        assert "这个地址不是网页" in await (await client.get("/")).text()
 
 
 async def test_the_root_names_the_command_as_it_can_be_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
