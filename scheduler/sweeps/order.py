@@ -88,6 +88,14 @@ def kind_of(task: str) -> str:
     return "run" if read_task(task, one=True) is None else KIND
 
 
+def one_contact(task: str) -> str:
+    """Return the contact if a task's text orders an answer to one contact and is not written as a sweep, else ""."""
+    with suppress(InputRejected):
+        if read_task(task) is None and (order := read_task(task, one=True)) is not None:
+            return order.names[0]
+    return ""
+
+
 def read_order(text: str) -> SweepOrder:
     """Read names (in quotes if they contain blanks), ``#tags``, or ``未读``, which is also meant by an empty text.
 

@@ -64,17 +64,21 @@ def sweep_card(run: RunView, sweep: SweepView, texts: Texts, *, now: datetime) -
 
 
 def _title(run: RunView, sweep: SweepView, texts: Texts) -> str:
+    going = [one for one in sweep.contacts if one.state in _GOING]
+    values = {"over": len(sweep.contacts) - len(going), "all": len(sweep.contacts), "contact": sweep.reply_to}
+    kind = "scheduled_reply" if sweep.reply_to else "sweep"
+    return texts.get(f"{kind}.{_state(run, sweep, going)}", **values)
+
+
+def _state(run: RunView, sweep: SweepView, going: Sequence[SweptView]) -> str:
     if run.status is RunStatus.SUCCEEDED and sweep.details.get("unknown"):
-        return texts.get("sweep.not_found")
+        return "not_found"
     if run.status is RunStatus.SUCCEEDED and not sweep.contacts:
         asked = any(why == "asked" for _, why in sweep.details.get("left") or ())
-        return texts.get("sweep.quiet" if sweep.looked is None else "sweep.still_asked" if asked else "sweep.nothing")
+        return "quiet" if sweep.looked is None else "still_asked" if asked else "nothing"
     if not run.status.final and sweep.looked is not None:
-        going = [one for one in sweep.contacts if one.state in _GOING]
-        asked = bool(going) and all(one.state == "asked" for one in going)
-        over = len(sweep.contacts) - len(going)
-        return texts.get("sweep.asked" if asked else "sweep.going", over=over, all=len(sweep.contacts))
-    return texts.get(f"sweep.{run.status.value}")
+        return "asked" if going and all(one.state == "asked" for one in going) else "going"
+    return run.status.value
 
 
 def _contact_lines(one: SweptView, texts: Texts) -> list[Line]:
