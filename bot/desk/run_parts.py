@@ -11,7 +11,7 @@ from bot.desk.phonebook import PhoneBook
 from bot.desk.plans_views import PlanCallView, PlanView
 from bot.desk.views import RunStatus, RunView, SweepView, SweptState, SweptView
 from scheduler.sweeps.attempt import QUIET_HOURS, looks_before
-from scheduler.sweeps.order import only_contact
+from scheduler.sweeps.order import one_contact
 from storage.engine import Database
 from storage.events import EventRow, Events
 from storage.history import History
@@ -90,7 +90,7 @@ async def _sweep_view(db: Database, row: RunRow) -> SweepView:
         contacts,
         looked.details if looked is not None else {},
         silent=not contacts and await _silent(db, row, looked),
-        only=only_contact(row.task),
+        reply_to=one_contact(row.task),
     )
 
 

@@ -58,15 +58,15 @@ class SweepView:
     """The progress of a sweep.
 
     looked: how many contacts it has looked at; None before it has looked. details: who was left out, and why.
-    silent: nobody is told of it, because it began by itself and nothing happened. only: the contact, if the task is a
-        reply to one contact.
+    silent: nobody is told of it, because it began by itself and nothing happened.
+    reply_to: the contact if it carries out a schedule that answers one contact; "" if it was ordered as a sweep.
     """
 
     looked: int | None = None
     contacts: tuple[SweptView, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
     silent: bool = False
-    only: str = ""
+    reply_to: str = ""
 
 
 @dataclass(frozen=True, slots=True)

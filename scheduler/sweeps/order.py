@@ -79,13 +79,6 @@ def read_task(task: str, *, one: bool = False) -> SweepOrder | None:
     return SweepOrder(reply.contacts, app=reply.profile.key)
 
 
-def only_contact(task: str) -> str:
-    """Return the contact of a task that asks to answer one contact; "" for any other task."""
-    if read_task(task) is not None or (order := read_task(task, one=True)) is None:
-        return ""
-    return order.names[0]
-
-
 def kind_of(task: str) -> str:
     """Return what a schedule with this task starts: ``sweep`` or ``run``. Raises InputRejected as ``read_task``.
 
@@ -93,6 +86,14 @@ def kind_of(task: str) -> str:
     nothing if there is nothing new.
     """
     return "run" if read_task(task, one=True) is None else KIND
+
+
+def one_contact(task: str) -> str:
+    """Return the contact if a task's text orders an answer to one contact and is not written as a sweep, else ""."""
+    with suppress(InputRejected):
+        if read_task(task) is None and (order := read_task(task, one=True)) is not None:
+            return order.names[0]
+    return ""
 
 
 def read_order(text: str) -> SweepOrder:

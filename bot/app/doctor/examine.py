@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack
 from agent_core.errors import ConfigError, PhonedeskError
 from agent_core.proxies import LOCAL, LOOPBACK, Route
 from agent_core.texts import sentences
-from bot.app.doctor import harmonyos, iphone, machine, mending, phone, services, telegram
+from bot.app.doctor import harmonyos, iphone, machine, mending, phone, services, telegram, webhooks
 from bot.app.doctor.exam import Check, Exam
 from bot.app.doctor.report import CheckResult, CheckStatus, DoctorVerdict
 from bot.app.doctor.texts import DoctorTexts
@@ -55,6 +55,8 @@ CHECKS: tuple[Check, ...] = (
     Check("token", telegram.token, ("settings",), seconds=10),
     Check("webhook", telegram.webhook, ("token",), seconds=10),
     Check("notify", services.notify, ("settings",)),
+    Check("webhooks", webhooks.outgoing, ("database",), seconds=10),
+    Check("incoming", webhooks.incoming, ("database",)),
     Check("timezone", machine.timezone, ("settings",)),
 )
 """All checks in their order."""

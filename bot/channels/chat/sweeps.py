@@ -65,8 +65,9 @@ def sweep_card(run: RunView, sweep: SweepView, texts: Texts, *, now: datetime) -
 
 def _title(run: RunView, sweep: SweepView, texts: Texts) -> str:
     going = [one for one in sweep.contacts if one.state in _GOING]
-    values = {"over": len(sweep.contacts) - len(going), "all": len(sweep.contacts), "contact": sweep.only}
-    return texts.get(f"{'one_reply' if sweep.only else 'sweep'}.{_state(run, sweep, going)}", **values)
+    values = {"over": len(sweep.contacts) - len(going), "all": len(sweep.contacts), "contact": sweep.reply_to}
+    kind = "scheduled_reply" if sweep.reply_to else "sweep"
+    return texts.get(f"{kind}.{_state(run, sweep, going)}", **values)
 
 
 def _state(run: RunView, sweep: SweepView, going: Sequence[SweptView]) -> str:

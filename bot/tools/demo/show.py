@@ -1,6 +1,7 @@
 """The demo in a terminal: a row for each thing that customer, operator and bot say, so that it fits one screen.
 
-Everything is the product as it is; the operator's part is played through the local Telegram simulator.
+Everything is the product as it is; the operator's part is played through the local Telegram simulator. At the end the
+same desk can be looked at in the console.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from bot.channels.chat.answering import no_answer, read_answer, says_yes, to_con
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.terminal.console import Console, Text
 from bot.channels.cli.terminal.language import spoken_language, texts
-from bot.channels.cli.terminal.lines import read_line
+from bot.desk.actors import Actor, Role
+from bot.desk.console import TERMINAL
 from bot.desk.views import QuestionView
 from bot.tools.demo.pictures import leave_pictures
 from bot.tools.demo.world import World, demo_world
@@ -33,6 +35,8 @@ CONTACT = "11"
 OTHER = "110"
 STEP_SECONDS = 90.0  # the longest wait for one event of the show
 TICK = "* * * * *"
+
+ReadLine = Callable[[], Awaitable[str | None]]
 
 
 class NotShown(Exception):
@@ -48,7 +52,7 @@ class DemoStage:
     running: Server
     console: Console
     words: Texts
-    read: Callable[[], Awaitable[str | None]]
+    read: ReadLine | None
     user: FakeUser
 
     def say(self, text: str, style: str = "") -> None:
@@ -59,27 +63,36 @@ class DemoStage:
         self.say(self.words.get("demo.operator", text=text), "cyan")
         await self.user.send(text)
 
-    async def until(self, met: Callable[[], bool], what: str, seconds: float = STEP_SECONDS) -> None:
-        """Show what the bot says until ``met``. Raises NotShown if that takes too long."""
-        with self.console.status(self.newest) as status:
+    async def until(self, met: Callable[[], bool], what: str, seconds: float = STEP_SECONDS, *, idle: str = "") -> None:
+        """Show what the run under way does until ``met``, or ``idle`` without one.
+
+        Raises NotShown if that takes too long.
+        """
+        idle = idle or self.words.get("demo.wait")
+        with self.console.status(idle) as status:
             try:
                 async with asyncio.timeout(seconds):
                     while not met():
-                        status.update(self.newest)
+                        status.update(self.at_work or idle)
                         await asyncio.sleep(0.1)
             except TimeoutError:
                 raise NotShown(what) from None
 
     @property
-    def newest(self) -> str:
-        """The head of the bot's newest message, with what it does now."""
-        said = self.user.chat.from_bot[-1].words.splitlines() if self.user.chat.from_bot else []
-        return " · ".join(part for part in said[:1] + said[3:6] if part)
+    def at_work(self) -> str:
+        """The head of the card of the run that is under way, with what it does now; "" without one."""
+        going = [message for message in self.user.chat.from_bot if _is_going(message)]
+        if not going:
+            return ""
+        said = going[-1].words.splitlines()
+        return " · ".join(part for part in said[:1] + said[4:7] if part)
 
     @property
     def outcome(self) -> str:
         """How the newest run ended, as its card says it."""
-        states = {self.words.get(f"card.{state}") for state in ("succeeded", "failed", "stopped", "waiting")}
+        ends = ("succeeded", "failed", "stopped", "waiting")
+        states = {self.words.get(f"card.{state}") for state in ends}
+        states |= {self.words.get(f"scheduled_reply.{state}", contact=OTHER) for state in ends}
         heads = (message.words.partition("\n")[0] for message in reversed(self.user.chat.from_bot))
         return next((head for head in heads if head in states), "")
 
@@ -98,6 +111,11 @@ def _buttons(message: Message) -> list[Button]:
     return [button for row in message.content.buttons for button in row]
 
 
+def _is_going(message: Message) -> bool:
+    """Tell whether this is the card of a run that is not over: it has a Stop button."""
+    return any(button.data.startswith("stop:") for button in _buttons(message))
+
+
 def _choices(card: Message) -> list[Button]:
     """Return the buttons of a question that answer it."""
     return [button for button in _buttons(card) if button.data.startswith("q:")]
@@ -105,14 +123,15 @@ def _choices(card: Message) -> list[Button]:
 
 @asynccontextmanager
 async def stage(
-    console: Console, scenario: Path | None, lang: str | None, read: Callable[[], Awaitable[str | None]]
+    console: Console, scenario: Path | None, lang: str | None, read: ReadLine | None
 ) -> AsyncIterator[DemoStage]:
     async with FakeTelegram() as telegram:
         bot = {"token": telegram.token, "api_base_url": telegram.url.removesuffix("/bot"), "mode": "polling"}
         async with demo_world(scenario, lang=lang, telegram=bot) as world, server(world.settings) as running:
             lang_code = world.settings.lang
-            user = telegram.user(OPERATOR, "老板" if lang_code == "zh" else "Owner", lang_code)
-            yield DemoStage(world, telegram, running, console, texts(lang_code), read, user)
+            words = texts(lang_code)
+            user = telegram.user(OPERATOR, words.get("demo.person"), lang_code)
+            yield DemoStage(world, telegram, running, console, words, read, user)
 
 
 async def show(
@@ -121,25 +140,21 @@ async def show(
     *,
     scenario: Path | None = None,
     lang: str | None = None,
-    read: Callable[[], Awaitable[str | None]] | None = None,
+    read: ReadLine | None,
     tick: str = TICK,
 ) -> bool:
     """Show the whole demo; return whether everything happened. Leaves pictures in ``folder``.
 
     A cancelled demo leaves none, and says what became of its data.
 
-    read: returns the operator's line.
+    read: returns the operator's line. None: nobody is there; the demo answers by itself and offers no console.
     tick: the schedule of the third act, which is left out if it is "".
     """
-
-    async def from_terminal() -> str | None:
-        return await read_line(console)
-
     words, asked = texts(spoken_language()), False
     try:
         async with AsyncExitStack() as stack:
             with console.status(words.get("demo.starting")):
-                on = await stack.enter_async_context(stage(console, scenario, lang, read or from_terminal))
+                on = await stack.enter_async_context(stage(console, scenario, lang, read))
             try:
                 done = await _acts(on, tick)
             except asyncio.CancelledError:
@@ -147,7 +162,7 @@ async def show(
                 raise
             await leave_pictures(on.running.desk.context.db, on.world.phone, folder)
             if done:
-                on.say(on.words.get("demo.done", folder=folder), "bold green")
+                await _end(on, folder)
                 on.say(on.words.get("demo.next_step"))
             return done
     except asyncio.CancelledError:
@@ -156,7 +171,7 @@ async def show(
 
 
 async def _acts(on: DemoStage, tick: str) -> bool:
-    on.say(on.words.get("demo.welcome"), "bold")
+    on.say(on.words.get("demo.welcome" if on.read is not None else "demo.welcome_alone"), "bold")
     try:
         await _pair(on)
         await _first(on)
@@ -191,10 +206,11 @@ async def _second(on: DemoStage) -> None:
     on.say(on.words.get("demo.bot", text=card.words.partition("\n")[0]), "yellow")
     view = await _view(on, card)
     for number, choice in enumerate(view.question.choices, start=1):
+        if choice.value == SKIP:  # the row below says how
+            continue
         found = candidate(view.question, choice.value)
         answer = f" → {found['text']}" if found else ""
         on.say(f"    [{number}] {choice.in_words(on.words.lang)}{answer}", "yellow")
-    on.say(on.words.get("demo.ask"), "yellow")
     await _answer(on, card, view)
 
 
@@ -211,6 +227,11 @@ async def _read(on: DemoStage, view: QuestionView) -> Answer:
 
     If it is no answer, the person is told why; if it looks like a command, they are asked to confirm it.
     """
+    if on.read is None:
+        text = on.words.get("demo.own_answer")
+        on.say(on.words.get("demo.by_itself", text=text), "cyan")
+        return Answer(text=text)
+    on.say(on.words.get("demo.ask"), "yellow")
     while said := (await on.read() or "").strip():
         answer = read_answer(view.question, said)
         if answer is None:
@@ -236,9 +257,7 @@ async def _answer(on: DemoStage, card: Message, view: QuestionView) -> None:
         await _answer_is_seen(on, sent + 1)
         return
     number = [choice.value for choice in view.question.choices].index(answer.choice)
-    button = _choices(card)[number]
-    on.say(on.words.get("demo.operator", text=f"[{button.text}]"), "cyan")
-    await on.user.tap(card, button.data)
+    await on.user.tap(card, _choices(card)[number].data)
     await _over(on)
     if len(on.sent()) > sent:
         await _answer_is_seen(on, sent + 1)
@@ -270,14 +289,30 @@ async def third_act(on: DemoStage, tick: str = TICK) -> None:
     await on.until(lambda: len(on.user.chat.from_bot) > messages, "/schedule")
     settings = on.world.settings
     coming = parse_schedule(tick, settings.timezone).next(datetime.now(UTC))
+    idle = ""
     if coming:
         time = coming[0].astimezone(ZoneInfo(settings.timezone)).strftime("%H:%M:%S")
-        on.say(on.words.get("demo.next", time=time), "dim")
-    await on.until(lambda: len(on.sent(OTHER)) > sent, "tick")
+        idle = on.words.get("demo.next", time=time)
+        if not on.console.is_terminal:  # there it stands beside the spinner
+            on.say(idle, "dim")
+    await on.until(lambda: len(on.sent(OTHER)) > sent, "tick", idle=idle.strip())
     await _answer_is_seen(on, sent + 1, OTHER)
     messages = len(on.user.chat.from_bot)
     await on.user.send("/schedule remove 1")
     await on.until(lambda: len(on.user.chat.from_bot) > messages, "/schedule remove")
+
+
+async def _end(on: DemoStage, folder: Path) -> None:
+    """Let the person look at the desk in a browser, until they press Enter."""
+    if on.read is None:
+        on.say(on.words.get("demo.done", folder=folder), "bold green")
+        return
+    owner = Actor(TERMINAL, TERMINAL, TERMINAL, TERMINAL, on.words.lang, Role.OWNER)
+    on.say(on.words.get("demo.console", folder=folder), "bold green")
+    # A browser keeps one cookie for all ports of a name: a session with the owner's real desk stays.
+    link = (await on.running.desk.console.link(owner)).replace("//127.0.0.1:", "//localhost:", 1)
+    on.console.print(Text(link, style="cyan"), soft_wrap=True)
+    await on.read()
 
 
 async def _customer_and_run(on: DemoStage, text: str | None) -> None:
@@ -297,7 +332,5 @@ async def _answer_is_seen(on: DemoStage, count: int, contact: str = CONTACT) -> 
 
 
 async def _over(on: DemoStage) -> None:
-    """Wait until the newest run's card is closed: an outcome has no Stop button any more."""
-    await on.until(
-        lambda: not any(b.data.startswith("stop:") for m in on.user.chat.from_bot for b in _buttons(m)), "outcome"
-    )
+    """Wait until every run's card is closed."""
+    await on.until(lambda: not any(map(_is_going, on.user.chat.from_bot)), "outcome")

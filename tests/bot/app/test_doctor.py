@@ -861,6 +861,8 @@ async def test_the_command_when_all_is_well(adb: AdbServerProcess) -> None:
             "limits": "skipped",  # none
             "knowledge": "warning",  # empty
             "notify": "skipped",  # none
+            "webhooks": "skipped",  # none
+            "incoming": "skipped",  # none
         }
         assert all(set(row) == {"check", "status", "seen", "advice"} for row in rows)
         code, out, err = await command("--device", running.address, **environment)

@@ -234,6 +234,25 @@ async def test_a_schedule_whose_task_is_a_sweep_is_one(shop: Shop) -> None:
         await shop.desk.schedules.edit(owner, made.id, task="巡检 #viip")
 
 
+@pytest.mark.parametrize(
+    ("task", "contact"),
+    [
+        ("QQ回复联系人11", "11"),
+        ("reply to Tom on QQ", "Tom"),
+        ("QQ回复11和12", ""),
+        ("巡检 11", ""),
+        ("QQ回复所有未读", ""),
+    ],
+)
+async def test_a_schedule_for_one_contact_knows_whom_it_answers(shop: Shop, task: str, contact: str) -> None:
+    new = NewRun(task, PHONE, options={"kind": "sweep"}, schedule_id=1, planned_at=shop.db.now())
+    run_id = await Runs(shop.db).create(new)
+    assert run_id is not None
+    shown = await view(shop, run_id)
+    assert shown.sweep is not None
+    assert shown.sweep.reply_to == contact
+
+
 async def test_a_tick_in_the_quiet_hours_has_not_looked(shop: Shop) -> None:
     tick = await scheduled(shop)
     await Runs(shop.db).begin_attempt(tick, 1, serial=PHONE)

@@ -16,6 +16,7 @@ from agent_core.session import Session, Status
 from bot.channels.cli.commands.common import BY_STATUS, Exit, result_of, run_async, settings_from
 from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import spoken_language, texts
+from bot.channels.cli.terminal.lines import read_line
 
 DEFAULT_TASK = "QQ回复联系人11"
 OUTPUT = Path("demo-output")
@@ -31,7 +32,7 @@ def demo(
 ) -> None:
     """Show the main job on this machine; no phone, token, model or knowledge base is needed."""
     settings_from(lang=lang)
-    if not headless and not as_json and sys.stdin.isatty() and sys.stdout.isatty():  # noqa: TID251 - not printed to
+    if not headless and not as_json and task == DEFAULT_TASK and tree == "auto":
         raise typer.Exit(run_async(lambda: _shown(scenario, lang)))
     folder = None if headless else OUTPUT
     result, session = run_async(lambda: _headless(task, scenario, lang, tree, as_json, folder))
@@ -41,18 +42,28 @@ def demo(
 
 
 async def _shown(scenario: Path | None, lang: str | None) -> Exit:
-    """Show the whole demo. Ctrl-C ends it in order, says so at once, and deletes temporary data at the end."""
+    """Show the whole demo. Ctrl-C ends it in order, says so at once, and deletes temporary data at the end.
+
+    Without a terminal nobody can answer, and the demo does it by itself.
+    """
     extras.require("demo")
     from bot.app.shutdown import ending
     from bot.tools.demo.show import show
 
     console = Console()
 
+    async def read() -> str | None:
+        return await read_line(console)
+
+    is_watched = sys.stdin.isatty() and sys.stdout.isatty()  # noqa: TID251 - not printed to
+
     def say_end() -> None:
         console.print(Text("\n" + texts(spoken_language()).get("demo.stopping")))
 
     with ending(say_end, drain_seconds=0) as stopped:
-        showing = asyncio.create_task(show(console, OUTPUT, scenario=scenario, lang=lang), name="demo")
+        showing = asyncio.create_task(
+            show(console, OUTPUT, scenario=scenario, lang=lang, read=read if is_watched else None), name="demo"
+        )
         stopping = asyncio.create_task(stopped.wait(), name="demo-stop")
         await asyncio.wait({showing, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if not stopping.done():

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bot.channels.chat.sweeps import sweep_card
-from bot.channels.chat.texts import texts
+from bot.channels.chat.texts import LANGUAGES, texts
 from bot.desk.views import ContactView, RunStatus, RunView, SweepView, SweptView
 from tests.support.stage import NOW, Stage
 from tests.support.talker import Talker, talker
@@ -30,7 +30,7 @@ async def test_a_schedule_for_one_contact_is_a_reply_to_that_contact(stage: Stag
     await wang.say("/schedule 添加 每5分钟 QQ回复联系人11")
     shown = await wang.say("/schedule")
     number = shown.split("#")[1][0]
-    assert "回复 11：排队中" in await wang.say(f"/schedule 运行 {number}")
+    assert "定时回复 11：排队中" in await wang.say(f"/schedule 运行 {number}")
 
 
 def test_the_card_tells_how_far_it_is_and_what_became_of_each() -> None:
@@ -67,6 +67,21 @@ def test_the_card_tells_how_far_it_is_and_what_became_of_each() -> None:
     none = sweep_card(over, SweepView(9), texts("zh"), now=NOW)
     assert none.title == "巡检完成：没有要回复的新消息"
     assert "看了 9 个联系人。" in [line.text for line in none.lines]
+
+
+def test_a_schedule_for_one_contact_is_not_headed_as_a_sweep() -> None:
+    begun = SweepView(1, (SweptView("11", "answering"),), reply_to="11")
+    run = RunView("r1", "QQ回复联系人11", RunStatus.RUNNING, sweep=begun)
+    assert sweep_card(run, begun, texts("zh"), now=NOW).title == "定时回复 11：正在回复"
+    asked = replace(begun, contacts=(SweptView("11", "asked"),))
+    assert sweep_card(run, asked, texts("en"), now=NOW).title == "Scheduled reply to 11: waiting for a person"
+    over = replace(run, status=RunStatus.SUCCEEDED)
+    assert sweep_card(over, begun, texts("zh"), now=NOW).title == "定时回复 11：已完成"
+    none = SweepView(9, reply_to="11")
+    assert sweep_card(over, none, texts("en"), now=NOW).title == "Scheduled reply to 11: nothing new to answer"
+    for status in RunStatus:
+        for lang in LANGUAGES:
+            assert "11" in sweep_card(replace(run, status=status), SweepView(reply_to="11"), texts(lang), now=NOW).title
 
 
 def test_a_long_sweep_is_cut() -> None:

@@ -8,13 +8,17 @@ import re
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from aiohttp import ClientConnectorError, ClientSession, CookieJar
 from rich.cells import cell_len
+from rich.status import Status
 
 from agent_core.errors import ConfigMissing
-from bot.channels.chat.texts import Lang
+from bot.channels.chat.texts import Lang, texts
 from bot.channels.cli.terminal.console import Console
+from bot.channels.web.callers import REQUESTED_BY
 from bot.tools.demo.show import TICK, NotShown, show, stage, third_act
 from storage.runs import Runs
 from storage.schedules import Schedules, Tick
@@ -48,8 +52,8 @@ def says(*lines: str | None) -> Callable[[], Awaitable[str | None]]:
 @pytest.mark.parametrize(
     ("lines", "seen"),
     [
-        (["9\n", "make demo\n", "\n", "make demo\n", "y\n"], "✅ Done, sent to 11: make demo"),
-        (["\n"], "Nothing typed"),
+        (["9\n", "make demo\n", "\n", "make demo\n", "y\n", "\n"], "✅ Done, sent to 11: make demo"),
+        (["\n", None], "Nothing typed"),
     ],
     ids=["own words", "enter"],
 )
@@ -65,7 +69,7 @@ async def test_both_acts_without_a_schedule(tmp_path: Path, lines: list[str], se
     assert re.search(r"\[1\] \S+.* → \S+", shown), "a candidate's question and its answer"
     assert seen in shown
     assert "3/3" not in shown
-    assert "The demo is over" in shown
+    assert f"Pictures: {folder}" in shown
     assert "phonedesk init" in shown.splitlines()[-1]
     assert (folder / "demo.gif").exists()
     assert len(list(folder.glob("demo-*.jpg"))) > 5
@@ -101,19 +105,83 @@ async def test_what_does_not_come_is_told() -> None:
     async with stage(printed(), None, "zh", says()) as on:
         with pytest.raises(NotShown, match="nothing"):
             await on.until(lambda: False, "nothing", seconds=0.05)
-        assert (on.newest, on.outcome, on.sent()) == ("", "", [])
+        assert (on.at_work, on.outcome, on.sent()) == ("", "", [])
 
 
 @pytest.mark.parametrize("lang", ["zh", "en"])
 @pytest.mark.device
 async def test_the_whole_demo_fits_a_screen_and_says_what_to_type_next(lang: Lang, tmp_path: Path) -> None:
-    """24 rows of 80 columns, with the line of the start, the typed answer and the third act's five rows."""
+    """24 rows of 80 columns, with the line of the start, both prompts and the third act's four rows."""
     console = Console(file=io.StringIO(), width=80, color_system=None)
-    assert await show(console, tmp_path / "out", lang=lang, read=says("2\n"), tick="")
+    assert await show(console, tmp_path / "out", lang=lang, read=says("2\n", "\n"), tick="")
     rows = text_of(console).splitlines()
-    assert len(rows) + 1 + 5 <= 24
+    assert len(rows) + 1 + 2 + 4 <= 24
     assert all(cell_len(row) <= 80 for row in rows)
     assert "phonedesk init" in rows[-1]
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+async def test_without_a_person_it_answers_by_itself_and_says_so(lang: Lang, tmp_path: Path) -> None:
+    console, words = printed(), texts(lang)
+    assert await show(console, tmp_path / "out", lang=lang, read=None, tick="")
+    shown = text_of(console).splitlines()
+    own = words.get("demo.own_answer")
+    assert shown[0] == words.get("demo.welcome_alone")
+    assert words.get("demo.by_itself", text=own) in shown
+    assert words.get("demo.answered", outcome=words.get("card.succeeded"), contact="11", text=own) in shown
+    assert words.get("demo.ask") not in shown
+    assert "/console/" not in text_of(console), "nobody could open it"
+
+
+async def test_at_its_end_the_desk_can_be_looked_at_in_a_browser(tmp_path: Path) -> None:
+    """The link logs in, the runs of the demo are there, and after Enter nothing listens any more."""
+    console, lines, seen = printed(), ["\n"], list[str]()
+
+    async def read() -> str:
+        if lines:
+            return lines.pop()
+        (link,) = re.findall(r"http://\S+/console/login#\S+", text_of(console))
+        page, _, code = link.partition("#")
+        origin = page.removesuffix("/console/login")
+        async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as browser:
+            ours = {"Origin": origin, REQUESTED_BY: "console"}
+            async with browser.post(page, json={"code": code}, headers=ours) as answer:
+                assert answer.status == 200
+            async with browser.get(f"{origin}/console/runs") as answer:
+                seen.append(await answer.text())
+        seen.append(origin)
+        return "\n"
+
+    assert await show(console, tmp_path / "out", lang="zh", read=read, tick="")
+    runs, origin = seen
+    assert origin.startswith("http://localhost:")
+    assert runs.count("QQ回复联系人11") >= 2
+    async with ClientSession() as browser:
+        with pytest.raises(ClientConnectorError):
+            await browser.get(origin)
+
+
+async def test_beside_the_spinner_stands_the_run_under_way_and_no_older_card(tmp_path: Path) -> None:
+    stood: list[str] = []
+
+    class Watched(Console):
+        def status(self, status: Any, **options: Any) -> Status:
+            shown = super().status(status, **options)
+            update = shown.update
+
+            def updated(status: Any = None, **others: Any) -> None:
+                stood.append(str(status))
+                update(status, **others)
+
+            shown.update = updated  # type: ignore[method-assign]
+            return shown
+
+    console = Watched(file=io.StringIO(), width=160, color_system=None)
+    assert await show(console, tmp_path / "out", lang="en", read=says("2\n", "\n"), tick="")
+    words = texts("en")
+    going = tuple(words.get(f"card.{state}") for state in ("queued", "running", "waiting"))
+    assert {one for one in stood if not one.startswith((words.get("demo.wait"), *going))} == set()
+    assert any(one.startswith(words.get("card.running")) for one in stood)
 
 
 async def test_a_demo_that_is_stopped_says_what_became_of_its_question(
