@@ -52,7 +52,7 @@ class Sessions:
         app.router.add_post(CONSOLE + "/language", self._speak)
 
     def _refusal(self, request: web.Request) -> web.Response | None:
-        return refusal_of_page(request, self._names) or forged(request)
+        return refusal_of_page(request, self._names) or forged(request, self._names)
 
     async def _log_in(self, request: web.Request) -> web.Response:
         if (refusal := self._refusal(request)) is not None:
@@ -73,7 +73,7 @@ class Sessions:
             httponly=True,
             samesite="Strict",
             # The browser says how it reaches us, also through a proxy that speaks plain HTTP with us.
-            secure=request.headers.get(hdrs.ORIGIN, "").startswith("https://"),
+            secure=self._names.is_secret(request.headers.get(hdrs.ORIGIN, "")),
         )
         return response
 
