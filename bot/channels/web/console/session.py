@@ -62,7 +62,7 @@ class Sessions:
         except ValidationError as error:
             return problem_of_input(error, "body")
         try:
-            begun = await self._desk.console.log_in(login.code)
+            begun = await self._desk.console.log_in(login.code, spoken(request, self._lang).lang)
         except PhonedeskError as error:
             return problem_of(error, spoken(request, self._lang))
         response = web.json_response({"name": begun.actor.name})

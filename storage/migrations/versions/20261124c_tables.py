@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
-revision = "20261124b"
+revision = "20261124c"
 down_revision: str | None = None
 branch_labels: str | None = None
 depends_on: str | None = None
@@ -286,6 +286,7 @@ def upgrade() -> None:
     op.create_table(
         "pairing_codes",
         sa.Column("code_hash", sa.Text(), nullable=False),
+        sa.Column("name", sa.Text(), server_default="", nullable=False),
         sa.Column("role", sa.Text(), nullable=False),
         sa.Column("created_by", sa.Text(), server_default="", nullable=False),
         sa.Column("created_at", TIME, nullable=False),
@@ -298,7 +299,7 @@ def upgrade() -> None:
     op.create_table(
         "people",
         sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
-        sa.Column("telegram_id", sa.BigInteger(), nullable=False),
+        sa.Column("telegram_id", sa.BigInteger(), nullable=True),
         sa.Column("role", sa.Text(), nullable=False),
         sa.Column("name", sa.Text(), server_default="", nullable=False),
         sa.Column("lang", sa.Text(), server_default="zh", nullable=False),
