@@ -75,6 +75,12 @@ class ConsoleSessions:
         """Set the language of a session's pages."""
         await self._change(secret, lang=lang)
 
+    async def speak_of(self, actor: str, lang: str) -> None:
+        """Set the language of all sessions of this person."""
+        theirs = sa.update(console_sessions).where(console_sessions.c.actor == actor).values(lang=lang)
+        async with self._db.write() as connection:
+            await connection.execute(theirs)
+
     async def end(self, secret: str) -> None:
         """End a session."""
         async with self._db.write(durable=True) as connection:

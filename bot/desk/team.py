@@ -211,12 +211,16 @@ class DeskTeam(DeskService):
         return self.context.settings() if self.context.settings is not None else ()
 
     async def speak(self, actor: Actor, lang: str) -> Actor:
-        """Set a person's language, and return the changed actor. Raises BadRequest for any but zh and en."""
+        """Set a person's language, also in the console, and return the changed actor.
+
+        Raises BadRequest for any but zh and en.
+        """
         await self._allow(actor, Role.VIEWER, "settings", lang=lang)
         if lang not in ("zh", "en"):
             raise not_one_of(f"This language is not spoken here: {lang}.", lang, ("zh", "en"))
         row = await self._row_of(actor)
         await People(self._db).update(row.id, lang=lang)
+        await ConsoleSessions(self._db).speak_of(str(row.id), lang)
         return replace(actor, lang=actor_of(replace(row, lang=lang)).lang)
 
     async def stream(self, actor: Actor, wanted: bool) -> Actor:

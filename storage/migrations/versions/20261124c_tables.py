@@ -96,6 +96,23 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_cards_chat_id_message_id"), "cards", ["chat_id", "message_id"])
     op.create_table(
+        "chat_messages",
+        sa.Column("id", BIG_ID, autoincrement=True, nullable=False),
+        sa.Column("chat_id", sa.Text(), nullable=False),
+        sa.Column("own", sa.Boolean(), nullable=False),
+        sa.Column("ref", sa.Text(), server_default="", nullable=False),
+        sa.Column("once", sa.Text(), nullable=True),
+        sa.Column("reply_to", sa.BigInteger(), nullable=True),
+        sa.Column("card", JSON, nullable=False),
+        sa.Column("files", JSON, nullable=False),
+        sa.Column("version", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("created_at", TIME, nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_chat_messages")),
+        sa.UniqueConstraint("chat_id", "once", name=op.f("uq_chat_messages_chat_id_once")),
+        sqlite_autoincrement=True,
+    )
+    op.create_index(op.f("ix_chat_messages_chat_id_id"), "chat_messages", ["chat_id", "id"])
+    op.create_table(
         "chosen_rows",
         sa.Column("serial", sa.Text(), nullable=False),
         sa.Column("app", sa.Text(), nullable=False),
