@@ -39,6 +39,7 @@ export function serveChat() {
     reply(button);
   };
   stayAtTheEnd(chat, look);
+  form.querySelector("fieldset").disabled = false; // before, a browser would send the form by itself
 }
 
 function stayAtTheEnd(chat, look) {
