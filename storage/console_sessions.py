@@ -41,12 +41,12 @@ class ConsoleSessions:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    async def add_link(self, actor: str, lang: str) -> str:
-        """Return the code of a new link. It begins one session within ten minutes."""
+    async def add_link(self, actor: str, lang: str, lifetime: timedelta = LINK_LIFETIME) -> str:
+        """Return the code of a new link. It begins one session within ``lifetime``."""
         now = self._db.now()
         async with self._db.write(durable=True) as connection:
             await connection.execute(sa.delete(console_sessions).where(console_sessions.c.expires_at <= now))
-            return await self._add(connection, LINK, actor, lang, LINK_LIFETIME)
+            return await self._add(connection, LINK, actor, lang, lifetime)
 
     async def begin(self, code: str) -> tuple[str, SessionRow] | None:
         """Use up a link. Return the secret of the new session and its row, or None if there is no such link."""
@@ -74,6 +74,12 @@ class ConsoleSessions:
     async def speak(self, secret: str, lang: str) -> None:
         """Set the language of a session's pages."""
         await self._change(secret, lang=lang)
+
+    async def speak_of(self, actor: str, lang: str) -> None:
+        """Set the language of all sessions of this person."""
+        theirs = sa.update(console_sessions).where(console_sessions.c.actor == actor).values(lang=lang)
+        async with self._db.write() as connection:
+            await connection.execute(theirs)
 
     async def end(self, secret: str) -> None:
         """End a session."""

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from storage.engine import Database
 from storage.shielded import shielded
@@ -20,14 +21,14 @@ CODE_ID = 10  # a code is named by this many characters of its hash
 
 @dataclass(frozen=True, slots=True)
 class PersonRow:
-    """A person.
+    """A person. ``telegram_id``: None for somebody who uses the console alone.
 
     ``chats`` and ``serials``: in which chats and on which phones the person may act; None for all. ``streams``: whether
     their private chat shows the model's thoughts as they come.
     """
 
     id: int
-    telegram_id: int
+    telegram_id: int | None
     role: str
     name: str
     lang: str
@@ -39,7 +40,10 @@ class PersonRow:
 
 @dataclass(frozen=True, slots=True)
 class CodeRow:
-    """An open code. ``id`` is the beginning of its hash; ``chats`` and ``serials`` as in ``PersonRow``."""
+    """An open code. ``id`` is the beginning of its hash; ``chats`` and ``serials`` as in ``PersonRow``.
+
+    name: the name of the person who joins by the console; "" for a code of Telegram.
+    """
 
     id: str
     role: str
@@ -48,6 +52,7 @@ class CodeRow:
     expires_at: datetime
     chats: Sequence[str] | None = None
     serials: Sequence[str] | None = None
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,15 +174,18 @@ class People:
         created_by: str = "",
         chats: Sequence[str] = (),
         serials: Sequence[str] = (),
+        name: str = "",
     ) -> CodeRow:
         """Let somebody pair with ``code`` once. Only its hash is stored; case does not matter.
 
+        name: who may join by the console; "" for somebody who pairs in Telegram.
         chats, serials: the limits of the person who uses it; empty for none.
         """
         now = self._db.now()
         code_hash = _hash(code)
         new = self._db.insert(pairing_codes).values(
             code_hash=code_hash,
+            name=name,
             role=_role(role),
             created_by=created_by,
             created_at=now,
@@ -188,7 +196,7 @@ class People:
         async with self._db.write() as connection:
             await connection.execute(sa.delete(pairing_codes).where(pairing_codes.c.expires_at <= now))
             await connection.execute(new)
-        return CodeRow(code_hash[:CODE_ID], role, created_by, now, now + lifetime, list(chats), list(serials))
+        return CodeRow(code_hash[:CODE_ID], role, created_by, now, now + lifetime, list(chats), list(serials), name)
 
     async def codes(self) -> list[CodeRow]:
         """Return the codes that can be used now, newest first."""
@@ -205,6 +213,7 @@ class People:
                     row.expires_at,
                     row.chats,
                     row.serials,
+                    row.name,
                 )
                 for row in found
             ]
@@ -220,23 +229,13 @@ class People:
             return (await connection.execute(drop)).rowcount > 0
 
     async def pair(self, code: str, *, telegram_id: int, name: str, lang: str = "zh") -> PersonRow | None:
-        """Use a code. Return the person with its role and limits, or None if there is no such code.
+        """Use a code in Telegram. Return the person with its role and limits, or None if there is no such code.
 
         A known person gets the new role, and keeps the limits for which the code has none.
         """
         now = self._db.now()
-        use = (
-            sa.update(pairing_codes)
-            .where(
-                pairing_codes.c.code_hash == _hash(code),
-                pairing_codes.c.used_at.is_(None),
-                pairing_codes.c.expires_at > now,
-            )
-            .values(used_at=now)
-            .returning(pairing_codes.c.role, pairing_codes.c.chats, pairing_codes.c.serials)
-        )
         async with self._db.write(durable=True) as connection:
-            used = (await connection.execute(use)).one_or_none()
+            used = (await connection.execute(self._use(code, pairing_codes.c.name == ""))).one_or_none()
             if used is None:
                 return None
             limits = {key: value for key, value in (("chats", used.chats), ("serials", used.serials)) if value}
@@ -245,6 +244,24 @@ class People:
             add = add.on_conflict_do_update(index_elements=["telegram_id"], set_=given)
             row = (await connection.execute(add.returning(*people.c))).mappings().one()
         return PersonRow(**row)
+
+    async def join(self, code: str, *, lang: str = "zh") -> PersonRow | None:
+        """Use a code in the console. Return the new person, who has no Telegram, or None if there is no such code."""
+        async with self._db.write(durable=True) as connection:
+            used = (await connection.execute(self._use(code, pairing_codes.c.name != ""))).one_or_none()
+            if used is None:
+                return None
+            given = {"role": used.role, "name": used.name, "chats": used.chats, "serials": used.serials}
+            add = self._db.insert(people).values(lang=lang, paired_at=self._db.now(), **given)
+            row = (await connection.execute(add.returning(*people.c))).mappings().one()
+        return PersonRow(**row)
+
+    def _use(self, code: str, kind: sa.ColumnElement[bool]) -> ReturningUpdate[Any]:
+        """Mark an open code of this kind as used, and return what it gives."""
+        now, table = self._db.now(), pairing_codes.c
+        is_open = (table.code_hash == _hash(code)) & table.used_at.is_(None) & (table.expires_at > now) & kind
+        use = sa.update(pairing_codes).where(is_open).values(used_at=now)
+        return use.returning(table.name, table.role, table.chats, table.serials)
 
     async def drop_codes(self, created_by: str) -> int:
         """Delete a maker's unused codes. Return how many there were."""

@@ -18,6 +18,7 @@ from storage.runs import ACTIVE, FINAL
 from storage.shielded import shielded
 from storage.tables import (
     audit,
+    chat_messages,
     events,
     inbox,
     outbox,
@@ -44,6 +45,7 @@ PRUNED: Mapping[str, str] = {
     "trajectory_pictures": "after the days of PHONEDESK_TRAJECTORY__PICTURE_DAYS from the end of their run",
     "inbox": "handled updates, after the same days; Telegram repeats them for one day",
     "outbox": "what was sent or given up, after the same days",
+    "chat_messages": "of the console, after the same days",
     "requests": "after the same days, but not while an update waits that may have made them",
     "question_copies": "of questions that are closed, after the same days",
     "webhook_deliveries": "what was delivered or given up, after the same days",
@@ -158,6 +160,10 @@ class Retention:
     async def outbox(self, before: datetime) -> int:
         """Delete a batch of messages that were sent or given up."""
         return await self._bitten(outbox, outbox.c.id, outbox.c.state != PENDING, outbox.c.updated_at < before)
+
+    async def chat_messages(self, before: datetime) -> int:
+        """Delete a batch of messages in the console's chats."""
+        return await self._bitten(chat_messages, chat_messages.c.id, chat_messages.c.created_at < before)
 
     async def deliveries(self, before: datetime) -> int:
         """Delete a batch of webhook deliveries that are over."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from urllib.parse import urlsplit
 
@@ -33,11 +33,13 @@ class ServerNames:
     """The names of a server: this machine's own (loopback), ``names`` and ``networks``.
 
     setting: the environment variable that adds a name.
+    public: the URL that people open, as SCHEME://HOST[:PORT]; "" if it is not set. Its host is among the names.
     """
 
     setting: str
     names: frozenset[str] = frozenset()
     networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    public: str = ""
     _told: set[str] = field(default_factory=set, compare=False, repr=False)
 
     def answers_to(self, host: str) -> bool:
@@ -53,9 +55,20 @@ class ServerNames:
         return address.is_loopback or any(address in network for network in self.networks)
 
     def trusts_page_of(self, origin: str) -> bool:
-        """Tell whether a page with this Origin header is one of ours."""
+        """Tell whether a page with this Origin header is one of ours.
+
+        If the host is that of the public URL, scheme and port must be the same, too: what else is served under that
+        name is not ours.
+        """
         parts = _ORIGIN.fullmatch(origin)
-        return parts is not None and self.answers_to(parts[1])
+        if parts is None or not self.answers_to(parts[1]):
+            return False
+        public = urlsplit(self.public)
+        return urlsplit(origin).hostname != public.hostname or origin.casefold() == self.public
+
+    def is_secret(self, origin: str) -> bool:
+        """Tell whether a cookie for a page with this Origin header ("" for none) is sent over HTTPS alone."""
+        return (origin or self.public).startswith("https://")
 
     def refusal(self, host: str) -> dict[str, str]:
         """Return the JSON answer to a request for an unknown host. The first few hosts are logged."""
@@ -70,9 +83,11 @@ LOOPBACK = ServerNames("PHONEDESK_WEB__HOSTS")
 
 
 def web_names(settings: WebSettings, telegram: TelegramSettings | None = None) -> ServerNames:
-    """Return the names of the web server. Telegram's webhook uses the public name in its URL."""
-    webhook = urlsplit(telegram.webhook_url).hostname if telegram and telegram.mode == "webhook" else None
-    return _names("PHONEDESK_WEB__HOSTS", [settings.host, *settings.hosts, *([webhook] if webhook else [])])
+    """Return the names of the web server, with the public one, and the one in the URL of Telegram's webhook."""
+    webhook = telegram.webhook_url if telegram and telegram.mode == "webhook" else ""
+    hosts = [urlsplit(url).hostname for url in (settings.public_url, webhook)]
+    names = _names("PHONEDESK_WEB__HOSTS", [settings.host, *settings.hosts, *(host for host in hosts if host)])
+    return replace(names, public=settings.public_url)
 
 
 CONSOLE = "/console"  # the path of the console
@@ -81,9 +96,12 @@ CONSOLE = "/console"  # the path of the console
 def web_address(settings: WebSettings, telegram: TelegramSettings | None = None, *, port: int = 0) -> str:
     """Return the URL under which people open the web server, without a path.
 
-    It is the public one of Telegram's webhook if there is one. Otherwise it has the first configured name that a
-    browser can open, else this machine's own. ``port``: the one it listens on, if the settings leave that open.
+    It is the public one of the settings, else that of Telegram's webhook. Without either it has the first configured
+    name that a browser can open, else this machine's own. ``port``: the one it listens on, if the settings leave that
+    open.
     """
+    if settings.public_url:
+        return settings.public_url
     if telegram and telegram.mode == "webhook" and (webhook := urlsplit(telegram.webhook_url)).netloc:
         return f"{webhook.scheme}://{webhook.netloc}"
     hosts = [settings.host, *(host for host in settings.hosts if "/" not in host)]

@@ -27,7 +27,7 @@ from scheduler.times import parse_zone
 from storage.engine import Database
 from storage.hosts import HostPhone
 from storage.outbox import CardRow, Cards
-from storage.people import Audit, People
+from storage.people import Audit, People, PersonRow
 from storage.questions import Questions
 from storage.runs import RunRow
 
@@ -85,6 +85,10 @@ class DeskContext:
     take_overs: TakeOvers | None = None  # phones in people's hands; None if this process has no phones
     console_url: str = ""  # where people open the console
     settings: Callable[[], Sequence[ShownSetting]] | None = None  # returns them as they may be shown
+
+    def log_in_link(self, code: str) -> str:
+        """Return the link of a code. The code is behind the #, which a browser sends to nobody."""
+        return f"{self.console_url}/login#{code}"
 
     @property
     def whole_fleet(self) -> Fleet:
@@ -192,15 +196,16 @@ class DeskService:
 
     async def _is_seen_in(self, chat: ChatRef, serial: str) -> bool:
         """Tell whether a chat may show this phone ("" for none yet). A private chat has the limits of its person."""
-        if chat.channel != TELEGRAM or chat.kind != "private" or not chat.chat_id.isdecimal():
+        if chat.channel not in (TELEGRAM, CONSOLE) or chat.kind != "private" or not chat.chat_id.isdecimal():
             return True
-        person = await People(self._db).by_telegram(int(chat.chat_id))
+        people, number = People(self._db), int(chat.chat_id)
+        person = await (people.get(number) if chat.channel == CONSOLE else people.by_telegram(number))
         return person is not None and (not serial or not person.serials or serial in person.serials)
 
     async def _owners_chat(self) -> dict[str, str] | None:
         """Return the first owner's own chat, for what was asked for outside any chat; None if there is no owner."""
         owners = [person for person in await People(self._db).all() if person.role == Role.OWNER.value]
-        return chat_data(ChatRef(TELEGRAM, str(owners[0].telegram_id))) if owners else None
+        return chat_data(own_chat(owners[0])) if owners else None
 
 
 def sees(actor: Actor, serial: str) -> bool:
@@ -242,6 +247,18 @@ def no_phone(serial: str) -> NotFound:
 def telegram_chat(chat_id: str) -> ChatRef:
     """Return the Telegram chat with this id. Groups have negative ids."""
     return ChatRef(TELEGRAM, chat_id, kind="group" if chat_id.startswith("-") else "private")
+
+
+def own_chat(person: PersonRow) -> ChatRef:
+    """Return a person's own chat: in Telegram, or in the console if they have no Telegram."""
+    if person.telegram_id is None:
+        return ChatRef(CONSOLE, str(person.id))
+    return ChatRef(TELEGRAM, str(person.telegram_id))
+
+
+def own_chats(person: PersonRow) -> set[str]:
+    """Return the keys of a person's own chats: everybody has one in the console."""
+    return {own_chat(person).key, ChatRef(CONSOLE, str(person.id)).key}
 
 
 def chat_data(chat: ChatRef) -> dict[str, str]:

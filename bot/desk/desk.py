@@ -45,7 +45,7 @@ class Desk(DeskService):
         self.people = DeskPeople(context)
         self.team = DeskTeam(context)
         self.keys = DeskKeys(context)
-        self.console = DeskConsole(context)
+        self.console = DeskConsole(context, self.people)
         self.take_over = DeskTakeOver(context)
         self.phones = DeskPhones(context)
         self.contacts = DeskContacts(context)

@@ -11,7 +11,7 @@ from agent_core.model.base import Usage
 from agent_core.model.usage import Prices
 from agent_core.reply.sureness.plain import stripped
 from bot.desk.actors import Actor, BadRequest, ChatRef, Role, not_one_of
-from bot.desk.context import TELEGRAM, DeskService, chat_data, chat_ref, telegram_chat
+from bot.desk.context import DeskService, chat_data, chat_ref, own_chat, telegram_chat
 from bot.desk.digest_views import (
     Addressee,
     AlertSubject,
@@ -184,7 +184,7 @@ class DeskDigest(DeskService):
         rows = {row.chat_key: row for row in await Digests(self._db).chats()}
         found = [_chat(row, people[row.person_id]) for row in rows.values() if row.person_id in people]
         for person in people.values():
-            own = ChatRef(TELEGRAM, str(person.telegram_id))
+            own = own_chat(person)
             if person.role == Role.OWNER.value and own.key not in rows:
                 both = frozenset({"daily", "weekly"})
                 found.append(DigestChat(own.key, chat_data(own), person.id, person.paired_at, both))
@@ -249,7 +249,7 @@ class DeskDigest(DeskService):
             person = await People(self._db).by_telegram(int(wanted))
             lang: Lang = actor_of(person).lang if person is not None else self.context.lang
             return [Addressee(telegram_chat(wanted), lang)]
-        return [Addressee(ChatRef(TELEGRAM, str(person.telegram_id)), actor_of(person).lang) for person in owners]
+        return [Addressee(own_chat(person), actor_of(person).lang) for person in owners]
 
 
 def _may_see(actor: Actor, chat: ChatRef) -> bool:

@@ -6,13 +6,14 @@ import asyncio
 import secrets
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from agent_core.errors import RateLimited
 from agent_core.texts import language_of
 from bot.desk.actors import AccessDenied, Actor, Role, StillLimited
-from bot.desk.context import TELEGRAM, DeskContext, DeskService
+from bot.desk.context import CONSOLE, TELEGRAM, DeskContext, DeskService, own_chat, own_chats
 from bot.desk.pairing import Notebook, PairingLimit
 from bot.desk.views import OWN_CHAT
 from storage.engine import Database
@@ -21,8 +22,10 @@ from storage.people import CodeRow, People, PersonRow
 
 CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # no characters that are easily confused
 CODE_LENGTH = 8
+LINK_BYTES = 24  # of the code in a link, which nobody types
 CODE_LIFETIME = timedelta(hours=24)
 MAX_NAME = 64
+TERMINAL = "terminal"  # the id of the owner at this machine
 SECRET = "secret"  # noqa: S105 - no secret, but the reason why a webhook's caller was turned away
 FIRST = "first"  # the maker of the codes for the first person
 
@@ -64,12 +67,27 @@ class DeskPeople(DeskService):
                 raise AccessDenied(said, advice="Ask an owner for a new one.", key="wrong_code")
             advice = "The code stands in the terminal of phonedesk serve, which shows a new one when it starts."
             raise AccessDenied(said, advice=advice, key="wrong_first_code")
-        await self._audit.write(person, channel, "pair", {"name": name})
+        await self._joined(row, person, channel)
+        return actor_of(row)
+
+    async def join(self, code: str, lang: str) -> Actor | None:
+        """Make a member of whoever has this code of the console, which is used up. Return None for a wrong code."""
+        row = await People(self._db).join(code, lang=language_of(lang))
+        if row is None:
+            return None
+        if OWN_CHAT in (row.chats or ()):
+            own = own_chat(row).key
+            await People(self._db).limit(row.id, chats=[own if chat == OWN_CHAT else chat for chat in row.chats or ()])
+        await self._joined(row, str(row.id), CONSOLE)
+        return await self.actor(CONSOLE, str(row.id))
+
+    async def _joined(self, row: PersonRow, who: str, channel: str) -> None:
+        """Write down that somebody is in. ``who``: as the audit log names them."""
+        await self._audit.write(who, channel, "pair", {"name": row.name})
         # Each start without an owner has printed a code. Now that there is an owner, the other codes are void.
         if row.role == Role.OWNER.value:
             await People(self._db).drop_codes(FIRST)
-        await Events(self._db).append("", "paired", {"name": name, "role": row.role})
-        return actor_of(row)
+        await Events(self._db).append("", "paired", {"name": row.name, "role": row.role})
 
     async def _refused(self, person: str, channel: str, detail: dict[str, Any]) -> None:
         """Write a refused pairing to the audit log, unless it has many already: strangers must not fill it."""
@@ -88,7 +106,21 @@ class DeskPeople(DeskService):
         return await People(self._db).get(row.id)
 
     async def actor(self, channel: str, user_id: str) -> Actor | None:
-        """Return the paired person, or None for a stranger. The channel adds the chat and the request."""
+        """Return the person, or None for a stranger. The channel adds the chat and the request.
+
+        In the console a person is known by our own id, and the owner at this machine is one, too. Somebody who is
+        limited to certain chats may use it only if one of their own chats is among them.
+        """
+        if channel == CONSOLE:
+            if user_id == TERMINAL:
+                return Actor(TERMINAL, CONSOLE, TERMINAL, TERMINAL, self.context.lang, Role.OWNER)
+            person = await People(self._db).get(int(user_id)) if user_id.isdecimal() else None
+            if person is None:
+                return None
+            actor = actor_of(person)
+            if actor.chats and not own_chats(person) & set(actor.chats):
+                return None
+            return replace(actor, channel=CONSOLE, user_id=user_id, chats=())
         if channel != TELEGRAM or not user_id.isdecimal():
             return None
         row = await People(self._db).by_telegram(int(user_id))
@@ -96,7 +128,7 @@ class DeskPeople(DeskService):
 
     async def members(self, channel: str) -> Sequence[Actor]:
         """Return everybody who is paired in this channel."""
-        return [actor_of(row) for row in await People(self._db).all()] if channel == TELEGRAM else []
+        return [actor for row in await People(self._db).all() if (actor := actor_of(row)).channel == channel]
 
     async def admit(self, actor: Actor) -> None:
         """Count a request. Raises RateLimited if it is one too many, and StillLimited once the person has been told."""
@@ -136,14 +168,18 @@ async def add_code(
     lifetime: timedelta = CODE_LIFETIME,
     phones: Sequence[str] = (),
     chats: Sequence[str] = (),
+    name: str = "",
 ) -> tuple[str, CodeRow]:
     """Return a new pairing code and its row. Only the code's hash is stored.
 
+    name: the person who joins by the console; "" for a code that is sent to the bot.
     phones, chats: the limits of whoever uses the code; empty for none.
     """
     code = "".join(secrets.choice(CODE_ALPHABET) for _ in range(CODE_LENGTH))
+    if name:
+        code = secrets.token_urlsafe(LINK_BYTES)
     row = await People(db).add_code(
-        code, role=role.value, lifetime=lifetime, created_by=created_by, chats=chats, serials=phones
+        code, role=role.value, lifetime=lifetime, created_by=created_by, chats=chats, serials=phones, name=name
     )
     return code, row
 
@@ -157,11 +193,12 @@ def plain_name(name: str) -> str:
 
 
 def actor_of(row: PersonRow) -> Actor:
-    """Return the actor of a paired person. An owner is never limited to phones or chats."""
+    """Return the actor of a person in their own chat. An owner is never limited to phones or chats."""
+    chat = own_chat(row)
     return Actor(
         id=str(row.id),
-        channel=TELEGRAM,
-        user_id=str(row.telegram_id),
+        channel=chat.channel,
+        user_id=chat.chat_id,
         name=row.name,
         lang=language_of(row.lang),
         role=Role(row.role),

@@ -8,7 +8,17 @@ from agent_core.errors import KnowledgeError
 from agent_core.session import Answer, Question, QuestionKind
 from agent_core.texts import kept_language
 from bot.desk.actors import Actor, BadRequest, ChatRef, MessageRef, NotFound, Role
-from bot.desk.context import TELEGRAM, DeskService, card_message, chat_data, chat_ref, put_card, sees, telegram_chat
+from bot.desk.context import (
+    TELEGRAM,
+    DeskService,
+    card_message,
+    chat_data,
+    chat_ref,
+    own_chat,
+    put_card,
+    sees,
+    telegram_chat,
+)
 from bot.desk.views import AnswerOutcome, QuestionView
 from knowledge.alike import alike
 from knowledge.entries import Entry
@@ -154,10 +164,11 @@ class DeskQuestions(DeskService):
             chats = [telegram_chat(wanted)]
         else:
             owners = [person for person in await People(self._db).all() if person.role == Role.OWNER.value]
-            chats = [ChatRef(TELEGRAM, str(person.telegram_id)) for person in owners]
-        others = [chat for chat in chats if shown is None or chat.chat_id != shown.chat_id]
+            chats = [own_chat(person) for person in owners]
+        others = [chat for chat in chats if shown is None or chat.key != shown.key]
         for chat in others:
-            await Questions(self._db).copy(question_id, f"escalated:{chat.chat_id}", chat_data(chat))
+            name = chat.chat_id if chat.channel == TELEGRAM else chat.key
+            await Questions(self._db).copy(question_id, f"escalated:{name}", chat_data(chat))
         return others
 
     async def copies(self, question_id: str) -> list[tuple[str, ChatRef]]:

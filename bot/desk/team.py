@@ -14,9 +14,9 @@ from zoneinfo import ZoneInfo
 
 from agent_core.texts import Listed
 from bot.desk.actors import Actor, BadRequest, NotFound, Role, not_one_of
-from bot.desk.context import TELEGRAM, DeskService, chat_ref
+from bot.desk.context import TELEGRAM, DeskService, chat_ref, own_chats
 from bot.desk.keys import program_names
-from bot.desk.people import actor_of, add_code
+from bot.desk.people import actor_of, add_code, plain_name
 from bot.desk.phonebook import PhoneBook
 from bot.desk.team_views import AuditView, InviteView, PersonView, RefusedView
 from bot.desk.views import OWN_CHAT
@@ -59,17 +59,27 @@ class DeskTeam(DeskService):
     # Invitations ------------------------------------------------------------------------------------------------------
 
     async def invite(
-        self, actor: Actor, role: Role, hours: float = 24, *, phones: Sequence[str] = (), chats: Sequence[str] = ()
+        self,
+        actor: Actor,
+        role: Role,
+        hours: float = 24,
+        *,
+        name: str = "",
+        phones: Sequence[str] = (),
+        chats: Sequence[str] = (),
     ) -> InviteView:
         """Make an invitation, and return it with its code, which can be used once.
 
+        name: who is invited to the console, by a link; "" for somebody who pairs in Telegram.
         hours: how long the code can be used, at most 30 days.
         phones, chats: the person's limits from the first moment. Phones are serials, or names of phones.
         Raises BadRequest if the hours are out of range or an owner is given limits, and NotFound for a phone or chat
         that was never seen.
         """
-        limits: dict[str, Any] = {name: list(value) for name, value in (("phones", phones), ("chats", chats)) if value}
-        await self._allow(actor, Role.OWNER, "people invite", role=role.value, hours=f"{hours:g}", **limits)
+        name = plain_name(name)
+        limits: dict[str, Any] = {key: list(value) for key, value in (("phones", phones), ("chats", chats)) if value}
+        called: dict[str, Any] = {"name": name} if name else {}
+        await self._allow(actor, Role.OWNER, "people invite", role=role.value, hours=f"{hours:g}", **called, **limits)
         if limits and role is Role.OWNER:
             said = "An owner is never limited."
             raise BadRequest(said, advice="Invite as operator or viewer.", key="owner_unlimited")
@@ -79,9 +89,10 @@ class DeskTeam(DeskService):
             raise BadRequest(said, advice=advice, key="bad_hours", most=MOST_HOURS)
         lifetime = timedelta(hours=hours)
         code, row = await add_code(
-            self._db, role, created_by=actor.id, lifetime=lifetime, phones=serials or (), chats=places or ()
+            self._db, role, created_by=actor.id, lifetime=lifetime, phones=serials or (), chats=places or (), name=name
         )
-        return replace(self._invite_view(row, {actor.id: actor.name}, await self._book()), code=code)
+        made = self._invite_view(row, {actor.id: actor.name}, await self._book())
+        return replace(made, code=code, link=self.context.log_in_link(code) if name else "")
 
     async def invites(self, actor: Actor) -> Sequence[InviteView]:
         """Return the open invitations, the newest first."""
@@ -160,7 +171,7 @@ class DeskTeam(DeskService):
         for question in await Questions(self._db).find(state=OPEN, limit=MOST_OPEN):
             run = await Runs(self._db).get(question.run_id)
             asked_in = chat_ref(run.chat) if run is not None else None
-            if run is None or asked_in is None or asked_in.chat_id != str(person.telegram_id):
+            if run is None or asked_in is None or asked_in.key not in own_chats(person):
                 continue
             if await self.chat_of(run) != asked_in:
                 await Events(self._db).append(run.id, "reminder", {"question": question.id, "number": 0})
@@ -200,12 +211,16 @@ class DeskTeam(DeskService):
         return self.context.settings() if self.context.settings is not None else ()
 
     async def speak(self, actor: Actor, lang: str) -> Actor:
-        """Set a person's language, and return the changed actor. Raises BadRequest for any but zh and en."""
+        """Set a person's language, also in the console, and return the changed actor.
+
+        Raises BadRequest for any but zh and en.
+        """
         await self._allow(actor, Role.VIEWER, "settings", lang=lang)
         if lang not in ("zh", "en"):
             raise not_one_of(f"This language is not spoken here: {lang}.", lang, ("zh", "en"))
         row = await self._row_of(actor)
         await People(self._db).update(row.id, lang=lang)
+        await ConsoleSessions(self._db).speak_of(str(row.id), lang)
         return replace(actor, lang=actor_of(replace(row, lang=lang)).lang)
 
     async def stream(self, actor: Actor, wanted: bool) -> Actor:
@@ -262,7 +277,7 @@ class DeskTeam(DeskService):
                     name=actor.name,
                     role=actor.role,
                     lang=actor.lang,
-                    user_id=actor.user_id,
+                    user_id=str(row.telegram_id or ""),
                     since=row.paired_at.astimezone(zone),
                     seen=last.astimezone(zone) if last else None,
                     phones=actor.phones,
@@ -292,7 +307,7 @@ class DeskTeam(DeskService):
     async def _chats(self, actor: Actor, written: Sequence[str] | None, form: re.Pattern[str]) -> list[str] | None:
         """Return the keys of these chats. Raises NotFound for a chat in which the bot has never said anything."""
         places = _listed(written, "chat", form)
-        own = {f"{TELEGRAM}:{person.telegram_id}" for person in await People(self._db).all()}
+        own = {key for person in await People(self._db).all() for key in own_chats(person)}
         known = {*own, OWN_CHAT, *(f"{TELEGRAM}:{chat_id}" for chat_id in await Chats(self._db).known(TELEGRAM))}
         known |= {actor.chat.key} if actor.chat is not None else set()
         for place in places or ():
@@ -307,6 +322,7 @@ class DeskTeam(DeskService):
     def _invite_view(self, row: CodeRow, names: Mapping[str, str], book: PhoneBook) -> InviteView:
         return InviteView(
             id=row.id,
+            name=row.name,
             role=Role(row.role),
             by=names.get(row.created_by, row.created_by),
             created_at=row.created_at.astimezone(self._zone),

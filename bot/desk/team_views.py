@@ -14,6 +14,7 @@ from bot.desk.actors import Role
 class PersonView:
     """A paired person.
 
+    user_id: their id in Telegram, "" if they have none.
     since: when they were paired. seen: when they last asked the desk; None if they never did.
     phones, chats: as in ``Actor``. phone_names: the phones' names for people.
     """
@@ -29,12 +30,18 @@ class PersonView:
     chats: tuple[str, ...] = ()
     phone_names: tuple[str, ...] = ()
 
+    @property
+    def own_chat(self) -> str:
+        """The key of their own chat."""
+        return f"telegram:{self.user_id}" if self.user_id else f"console:{self.id}"
+
 
 @dataclass(frozen=True, slots=True)
 class InviteView:
     """An invitation that nobody has used yet.
 
     by: who made it. code: only set when it is made, because only its hash is stored.
+    name: who is invited to the console, "" for somebody who pairs in Telegram. link: the console's, with the code.
     phones, chats: the limits of whoever uses it, as in ``Actor``; OWN_CHAT is their own private chat.
     phone_names: the phones' names for people.
     """
@@ -45,6 +52,8 @@ class InviteView:
     created_at: datetime
     expires_at: datetime
     code: str = field(default="", repr=False)
+    name: str = ""
+    link: str = field(default="", repr=False)
     phones: tuple[str, ...] = ()
     chats: tuple[str, ...] = ()
     phone_names: tuple[str, ...] = ()

@@ -72,6 +72,7 @@ class Housekeeping(Periodic):
             "trajectory_pictures": (self._retention.trajectory_pictures, shown),
             "inbox": (self._retention.inbox, old),
             "outbox": (self._retention.outbox, old),
+            "chat_messages": (self._retention.chat_messages, old),
             "webhook_deliveries": (self._retention.deliveries, old),
             "requests": (self._retention.requests, old),
             "question_copies": (self._retention.copies, old),

@@ -29,7 +29,7 @@ from storage.tables.devices import (
     phones,
     watched,
 )
-from storage.tables.messages import cards, digest_chats, digests, inbox, outbox, requests, topics
+from storage.tables.messages import cards, chat_messages, digest_chats, digests, inbox, outbox, requests, topics
 from storage.tables.team import api_keys, audit, console_sessions, pairing_codes, people
 from storage.tables.webhooks import incoming_webhooks, webhook_deliveries, webhooks
 from storage.tables.work import (
@@ -56,6 +56,7 @@ __all__ = [
     "app_labels",
     "audit",
     "cards",
+    "chat_messages",
     "chosen_rows",
     "clocks",
     "console_sessions",

@@ -50,6 +50,25 @@ cards = sa.Table(
     sa.Index(None, "chat_id", "message_id"),
 )
 
+# What the console's chats show: Telegram keeps its own.
+chat_messages = sa.Table(
+    "chat_messages",
+    metadata,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("chat_id", sa.Text, nullable=False),
+    sa.Column("own", sa.Boolean, nullable=False),  # the person's, otherwise the desk's
+    sa.Column("ref", sa.Text, nullable=False, server_default=""),
+    sa.Column("once", sa.Text),
+    sa.Column("reply_to", sa.BigInteger),
+    sa.Column("card", Json, nullable=False),
+    sa.Column("files", Json, nullable=False),  # base64
+    sa.Column("version", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Index(None, "chat_id", "id"),
+    sa.UniqueConstraint("chat_id", "once"),
+    sqlite_autoincrement=True,
+)
+
 # The topic of a phone in a chat that is a forum.
 topics = sa.Table(
     "topics",

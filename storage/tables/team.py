@@ -10,7 +10,7 @@ people = sa.Table(
     "people",
     metadata,
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
-    sa.Column("telegram_id", sa.BigInteger, nullable=False, unique=True),
+    sa.Column("telegram_id", sa.BigInteger, unique=True),  # NULL for people who use the console alone
     sa.Column("role", sa.Text, nullable=False),
     sa.Column("name", sa.Text, nullable=False, server_default=""),
     sa.Column("lang", sa.Text, nullable=False, server_default="zh"),
@@ -25,6 +25,7 @@ pairing_codes = sa.Table(
     "pairing_codes",
     metadata,
     sa.Column("code_hash", sa.Text, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False, server_default=""),  # of the person who joins by the console
     sa.Column("role", sa.Text, nullable=False),
     sa.Column("created_by", sa.Text, nullable=False, server_default=""),
     sa.Column("created_at", UtcTime, nullable=False),

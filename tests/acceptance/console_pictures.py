@@ -45,6 +45,20 @@ async def main() -> None:
                     await _take(page, f"run.{lang}")
                     await small.goto(f"{server.url}/console/questions")
                     await _take(small, f"questions-small.{lang}")
+                await _chat(page, server.url)
+
+
+async def _chat(page: Page, url: str) -> None:
+    """Give a task in the chat, in either language."""
+    for lang, button, written in (("en", "中文", "/run QQ回复联系人12"), ("zh", "English", "/run QQ回复联系人13")):
+        await page.goto(f"{url}/console/chat")
+        if lang == "zh":
+            await page.get_by_role("button", name="中文").click()
+        await expect(page.get_by_role("button", name=button)).to_be_visible()
+        await page.locator("#words").fill(written)
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("log").get_by_role("article")).to_have_count(2 if lang == "en" else 4)
+        await _take(page, f"chat.{lang}")
 
 
 async def _take(page: Page, name: str) -> None:

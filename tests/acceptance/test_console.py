@@ -47,6 +47,52 @@ async def test_a_shop_is_served_from_the_console_alone(tmp_path: Path) -> None:
         assert (found[0]["answer"], found[0]["live"]) == (OWN_WORDS, True)
 
 
+EVIL = "<img src=x onerror=alert(1)>发货了吗"
+
+
+async def test_somebody_without_telegram_comes_in_and_works_in_the_chat(tmp_path: Path) -> None:
+    async with stage(tmp_path, asked(EVIL)) as on, chromium() as browser:
+        server = await on.serve(PHONEDESK_TELEGRAM__TOKEN="")
+        async with opened(browser) as owners, opened(browser, size=PHONE) as page:
+            await log_in(owners, await on.console_link(server))
+            await owners.get_by_role("link", name="人员", exact=True).click()
+            form = owners.locator("form").filter(has_text="用控制台：发一个链接")
+            await form.get_by_label("名字").fill("小王")
+            await form.get_by_role("button", name="生成链接").click()
+            await expect(form.locator("output")).to_contain_text("/login#")
+            assert await barriers(owners) == []
+            await log_in(page, await form.locator("output").inner_text())
+            await expect(page.get_by_role("banner")).to_contain_text("小王 · 操作员")
+            await expect(page.get_by_role("link", name="人员", exact=True)).to_have_count(0)
+            await page.get_by_role("link", name="聊天", exact=True).click()
+            words = page.get_by_label("消息", exact=True)
+            await words.fill("/run QQ回复联系人11")
+            await words.press("Enter")
+            # The run's card goes on by itself, and then its question comes; what the customer wrote stays words.
+            log = page.get_by_role("log")
+            card = log.get_by_role("article").filter(has=page.get_by_role("button", name="停止"))
+            await expect(card).to_contain_text(re.compile("第 [1-9] 步"))
+            question = log.get_by_role("article").filter(has=page.get_by_role("button", name="自己写"))
+            await expect(question).to_contain_text(EVIL)
+            assert await question.locator("img[onerror]").count() == 0
+            assert await card.locator("img").first.evaluate("image => image.decode().then(() => image.naturalWidth)")
+            assert await barriers(page) == []
+            wide = await page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+            assert wide <= 0
+            await question.get_by_role("button", name="自己写").click()
+            await expect(page.locator("#replying")).to_be_visible()
+            await expect(words).to_be_focused()
+            await page.keyboard.type(OWN_WORDS)
+            await page.keyboard.press("Enter")
+            await expect(page.locator("#replying")).to_be_hidden()
+            await expect(log).to_contain_text("已完成")
+            assert on.sent == {"11": [OWN_WORDS]}
+            shown = await log.get_by_role("article").count()
+            await page.reload()
+            await expect(log.get_by_role("article")).to_have_count(shown)
+            assert await barriers(page) == []
+
+
 @pytest.mark.parametrize(("size", "dark"), [(PHONE, False), (DESK, True)])
 async def test_pages_fit_their_screen_and_one_can_go_through_them_by_keyboard(
     tmp_path: Path, size: tuple[int, int], dark: bool

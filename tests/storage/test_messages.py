@@ -171,6 +171,7 @@ async def test_a_code_pairs_one_person_once(db: Database, other_db: Database, cl
     assert await people.count() == 1
     owner = (await people.all())[0]
     assert (owner.role, owner.lang) == ("owner", "en")
+    assert owner.telegram_id is not None
     assert await people.by_telegram(owner.telegram_id) == owner
     await people.add_code("LATE", role="viewer", lifetime=timedelta(minutes=10))
     clock.move(minutes=10)

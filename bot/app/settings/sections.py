@@ -21,6 +21,7 @@ from bot.app.settings.values import (
     Named,
     Pins,
     Proxy,
+    PublicUrl,
     Tagged,
     ToolNames,
     WdaAddresses,
@@ -296,6 +297,7 @@ class WebSettings(Section):
     host: str = "127.0.0.1"
     port: int = Field(default=8737, ge=0, lt=65536)
     hosts: HostNames = ()  # further names, addresses and networks under which it is reached, as in the Host header
+    public_url: PublicUrl = ""  # what people open, as SCHEME://HOST[:PORT]; "": told from the other settings
 
 
 class WebhookSettings(Section):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from typing import Annotated
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
@@ -22,6 +22,7 @@ from knowledge.config import providers_of
 _SERVER_NAME = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,252})", re.ASCII)
 # https://core.telegram.org/bots/api#authorizing-your-bot
 _BOT_TOKEN = re.compile(r"[0-9]+:[A-Za-z0-9_-]+", re.ASCII)
+_PORTS = {"http": 80, "https": 443}
 _PIN = re.compile(r"[0-9]{4,16}")
 HOST_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
 
@@ -197,6 +198,26 @@ def _web_address_or_none(url: str) -> str:
     return _web_address(url) if url.strip() else ""
 
 
+def _public_url(url: str) -> str:
+    """Return the URL of a server as SCHEME://HOST[:PORT], without a default port; "" for none."""
+    url = url.strip()
+    if not url:
+        return ""
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").removesuffix("."), parts.port
+        good = parts.scheme in {"http", "https"} and port != 0 and url.rstrip("/").endswith(parts.netloc)
+        good = good and "@" not in parts.netloc and (bool(_SERVER_NAME.fullmatch(host)) or bool(ip_address(host)))
+    except ValueError:
+        good = False
+    if not good:
+        raise PydanticCustomError(
+            "public_url", "it has the form https://desk.example.com, without a path, a query, a user or a #"
+        )
+    place = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{place}" + (f":{port}" if port not in (None, _PORTS[parts.scheme]) else "")
+
+
 def _proxy(written: str) -> str:
     """As it was written: a message never repeats it, since it may hold a password."""
     try:
@@ -222,6 +243,7 @@ def _filled(text: str) -> str:
 # Checked one by one, so that what is wrong with one does not hide behind what is wrong with another.
 WebAddress = Annotated[str, AfterValidator(_web_address)]
 WebAddressOrNone = Annotated[str, AfterValidator(_web_address_or_none)]
+PublicUrl = Annotated[str, AfterValidator(_public_url)]
 Proxy = Annotated[str, AfterValidator(_proxy)]
 BotToken = Annotated[SecretStr, AfterValidator(_bot_token)]
 Filled = Annotated[str, AfterValidator(_filled)]

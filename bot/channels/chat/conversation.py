@@ -16,7 +16,7 @@ from bot.channels.chat.commands import Command, ForAnotherBot, Unknown
 from bot.channels.chat.subjects import SUBJECTS
 from bot.channels.chat.texts import Texts, texts
 from bot.channels.chat.turn import Attached, Files, Incoming, Outgoing, Person, Said, Show, Turn, utc_now
-from bot.desk.actors import BadRequest, NotFound, Role, StillLimited, role_denied
+from bot.desk.actors import Actor, BadRequest, NotFound, Role, StillLimited, role_denied
 from bot.desk.views import AnswerOutcome, QuestionView
 
 if TYPE_CHECKING:  # it loads the database, which chats and cards do without
@@ -56,9 +56,12 @@ class Conversation:
         }
         self._buttons = {name: handler for subject in SUBJECTS for name, handler in subject.buttons.items()}
 
-    async def handle(self, incoming: Incoming) -> Said:
-        """Return what to say to a message. Our own errors become an answer; any other one is raised."""
-        actor = await self.desk.people.actor(incoming.chat.channel, incoming.person.user_id)
+    async def handle(self, incoming: Incoming, actor: Actor | None = None) -> Said:
+        """Return what to say to a message. Our own errors become an answer; any other one is raised.
+
+        actor: who has written it, if the channel knows that already.
+        """
+        actor = actor or await self.desk.people.actor(incoming.chat.channel, incoming.person.user_id)
         if actor is None:
             return await self._stranger(incoming)
         actor = replace(actor, chat=incoming.chat, request=incoming.key, said_at=incoming.received_at)

@@ -5,14 +5,23 @@ from __future__ import annotations
 from bot.channels.chat import commands, manual
 from bot.channels.chat.cards import Card, Line
 from bot.channels.chat.commands import Command
-from bot.channels.chat.texts import Texts
+from bot.channels.chat.texts import Lang, Texts, texts
 from bot.channels.chat.turn import Said, Subject, Turn
 from bot.desk.actors import Role
+
+Commands = tuple[tuple[str, str], ...]  # name and description
 
 
 def summary(words: Texts, name: str, role: Role) -> str:
     """Return one line on what this role may do with a command."""
     return words.get(manual.summary_key(name, role))
+
+
+def listed(role: Role, lang: Lang, *, plans: bool, groups: bool = False) -> Commands:
+    """Return the commands that this role has a use for, as a channel offers them to those who type one."""
+    words = texts(lang)
+    names = [name for name in commands.usable(role, plans=plans) if not (groups and name in commands.NOT_IN_GROUPS)]
+    return tuple((name, summary(words, name, role)) for name in names)
 
 
 def lines(words: Texts, role: Role, *, plans: bool) -> tuple[Line, ...]:

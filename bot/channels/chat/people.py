@@ -31,7 +31,10 @@ _VERBS = {
     "audit": "audit", "拒绝记录": "audit",
 }  # fmt: skip
 _PHONE_WORDS = {"phone", "phones", "手机"}
+_NAME_WORDS = {"name", "called", "名字", "姓名"}
 _CHAT_WORDS = {"chat", "chats", "聊天", "群"}
+_PARTS = {"phones": _PHONE_WORDS, "chats": _CHAT_WORDS, "name": _NAME_WORDS}
+_GROUPS = "telegram:"  # the beginning of the keys of groups, which only Telegram has
 _ALL = {"all", "any", "全部", "所有"}
 _HERE = {"here", "这里", "本群"}
 _OWN = {"own", "private", "私聊"}
@@ -94,16 +97,23 @@ def _read_limit(text: str) -> PeopleCommand | None:
 
 @dataclass(frozen=True, slots=True)
 class Inviting:
-    """What ``/invite`` asks for. ``phones``, ``chats``: the new person's limits, as they were written."""
+    """What ``/invite`` asks for.
+
+    name: who is invited to the console, "" for somebody who pairs in Telegram.
+    phones, chats: the new person's limits, as they were written.
+    """
 
     role: Role = Role.OPERATOR
     hours: float = 24.0
+    name: str = ""
     phones: tuple[str, ...] = ()
     chats: tuple[str, ...] = ()
 
 
 def read_invite(rest: str) -> Inviting | None:
-    """Read ``[ROLE] [24h] [phone S…] [chat C…]`` in any order (``--phone S``, too); by default an operator for a day.
+    """Read ``[ROLE] [24h] [name N] [phone S…] [chat C…]`` in any order (``--phone S``, too).
+
+    By default it is an operator for a day.
 
     Role and time may stand anywhere, because no phone or chat has such a name. Returns None if it cannot be read.
     """
@@ -112,7 +122,7 @@ def read_invite(rest: str) -> Inviting | None:
     into: list[str] | None = None
     for word in commands.words_of(rest):
         plain = word.lower().lstrip("-—") or word
-        kind = "phones" if plain in _PHONE_WORDS else "chats" if plain in _CHAT_WORDS else ""
+        kind = next((kind for kind, words in _PARTS.items() if plain in words), "")
         time = _TIME.fullmatch(word)
         if kind:
             into = given.setdefault(kind, [])
@@ -126,7 +136,8 @@ def read_invite(rest: str) -> Inviting | None:
             return None
     if not all(given.values()):
         return None
-    return replace(said, phones=tuple(given.get("phones", ())), chats=tuple(given.get("chats", ())))
+    phones, chats = tuple(given.get("phones", ())), tuple(given.get("chats", ()))
+    return replace(said, name=" ".join(given.get("name", ())), phones=phones, chats=chats)
 
 
 # Commands -------------------------------------------------------------------------------------------------------------
@@ -163,8 +174,8 @@ async def _limit(turn: Turn, asking: PeopleCommand) -> Said:
     if turn.chat.kind == "private" and any(word.lower() in _HERE for word in asking.chats or ()):
         return turn.tell(words.get("invite.which_chat"))  # it is the owner's own chat, which the person is not in
     phones = None if asking.phones is None else _all_or(asking.phones, {})
-    places = dict.fromkeys(_HERE, turn.chat.key) | dict.fromkeys(_OWN, f"{turn.chat.channel}:{person.user_id}")
-    chats = None if asking.chats is None else _all_or(asking.chats, places, f"{turn.chat.channel}:")
+    places = dict.fromkeys(_HERE, turn.chat.key) | dict.fromkeys(_OWN, person.own_chat)
+    chats = None if asking.chats is None else _all_or(asking.chats, places, _GROUPS)
     done = await team.limit(turn.actor, f"#{person.id}", phones=phones, chats=chats)
     return turn.say(_person_card(words, done, turn, words.get("people.changed")))
 
@@ -188,8 +199,8 @@ async def invite(turn: Turn) -> Said:
         return turn.tell(words.get("invite.which_chat"))
     places = dict.fromkeys(_HERE, turn.chat.key) | dict.fromkeys(_OWN, OWN_CHAT)
     phones = _all_or(asked.phones, {})
-    chats = _all_or(asked.chats, places, f"{turn.chat.channel}:")
-    made = await turn.desk.team.invite(turn.actor, asked.role, asked.hours, phones=phones, chats=chats)
+    chats = _all_or(asked.chats, places, _GROUPS)
+    made = await turn.desk.team.invite(turn.actor, asked.role, asked.hours, name=asked.name, phones=phones, chats=chats)
     card = invite_card(words, made, turn.start_link)
     if private:
         return turn.say(card)
@@ -199,13 +210,20 @@ async def invite(turn: Turn) -> Said:
 
 def invite_card(words: Texts, made: InviteView, start_link: str = "") -> Card:
     """Return the only card that shows an invitation's code. ``start_link``: the beginning of a link with the code."""
+    how = [
+        Line(f"{start_link}{made.code}" if start_link else "", words.get("invite.link")),
+        Line(f"/start {made.code}", words.get("invite.text"), "code"),
+    ]
+    if made.link:
+        how = [Line(made.link, words.get("invite.link"), "code")]
     lines = [
+        Line(made.name, words.get("invite.name")),
         Line(words.get(f"role.{made.role.value}"), words.get("whoami.role")),
         *limit_lines(words, made.phone_names, _placed(words, made.chats)),
         Line(f"{made.expires_at:%m-%d %H:%M}", words.get("invite.until")),
-        Line(f"{start_link}{made.code}" if start_link else "", words.get("invite.link")),
-        Line(f"/start {made.code}", words.get("invite.text"), "code"),
+        *how,
         Line(words.get("invite.hint")),
+        Line("" if made.link else words.get("invite.console_hint")),
     ]
     revoke = Button(f"people:revoke:{made.id}", words.get("people.revoke"), "danger")
     return Card(words.get("invite.title"), tuple(line for line in lines if line.text), None, ((revoke,),))
@@ -286,7 +304,7 @@ def person_lines(words: Texts, person: PersonView) -> tuple[Line, ...]:
     never = words.get("people.never")
     return (
         Line(words.get(f"role.{person.role.value}"), words.get("whoami.role")),
-        Line(person.user_id, words.get("whoami.user"), "code"),
+        Line(person.user_id or words.get("people.no_telegram"), words.get("whoami.user"), "code"),
         Line(person.lang, words.get("whoami.lang")),
         Line(f"{person.since:%Y-%m-%d %H:%M}", words.get("people.since")),
         Line(f"{person.seen:%Y-%m-%d %H:%M}" if person.seen else never, words.get("people.seen")),
@@ -348,7 +366,7 @@ def _invite_words(words: Texts, invite: InviteView) -> str:
     role += f" · {words.get('people.only_chats', count=len(invite.chats))}" if invite.chats else ""
     return words.get(
         "people.invite_line", id=invite.id, role=role, by=invite.by, time=f"{invite.expires_at:%m-%d %H:%M}"
-    )
+    ) + (f" · {invite.name}" if invite.name else "")
 
 
 def _audit_card(words: Texts, refused: Sequence[RefusedView]) -> Card:

@@ -21,16 +21,18 @@ from agent_core.texts import language_of
 from bot.app.request_body import body_of
 from bot.channels.chat.cards import Card, plain
 from bot.channels.chat.conversation import Conversation, Outgoing, Said, utc_now
+from bot.channels.chat.feed import Feed
+from bot.channels.chat.refs import Refs
 from bot.channels.chat.texts import Lang, texts
 from bot.channels.telegram import render, updates
-from bot.channels.telegram.delivery import MessageDelivery, Refs
+from bot.channels.telegram.delivery import MessageDelivery
 from bot.channels.telegram.drafts import Drafts
-from bot.channels.telegram.feed import Feed, topic_of
 from bot.channels.telegram.files import ReplayMaker, TelegramFiles
 from bot.channels.telegram.inbox import MOST, Inbox, UpdatesRequest, salvaged
 from bot.channels.telegram.menu import Menu
 from bot.channels.telegram.options import TelegramOptions
 from bot.channels.telegram.outbox import Outbox
+from bot.channels.telegram.outlet import TelegramOutlet, topic_of
 from bot.channels.telegram.render import cut
 from bot.channels.telegram.request import BotRequest, RateLimitedLog, failure_of, introduce, public
 from bot.channels.telegram.sending import Telegram
@@ -109,7 +111,7 @@ class TelegramAdapter:
         self._desk = desk
         self._clock = clock
         self._drafts = Drafts(self.bot, options, wanted=self._streams, free=self._outbox.free)
-        self._feed = Feed(desk, self._outbox, options, drafts=self._drafts, clock=clock)
+        self._feed = Feed(desk, TelegramOutlet(self._outbox, options, self._drafts, clock), clock=clock)
         self._refusals = RateLimitedLog()
         self._task: asyncio.Task[None] | None = None
 

@@ -10,42 +10,16 @@ import structlog
 from telegram.error import BadRequest
 
 from agent_core.lru import keep_newest
+from bot.channels.chat.refs import Refs
 from bot.channels.telegram.options import TelegramOptions
 from bot.channels.telegram.outgoing import OutgoingMessage
 from bot.channels.telegram.sending import ShownMessage, Telegram, says
 from bot.channels.telegram.topics import Topics
 from bot.desk.actors import ChatRef, MessageRef
-from bot.desk.desk import Desk
 
 log = structlog.get_logger(__name__)
 
 REMEMBERED = 500
-
-
-class Refs:
-    """Knows which message shows a named thing (``run:<id>``, ``question:<id>``), as the desk remembers it."""
-
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-
-    async def get(self, ref: str) -> MessageRef | None:
-        """Return the message; None if none shows it yet."""
-        kind, _, name = ref.partition(":")
-        if kind == "run":
-            return await self._desk.runs.card(name)
-        return await self._desk.questions.card(name) if kind == "question" else None
-
-    async def set(self, ref: str, message: MessageRef) -> None:
-        kind, _, name = ref.partition(":")
-        if kind == "run":
-            await self._desk.runs.set_card(name, message)
-        elif kind == "question":
-            await self._desk.questions.set_card(name, message)
-
-    async def is_over(self, question_id: str) -> bool:
-        """Tell whether nobody is asked this question any more."""
-        view = await self._desk.questions.get(question_id)
-        return view is None or not view.open
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,9 @@ from telegram import (
 )
 from telegram.error import BadRequest, Forbidden, TelegramError
 
-from bot.channels.chat import commands, helping
-from bot.channels.chat.texts import LANGUAGES, Lang, texts
+from bot.channels.chat import helping
+from bot.channels.chat.helping import Commands
+from bot.channels.chat.texts import LANGUAGES, Lang
 from bot.channels.telegram.options import TelegramOptions
 from bot.channels.telegram.updates import CHANNEL
 from bot.desk.actors import Actor, Role
@@ -29,8 +30,6 @@ log = structlog.get_logger(__name__)
 
 LOOK_AGAIN = 60.0  # seconds until changes by another process are noticed
 FALLBACK: Lang = "en"  # for all languages that are not ours
-
-Commands = tuple[tuple[str, str], ...]  # name and description
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +51,6 @@ class MenuScope:
         return BotCommandScopeAllGroupChats() if self.groups else BotCommandScopeAllPrivateChats()
 
 
-def listed(role: Role, lang: Lang, *, plans: bool, groups: bool = False) -> Commands:
-    words = texts(lang)
-    names = [name for name in commands.usable(role, plans=plans) if not (groups and name in commands.NOT_IN_GROUPS)]
-    return tuple((name, helping.summary(words, name, role)) for name in names)
-
-
 def wanted(members: list[Actor], *, plans: bool) -> dict[MenuScope, Commands]:
     """Return the list for each place; ``plans`` as for ``commands.usable``.
 
@@ -66,11 +59,11 @@ def wanted(members: list[Actor], *, plans: bool) -> dict[MenuScope, Commands]:
     lists: dict[MenuScope, Commands] = {}
     for groups in (False, True):
         for lang in LANGUAGES:
-            lists[MenuScope(groups=groups, lang=lang)] = listed(Role.OPERATOR, lang, plans=plans, groups=groups)
-        lists[MenuScope(groups=groups)] = listed(Role.OPERATOR, FALLBACK, plans=plans, groups=groups)
+            lists[MenuScope(groups=groups, lang=lang)] = helping.listed(Role.OPERATOR, lang, plans=plans, groups=groups)
+        lists[MenuScope(groups=groups)] = helping.listed(Role.OPERATOR, FALLBACK, plans=plans, groups=groups)
     for member in members:
         if member.user_id.isdecimal():
-            lists[MenuScope(int(member.user_id))] = listed(member.role, member.lang, plans=plans)
+            lists[MenuScope(int(member.user_id))] = helping.listed(member.role, member.lang, plans=plans)
     return lists
 
 

@@ -46,10 +46,10 @@ def refusal_of_page(request: web.Request, names: ServerNames) -> web.Response | 
         return problem(HTTPStatus.FORBIDDEN, "foreign_origin", names.refusal(origin)["message"])
     if request.method in _LOOKS or hdrs.AUTHORIZATION in request.headers or not secret_of(request):
         return None
-    return forged(request)
+    return forged(request, names)
 
 
-def forged(request: web.Request) -> web.Response | None:
+def forged(request: web.Request, names: ServerNames) -> web.Response | None:
     """Return the answer to a changing request that no script of ours has sent.
 
     A cookie is the same for all ports of a host, so SameSite does not tell our pages from those of another server on
@@ -60,7 +60,8 @@ def forged(request: web.Request) -> web.Response | None:
     if site is not None:
         is_own = site == "same-origin"
     else:
-        is_own = urlsplit(request.headers.get(hdrs.ORIGIN, "")).netloc == request.headers.get(hdrs.HOST)
+        origin = request.headers.get(hdrs.ORIGIN, "")
+        is_own = urlsplit(origin).netloc == request.headers.get(hdrs.HOST) or bool(origin and origin == names.public)
     if is_own and request.headers.get(REQUESTED_BY) == "console":
         return None
     said = f"A browser's request must come from a page of this server, with the header {REQUESTED_BY}: console."

@@ -22,7 +22,7 @@ from bot.channels.chat.texts import Texts
 from bot.channels.cli.terminal.console import Console, Text
 from bot.channels.cli.terminal.language import spoken_language, texts
 from bot.desk.actors import Actor, Role
-from bot.desk.console import TERMINAL
+from bot.desk.people import TERMINAL
 from bot.desk.views import QuestionView
 from bot.tools.demo.pictures import leave_pictures
 from bot.tools.demo.world import World, demo_world

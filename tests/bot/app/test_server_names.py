@@ -92,3 +92,59 @@ def test_people_open_the_server_by_the_name_that_a_browser_can_reach() -> None:
     assert web_address(behind, port=80) == "http://desk.example.com:80"
     telegram = TelegramSettings(mode="webhook", webhook_url="https://desk.example.com/telegram/webhook")
     assert web_address(WebSettings(), telegram) == "https://desk.example.com"
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("https://Desk.Example.com/", "https://desk.example.com"),
+        ("https://desk.example.com:443", "https://desk.example.com"),
+        ("http://10.0.0.5:8737", "http://10.0.0.5:8737"),
+        (" https://[fd00::5]:8443 ", "https://[fd00::5]:8443"),
+        ("", ""),
+    ],
+)
+def test_the_public_url_is_written_in_one_form(written: str, read: str) -> None:
+    assert WebSettings(public_url=written).public_url == read
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        *(
+            "desk.example.com",
+            "ftp://desk.example.com",
+            "https://",
+            "https://desk.example.com/shop",
+            "https://desk?x=1",
+        ),
+        *("https://desk.example.com/#a", "https://me:secret@desk.example.com", "https://desk.example.com:0"),
+        *(
+            "https://desk.example.com:99999",
+            "https://客服.example",
+            "https://de sk",
+            "https://[fd00::5",
+            "https://1.2.3",
+        ),
+    ],
+)
+def test_what_is_no_public_url_is_refused_as_a_setting(written: str) -> None:
+    with pytest.raises(SettingsWrong, match=r"it has the form https://desk.example.com") as wrong:
+        load(web={"public_url": written})
+    assert "secret" not in str(wrong.value)
+
+
+def test_the_public_url_is_where_people_open_the_server_and_its_host_is_ours() -> None:
+    settings = WebSettings(public_url="https://desk.example.com", hosts=("other.example",))
+    telegram = TelegramSettings(mode="webhook", webhook_url="https://hook.example.org")
+    assert web_address(settings, telegram, port=80) == "https://desk.example.com"
+    names = web_names(settings, telegram)
+    for host in ("desk.example.com", "hook.example.org", "other.example", "127.0.0.1:8737"):
+        assert names.answers_to(host)
+    assert names.trusts_page_of("https://desk.example.com")
+    for origin in ("http://desk.example.com", "https://desk.example.com:8443", "https://evil.example"):
+        assert not names.trusts_page_of(origin)
+    assert names.trusts_page_of("http://127.0.0.1:8737")
+    secret = {"": True, "https://desk.example.com": True, "http://127.0.0.1:8737": False}
+    assert {origin: names.is_secret(origin) for origin in secret} == secret
+    assert not LOOPBACK.is_secret("")

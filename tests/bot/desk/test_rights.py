@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from bot.desk.desk import Desk
 from bot.desk.history_views import HistoryAsked
 from bot.desk.knowledge_views import EntryText, KnowledgeFile
 from bot.desk.pairing import NOTED_OF_ONE, OWNER_TIMES, RequestLimit
+from bot.desk.team_views import PersonView
 from bot.desk.views import ContactView
 from scheduler.runs.human import StoredHuman
 from storage.ids import new_id
@@ -130,6 +132,8 @@ THE_REST: dict[str, Call] = {
     "team.speak": lambda at, who: at.desk.team.speak(who, "zh"),
     "team.stream": lambda at, who: at.desk.team.stream(who, False),
 }
+
+ANNA = PersonView("1", "Anna", Role.OPERATOR, "en", "101", datetime(2026, 11, 1, tzinfo=UTC))
 # For owners, who are never limited.
 OWNERS: dict[str, Call] = {
     "schedules.add": lambda at, who: at.desk.schedules.add(who, "* * * * *", "x", chat=CHAT),
@@ -180,6 +184,7 @@ OWNERS: dict[str, Call] = {
     "history.recording": lambda at, who: at.desk.history.recording(who, "1"),
     "team.people": lambda at, who: at.desk.team.people(who),
     "team.find": lambda at, who: at.desk.team.find(who, "#1"),
+    "console.link_for": lambda at, who: at.desk.console.link_for(who, ANNA),
     "team.invite": lambda at, who: at.desk.team.invite(who, Role.OPERATOR),
     "team.invites": lambda at, who: at.desk.team.invites(who),
     "team.revoke": lambda at, who: at.desk.team.revoke(who, "0123456789"),

@@ -46,7 +46,7 @@ FORMS: Mapping[str, Mapping[str, Role]] = {
     "answers": {"list": VIEWER, "unanswered": VIEWER},
     "contacts": {"list": OPERATOR, "add": OWNER, "remove": OWNER},
     "people": {"list": OWNER, "role": OWNER, "limit": OWNER, "remove": OWNER, "audit": OWNER},
-    "invite": {"one": OWNER, "limited": OWNER},
+    "invite": {"one": OWNER, "console": OWNER, "limited": OWNER},
     "console": {"link": VIEWER},
     "settings": {"lang": VIEWER, "thinking": VIEWER},
     "whoami": {"me": VIEWER},

@@ -64,6 +64,11 @@ def with_desk(call: Callable[[Desk, Actor], Awaitable[T]]) -> tuple[T, Lang]:
     return run_async(called), settings.lang
 
 
+def who_of(written: str) -> str:
+    """Accept a person's number without the sign in front, because the shell would take that for a comment."""
+    return f"#{written}" if written.isdecimal() else written
+
+
 async def phones_are_worked(desk: Desk) -> bool:
     """Tell whether a process works phones on this database (``serve``, or ``worker``), so that runs are started."""
     return await desk.context.whole_fleet.is_worked()

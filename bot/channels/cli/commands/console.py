@@ -1,21 +1,34 @@
-"""``phonedesk console``: a link that logs the owner at this machine in to the console."""
+"""``phonedesk console``: a link that logs somebody in to the console; the owner at this machine if nobody is named."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.channels.cli.commands.at_desk import with_desk
+from bot.channels.cli.commands.at_desk import who_of, with_desk
 from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import texts
+from bot.desk.actors import Actor
+
+if TYPE_CHECKING:
+    from bot.desk.desk import Desk
 
 
-def console(as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
-    """Print a log-in link; it can be used once, within ten minutes."""
-    link, lang = with_desk(lambda desk, me: desk.console.link(me))
+def console(
+    person: Annotated[str, typer.Option("--for")] = "",
+    as_json: Annotated[bool, typer.Option("--json")] = False,
+) -> None:
+    """Print a log-in link; it can be used once, within ten minutes, or within a day if it is for somebody else."""
+
+    async def linked(desk: Desk, me: Actor) -> str:
+        if not person:
+            return await desk.console.link(me)
+        return await desk.console.link_for(me, await desk.team.find(me, who_of(person)))
+
+    link, lang = with_desk(linked)
     if as_json:
         print_json({"link": link})
         return
     Console().print(Text(link), soft_wrap=True)
-    Console(stderr=True).print(Text(texts(lang).get("console.hint")))
+    Console(stderr=True).print(Text(texts(lang).get("console.hint_for" if person else "console.hint")))

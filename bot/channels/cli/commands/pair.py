@@ -23,23 +23,26 @@ SECONDS = 4.0
 def pair(
     role: Role = Role.OPERATOR,
     hours: float = 24,
+    name: str = "",
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    """Print a pairing code for one more person; it can be used once."""
-    made, lang = with_desk(lambda desk, me: desk.team.invite(me, role, hours))
-    start_link = run_async(lambda: _start_link(settings_from()))
-    link = f"{start_link}{made.code}" if start_link else ""
+    """Print a pairing code for one more person, or a link to the console for somebody without Telegram."""
+    made, lang = with_desk(lambda desk, me: desk.team.invite(me, role, hours, name=name))
+    start_link = "" if made.link else run_async(lambda: _start_link(settings_from()))
+    link = f"{start_link}{made.code}" if start_link else made.link
     if as_json:
         expires = made.expires_at.isoformat()
-        print_json({"id": made.id, "code": made.code, "role": role.value, "expires_at": expires, "link": link})
+        plain = {"id": made.id, "code": made.code, "role": role.value, "expires_at": expires, "link": link}
+        print_json({**plain, "name": made.name} if made.name else plain)
         return
     words = texts(lang)
     console = Console()
-    console.print(Text(words.get("serve.pair", code=made.code)))
+    for_console = words.get("invite.for_console", name=made.name)
+    console.print(Text(for_console if made.link else words.get("serve.pair", code=made.code)))
     if link:
-        console.print(Text(f"{before(words.get('invite.link'), words)}{link}"))
+        console.print(Text(f"{before(words.get('invite.link'), words)}{link}"), soft_wrap=True)
     console.print(Text(f"{before(words.get('whoami.role'), words)}{words.get(f'role.{role.value}')}"))
-    if not settings_from().telegram.token.get_secret_value():
+    if not made.link and not settings_from().telegram.token.get_secret_value():
         console.print(Text(words.get("invite.no_bot"), "yellow"))
     until = f"{made.expires_at:%Y-%m-%d %H:%M}"
     console.print(Text(f"{before(words.get('invite.until'), words)}{until}"))

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from bot.channels.chat.cards import Card
 from bot.channels.chat.people import in_short, person_lines
-from bot.channels.cli.commands.at_desk import with_desk
+from bot.channels.cli.commands.at_desk import who_of, with_desk
 from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.channels.cli.terminal.render import panel
@@ -46,7 +46,7 @@ def list_(as_json: Json = False) -> None:
 @people.command()
 def role(who: Who, new: Annotated[Role, typer.Argument(metavar="ROLE")], as_json: Json = False) -> None:
     """Give somebody another role."""
-    _one(lambda desk, me: desk.team.set_role(me, _who(who), new), "people.changed", as_json)
+    _one(lambda desk, me: desk.team.set_role(me, who_of(who), new), "people.changed", as_json)
 
 
 @people.command()
@@ -62,7 +62,7 @@ def limit(
         if phone is None and chat is None:
             raise BadRequest("There is nothing to change.", advice="Give --phone or --chat.", key="people_what")
         chats = None if chat is None else [f"telegram:{name}" if name and ":" not in name else name for name in chat]
-        return await desk.team.limit(me, _who(who), phones=phone, chats=chats)
+        return await desk.team.limit(me, who_of(who), phones=phone, chats=chats)
 
     _one(limited, "people.changed", as_json)
 
@@ -70,12 +70,7 @@ def limit(
 @people.command()
 def remove(who: Who, as_json: Json = False) -> None:
     """Remove somebody's access."""
-    _one(lambda desk, me: desk.team.remove(me, _who(who)), "people.removed", as_json)
-
-
-def _who(written: str) -> str:
-    """Accept a number without the sign in front, because the shell would take that for a comment."""
-    return f"#{written}" if written.isdecimal() else written
+    _one(lambda desk, me: desk.team.remove(me, who_of(who)), "people.removed", as_json)
 
 
 def _plain(person: PersonView) -> dict[str, Any]:

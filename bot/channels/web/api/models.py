@@ -615,7 +615,7 @@ class ApiPerson(Shown):
     name: str
     role: str
     lang: str
-    user: str = Field(validation_alias="user_id", description="Their id in Telegram.")
+    user: str = Field(validation_alias="user_id", description="Their id in Telegram, or empty.")
     since: datetime
     seen: datetime | None
     devices: list[str] = Field(validation_alias="phones")
@@ -634,23 +634,36 @@ class ApiPersonChange(Wish):
 
 
 class ApiNewInvitation(Wish):
-    """``hours``: how long the code can be used."""
+    """``hours``: how long the code can be used. ``name``: who is invited to the console; "" for Telegram."""
 
     role: Literal["viewer", "operator", "owner"] = "operator"
     hours: Annotated[float, Field(gt=0, le=720)] = 24
+    name: Annotated[str, Field(max_length=64)] = ""
     devices: Lines = []
 
 
 class ApiInvitation(Shown):
-    """An invitation. ``code``: "" except when it was just made."""
+    """An invitation. ``code``: "" except when it was just made. ``link``: the console's, if it is for the console.
+
+    name: who is invited to the console; "" for somebody who sends the code to the bot.
+    """
 
     id: str
+    name: str
     role: str
     by: str
     created_at: datetime
     expires_at: datetime
     code: str
+    link: str
     devices: list[str] = Field(validation_alias="phones")
+
+
+class ApiConsoleLink(Shown):
+    """A link that logs a person in to the console once, within a day. It is shown this once."""
+
+    link: str
+    name: str
 
 
 class ApiInvitations(Shown):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bot.channels.web.api.models import (
     ApiAuditPage,
     ApiAuditRow,
+    ApiConsoleLink,
     ApiInvitation,
     ApiInvitations,
     ApiNewInvitation,
@@ -50,6 +51,13 @@ async def put_person_back(call: ApiCall, person_id: str) -> ApiPerson:
     return ApiPerson.of(await call.desk.team.undo_remove(call.actor, person_id))
 
 
+@operations.post("/people/{person_id}/console-link", Role.OWNER)
+async def make_console_link(call: ApiCall, person_id: str) -> ApiConsoleLink:
+    """Make a link that logs this person in to the console."""
+    person = await call.desk.team.find(call.actor, f"#{person_id}")
+    return ApiConsoleLink(link=await call.desk.console.link_for(call.actor, person), name=person.name)
+
+
 @operations.get("/invitations", Role.OWNER)
 async def list_invitations(call: ApiCall) -> ApiInvitations:
     """List the open invitations, the newest first, without their codes."""
@@ -58,8 +66,12 @@ async def list_invitations(call: ApiCall) -> ApiInvitations:
 
 @operations.post("/invitations", Role.OWNER, status=201)
 async def invite_person(call: ApiCall, body: ApiNewInvitation) -> ApiInvitation:
-    """Invite one more person. The code is shown this once; it is sent to the bot as `/start CODE`."""
-    return ApiInvitation.of(await call.desk.team.invite(call.actor, Role(body.role), body.hours, phones=body.devices))
+    """Invite one more person: by a link to the console if a name is given, else by a code for the bot (`/start CODE`).
+
+    Either is shown this once.
+    """
+    made = await call.desk.team.invite(call.actor, Role(body.role), body.hours, name=body.name, phones=body.devices)
+    return ApiInvitation.of(made)
 
 
 @operations.delete("/invitations/{invitation_id}", Role.OWNER)

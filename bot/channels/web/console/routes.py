@@ -19,9 +19,10 @@ from agent_core.errors import PhonedeskError
 from agent_core.texts import Lang
 from bot.app.release import program
 from bot.app.server_names import CONSOLE, ServerNames
+from bot.channels.web.api.stream import HEARTBEAT_SECONDS
 from bot.channels.web.app import CONSOLE_PAGE
 from bot.channels.web.callers import secret_of
-from bot.channels.web.console import answers, knowledge, plans, team, work
+from bot.channels.web.console import answers, chat, knowledge, plans, team, work
 from bot.channels.web.console.session import LOGIN, Sessions, spoken
 from bot.channels.web.console.texts import ConsoleTexts, console_texts
 from bot.channels.web.console.visit import Page, Visit
@@ -36,6 +37,7 @@ PAGES: tuple[Page, ...] = tuple(
     page
     for pages in (
         work.overview,
+        chat.chat,
         work.questions,
         work.history,
         answers.answers,
@@ -50,6 +52,7 @@ PAGES: tuple[Page, ...] = tuple(
 )
 NAVIGATION: tuple[tuple[str, str, Role], ...] = (
     ("overview", CONSOLE, Role.VIEWER),
+    ("chat", f"{CONSOLE}/chat", Role.VIEWER),
     ("questions", f"{CONSOLE}/questions", Role.VIEWER),
     ("history", f"{CONSOLE}/runs", Role.VIEWER),
     ("answers", f"{CONSOLE}/answers", Role.VIEWER),
@@ -71,10 +74,18 @@ HEADERS = {
 }
 
 
-def add_console(app: web.Application, desk: Desk, names: ServerNames, lang: Lang = "zh") -> None:
+def add_console(
+    app: web.Application,
+    desk: Desk,
+    names: ServerNames,
+    lang: Lang = "zh",
+    *,
+    heartbeat: float = HEARTBEAT_SECONDS,
+) -> None:
     """Serve the console.
 
     names: the hosts whose pages may ask it. lang: the owner's language, for browsers that prefer none.
+    heartbeat: seconds between two signs of life in a stream of events.
     """
     aiohttp_jinja2.setup(
         app,
@@ -86,6 +97,7 @@ def add_console(app: web.Application, desk: Desk, names: ServerNames, lang: Lang
     )
     app.on_response_prepare.append(_protect)
     Sessions(desk, names, lang).add_routes(app)
+    chat.ConsoleChat(desk, names, heartbeat=heartbeat).add_to(app)
     console = _Console(desk, lang)
     app.router.add_get(LOGIN, console.log_in)
     for page in PAGES:

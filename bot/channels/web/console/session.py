@@ -52,7 +52,7 @@ class Sessions:
         app.router.add_post(CONSOLE + "/language", self._speak)
 
     def _refusal(self, request: web.Request) -> web.Response | None:
-        return refusal_of_page(request, self._names) or forged(request)
+        return refusal_of_page(request, self._names) or forged(request, self._names)
 
     async def _log_in(self, request: web.Request) -> web.Response:
         if (refusal := self._refusal(request)) is not None:
@@ -62,7 +62,7 @@ class Sessions:
         except ValidationError as error:
             return problem_of_input(error, "body")
         try:
-            begun = await self._desk.console.log_in(login.code)
+            begun = await self._desk.console.log_in(login.code, spoken(request, self._lang).lang)
         except PhonedeskError as error:
             return problem_of(error, spoken(request, self._lang))
         response = web.json_response({"name": begun.actor.name})
@@ -73,7 +73,7 @@ class Sessions:
             httponly=True,
             samesite="Strict",
             # The browser says how it reaches us, also through a proxy that speaks plain HTTP with us.
-            secure=request.headers.get(hdrs.ORIGIN, "").startswith("https://"),
+            secure=self._names.is_secret(request.headers.get(hdrs.ORIGIN, "")),
         )
         return response
 

@@ -10,8 +10,8 @@ import pytest
 from agent_core.texts import load_texts
 from bot.channels.chat import commands, helping, manual
 from bot.channels.chat.conversation import Conversation, Incoming, Person
+from bot.channels.chat.helping import listed
 from bot.channels.chat.texts import LANGUAGES, Lang, texts
-from bot.channels.telegram.menu import listed
 from bot.desk.actors import Actor, ChatRef, Role
 from bot.desk.desk import Desk
 from knowledge.embedded import EmbeddedKnowledge

@@ -114,7 +114,7 @@ class TestDatabaseAway(WithARun):
         async with house.adapter() as adapter:
             run_id, card = await self.start(house, operator)
             await operator.sees(lambda chat: "执行中" in card.words)
-            draw, left = adapter._feed._draw, [2]
+            draw, left = adapter._feed.live_card, [2]
 
             async def fails(*given: str) -> Any:
                 if left[0]:
@@ -122,7 +122,7 @@ class TestDatabaseAway(WithARun):
                     raise OSError("away")
                 return await draw(*given)
 
-            monkeypatch.setattr(adapter._feed, "_draw", fails)
+            monkeypatch.setattr(adapter._feed, "live_card", fails)
             await house.stage.step(run_id, self.step(1))
             await operator.sees(lambda chat: "第 1 步" in card.words)
 

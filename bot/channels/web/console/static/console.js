@@ -1,5 +1,6 @@
 // Starts what the pages need: forms that ask the API, parts that stay fresh, notifications, and the log-in link.
 
+import { serveChat } from "./chat.js";
 import { logInByLink, serveForms } from "./forms.js";
 import { serveImport } from "./imports.js";
 import { followEvents } from "./live.js";
@@ -9,6 +10,7 @@ import { showScreen } from "./screen.js";
 serveForms();
 serveImport();
 logInByLink();
+serveChat();
 addEventListener("hashchange", logInByLink); // the link is opened in a tab that shows the log-in page already
 const followers = [offerNotifications(), showScreen()];
 if (document.body.dataset.events) {

@@ -4,7 +4,7 @@
 // data-method  POST if it is not given
 // data-then    "refresh": load the live parts anew; "reload": the page; otherwise the address to go to, in which {name}
 //              stands for a field of the answer
-// data-said    what to say when it is done
+// data-said    what to say when it is done, unless the answer has a field "said"
 // data-shows   what to show of the answer in the form's <output>, such as a secret that is told once
 // data-resets  empty the form when it is done
 // data-quiet   say and refresh nothing when it is done
@@ -118,7 +118,9 @@ async function done(form, body) {
   for (const field of form.elements) settle(field);
   if ("quiet" in form.dataset) return;
   await refresh();
-  say(form.dataset.said ?? texts.done);
+  document.dispatchEvent(new CustomEvent("answered", { detail: { form, body } })); // the form may be replaced by now
+  const said = body.said ?? form.dataset.said ?? texts.done;
+  if (said) say(said, body.alert === true);
 }
 
 // What was sent is no longer being written, so that a refresh may replace it.

@@ -99,6 +99,25 @@ def test_what_cannot_be_done_is_said(words: list[str], said: str) -> None:
     assert said in " ".join(err.split())
 
 
+LINK = r"http://127\.0\.0\.1:8737/console/login#[\w-]{30,}"
+
+
+def test_somebody_without_telegram_gets_a_link_and_later_another_one() -> None:
+    code, out, _ = call("pair", "--name", "Anna", "--role", "viewer", "--json")
+    made = json.loads(out)
+    assert (code, made["name"], made["role"]) == (Exit.OK, "Anna", "viewer")
+    assert re.fullmatch(LINK, made["link"])
+    _, out, _ = call("pair", "--name", "Anna")
+    assert re.search(LINK, out)
+    assert "PHONEDESK_TELEGRAM__TOKEN" not in out
+    invited("owner", 11, "Chief")
+    for who in ("Chief", "1"):
+        code, out, err = call("console", "--for", who)
+        assert (code, bool(re.search(LINK, out)), "for a day" in err) == (Exit.OK, True, True)
+    code, _, err = call("console", "--for", "Nobody")
+    assert (code, "Nobody here is called Nobody" in err) == (Exit.USAGE, True)
+
+
 async def test_with_a_bot_there_is_a_link(monkeypatch: pytest.MonkeyPatch) -> None:
     async with FakeTelegram() as tg:
         monkeypatch.setenv("PHONEDESK_TELEGRAM__TOKEN", tg.token)

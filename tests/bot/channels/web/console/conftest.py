@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import ClientResponse, ClientSession, CookieJar
+from aiohttp import ClientResponse, ClientSession, CookieJar, web
 
-from bot.app.server_names import CONSOLE, web_names
+from bot.app.server_names import CONSOLE, ServerNames, web_names
 from bot.app.settings.sections import WebSettings
 from bot.channels.web.api.routes import add_api
 from bot.channels.web.app import make_app, serving
@@ -67,6 +67,8 @@ class Shown:
     db: Database
     browser: Browser
     stack: AsyncExitStack
+    app: web.Application
+    names: ServerNames
 
     async def stranger(self) -> Browser:
         """Return a browser that is not logged in."""
@@ -84,10 +86,10 @@ async def shown(tmp_path: Path) -> AsyncIterator[Shown]:
         names = web_names(WebSettings())
         app = make_app(ready, names)
         add_api(app, desk, busy.shop.db, names, heartbeat=0.05)
-        add_console(app, desk, names)
+        add_console(app, desk, names, heartbeat=0.05)
         url = await stack.enter_async_context(serving(app, "127.0.0.1", 0))
         desk.context.console_url = url + CONSOLE
-        made = Shown(url, busy, desk, busy.shop.db, Browser(url, None), stack)  # type: ignore[arg-type]
+        made = Shown(url, busy, desk, busy.shop.db, Browser(url, None), stack, app, names)  # type: ignore[arg-type]
         made.browser = await made.stranger()
         assert await made.browser.log_in(await desk.console.link(TERMINAL)) == 200
         yield made

@@ -1,29 +1,23 @@
-"""Shows the event log in the chat: one live card per run, question cards, outcomes."""
+"""Shows the event log in the chats of a channel: one live card per run, question cards, outcomes."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import NamedTuple, Protocol
 
 import structlog
 
 from agent_core.lru import keep_newest
 from bot.channels.chat import cards
 from bot.channels.chat.cards import Card
-from bot.channels.chat.conversation import utc_now
+from bot.channels.chat.notifications import NEWS, Notifications
 from bot.channels.chat.sweeps import card_of
 from bot.channels.chat.texts import texts
-from bot.channels.telegram import render
-from bot.channels.telegram.drafts import Drafts
-from bot.channels.telegram.notifications import NEWS, Notifications
-from bot.channels.telegram.options import TelegramOptions
-from bot.channels.telegram.outbox import Outbox
-from bot.channels.telegram.outgoing import OutgoingMessage, Topic
-from bot.channels.telegram.request import is_away
-from bot.channels.telegram.updates import CHANNEL
+from bot.channels.chat.turn import Outgoing, utc_now
 from bot.desk.actors import ChatRef, Role
 from bot.desk.desk import Desk
 from bot.desk.views import EventView, QuestionView, RunStatus, RunView
@@ -33,12 +27,57 @@ from storage.shielded import run_shielded
 
 log = structlog.get_logger(__name__)
 
-CONSUMER = "telegram"
 TRIES = 3
 REMEMBERED = 500
 MOST_FOLLOWING = 12_000  # characters of a run's replies, in messages after its card
 QUESTION_EVENTS = {"question", "answered", "closed", "reminder", "escalated", "learnt"}
 FINAL = {status.value for status in RunStatus if status.final}
+
+
+class LiveCard(NamedTuple):
+    """The card of a run that is under way."""
+
+    card: Card
+    run: RunView
+
+
+class CardOutlet(Protocol):
+    """A channel's way to show cards. A card that names what it shows is changed in place.
+
+    channel: its name, also as a consumer of the event log.
+    """
+
+    channel: str
+
+    async def put(
+        self, message: Outgoing, *, run: RunView | None = None, urgent: bool = False, soundless: bool = False
+    ) -> None:
+        """Store a message that will be shown.
+
+        run: the message belongs to the topic of its phone, if the channel has topics.
+        urgent: it may make a sound in quiet hours. soundless: it never makes one.
+        """
+
+    def show_live(self, chat: ChatRef, run_id: str, draw: Callable[[str], Awaitable[LiveCard | None]]) -> None:
+        """Bring a run's card up to date soon. ``draw`` returns it for the id of a chat, or None for "no more"."""
+
+    def think(self, run_id: str, chat: ChatRef, text: str) -> bool:
+        """Show a thought as it comes. Return False if the run's card has to show it."""
+
+    def thought_over(self, run_id: str) -> None:
+        """End the thought of a run."""
+
+    def shows_all(self, card: Card, *, captioned: bool) -> bool:
+        """Tell whether all of a card can be read in one message. ``captioned``: it has a picture."""
+
+    def is_away(self, error: Exception) -> bool:
+        """Tell whether the store was not reached, but will be later."""
+
+    def wait_after(self, failures: int) -> float:
+        """Return the seconds to wait after so many failures in a row, from 1."""
+
+    def safe(self, error: object) -> str:
+        """Return an error's words without secrets, for logs."""
 
 
 @dataclass(slots=True)
@@ -51,24 +90,16 @@ class _Seen:
 
 
 class Feed:
-    def __init__(
-        self,
-        desk: Desk,
-        outbox: Outbox,
-        options: TelegramOptions,
-        *,
-        drafts: Drafts,
-        clock: Callable[[], datetime] = utc_now,
-    ) -> None:
-        self._drafts = drafts
+    """Follows the event log for one channel."""
+
+    def __init__(self, desk: Desk, outlet: CardOutlet, *, clock: Callable[[], datetime] = utc_now) -> None:
         self._desk = desk
-        self._outbox = outbox
-        self._options = options
+        self._outlet = outlet
         self._clock = clock
         self._held: dict[str, deque[EventView]] = {}  # by run: an event that failed, and those after it
         self._last = 0  # the newest event that was handled
         self._seen: dict[str, _Seen] = {}
-        self._news = Notifications(desk, outbox, options.is_quiet)
+        self._news = Notifications(desk, outlet)
         self._over: OrderedDict[str, None] = OrderedDict()  # runs whose outcome is out; their rows may lag behind
 
     async def run(self) -> None:
@@ -79,13 +110,13 @@ class Feed:
         """
         self._held.clear()
         async with asyncio.TaskGroup() as group:
-            async for event in self._desk.events(CONSUMER):
+            async for event in self._desk.events(self._outlet.channel):
                 behind = self._held.get(event.run_id)
                 if behind is not None:
                     behind.append(event)
                 elif not await run_shielded(self._is_shown(event)):
                     self._held[event.run_id] = deque([event])
-                    group.create_task(self._try_again(event.run_id), name=f"telegram-event-{event.id}")
+                    group.create_task(self._try_again(event.run_id), name=f"{self._outlet.channel}-event-{event.id}")
                 self._last = event.id
                 await self._confirm()
 
@@ -93,9 +124,10 @@ class Feed:
         try:
             await self._show(event)
         except Exception as error:  # one event must not stop the others; logged, nothing is swallowed
-            if is_away(error):
+            if self._outlet.is_away(error):
                 raise  # not the event's fault: unconfirmed, it comes again
-            log.exception("telegram_event_failed", seq=event.id, kind=event.kind, error=self._options.safe(error))
+            channel, said = self._outlet.channel, self._outlet.safe(error)
+            log.exception("event_not_shown", channel=channel, seq=event.id, kind=event.kind, error=said)
             return False
         return True
 
@@ -104,7 +136,7 @@ class Feed:
         events, failures = self._held[run_id], 1
         while events:
             if failures:
-                await asyncio.sleep(self._options.wait_after(failures))
+                await asyncio.sleep(self._outlet.wait_after(failures))
             failures = 0 if await run_shielded(self._is_shown(events[0])) else failures + 1
             if failures in {0, TRIES}:
                 events.popleft()
@@ -114,18 +146,24 @@ class Feed:
 
     async def _confirm(self) -> None:
         if not self._held:
-            await run_shielded(self._desk.confirm(CONSUMER, self._last))
+            await run_shielded(self._desk.confirm(self._outlet.channel, self._last))
 
     async def _show(self, event: EventView) -> None:
         if event.kind in NEWS:
-            await self._news.show(event, self._clock())
+            await self._news.show(event)
             return
         run = await self._desk.runs.get(event.run_id)
-        if run is None or run.chat is None or run.chat.channel != CHANNEL or _is_asked_for(event, run):
+        if run is None or _is_asked_for(event, run):
+            return
+        if run.chat is None or run.chat.channel != self._outlet.channel:
+            await self._show_elsewhere(event, run)
             return
         if run.parent:
             await self._show_swept(event, run, run.chat)
-            return
+        else:
+            await self._show_run(event, run, run.chat)
+
+    async def _show_run(self, event: EventView, run: RunView, chat: ChatRef) -> None:
         told = run.id in self._over and event.kind != "outcome"
         if told or _is_silent(run):
             return  # its row closes after its outcome is out: nothing more is shown, or remembered
@@ -134,10 +172,10 @@ class Feed:
             seen.picture = event.picture
         if event.kind == "thinking":
             seen.thinking = str(event.data.get("text") or event.data.get("thinking") or "")
-            if self._drafts.think(run.id, run.chat, seen.thinking):
+            if self._outlet.think(run.id, chat, seen.thinking):
                 return  # the draft shows it; the whole thought comes with its step
         else:
-            self._drafts.over(run.id)
+            self._outlet.thought_over(run.id)
         if event.kind in {"step", "resumed"}:
             seen.thinking = ""
         if event.kind in QUESTION_EVENTS:
@@ -145,9 +183,19 @@ class Feed:
         closes = event.kind == "status" and event.data.get("status") in FINAL
         if event.kind == "outcome" or closes:
             # A run that no agent carried out (stopped in the queue, no phone) ends with its row alone.
-            await self._show_outcome(_ended(run, event), run.chat, seen)
+            await self._show_outcome(_ended(run, event), chat, seen)
         else:
-            self._show_live(run.id, run.chat)
+            self._show_live(run.id, chat)
+
+    async def _show_elsewhere(self, event: EventView, run: RunView) -> None:
+        """Show the question of another channel's run where it was asked for here, or is escalated to."""
+        if event.kind not in QUESTION_EVENTS - {"question", "reminder"}:
+            return
+        view = await self._desk.questions.get(str(event.data.get("question") or ""))
+        if view is not None and event.kind == "escalated":
+            await self._escalate(view, run)
+        elif view is not None:
+            await self._put_question(view, run, None)
 
     async def _show_swept(self, event: EventView, run: RunView, chat: ChatRef) -> None:
         """Show an event of a sweep's contact or a plan's part, which has no card of its own; its questions have.
@@ -176,8 +224,7 @@ class Feed:
     async def _show_outcome(self, run: RunView, chat: ChatRef, seen: _Seen) -> None:
         keep_newest(self._over, run.id, None, REMEMBERED)
         card = card_of(run, texts(run.lang), now=self._clock(), thinking=seen.thinking, picture=seen.picture)
-        outgoing = self._parcel(card, chat, topic_of(run), soundless=run.watch)
-        await self._outbox.put(chat.chat_id, outgoing, ref=f"run:{run.id}")
+        await self._outlet.put(Outgoing(card, chat, shows=f"run:{run.id}"), run=run, soundless=run.watch)
         if run.replies and run.sweep is None and run.plan is None:
             await self._put_all_sent(run, chat, card)
         await self._close_questions(run)
@@ -187,20 +234,20 @@ class Feed:
         """Send what a customer got in full: whatever does not fit on the card follows it, up to MOST_FOLLOWING."""
         words = texts(run.lang)
         shown = await self._desk.runs.card(run.id)
-        if shown is not None and shown.chat.chat_id != chat.chat_id:
+        if shown is not None and shown.chat.key != chat.key:
             shown = None
         captioned = card.picture is not None or (shown is not None and shown.picture)
         listed = cards.sent_lines(run.replies, words) == cards.sent_lines(run.replies, words, room=MOST_FOLLOWING)
-        if listed and render.fits(card, captioned=captioned):
+        if listed and self._outlet.shows_all(card, captioned=captioned):
             return
         title = words.get("card.all_sent", count=len(run.replies))
         every = Card(title, tuple(cards.sent_lines(run.replies, words, room=MOST_FOLLOWING)))
         place, answers = (shown.chat, shown.message_id) if shown is not None else (chat, "")
-        outgoing = self._parcel(every, place, None if answers else topic_of(run), reply_to=answers)
-        await self._outbox.put(place.chat_id, outgoing, once=f"sent:{run.id}")
+        message = Outgoing(every, place, answers, once=f"sent:{run.id}")
+        await self._outlet.put(message, run=None if answers else run)
 
-    async def _draw(self, run_id: str, chat_id: str) -> OutgoingMessage | None:
-        """Draw the current live card; None if its run is over (its outcome is in the store), or is shown elsewhere."""
+    async def live_card(self, run_id: str, chat_id: str) -> LiveCard | None:
+        """Draw the current card of a run; None if it is over (its outcome is in the store), or is shown elsewhere."""
         run = await self._desk.runs.get(run_id)
         if run is None or run.chat is None or run.status.final or run_id in self._over:
             return None
@@ -208,7 +255,7 @@ class Feed:
             return None
         seen = self._seen.get(run_id, _Seen())
         card = card_of(run, texts(run.lang), now=self._clock(), thinking=seen.thinking, picture=seen.picture)
-        return self._parcel(card, run.chat, topic_of(run), in_one=True, soundless=run.watch)
+        return LiveCard(card, run)
 
     async def _show_question(self, event: EventView, run: RunView, seen: _Seen) -> None:
         question_id = str(event.data.get("id" if event.kind == "question" else "question") or "")
@@ -216,7 +263,7 @@ class Feed:
             return
         view = await self._desk.questions.get(question_id)
         if view is None:
-            log.warning("telegram_question_missing", question=question_id, run=run.id)
+            log.warning("question_missing", channel=self._outlet.channel, question=question_id, run=run.id)
         elif event.kind == "reminder":
             await self._remind(view, run, int(event.data.get("number") or 0))
         elif event.kind == "escalated":
@@ -232,14 +279,15 @@ class Feed:
         places = [("", first)]
         places += [(f"@{name}", chat) for name, chat in await self._desk.questions.copies(view.id)]
         for name, chat in places:
-            if chat is not None and chat.channel == CHANNEL:
+            if chat is not None and chat.channel == self._outlet.channel:
                 await self._put_card(view, run, chat, name, picture)
-        for number in range(1, MOST_REMINDERS + 1) if not view.open else ():
+        is_ours = first is not None and first.channel == self._outlet.channel
+        for number in range(1, MOST_REMINDERS + 1) if is_ours and not view.open else ():
             ref = f"{view.id}@remind{number}"
             shown = await self._desk.questions.card(ref)
-            if first is not None and shown is not None and shown.chat.chat_id == first.chat_id:
+            if shown is not None and first is not None and shown.chat.key == first.key:
                 card = cards.reminder_card(view, texts(view.lang), now=self._clock())
-                await self._outbox.put(shown.chat.chat_id, self._parcel(card, shown.chat), ref=f"question:{ref}")
+                await self._outlet.put(Outgoing(card, shown.chat, shows=f"question:{ref}"))
 
     async def _put_card(
         self, view: QuestionView, run: RunView, chat: ChatRef, name: str, picture: bytes | None
@@ -249,32 +297,32 @@ class Feed:
         approves = await self._approves(chat)
         card = cards.question_card(view, words, run=run, picture=now, alike=alike, approves=approves)
         # A card that was requested stays where it was requested.
-        topic = topic_of(run) if not name or name.startswith("@escalated:") else None
-        outgoing = self._parcel(card, chat, topic, urgent=view.question.kind in URGENT)
-        await self._outbox.put(chat.chat_id, outgoing, ref=f"question:{view.id}{name}")
+        of_phone = run if not name or name.startswith("@escalated:") else None
+        message = Outgoing(card, chat, shows=f"question:{view.id}{name}")
+        await self._outlet.put(message, run=of_phone, urgent=view.question.kind in URGENT)
 
     async def _approves(self, chat: ChatRef) -> bool:
         """Tell whether an owner sees what is shown there: a private chat is one person's."""
         if chat.kind != "private":
             return True
-        actor = await self._desk.people.actor(CHANNEL, chat.chat_id)
+        actor = await self._desk.people.actor(self._outlet.channel, chat.chat_id)
         return actor is not None and actor.role is Role.OWNER
 
     async def _remind(self, view: QuestionView, run: RunView, number: int) -> None:
         """Answer the card with a short reminder; show the card itself if it was lost, or somebody else sees it now."""
         chat = view.chat or run.chat
-        if not view.open or chat is None or chat.channel != CHANNEL:
+        if not view.open or chat is None or chat.channel != self._outlet.channel:
             return
         shown = await self._desk.questions.card(view.id)
-        if shown is None or shown.chat.chat_id != chat.chat_id:
+        if shown is None or shown.chat.key != chat.key:
             await self._put_card(view, run, chat, "", await self._desk.questions.picture(view.id))
             return
         if not number:
             return  # it was handed on before
         card = cards.reminder_card(view, texts(view.lang), now=self._clock())
         place = shown.chat  # with the topic of the card
-        outgoing = self._parcel(card, place, reply_to=shown.message_id, urgent=view.question.kind in URGENT)
-        await self._outbox.put(place.chat_id, outgoing, ref=f"question:{view.id}@remind{number}")
+        message = Outgoing(card, place, shown.message_id, shows=f"question:{view.id}@remind{number}")
+        await self._outlet.put(message, urgent=view.question.kind in URGENT)
 
     async def again(self, shown: Sequence[tuple[str, str]]) -> None:
         """Show again what is still open of these: ``run`` or ``question``, and its id as the refs know it."""
@@ -306,29 +354,11 @@ class Feed:
         names = await self._desk.questions.copies(view.id)
         picture = await self._desk.questions.picture(view.id)
         for name, chat in names:
-            if chat in chats and name.startswith("escalated:") and chat.channel == CHANNEL:
+            if chat in chats and name.startswith("escalated:") and chat.channel == self._outlet.channel:
                 await self._put_card(view, run, chat, f"@{name}", picture)
 
     def _show_live(self, run_id: str, chat: ChatRef) -> None:
-        self._outbox.show(chat.chat_id, f"run:{run_id}", lambda chat_id: self._draw(run_id, chat_id))
-
-    def _parcel(
-        self,
-        card: Card,
-        chat: ChatRef,
-        topic: Topic | None = None,
-        *,
-        reply_to: str = "",
-        urgent: bool = False,
-        in_one: bool = False,
-        soundless: bool = False,
-    ) -> OutgoingMessage:
-        """Draw a card. In quiet hours it makes no sound unless it is ``urgent``; ``soundless``: it never makes one."""
-        silent = soundless or (not urgent and self._options.is_quiet(self._clock()))
-        drawn = render.outgoing(
-            card, thread_id=chat.thread_id, kind=chat.kind, reply_to=reply_to, topic=topic, in_one=in_one
-        )
-        return drawn.model_copy(update={"silent": silent}) if silent else drawn
+        self._outlet.show_live(chat, run_id, lambda chat_id: self.live_card(run_id, chat_id))
 
 
 def _is_asked_for(event: EventView, run: RunView) -> bool:
@@ -343,13 +373,6 @@ def _is_asked_for(event: EventView, run: RunView) -> bool:
 def _is_silent(run: RunView) -> bool:
     """Tell whether it is a sweep without anything to tell."""
     return run.sweep is not None and run.sweep.silent
-
-
-def topic_of(run: RunView) -> Topic | None:
-    """Return the phone whose topic a run is shown in; None while it has no phone."""
-    if not run.serial:
-        return None
-    return Topic(serial=run.serial, name=run.phone or run.serial, receipt=texts(run.lang).get("topics.receipt"))
 
 
 def _ended(run: RunView, event: EventView) -> RunView:

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
-revision = "20261124b"
+revision = "20261124c"
 down_revision: str | None = None
 branch_labels: str | None = None
 depends_on: str | None = None
@@ -95,6 +95,23 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("subject", "subject_id", name=op.f("pk_cards")),
     )
     op.create_index(op.f("ix_cards_chat_id_message_id"), "cards", ["chat_id", "message_id"])
+    op.create_table(
+        "chat_messages",
+        sa.Column("id", BIG_ID, autoincrement=True, nullable=False),
+        sa.Column("chat_id", sa.Text(), nullable=False),
+        sa.Column("own", sa.Boolean(), nullable=False),
+        sa.Column("ref", sa.Text(), server_default="", nullable=False),
+        sa.Column("once", sa.Text(), nullable=True),
+        sa.Column("reply_to", sa.BigInteger(), nullable=True),
+        sa.Column("card", JSON, nullable=False),
+        sa.Column("files", JSON, nullable=False),
+        sa.Column("version", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("created_at", TIME, nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_chat_messages")),
+        sa.UniqueConstraint("chat_id", "once", name=op.f("uq_chat_messages_chat_id_once")),
+        sqlite_autoincrement=True,
+    )
+    op.create_index(op.f("ix_chat_messages_chat_id_id"), "chat_messages", ["chat_id", "id"])
     op.create_table(
         "chosen_rows",
         sa.Column("serial", sa.Text(), nullable=False),
@@ -286,6 +303,7 @@ def upgrade() -> None:
     op.create_table(
         "pairing_codes",
         sa.Column("code_hash", sa.Text(), nullable=False),
+        sa.Column("name", sa.Text(), server_default="", nullable=False),
         sa.Column("role", sa.Text(), nullable=False),
         sa.Column("created_by", sa.Text(), server_default="", nullable=False),
         sa.Column("created_at", TIME, nullable=False),
@@ -298,7 +316,7 @@ def upgrade() -> None:
     op.create_table(
         "people",
         sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
-        sa.Column("telegram_id", sa.BigInteger(), nullable=False),
+        sa.Column("telegram_id", sa.BigInteger(), nullable=True),
         sa.Column("role", sa.Text(), nullable=False),
         sa.Column("name", sa.Text(), server_default="", nullable=False),
         sa.Column("lang", sa.Text(), server_default="zh", nullable=False),
