@@ -84,7 +84,7 @@ class ProxySetting:
             scheme, host, port = parts.scheme.lower(), (parts.hostname or "").rstrip("."), parts.port
         except ValueError:  # no address: whoever asks it says so
             return Route(self.name)
-        if _is_loopback(host):
+        if is_loopback(host):
             return Route(self.name, LOOPBACK)
         if self.value.strip():
             return Route(self.name, self.name, self._usable(self.value, self.name))
@@ -222,7 +222,8 @@ def _address(host: str) -> IPv4Address | IPv6Address | None:
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Tell whether a host name or address means this machine only."""
     address = _address(host)
     if address is None:
         return host == "localhost" or host.endswith(".localhost")

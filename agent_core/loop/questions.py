@@ -59,12 +59,18 @@ def best_first(records: Sequence[Record]) -> list[Record]:
 
 
 def no_sure_answer(
-    session: Session, planned: Planned, records: Sequence[Record], *, beside: Sequence[Mapping[str, str | None]] = ()
+    session: Session,
+    planned: Planned,
+    records: Sequence[Record],
+    *,
+    beside: Sequence[Mapping[str, str | None]] = (),
+    sent: Sequence[Record] = (),
 ) -> Question:
     """Ask for an answer: with the customer's words, the best records as choices, free text, or skip.
 
     beside: what else the customer wrote that has no sure answer, although this text has one: its ``words``, and the
         ``answer`` of a person, "" if it has none yet, or None if a person skipped it.
+    sent: the records whose texts stand below these messages already; the customer does not get them twice.
     """
     best = [r for r in best_first(records) if r.text.strip() and (r.score is None or r.score >= LEAST_SCORE)]
     best = best[:CANDIDATES]
@@ -79,7 +85,15 @@ def no_sure_answer(
         fingerprint=planned.fingerprint,
         beside=[dict(one) for one in beside],
         candidates=[
-            {"id": r.id, "text": r.text, "question": r.question, "score": r.score, "source": r.source} for r in best
+            {
+                "id": r.id,
+                "text": r.text,
+                "question": r.question,
+                "score": r.score,
+                "source": r.source,
+                "sent": r in sent,
+            }
+            for r in best
         ],
     )
     numbered = [

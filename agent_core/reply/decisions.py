@@ -10,7 +10,7 @@ from agent_core.ports import Chosen, Ledger, LedgerConflict, ReplyState
 from agent_core.reply.asked import CustomerQuestion
 from agent_core.reply.hand_over import HandOver
 from agent_core.reply.outcome import end, fail
-from agent_core.reply.planning import planned_by_person, planned_with, record_of
+from agent_core.reply.planning import planned_by_person, planned_with, record_of, stands
 from agent_core.reply.rows import Rows
 from agent_core.session import NOBODY, Answer, Question, QuestionKind, RowMark, Session, Status
 from agent_core.texts import say
@@ -102,6 +102,8 @@ class Decisions:
                 raise ValueError(f"{answer.choice!r} is no choice of the question.")
             record = record_of(picked)
             session.planned = planned_with(planned, Chosen(record.text, record), self._part_chars, person=answer.by)
+            if stands(session.cluster, session.planned):
+                return await self._hand_over.covered(session.planned)
         return ActResult(say(session.lang, "gate.answer_ready", contact=session.gate.contact))
 
     def _right_chat(self, question: Question, answer: Answer) -> ActResult:

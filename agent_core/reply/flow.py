@@ -43,7 +43,7 @@ from agent_core.reply.outcome import (
     put_off,
     waits_elsewhere,
 )
-from agent_core.reply.planning import planned_with
+from agent_core.reply.planning import planned_with, stands
 from agent_core.reply.rows import Rows
 from agent_core.reply.sureness.plain import stripped
 from agent_core.session import AskedQuestion, Cluster, Planned, Session, Status
@@ -390,7 +390,10 @@ class ReplyFlow:
         await self._rows.tell_event(event, seen.frame)
         session.planned = planned_with(planned, chosen, self._answering.part_chars) if chosen else planned
         if chosen is None:
-            return ask(session, questions.no_sure_answer(session, planned, records, beside=beside), "run.waiting")
+            chars = self._answering.part_chars
+            sent = [r for r in records if stands(cluster, planned_with(planned, Chosen(r.text, r), chars))]
+            doubt = questions.no_sure_answer(session, planned, records, beside=beside, sent=sent)
+            return ask(session, doubt, "run.waiting")
         return await self._hand(session.planned)
 
     async def _look_up(self, query: str, question: AskedQuestion) -> tuple[Sequence[Record], Chosen | None]:
@@ -441,8 +444,7 @@ class ReplyFlow:
 
     async def _hand(self, planned: Planned) -> ActResult:
         """Deliver what was chosen just now."""
-        cluster = self._session.cluster
-        if cluster is not None and all(text in cluster.ours for text in planned.parts or [planned.text]):
+        if stands(self._session.cluster, planned):
             return await self._hand_over.covered(planned)
         return await self._first_delivery(planned) or await self._hand_over.deliver(planned)
 

@@ -106,6 +106,11 @@ def _with(planned: Planned, text: str, part_chars: int, provenance: Provenance, 
     )
 
 
+def stands(cluster: Cluster | None, planned: Planned) -> bool:
+    """Tell whether all of ``planned`` was sent below these messages already, as the answer to another of them."""
+    return cluster is not None and all(text in cluster.ours for text in planned.parts or [planned.text])
+
+
 def record_of(candidate: dict[str, object]) -> Record:
     """Return the record that a candidate of a question card was made of."""
     score = candidate.get("score")

@@ -120,7 +120,7 @@ async def test_a_run_that_waits_for_a_person_does_not_hold_the_queue(tmp_path: P
         question = await on.sees(owner, "知识库没有确定的答案")
         other = await on.run(owner, QUICK_TASK)
         await on.shows(owner, other, "已完成")
-        assert "等待人工" in waiting.words
+        await on.shows(owner, waiting, "等待人工")
         assert on.report["window"]["package"] == "com.android.settings"
         await owner.tap(question, "1. ")
         await on.shows(owner, waiting, "已完成")

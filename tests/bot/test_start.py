@@ -81,7 +81,7 @@ def test_completing_a_command_loads_no_command(line: str, offered: list[str]) ->
 def test_completion_says_what_each_command_does() -> None:
     zsh = {"_PHONEDESK_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": "phonedesk pai"}
     said = run_here(PROBE.format(arguments=[]), settings=zsh).stdout
-    assert '"pair":"Print a pairing code for one more person."' in said
+    assert '"pair":"Invite one more person, by a code or a console link."' in said
 
 
 def test_completing_a_word_behind_a_command_asks_that_command() -> None:

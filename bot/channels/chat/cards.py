@@ -522,6 +522,8 @@ def _candidate_line(candidate: Mapping[str, Any], number: int, texts: Texts) -> 
         said = texts.get("question.candidate_alike", number=number, alike=texts.get(f"question.alike_{how}"))
     else:
         said = texts.get("question.candidate", number=number)
+    if candidate.get("sent"):
+        answer = f"{answer}\n{texts.get('question.candidate_sent')}"
     return Line(f"{asked}\n→ {answer}" if asked else answer, said, "quote")
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from agent_core.texts import Listed
 from bot.channels.chat import commands
 from bot.channels.chat.cards import Button, Card, Line
+from bot.channels.chat.console import reach_lines
 from bot.channels.chat.personal import limit_lines
 from bot.channels.chat.texts import Texts
 from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
@@ -223,7 +224,7 @@ def invite_card(words: Texts, made: InviteView, start_link: str = "") -> Card:
         Line(f"{made.expires_at:%m-%d %H:%M}", words.get("invite.until")),
         *how,
         Line(words.get("invite.hint")),
-        Line("" if made.link else words.get("invite.console_hint")),
+        *(reach_lines(words, made.link) if made.link else (Line(words.get("invite.console_hint")),)),
     ]
     revoke = Button(f"people:revoke:{made.id}", words.get("people.revoke"), "danger")
     return Card(words.get("invite.title"), tuple(line for line in lines if line.text), None, ((revoke,),))

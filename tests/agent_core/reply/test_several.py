@@ -79,6 +79,20 @@ async def test_one_of_two_is_skipped_by_a_person() -> None:
         assert states(bench) == [(SHIP, ReplyState.SKIPPED), (BILL, ReplyState.SENT)]
 
 
+async def test_an_entry_that_a_person_chooses_for_two_questions_is_sent_once() -> None:
+    async with lab(asked(SHIP, BILL)) as bench:
+        bench.knowledge.records = (Record(id="x", text=ANSWER, score=0.3), Record(id="y", text="也许", score=0.2))
+        bench.people.answers = [Answer(choice="record:0", by="店长"), Answer(choice="record:0", by="店长")]
+        await bench.open_chat()
+        session = await reply(bench, ASK, ASK_INVOICE, FINISH)
+        assert session.status is Status.SUCCEEDED, session.message
+        first, second = bench.people.asked
+        assert [one["sent"] for one in first.data["candidates"]] == [False, False]
+        assert [one["sent"] for one in second.data["candidates"]] == [True, False]  # the card says so
+        assert bench.sent == {"11": [ANSWER]}
+        assert states(bench) == [(SHIP, ReplyState.SENT), (BILL, ReplyState.SENT)]
+
+
 async def test_the_log_keeps_the_records_in_the_order_in_which_a_person_is_shown_them() -> None:
     async with lab(asked(SHIP)) as bench:
         found = [("a", "甲", 0.1), ("b", " ", 0.9), ("c", "丙", 0.3), ("d", "丁", 0.2), ("e", "戊", 0.4)]

@@ -293,6 +293,14 @@ def test_candidates_are_numbered_and_ones_own_words_offered() -> None:
     assert "客户的话: 怎么退货" in lines(card)
     assert "候选 1（有点像）: 七天内可退" in lines(card)
     assert labels(card) == [["1. 退货", "跳过"], ["自己写"]]
+    assert "刚发给对方" not in str(card)
+
+
+def test_a_candidate_that_the_customer_has_just_got_says_so() -> None:
+    view = asked(QuestionKind.NO_SURE_ANSWER, free_text=True)
+    got = [{**candidate, "sent": True} for candidate in view.question.data["candidates"]]
+    view = replace(view, question=view.question.model_copy(update={"data": {**view.question.data, "candidates": got}}))
+    assert any("七天内可退\n（这句刚发给对方了" in line for line in lines(question_card(view, ZH)))
 
 
 @pytest.mark.parametrize(

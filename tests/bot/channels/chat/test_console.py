@@ -30,6 +30,15 @@ async def test_an_owner_gets_a_link_that_logs_them_in(at_an_address: Shop) -> No
     assert (begun.actor.name, begun.actor.role, begun.actor.channel) == ("店主", Role.OWNER, "console")
 
 
+async def test_a_link_to_this_machine_says_that_it_opens_only_there(at_an_address: Shop) -> None:
+    owner = await member(at_an_address, Role.OWNER, "店主")
+    for asked in ("/console", "/invite 操作员 名字 小王"):
+        assert "PHONEDESK_WEB__PUBLIC_URL" in await owner.say(asked)
+    at_an_address.desk.context.console_url = "https://desk.example.com/console"
+    for asked in ("/console", "/invite 操作员 名字 小李"):
+        assert "PHONEDESK_WEB__PUBLIC_URL" not in await owner.say(asked)
+
+
 async def test_everybody_gets_their_own_and_no_group_reads_one(at_an_address: Shop) -> None:
     owner = await member(at_an_address, Role.OWNER)
     operator = await member(at_an_address, Role.OPERATOR)

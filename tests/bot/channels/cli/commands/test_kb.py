@@ -97,7 +97,7 @@ def test_whoever_sits_at_the_terminal_and_the_own_entries_are_named_in_words(lan
     words, now = texts(lang), datetime(2026, 11, 23, tzinfo=UTC)
     entry = Entry(question="问", answer="答", origin="person:terminal", created_at=now, updated_at=now)
     said = " ".join(line.text for line in entry_lines(entry, words))
-    assert ("终端回答客户时写的" if lang == "zh" else "the terminal") in said
+    assert ("本机管理员回答客户时写的" if lang == "zh" else "the owner at this machine") in said
     stats = KnowledgeStats(Stats(1, 0, 0, None, ()), "embedded,dify", used=True)
     shown = " ".join(line.text for line in stats_lines(stats, words))
     assert ("内置、dify" if lang == "zh" else "its own entries, dify") in shown

@@ -324,7 +324,7 @@ async def test_a_run_line_by_line(db: Database) -> None:
         "Desk A: 可以",
     ):
         assert part in shown
-    assert "terminal: I have done it" in shown
+    assert "the owner at this machine: I have done it" in shown
     assert f"Phone: Counter · {session.run_id}" in shown
     assert "  4  The model's reply could not be read" in shown
     assert "Your reply" not in shown  # that was said to the model
