@@ -5,6 +5,7 @@ that act on phones themselves. Each request writes the audit log.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from agent_core.texts import language_of
@@ -81,9 +82,13 @@ class DeskKeys(DeskService):
             raise BadRequest(said, advice=advice, key="key_there", name=name) from None
 
     async def all(self, actor: Actor) -> list[KeyRow]:
-        """Return all keys, without the secrets."""
+        """Return all keys, without the secrets. Times are in the desk's zone."""
         await self._allow(actor, Role.OWNER, "keys list")
-        return await ApiKeys(self._db).all()
+        zone = self._zone
+        return [
+            replace(row, last_used_at=row.last_used_at.astimezone(zone)) if row.last_used_at else row
+            for row in await ApiKeys(self._db).all()
+        ]
 
     async def rotate(self, actor: Actor, name: str) -> tuple[str, KeyRow]:
         """Give a key a new secret, and return it with its row. Its runs go on; the old secret is refused at once.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from bot.channels.web.keys import actor_of_key
@@ -49,3 +51,13 @@ async def test_only_an_owner_has_keys(shop: Shop, role: Role) -> None:
     refused = await Audit(shop.db).refused()
     assert [row.command for row in refused] == ["keys remove", "keys list", "keys add"]
     assert await ApiKeys(shop.db).all() == []
+
+
+async def test_the_last_use_is_shown_in_the_desks_zone(shop: Shop) -> None:
+    shop.desk.context.timezone = "America/New_York"
+    key, _ = await ApiKeys(shop.db).add("ide", role="viewer")
+    assert await actor_of_key(shop.db, f"Bearer {key}") is not None
+    (row,) = await DeskKeys(shop.desk.context).all(await shop.person(Role.OWNER))
+    assert row.last_used_at is not None
+    assert row.last_used_at == shop.clock()
+    assert row.last_used_at.utcoffset() in (timedelta(hours=-4), timedelta(hours=-5))

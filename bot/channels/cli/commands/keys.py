@@ -61,7 +61,7 @@ def list_(as_json: Json = False) -> None:
     words = texts(lang)
     table = Table(show_header=False, box=None, padding=(0, 1))
     for row in rows:
-        used = f"{row.last_used_at:%Y-%m-%d %H:%M} UTC" if row.last_used_at else words.get("keys.never_used")
+        used = f"{row.last_used_at:%Y-%m-%d %H:%M}" if row.last_used_at else words.get("keys.never_used")
         limits = Listed(row.serials or ()).joined(lang)
         table.add_row(*(Text(cell) for cell in (row.name, words.get(f"role.{row.role}"), limits, used)))
     Console().print(table if rows else Text(words.get("keys.none")))
