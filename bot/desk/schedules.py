@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -19,6 +20,7 @@ from bot.desk.context import DeskContext, DeskService, chat_data, chat_ref, no_p
 from bot.desk.runs import DeskRuns, check_tags
 from bot.desk.schedules_views import NO_WISH, LastTick, ScheduleNews, ScheduleView, ScheduleWish, What
 from bot.desk.views import RunStatus, RunView
+from bot.desk.week import WeekView, week_of
 from scheduler.runs.service import PERSON
 from scheduler.sweeps.order import read_task as read_sweep
 from scheduler.times import parse_quiet, parse_schedule, parse_zone
@@ -144,6 +146,10 @@ class DeskSchedules(DeskService):
         await self._allow(actor, Role.VIEWER, "schedule list")
         rows = await Schedules(self._db).all()
         return [await self._view(row) for row in rows if sees(actor, row.serial)]
+
+    async def week(self, actor: Actor) -> WeekView:
+        """Return when the schedules that the person may see start their runs in the coming seven days."""
+        return await asyncio.to_thread(week_of, await self.all(actor), self._db.now(), self._zone)
 
     async def get(self, actor: Actor, schedule_id: str) -> ScheduleView:
         """Return one schedule."""

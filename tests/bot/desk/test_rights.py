@@ -24,6 +24,7 @@ from bot.desk.knowledge_views import EntryText, KnowledgeFile
 from bot.desk.pairing import NOTED_OF_ONE, OWNER_TIMES, RequestLimit
 from bot.desk.team_views import PersonView
 from bot.desk.views import ContactView
+from bot.desk.week import WeekView
 from scheduler.runs.human import StoredHuman
 from storage.ids import new_id
 from storage.people import Audit
@@ -107,6 +108,7 @@ LISTS: dict[str, tuple[Callable[[Busy, Actor], Awaitable[int]], int]] = {
     "questions.here": (_questions_here, 1),
     "questions.seen_by": (lambda at, who: _count(at.desk.questions.seen_by(who)), 1),
     "questions.alike": (_alike_questions, 1),
+    "schedules.week": (lambda at, who: _starts(at.desk.schedules.week(who)), 6),
     "schedules.all": (lambda at, who: _count(at.desk.schedules.all(who)), 1),
     "answers.find": (lambda at, who: _total(at.desk.answers.find(who, AnswersAsked())), 1),
     "answers.unanswered": (lambda at, who: _count(at.desk.answers.unanswered(who)), 1),
@@ -199,6 +201,10 @@ OWNERS: dict[str, Call] = {
 # ``people.admit`` counts; ``kb.undo`` looks first whether there is something, and then is as ``kb.edit``;
 # ``questions.seen_by`` and ``questions.alike`` are for those who have been let in.
 NO_RIGHTS_OF_THEIR_OWN = {"people.admit", "kb.undo", "questions.seen_by", "questions.alike"}
+
+
+async def _starts(call: Awaitable[WeekView]) -> int:
+    return sum(entry.count for day in (await call).days for entry in day.entries)
 
 
 async def _count(listing: Awaitable[Any]) -> int:

@@ -31,7 +31,12 @@ from tests.support.shop import PHONE, QUESTION
 
 async def test_every_page_is_whole_in_both_languages(shown: Shown) -> None:
     paths = [path.removeprefix(CONSOLE) for _, path, _ in NAVIGATION]
-    paths += [f"/runs/{shown.busy.run_id}", f"/questions/{QUESTION.id}", f"/answers/{shown.busy.answer_id}"]
+    paths += [
+        "/schedules/week",
+        f"/runs/{shown.busy.run_id}",
+        f"/questions/{QUESTION.id}",
+        f"/answers/{shown.busy.answer_id}",
+    ]
     for lang, tag in (("en", "en"), ("zh", "zh-CN")):
         assert (await shown.browser.ask("POST", f"{CONSOLE}/language", {"lang": lang}))[0] == 200
         for path in paths:
@@ -170,6 +175,25 @@ async def test_settings_are_shown_with_their_sources_and_without_secrets(
     assert "very-secret" not in str(items)
     (name,) = [item for item in items if item["name"] == "model.name"]
     assert (name["value"], name["places"][0]["source"], name["changed"]) == ("gelab-zero", "environment", True)
+
+
+async def test_the_week_shows_bands_and_what_begins_nothing(shown: Shown) -> None:
+    ask = shown.browser.ask
+    quiet = {"expression": "every 5m", "task": EVIL, "quiet": "22:00-07:00"}
+    assert (await ask("POST", "/api/v1/schedules", quiet))[0] == 201
+    paused = (await ask("POST", "/api/v1/schedules", {"expression": "daily at 9", "task": "打开设置"}))[1]["id"]
+    assert (await ask("POST", f"/api/v1/schedules/{paused}/pause"))[0] == 200
+    page = await shown.browser.page("/schedules/week")
+    text = unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page)))
+    assert "Monday 03-02" in text
+    assert text.count("07:00–21:55 every 5 min") == 6
+    assert f"Paused: #{paused} 打开设置" in text
+    assert text.count("打开设置") == 1
+    assert re.search(r"Quiet hours, in which these start nothing: #2 .*? \(22:00-07:00\)", text)
+    assert 'class="shade from-0 to-7"' in page
+    assert EVIL in unescape(page)
+    assert "<script>" not in page
+    assert 'href="/console/schedules/week"' in await shown.browser.page("/schedules")
 
 
 async def test_the_audit_log_is_read_page_by_page(shown: Shown) -> None:
