@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from bot.channels.web.console.routes import NAVIGATION
 from tests.acceptance.stage import OPEN_QUESTION, asked, stage, until
@@ -91,6 +92,27 @@ async def test_somebody_without_telegram_comes_in_and_works_in_the_chat(tmp_path
             await page.reload()
             await expect(log.get_by_role("article")).to_have_count(shown)
             assert await barriers(page) == []
+
+
+async def test_a_button_pressed_before_the_scripts_are_there_counts(tmp_path: Path) -> None:
+    async with stage(tmp_path) as on, chromium() as browser:
+        server = await on.serve(PHONEDESK_TELEGRAM__TOKEN="")
+        async with opened(browser) as page:
+            await log_in(page, await on.console_link(server))
+            is_pressed = asyncio.Event()
+
+            async def late(route: Route) -> None:
+                await is_pressed.wait()
+                await route.continue_()
+
+            await page.route("**/static/console.js", late)
+            await page.goto(f"{server.url}/console/people", wait_until="commit")
+            form = page.locator("form").filter(has_text="用控制台：发一个链接")
+            await form.get_by_label("名字").fill("小王")
+            await form.get_by_role("button", name="生成链接").click()
+            assert "?" not in page.url, "the browser sent the form by itself"
+            is_pressed.set()
+            await expect(form.locator("output")).to_contain_text("/login#")
 
 
 @pytest.mark.parametrize(("size", "dark"), [(PHONE, False), (DESK, True)])

@@ -12,6 +12,7 @@ serveImport();
 logInByLink();
 serveChat();
 addEventListener("hashchange", logInByLink); // the link is opened in a tab that shows the log-in page already
+dispatchEvent(new Event("ready")); // what was sent until now is taken up
 const followers = [offerNotifications(), showScreen()];
 if (document.body.dataset.events) {
   followEvents(document.body.dataset.events, (kind, event) => followers.forEach((follow) => follow(kind, event)));

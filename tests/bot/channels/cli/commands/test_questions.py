@@ -94,7 +94,7 @@ def test_an_answer_counts_once(shop: Path, said: str) -> None:
     for other in ("又一个回答", "/stop", "7"):  # own words; what is confirmed as long as it can count; no answer at all
         code, shown = told("answer", "q1", other)
         assert code == 1
-        assert re.search(rf"终端在 \d{{4}}-\d\d-\d\d \d\d:\d\d 已经先回答了：{given}\s+没有改动", shown)
+        assert re.search(rf"本机管理员在 \d{{4}}-\d\d-\d\d \d\d:\d\d 已经先回答了：{given}\s+没有改动", shown)
     code, shown = told("answer", "q1", "又一个回答", "--json")
     before = json.loads(shown)
     assert (code, before["state"], before["by"], before["answered_at"][-6:]) == (1, "late", "terminal", "+08:00")
