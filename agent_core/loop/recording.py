@@ -128,7 +128,7 @@ class Recorder:
         asked = taken.thought is not None or bool(self._model)
         timings = taken.timings(asked=asked)
         thought = taken.thought or Thought(Completion("", model=self._model), timings.get("model", 0.0), self._heard)
-        self.last_action = judgement.action
+        self.last_action = GetKnowledgeData(query=result.query) if result.query else judgement.action
         usage = thought.completion.usage
         if asked:
             timings["model"] = thought.seconds
@@ -140,7 +140,7 @@ class Recorder:
             reply=thought.completion.text,
             ignored="\n".join(filter(None, (thought.ignored, thought.completion.rest))),
             asked=thought.action.model_dump() if thought.action else None,
-            action=judgement.action.model_dump() if judgement.action else None,
+            action=self.last_action.model_dump() if self.last_action else None,
             ok=result.ok,
             asks=result.question is not None,
             result=" ".join(filter(None, (*judgement.messages, result.message))),

@@ -27,6 +27,7 @@ class ActResult:
     frame: the picture that is shown with the question, if it is not the step's.
     usage: of a model that the action itself has asked.
     acted: something was done on the phone that may change its screen.
+    query: what the knowledge base was asked, if it was not the model's query.
     """
 
     message: str
@@ -36,6 +37,7 @@ class ActResult:
     frame: Frame | None = None
     usage: Usage | None = None
     acted: bool = False
+    query: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -362,13 +362,17 @@ class ReplyFlow:
             if seen.chat is None or seen.chat.newest is None:
                 return self._hand_over.refused(Outcome(DeliveryResult.NOT_IN_CHAT))
             return fail(session, "run.nothing_new", contact=session.gate.contact)
-        return await self._doubt_about(question) or await self._answer(question, cluster, query.strip(), seen)
+        doubt = await self._doubt_about(question)
+        if doubt is not None:
+            return doubt
+        if comes_from(query, question.words):
+            return await self._answer(question, cluster, query.strip(), seen)
+        log.info("query_replaced", run_id=session.run_id)  # it is not made of the customer's words
+        query = query_for(question.words)
+        return replace(await self._answer(question, cluster, query, seen), query=query)
 
     async def _answer(self, question: AskedQuestion, cluster: Cluster, query: str, seen: Observation) -> ActResult:
         session = self._session
-        if not comes_from(query, question.words):
-            log.info("query_replaced", run_id=session.run_id)  # it is not made of the customer's words
-            query = query_for(question.words)
         planned = self._plan_for(question, cluster, query)
         try:
             records, chosen = await self._look_up(query, question)

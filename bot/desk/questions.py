@@ -47,9 +47,12 @@ class DeskQuestions(DeskService):
         if row is None:
             return AnswerOutcome("unknown")
         given = Answer(choice=choice, text=text.strip(), by=actor.name)
-        if not Question.model_validate(dict(row.payload)).accepts(given):
-            said = "This is none of the choices."
-            raise BadRequest(said, advice="Tap a button of the question.", key="not_a_choice")
+        question = Question.model_validate(dict(row.payload))
+        if not question.accepts(given):
+            takes = [*(one.value for one in question.choices), *(["text"] if question.free_text else [])]
+            choices = ", ".join(takes)
+            said, advice = "This is none of the choices.", f"The question takes: {choices}."
+            raise BadRequest(said, advice=advice, key="not_a_choice", choices=choices)
         result = await self.context.runs.answer(
             question_id, {"choice": choice, "text": given.text}, by=actor.name, at=actor.said_at
         )

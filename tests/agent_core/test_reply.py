@@ -37,6 +37,18 @@ async def test_the_customer_gets_the_answer_once(bench_lab: Lab, tree: str) -> N
     assert bench_lab.story.kinds().count("reply") == 1
 
 
+async def test_a_step_shows_what_the_knowledge_base_was_asked(bench_lab: Lab) -> None:
+    """A query that is not made of the customer's words is replaced by one that is."""
+    other = do('do(action="GET_KNOWLEDGE_DATA", query="你们地址在哪里")')
+    async with ScriptedModel([LAUNCH, TAP_FIRST_ROW, other, FINISH]) as model:
+        session = await bench_lab.run(model)
+    step = next(step for step in session.steps if step.asked and step.asked["kind"] == "get_knowledge_data")
+    assert step.asked is not None
+    assert step.action is not None
+    assert (step.asked["query"], step.action["query"]) == ("你们地址在哪里", "几天能发货？")
+    assert bench_lab.sent == {"11": [ANSWER]}
+
+
 @pytest.mark.parametrize(
     ("ends", "note"), [("finish(", ""), ('do(action="Abort", ', "\n模型的说明：没有找到联系人，什么也没有发送")]
 )

@@ -90,9 +90,12 @@ def says_no(said: str) -> bool:
     return said.strip().rstrip(".。").casefold() in _NO
 
 
-def verdict(words: Texts, view: QuestionView | None, result: AnswerOutcome, *, held: bool = False) -> str:
+def verdict(
+    words: Texts, view: QuestionView | None, result: AnswerOutcome, *, me: str = "", held: bool = False
+) -> str:
     """Return in words what became of an answer: it counts, it came too late, or there is no such question.
 
+    me: the name of the person who is told.
     held: the run is held, so nothing happens before Resume.
     """
     if result.state == "accepted":
@@ -102,10 +105,13 @@ def verdict(words: Texts, view: QuestionView | None, result: AnswerOutcome, *, h
         return words.get("question.unknown")
     if not result.by:
         return words.get("question.late_nobody")
-    return words.get("question.late", by=words.person(result.by), answer=answer_label(view, result.answer, words))
+    said = answer_label(view, result.answer, words)
+    if result.by == me:
+        return words.get("question.late_own", answer=said)
+    return words.get("question.late", by=words.person(result.by), answer=said)
 
 
 async def told(turn: Turn, view: QuestionView, result: AnswerOutcome) -> str:
     """Return the ``verdict`` for a person in a chat, after looking whether the run is held."""
     run = await turn.desk.runs.get(view.run_id) if result.state == "accepted" else None
-    return verdict(turn.texts, view, result, held=run is not None and run.held)
+    return verdict(turn.texts, view, result, me=turn.actor.name, held=run is not None and run.held)

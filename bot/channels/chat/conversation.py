@@ -230,7 +230,7 @@ class Conversation:
             return Said()  # its first picture had the words
         said = turn.texts.get("question.only_text")
         if not view.open:
-            said = verdict(turn.texts, view, AnswerOutcome("late", view.by, view.answer))
+            said = verdict(turn.texts, view, AnswerOutcome("late", view.by, view.answer), me=turn.actor.name)
         once = f"wordless:{turn.chat.key}:{album}" if album else ""
         return Said((Outgoing(cards.plain(said), turn.chat, turn.incoming.message_id, once=once),))
 
@@ -275,7 +275,8 @@ class Conversation:
         if view is None:
             return Said(toast=words.get("question.unknown"), alert=True)
         if not view.open:
-            return Said(toast=verdict(words, view, AnswerOutcome("late", view.by, view.answer)), alert=True)
+            over = verdict(words, view, AnswerOutcome("late", view.by, view.answer), me=turn.actor.name)
+            return Said(toast=over, alert=True)
         quoted = Line(_quoted(view.question.text), "", "quote")
         card = Card(words.get("question.own_words"), (quoted,), question=question_id)
         shows = f"question:{question_id}@own:{incoming.key}"

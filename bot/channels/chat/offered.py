@@ -184,7 +184,7 @@ async def taken(turn: Turn, question_id: str) -> Said:
     given = None if forged else read_answer(view.question, said)
     if given is None:
         lost = words.get("offer.lost_words")
-        over = verdict(words, view, AnswerOutcome("late", view.by, view.answer))
+        over = verdict(words, view, AnswerOutcome("late", view.by, view.answer), me=turn.actor.name)
         return Said(toast=lost if view.open else over, alert=True)
     result = await turn.desk.questions.answer(turn.actor, question_id, choice=given.choice, text=given.text)
     receipt = await told(turn, view, result)

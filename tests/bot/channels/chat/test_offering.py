@@ -105,7 +105,7 @@ async def test_words_that_are_gone_and_buttons_that_were_made_up(stage: Stage, w
     assert (await Audit(stage.db).refused(1))[0].command == "forged"
     assert (await stage.question(question)).open
     await wang.tap(f"mine:{question}", subject="今天就给您退")
-    assert "已经先回答了：今天就给您退" in (await wang.conversation.handle(made_up)).toast
+    assert "你已经回答过了：今天就给您退" in (await wang.conversation.handle(made_up)).toast
 
 
 class TestTimes:
