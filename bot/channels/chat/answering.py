@@ -90,9 +90,7 @@ def says_no(said: str) -> bool:
     return said.strip().rstrip(".。").casefold() in _NO
 
 
-def verdict(
-    words: Texts, view: QuestionView | None, result: AnswerOutcome, *, me: str = "", held: bool = False
-) -> str:
+def verdict(words: Texts, view: QuestionView | None, result: AnswerOutcome, *, me: str = "", held: bool = False) -> str:
     """Return in words what became of an answer: it counts, it came too late, or there is no such question.
 
     me: the name of the person who is told.
