@@ -113,7 +113,10 @@ class AdbServer:
             )
         if not answer.startswith(("connected to", "already connected to")):
             raise DeviceOffline(
-                f"{address} cannot be reached ({answer}).", key="phone_unreachable", phone=address, why=answer
+                f"{address} cannot be reached ({answer}).",
+                key="phone_unreachable",
+                phone=address,
+                why=transport.in_words(answer),
             )
         return answer
 

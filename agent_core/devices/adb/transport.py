@@ -22,6 +22,7 @@ from agent_core.devices.adb.parse import denies_input, first_line
 from agent_core.devices.shell import command_line
 from agent_core.errors import CommandFailed, DeviceError, DeviceOffline, DeviceUnauthorized
 from agent_core.retry import Sleep, with_retries
+from agent_core.texts import Worded
 
 log = structlog.get_logger(__name__)
 
@@ -298,7 +299,7 @@ def failure(words: str) -> DeviceError:
         return DeviceUnauthorized(f"The phone does not accept this computer ({line}).", key="not_accepted")
     offline = ("not found", "offline", "no devices", "still connecting", "still authorizing", "device error")
     if any(word in line for word in offline) or line == "closed":  # it went away before it began what was asked
-        return DeviceOffline(f"The phone cannot be reached ({line}).", key="phone_not_reached", why=line)
+        return DeviceOffline(f"The phone cannot be reached ({line}).", key="phone_not_reached", why=in_words(line))
     return CommandFailed(f"The adb server refused: {line}.", key="adb_refused", why=line)
 
 
@@ -345,3 +346,18 @@ def _text(data: bytes | bytearray) -> str:
 
 def _short(line: str) -> str:
     return line if len(line) <= 80 else line[:77] + "…"
+
+
+_REASONS = {
+    "connection refused": "adb.refused",
+    "no route to host": "adb.no_route",
+    "network is unreachable": "adb.no_route",
+    "timed out": "adb.timed_out",
+    "device offline": "adb.offline",
+}
+
+
+def in_words(answer: str) -> str:
+    """Return what adb said of a phone that it did not reach: in words of ours if the reason is known."""
+    key = next((key for said, key in _REASONS.items() if said in answer.casefold()), None)
+    return Worded(key) if key else answer

@@ -172,7 +172,7 @@ def _choose(exam: Exam, entries: list[DeviceEntry], problems: list[str]) -> Devi
         if entry is None and problems:
             return failed("not_connected", problems=" ".join(problems))
         if entry is None:
-            return failed("absent", serial=exam.wanted, others=names) if names else failed("none")
+            return failed("absent", serial=exam.wanted, others=names) if names else failed("alone", serial=exam.wanted)
     else:
         usable = [entry for entry in entries if entry.state == "device"]
         if len(usable) > 1:

@@ -32,6 +32,7 @@ _ZONE = "PHONEDESK_TIMEZONE"
 _SERIAL = "PHONEDESK_DEVICE__SERIAL"
 _VIRTUAL_PHONE = "127.0.0.1:16001"  # as the docs start it
 _DEMO = "demo"  # the preset of the demo model
+_NONE = "none"  # typed in place of a secret: the present one goes
 _ADDRESS_WITHOUT_PORT = re.compile(r"[0-9]+(?:\.[0-9]+){3}|[A-Za-z0-9.-]+:")
 
 
@@ -119,7 +120,7 @@ class Interview:
             own = not known  # what stands there is of no preset
             self._ask("PHONEDESK_MODEL__BASE_URL", "model.address", address if own else "", missing="model.no_address")
             self._ask("PHONEDESK_MODEL__NAME", "model.name", name if own else "", missing="model.no_name")
-            self._secret(_KEY, "model.key_or_none", of="PHONEDESK_MODEL__BASE_URL")
+            self._secret(_KEY, "model.key_or_none", of="PHONEDESK_MODEL__BASE_URL", none="output.not_needed")
             return
         preset = presets[chosen]
         self.values |= {"PHONEDESK_MODEL__BASE_URL": preset.base_url, "PHONEDESK_MODEL__NAME": preset.name}
@@ -168,7 +169,7 @@ class Interview:
         usual = self._present(_SERIAL) or (_VIRTUAL_PHONE if virtual else "")
 
         def problem(typed: str) -> str:
-            wrong = _ADDRESS_WITHOUT_PORT.fullmatch(typed) or re.search(r"\s", typed)
+            wrong = _ADDRESS_WITHOUT_PORT.fullmatch(typed) or re.search(r"\s", typed) or (virtual and ":" not in typed)
             return self.words.get("phone.no_address") if wrong else self._problem(_SERIAL, typed)
 
         question = self.words.get("phone.virtual" if virtual else "phone.question")
@@ -183,7 +184,7 @@ class Interview:
         )
 
     def _telegram(self) -> None:
-        self._secret("PHONEDESK_TELEGRAM__TOKEN", "telegram.token", check=self._token_problem)
+        self._secret("PHONEDESK_TELEGRAM__TOKEN", "telegram.token", check=self._token_problem, none="telegram.no_bot")
         if not self._chosen("PHONEDESK_TELEGRAM__TOKEN"):
             return
         self._ask("PHONEDESK_TELEGRAM__PROXY", "telegram.proxy", self._present("PHONEDESK_TELEGRAM__PROXY"))
@@ -219,7 +220,12 @@ class Interview:
                 self.values["PHONEDESK_KNOWLEDGE__BASE_URL"] = typed.removesuffix(path) + path
                 template = preset.settings().items()
                 self.values |= {name: value for name, value in template if value or self._present(name)}
-            self._secret("PHONEDESK_KNOWLEDGE__TOKEN", "knowledge.token", of="PHONEDESK_KNOWLEDGE__BASE_URL")
+            self._secret(
+                "PHONEDESK_KNOWLEDGE__TOKEN",
+                "knowledge.token",
+                of="PHONEDESK_KNOWLEDGE__BASE_URL",
+                none="output.not_needed",
+            )
 
     # -- how it is asked
 
@@ -227,7 +233,7 @@ class Interview:
         return self.kept.get(name, "")
 
     def _chosen(self, name: str) -> str:
-        return self.values.get(name) or self._present(name)
+        return self.values[name] if name in self.values else self._present(name)
 
     def _choose(self, question: str, options: list[str], usual: int) -> int:
         wrong = self.words.get("output.no_option", most=len(options))
@@ -243,17 +249,27 @@ class Interview:
 
         self.values[name] = self.form.text(self.words.get(question), usual=usual, check=problem)
 
-    def _secret(self, name: str, question: str, check: Check | None = None, *, of: str = "", **values: str) -> None:
-        """Ask for a secret; Enter keeps what there is.
+    def _secret(
+        self, name: str, question: str, check: Check | None = None, *, of: str = "", none: str = "", **values: str
+    ) -> None:
+        """Ask for a secret. Enter keeps the present one, and "none" removes it.
 
         of: the setting with the address of the server that it is for. Another server does not get it by Enter.
+        none: the text that says what Enter means if there is no present one.
         """
         self.servers[name] = of
         there = self._keeps(name, of)
-        said = self.words.get(question, **values) + (self.words.get("output.kept") if there else "")
-        typed = self.form.secret(said, check=check or (lambda value: self._problem(name, value)))
+        by_enter = "output.kept" if there else none
+        said = self.words.get(question, **values) + (self.words.get(by_enter) if by_enter else "")
+
+        def problem(typed: str) -> str:
+            if there and typed == _NONE:
+                return ""
+            return check(typed) if check else self._problem(name, typed)
+
+        typed = self.form.secret(said, check=problem)
         if typed or (self._present(name) and not there):
-            self.values[name] = typed
+            self.values[name] = "" if there and typed == _NONE else typed
             self.secrets.add(name)
 
     def _keeps(self, name: str, of: str) -> bool:

@@ -472,7 +472,8 @@ def _closed(
         Button(f"keep:{view.id}:{proposal_mark(entry)}", texts.get("question.keep_yes"), "success"),
         Button(f"drop:{view.id}", texts.get("question.keep_no")),
     ]
-    if seen := personal_data(f"{entry.question}\n{entry.answer}"):
+    new = f"{entry.question}\n{entry.answer}" if _own_words(view) else entry.question  # a candidate's answer is known
+    if seen := personal_data(new):
         lines.append(Line(texts.get("kb.personal", seen=" ".join(seen))))
         buttons.append(Button(f"kb:show:{entry.id}", texts.get("kb.edit")))
     return Card(title, tuple(lines), picture, (tuple(buttons),) if approves else ())

@@ -201,7 +201,7 @@ class Conversation:
 
     async def _hello(self, turn: Turn) -> Said:
         hello = turn.texts.get("access.hello", name=turn.actor.name)
-        already = (Line(turn.texts.get("access.already")),) if turn.rest else ()  # the code stays valid for others
+        already = (Line(turn.texts.get("access.already")),) if turn.rest else ()
         return turn.say(Card(hello, (*already, *helping.welcome(turn.texts, turn.actor.role))))
 
     # Questions --------------------------------------------------------------------------------------------------------

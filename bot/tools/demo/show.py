@@ -231,7 +231,8 @@ async def _read(on: DemoStage, view: QuestionView) -> Answer:
         text = on.words.get("demo.own_answer")
         on.say(on.words.get("demo.by_itself", text=text), "cyan")
         return Answer(text=text)
-    on.say(on.words.get("demo.ask"), "yellow")
+    skip = [choice.value for choice in view.question.choices].index(SKIP) + 1
+    on.say(on.words.get("demo.ask", skip=skip), "yellow")
     while said := (await on.read() or "").strip():
         answer = read_answer(view.question, said)
         if answer is None:
@@ -243,7 +244,7 @@ async def _read(on: DemoStage, view: QuestionView) -> Answer:
             on.say(f"  {on.words.get('question.confirm_typed')}", "yellow")
             if says_yes(await on.read() or ""):
                 return answer
-            on.say(on.words.get("demo.ask"), "yellow")
+            on.say(on.words.get("demo.ask", skip=skip), "yellow")
     on.say(on.words.get("demo.skipped"), "dim")
     return Answer(choice=SKIP)
 

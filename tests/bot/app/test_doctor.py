@@ -176,6 +176,13 @@ async def test_what_is_wrong_with_the_phone_is_named(
     assert advice in results[next(iter(expected))].advice
 
 
+async def test_a_phone_of_the_settings_that_is_not_there_is_named(adb: AdbServerProcess) -> None:
+    results = await look(at(adb, "abc"), "adb", "phone")
+    assert said(results) == {"phone": "failed"}
+    assert "abc" in results["phone"].seen
+    assert "PHONEDESK_DEVICE__SERIAL" in results["phone"].advice
+
+
 async def test_texts_are_pasted_without_adb_keyboard(adb: AdbServerProcess) -> None:
     async with phone_of(Scenario(keyboard=KeyboardPart(adb_installed=False))) as running:
         results = await look(at(adb, running.address), *PHONE)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.channels.cli.commands.at_desk import who_of, with_desk
+from bot.channels.cli.commands.at_desk import clock_runs, who_of, with_desk
 from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.desk.actors import Actor
@@ -21,14 +21,18 @@ def console(
 ) -> None:
     """Print a log-in link; it can be used once, within ten minutes, or within a day if it is for somebody else."""
 
-    async def linked(desk: Desk, me: Actor) -> str:
+    async def linked(desk: Desk, me: Actor) -> tuple[str, bool]:
+        served = await clock_runs(desk)
         if not person:
-            return await desk.console.link(me)
-        return await desk.console.link_for(me, await desk.team.find(me, who_of(person)))
+            return await desk.console.link(me), served
+        return await desk.console.link_for(me, await desk.team.find(me, who_of(person))), served
 
-    link, lang = with_desk(linked)
+    (link, served), lang = with_desk(linked)
     if as_json:
-        print_json({"link": link})
+        print_json({"link": link, "served": served})
         return
+    words, below = texts(lang), Console(stderr=True)
     Console().print(Text(link), soft_wrap=True)
-    Console(stderr=True).print(Text(texts(lang).get("console.hint_for" if person else "console.hint")))
+    below.print(Text(words.get("console.hint_for" if person else "console.hint")))
+    if not served:
+        below.print(Text(words.get("console.not_served"), "yellow"))

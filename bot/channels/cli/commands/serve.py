@@ -119,6 +119,7 @@ async def _serve(settings: Settings, read: Callable[[], Settings], log: Path | N
     with ending(say_end, settings.queue.drain_seconds) as ended:
         async with pictures_given_back():
             await serve_until(settings, ended, lambda running: _tell(running, log), read)
+    Console().print(Text(texts(settings.lang).get("serve.ended")))
 
 
 async def _tell(running: Server, log: Path | None) -> None:

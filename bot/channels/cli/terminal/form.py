@@ -23,8 +23,12 @@ class TerminalForm:
     def choose(self, question: str, options: Sequence[str], *, usual: int, wrong: str) -> int:
         """Return the index of the chosen option.
 
-        ``usual``: chosen by Enter; ``wrong``: the reply to any other input.
+        It is typed as its number or in its own words.
+
+        usual: chosen by Enter.
+        wrong: the reply to any other input.
         """
+        named = [option.casefold() for option in options]
         self.say(f"\n{question}", "bold")
         for number, option in enumerate(options, 1):
             self.say(f"  {number}  {option}")
@@ -34,6 +38,8 @@ class TerminalForm:
                 return usual
             if typed.isascii() and typed.isdecimal() and 1 <= int(typed) <= len(options):
                 return int(typed) - 1
+            if typed.casefold() in named:
+                return named.index(typed.casefold())
             self.say(wrong, "red")
 
     def text(self, question: str, *, usual: str = "", check: Check) -> str:

@@ -16,6 +16,7 @@ from agent_core.devices.adb.discovery import connect, find_device, list_devices
 from agent_core.devices.adb.server import open_adb
 from agent_core.devices.base import DeviceEntry
 from agent_core.errors import AdbNotFound, ConfigInvalid, DeviceOffline, DeviceUnauthorized, InputRejected
+from agent_core.texts import told
 from simulator.phone.server import serve
 from tests.support.adb import adb_server
 
@@ -149,8 +150,9 @@ async def test_connect_and_list() -> None:
 
 async def test_nobody_at_the_address() -> None:
     async with adb_server() as adb:
-        with pytest.raises(DeviceOffline, match="cannot be reached"):
+        with pytest.raises(DeviceOffline, match="cannot be reached") as caught:
             await (await open_adb(port=adb.port)).connect("127.0.0.1:1")
+        assert told(caught.value, "zh").startswith("连不上手机 127.0.0.1:1（那个端口没有应答）。")
 
 
 @pytest.mark.parametrize("address", ["", "127.0.0.1", "host:", ":5555", "a b:1", "host:5555;id", "-x:1", "h:123456"])

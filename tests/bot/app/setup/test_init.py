@@ -106,7 +106,7 @@ def test_a_second_time_enter_keeps_everything_and_the_language_changes(
     (tmp_path / ".env").write_text(before)
     terminal = Terminal([sys.executable, "-m", "bot", "init"], tmp_path, environment)
     try:
-        terminal.answers("Language", "1")
+        terminal.answers("Language", "中文")
         for asked in (
             "时区",
             "哪个模型",
@@ -134,6 +134,26 @@ def test_a_second_time_enter_keeps_everything_and_the_language_changes(
     assert stat.S_IMODE((tmp_path / ".env.old").stat().st_mode) == 0o600
 
 
+def test_a_secret_is_removed_by_none(tmp_path: Path, environment: dict[str, str]) -> None:
+    (tmp_path / ".env").write_text(f"PHONEDESK_TELEGRAM__TOKEN={TOKEN}\nPHONEDESK_TELEGRAM__PROXY=none\n")
+    terminal = Terminal([sys.executable, "-m", "bot", "init", "--lang", "en"], tmp_path, environment)
+    try:
+        for asked, said in (
+            ("Language", ""),
+            ("Time zone", ""),
+            ("Which model", str(len(model_presets()) + 2)),
+            ("The phone", ""),
+            ("none removes it", "none"),
+            ("Where do the answers", "2"),
+            ("Write it", ""),
+        ):
+            terminal.answers(asked, said)
+        terminal.ended()
+    finally:
+        terminal.close()
+    assert TOKEN not in (tmp_path / ".env").read_text()
+
+
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_the_virtual_phone_comes_with_the_demo_model(tmp_path: Path, environment: dict[str, str], lang: str) -> None:
     terminal = Terminal([sys.executable, "-m", "bot", "init", "--lang", lang], tmp_path, environment)
@@ -143,7 +163,8 @@ def test_the_virtual_phone_comes_with_the_demo_model(tmp_path: Path, environment
             ("Language", ""),
             ({"zh": "时区", "en": "Time zone"}[lang], "北京"),
             ({"zh": "配虚拟手机用", "en": "for the virtual phone"}[lang], str(demo)),
-            ("phonedesk virtual-phone --port 16001", ""),
+            ("phonedesk virtual-phone --port 16001", "abc"),
+            ({"zh": "要带端口", "en": "with the port"}[lang], ""),
             ("BotFather", ""),
             ({"zh": "答案从哪里来", "en": "Where do the answers"}[lang], "2"),
         ):

@@ -352,6 +352,10 @@ def test_an_answer_that_was_learnt_can_be_approved_on_the_card_by_who_may() -> N
     assert for_others.buttons == ()
     assert "客户已收到。管理员通过以后，这样问就这样答：" in lines(for_others)
     told = question_card(replace(view, learnt=entry.model_copy(update={"answer": "电话 13800138000"})), ZH)
+    known = replace(
+        view, answer=view.question.choices[0].value, learnt=entry.model_copy(update={"answer": "4008001234"})
+    )
+    assert labels(question_card(known, ZH)) == [["是", "否"]]  # a candidate was in the base already
     assert "13800138000" in lines(told)[-1]
     assert labels(told) == [["是", "否", "修改"]]
 

@@ -129,8 +129,8 @@ async def test_with_a_bot_there_is_a_link(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_owner_at_this_machine_gets_a_link_to_the_console() -> None:
     code, out, _ = call("console", "--json")
-    assert code == Exit.OK
+    assert (code, json.loads(out)["served"]) == (Exit.OK, False)
     assert re.fullmatch(r"http://127\.0\.0\.1:8737/console/login#[\w-]{40,}", json.loads(out)["link"])
     code, out, err = call("console")
     assert (code, "/console/login#" in out) == (Exit.OK, True)
-    assert "phonedesk serve" in err
+    assert "No phonedesk serve runs here" in err
