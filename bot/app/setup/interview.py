@@ -32,7 +32,8 @@ _ZONE = "PHONEDESK_TIMEZONE"
 _SERIAL = "PHONEDESK_DEVICE__SERIAL"
 _VIRTUAL_PHONE = "127.0.0.1:16001"  # as the docs start it
 _DEMO = "demo"  # the preset of the demo model
-_NO_PHONE = re.compile(r"[0-9]+(?:\.[0-9]+){3}|[A-Za-z0-9.-]+:|.*(?:\s|/).*")  # no port, no name, or an address of the web
+# An address without its port, or one of the web.
+_NO_PHONE = re.compile(r"[0-9]+(?:\.[0-9]+){3}|[A-Za-z0-9.-]+:|.*[\s/].*")
 _DIFY = "https://api.dify.ai"  # Dify's own cloud
 
 
