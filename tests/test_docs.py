@@ -34,14 +34,12 @@ from bot.channels.cli.commands.common import Exit
 from bot.channels.cli.main import app
 from bot.tools.eval.scenario import EvalScenario
 from simulator.phone import scenario_file
+from tests.support.docs import CHINESE, PAGES, ROOT, blocks, prose, read, spans
 from tests.support.environment import without_settings
 from tests.support.own import write_own
 
-ROOT = Path(__file__).parent.parent
 README, README_ZH = ROOT / "README.md", ROOT / "README.zh-CN.md"
 REFERENCE = ROOT / "docs" / "reference"
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-CHINESE = ".zh-CN.md"
 PAIRS = [page for page in PAGES if page.with_suffix(CHINESE).exists()]
 ENGLISH_ONLY = {
     "scenario.md",  # a format, for those who write such files; schema and errors are English, too
@@ -74,29 +72,14 @@ SECTIONS = {
     ),
 }
 
-_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _NAMED = re.compile(r"PHONEDESK_\w+|(?<![\w-])--[a-z][a-z-]*|/[a-z]+(?= |`)|\b[\w-]+\.(?:py|toml|sqlite3|gif|jsonl)\b")
 _CALLED = re.compile(r"(?:^|[\s`/])phonedesk (?!-)([a-z][a-z-]*)(?: ([a-z][a-z-]*))?")
 
 
-def read(page: Path) -> str:
-    return page.read_text(encoding="utf-8")
-
-
-def blocks(page: Path, language: str = "") -> list[str]:
-    """The code blocks of a page, or those of one language."""
-    return [body for name, body in _FENCE.findall(read(page)) if language in ("", name)]
-
-
 def both(name: str) -> list[Any]:
     """A page of the reference and its Chinese pair, as parameters of a test."""
     return [pytest.param(REFERENCE / f"{name}{ending}", id=f"{name}{ending}") for ending in (".md", CHINESE)]
-
-
-def prose(page: Path) -> str:
-    """What stands outside the code blocks."""
-    return _FENCE.sub("", read(page))
 
 
 def headings(page: Path) -> list[int]:
@@ -112,7 +95,7 @@ def rows(page: Path) -> list[int]:
 
 def named(page: Path) -> set[str]:
     """The settings, options, commands and files that the text names."""
-    return {name for code in re.findall(r"`([^`\n]+)`", prose(page)) for name in _NAMED.findall(f"{code}`")}
+    return {name for code in spans(page) for name in _NAMED.findall(f"{code}`")}
 
 
 def anchors(page: Path) -> set[str]:
@@ -222,8 +205,7 @@ def test_the_command_line_is_found() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_command_that_a_page_calls_exists(page: Path) -> None:
     groups = {name.split()[0] for name in COMMANDS if " " in name}
-    inline = re.findall(r"`([^`\n]+)`", prose(page))
-    for text in [*blocks(page), *inline]:
+    for text in [*blocks(page), *spans(page)]:
         for command, below in _CALLED.findall(text):
             assert command in COMMANDS, f"phonedesk {command}"
             if command in groups and below:

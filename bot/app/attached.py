@@ -73,7 +73,7 @@ class AttachedPhones:
         adb = await self.adb()
         entries = await adb.devices()
         usable = {entry.serial for entry in entries if entry.state == "device"}
-        missing = [address for address in await self._addresses(wanted) if address not in usable]
+        missing = [address for address in await self.addresses(wanted) if address not in usable]
         if missing:
             missing = await self._still_missing(adb, missing, entries)
         if missing and time.monotonic() >= self._connect_again_at:
@@ -193,7 +193,8 @@ class AttachedPhones:
             return ""
         return next((one.address for one in services if one.is_of(maker_serial)), "")
 
-    async def _addresses(self, wanted: Sequence[str] = ()) -> list[str]:
+    async def addresses(self, wanted: Sequence[str] = ()) -> list[str]:
+        """Return the addresses of the Androids to connect to: those of the settings, and of the ``wanted`` phones."""
         device = self._settings()
         own = [device.serial] if ":" in device.serial else []
         if any(":" not in serial for serial in wanted):

@@ -59,16 +59,17 @@ class SweepOrder:
 def read_task(task: str, *, one: bool = False) -> SweepOrder | None:
     """Return the sweep that a task's text orders, or None if it is another task.
 
-    A task is a sweep if it begins with a sweep word (``巡检 11、12``, ``sweep #vip``), or if it asks to answer several
+    A task is a sweep if it begins with a sweep word (``巡检 11、12``, ``/sweep #vip``), or if it asks to answer several
     contacts or everybody (``QQ回复11和12``, ``reply to everyone on WeChat``). Raises InputRejected as ``read_order``
     and ``reply_task``.
 
     one: an order to answer one contact counts too.
     """
     text = task.strip()
+    ordered = text.removeprefix("/")  # written as the command
     for word in WORDS:
-        if text[: len(word)].lower() == word:
-            after = text[len(word) :]
+        if ordered[: len(word)].lower() == word:
+            after = ordered[len(word) :]
             if not after or after[0] in " \t\n:：,，":
                 return read_order(after.lstrip(" \t\n:：,，"))
     reply = reply_task(text)

@@ -1,15 +1,12 @@
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-import structlog
 
-from bot.app import logs
-from bot.channels.cli.terminal.language import speak
+from tests.support.process import process_kept
 
 if TYPE_CHECKING:
     from tests.support.shop import Shop
@@ -17,17 +14,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def process_as_it_was() -> Iterator[None]:
-    """Undo what a command sets up for its process: its language, and logs into streams that are closed afterwards."""
-    root = logging.getLogger()
-    handlers, level, known = root.handlers[:], root.level, set(logs._known)
-    yield
-    speak(None)
-    logs.close_file()
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    logs._known.clear()
-    logs._known.update(known)
-    structlog.reset_defaults()
+    with process_kept():
+        yield
 
 
 @pytest.fixture

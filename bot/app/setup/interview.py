@@ -33,7 +33,9 @@ _SERIAL = "PHONEDESK_DEVICE__SERIAL"
 _VIRTUAL_PHONE = "127.0.0.1:16001"  # as the docs start it
 _DEMO = "demo"  # the preset of the demo model
 _NONE = "none"  # typed in place of a secret: the present one goes
-_ADDRESS_WITHOUT_PORT = re.compile(r"[0-9]+(?:\.[0-9]+){3}|[A-Za-z0-9.-]+:")
+# An address without its port, or one of the web.
+_NO_PHONE = re.compile(r"[0-9]+(?:\.[0-9]+){3}|[A-Za-z0-9.-]+:|.*[\s/].*")
+_DIFY = "https://api.dify.ai"  # Dify's own cloud
 
 
 @dataclass
@@ -81,7 +83,7 @@ class Interview:
             steps.append("import")
         if not self._chosen("PHONEDESK_MODEL__BASE_URL"):
             return [*steps, "demo"]
-        return [*steps, "serve" if self._chosen("PHONEDESK_TELEGRAM__TOKEN") else "run"]
+        return [*steps, *(["serve"] if self._chosen("PHONEDESK_TELEGRAM__TOKEN") else ["run", "console"])]
 
     def over(self) -> dict[str, SettingPlace]:
         """Return what counts in place of a chosen value, by the setting's name, once all is written."""
@@ -169,7 +171,7 @@ class Interview:
         usual = self._present(_SERIAL) or (_VIRTUAL_PHONE if virtual else "")
 
         def problem(typed: str) -> str:
-            wrong = _ADDRESS_WITHOUT_PORT.fullmatch(typed) or re.search(r"\s", typed) or (virtual and ":" not in typed)
+            wrong = _NO_PHONE.fullmatch(typed) or (virtual and ":" not in typed)
             return self.words.get("phone.no_address") if wrong else self._problem(_SERIAL, typed)
 
         question = self.words.get("phone.virtual" if virtual else "phone.question")
@@ -211,7 +213,8 @@ class Interview:
         self.values["PHONEDESK_KNOWLEDGE__SAMPLE"] = "true" if kind == "sample" else "false"
         if remote:
             path = preset.path if preset else ""
-            server = address.removesuffix(path) if kind == present else preset.server if preset else address
+            offered = preset.server if preset else address or (_DIFY if kind == "dify" else "")
+            server = address.removesuffix(path) if kind == present else offered
             self._ask("PHONEDESK_KNOWLEDGE__BASE_URL", "knowledge.address", server, missing="output.needed")
             setting = "PHONEDESK_KNOWLEDGE__DATASET_ID"
             self._ask(setting, "knowledge.dataset", self._present(setting), missing="output.needed")

@@ -177,7 +177,7 @@ def test_an_order_as_people_write_it(text: str, order: SweepOrder) -> None:
 
 
 def test_a_task_that_is_a_sweep() -> None:
-    assert read_task("巡检 11") == read_task("扫一遍：11") == read_task("sweep 11") == SweepOrder(("11",))
+    assert read_task("巡检 11") == read_task("扫一遍：11") == read_task("/sweep 11") == SweepOrder(("11",))
     assert read_task("巡检") == SweepOrder()
     assert [kind_of(task) for task in ("巡检", "QQ回复联系人11", "巡检员今天来吗")] == ["sweep", "sweep", "run"]
     with pytest.raises(InputRejected):

@@ -117,7 +117,7 @@ async def _attached(settings: Settings) -> tuple[list[DeviceInfo], list[str], Ph
     attached = AttachedPhones(db, lambda: settings.device)
     try:
         server = await attached.adb()
-        for address in settings.device.connect:
+        for address in await attached.addresses():
             try:
                 await connect(server, address)
             except DeviceError as error:

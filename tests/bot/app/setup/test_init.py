@@ -61,6 +61,7 @@ def test_from_nothing_to_a_file_that_is_checked(terminal: Terminal, tmp_path: Pa
     terminal.type("4")
     terminal.answers("API key", "sk-a-key-of-mine")
     terminal.answers("The phone", "192.168.1.20")
+    terminal.answers("no address of a phone", "http://192.168.1.20:5555")
     terminal.answers("no address of a phone", "127.0.0.1:1")
     terminal.answers("BotFather", "not a token")
     terminal.answers("That is no bot's token", TOKEN)
@@ -182,7 +183,8 @@ def test_the_virtual_phone_comes_with_the_demo_model(tmp_path: Path, environment
         steps = terminal.seen.partition({"zh": "接下来：", "en": "Next:"}[lang])[2].strip().splitlines()
         assert "phonedesk virtual-phone --port 16001" in steps[0]
         assert "phonedesk demo-model --port 8000" in steps[0]
-        assert steps[-1].lstrip().startswith("phonedesk run")
+        ways = re.findall("phonedesk (run|serve|console)", " ".join(" ".join(steps[1:]).split()))
+        assert ways == ["run", "serve", "console"], "without Telegram"
     finally:
         terminal.close()
 
@@ -202,11 +204,15 @@ def test_a_hosted_model_without_a_key_is_asked_about_once(
             ({"zh": "没有密钥", "en": "Without a key"}[lang], typed),
             (PHONE, ""),
             ("BotFather", ""),
-            ({"zh": "答案从哪里来", "en": "Where do the answers"}[lang], ""),
+            ({"zh": "答案从哪里来", "en": "Where do the answers"}[lang], "3"),
+            ("[https://api.dify.ai]", ""),
+            ({"zh": "知识库 ID", "en": "dataset's id"}[lang], "set-1"),
+            ({"zh": "API 密钥", "en": "Its API key"}[lang], "dataset-1"),
         ):
             terminal.answers(asked, said)
         summary = terminal.waits({"zh": "写入吗", "en": "Write it"}[lang])
         assert ("PHONEDESK_MODEL__API_KEY=***" in summary) == bool(typed)
+        assert "PHONEDESK_KNOWLEDGE__BASE_URL=https://api.dify.ai" in summary
         assert terminal.interrupt() == 130
     finally:
         terminal.close()

@@ -57,6 +57,9 @@ async def test_a_phone_from_connecting_to_disconnecting(monkeypatch: pytest.Monk
         assert (await run("screenshot", "-o", "screen.jpg"))[0] == Exit.USAGE  # it is there
         assert (await run("disconnect", "Counter"))[0] == Exit.OK
         assert await data() == []
+        with monkeypatch.context() as settings:
+            settings.setenv("PHONEDESK_DEVICE__SERIAL", address)
+            assert [row["serial"] for row in await data()] == [address], "as serve does, which is told it only so"
         code, _, err = await run("disconnect", "10.9.9.9:1")
         assert (code, "There is no phone 10.9.9.9:1." in err) == (Exit.USAGE, True)
         code, _, err = await run("connect", "127.0.0.1:1")
