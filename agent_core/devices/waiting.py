@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """Where time comes from: ``clock`` gives seconds that never go back."""
+    """The source of time. ``clock`` returns seconds that never go back."""
 
     clock: Callable[[], float]
     sleep: Sleep

@@ -15,7 +15,7 @@ Brand = Literal["xiaomi", "oppo", "vivo", "huawei", "honor", "samsung", "other"]
 Refused = Literal["input", "install"]
 
 PROPERTIES = ("ro.product.manufacturer", "ro.product.brand")
-# A brand whose phones have the maker's system, as they name themselves in PROPERTIES.
+# The names that phones with a maker's own system give in PROPERTIES.
 _NAMES: Mapping[str, Brand] = {
     "xiaomi": "xiaomi",
     "redmi": "xiaomi",
@@ -41,7 +41,7 @@ def brand_of(*names: str) -> Brand:
 
 
 def advice(brand: Brand, refused: Refused) -> Worded:
-    """Return what the owner can do on the phone if it refuses taps and settings (``input``) or apps (``install``)."""
+    """Return the owner's remedy if the phone refuses taps and settings (``input``) or apps (``install``)."""
     return Worded(f"brand.{brand}_{refused}")
 
 

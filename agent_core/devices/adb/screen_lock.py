@@ -27,8 +27,8 @@ TYPED = "typed"
 UNLOCKED = "unlocked#"
 PIN_SECONDS = 1.0  # until a phone has opened that needs no Enter after the last digit
 ENTER_SECONDS = 3.0
-# Asked in the same line as what is done: a person may unlock the phone at any moment. The first is of Android 8 and
-# newer; ``mDreamingLockscreen`` is of older ones, and stays true on some newer ones that are unlocked.
+# Checked in the same line as the action, because a person may unlock the phone at any moment. The first pattern is for
+# Android 8 and newer; ``mDreamingLockscreen`` is for older ones, and stays true on some newer phones that are unlocked.
 _KEYGUARD = ("dumpsys", "window", PIPE, "grep", "-E", r"(showing|mShowingLockscreen|mIsShowing)=true")
 _LOCK_SCREEN = (
     "dumpsys",
@@ -78,7 +78,7 @@ class ScreenLock:
         log.info("adb.unlocked", serial=self._transport.serial)
 
     async def _type(self, pin: str) -> None:
-        # The error may hold what the phone said, or the command: nothing of it goes on.
+        # The error may hold the phone's words, or the command: none of it is passed on.
         failed = covered = False
         try:
             typed = await self._transport.shell(_on_lock_screen("input", "text", pin), shown="input text …")
@@ -88,7 +88,7 @@ class ScreenLock:
         if covered:
             await self._transport.shell(command_line(_DELETE), safe=True)  # nothing was typed
         elif not failed and await self._time.until(self._opened, PIN_SECONDS) is None:
-            # Only on the lock screen: in a chat, Enter could send what stands there, and in a call accept it.
+            # Only on the lock screen: in a chat, Enter could send a draft, and in a call accept it.
             covered = _is_covered(await self._transport.shell(_on_lock_screen("input", "keyevent", "KEYCODE_ENTER")))
             failed = not covered and await self._time.until(self._opened, ENTER_SECONDS) is None
         if covered:

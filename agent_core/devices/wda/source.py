@@ -14,12 +14,12 @@ from agent_core.devices.base import Node
 from agent_core.errors import TreeUnavailable
 from agent_core.geometry import Box
 
-# What is not used and takes WDA time to find out.
+# Not used, and WDA takes time to find it.
 EXCLUDED = "accessible,frame,nativeFrame,traits,minValue,maxValue,nativeAccessibilityElement"
 PATH = f"/source?format=json&excluded_attributes={EXCLUDED}"
 
 INPUTS = {"TextField", "SecureTextField", "SearchField", "TextView"}
-_TEXTS = {"StaticText", "Link", "MenuItem", "Tab", "Icon"}  # what they are called is what they show
+_TEXTS = {"StaticText", "Link", "MenuItem", "Tab", "Icon"}  # their name is the text that they show
 _TAPPED = INPUTS | {"Button", "Link", "Cell", "MenuItem", "Tab", "Key", "Icon", "Switch"}
 # Readers of pages know the class names of Android's widgets.
 _CLASSES = {
@@ -40,10 +40,12 @@ Element = Mapping[str, object]
 
 
 def nodes(source: object, scale: float, size: tuple[int, int], package: str = "") -> tuple[Node, ...]:
-    """Return what is on a screen of ``size`` pixels, in document order; boxes in pixels, clipped to the screen.
+    """Return the nodes on a screen of ``size`` pixels, in document order; boxes in pixels, clipped to the screen.
 
-    scale: pixels to a point. package: the bundle id of the app, which the source does not tell. No node has the focus:
-    WDA tells the one of remote controls, not the keyboard's. Raises TreeUnavailable if it is no page source.
+    scale: pixels to a point. package: the bundle id of the app, which the source does not name.
+
+    No node has the focus: WDA reports the focus of remote controls, not the keyboard's. Raises TreeUnavailable if it is
+    no page source.
     """
     return tuple(replace(node, package=package) for node in _nodes(_element(source), scale, size))
 
@@ -87,7 +89,7 @@ def _nodes(root: Element, scale: float, size: tuple[int, int]) -> Iterator[Node]
         children = _children(one)
         waiting += reversed(children)
         box = _box(one, scale, size)
-        # A container may be called invisible although what is in it is seen.
+        # A container may be called invisible although its content is visible.
         if box is not None and _flag(one, "isVisible", default=True):
             yield _node(one, box, leaf=not children)
 
