@@ -359,7 +359,9 @@ class Device(Protocol):
         """
 
     async def recover(self) -> None:
-        """Put back what a dead run left changed on the phone (keyboard, staying awake). Called when a phone is taken."""
+        """Put back what a dead run left changed on the phone (keyboard, staying awake). Called when a phone is
+        taken.
+        """
 
     async def wake(self) -> None:
         """Turn the screen on, and remove the lock screen if no secret is needed or a PIN is configured.

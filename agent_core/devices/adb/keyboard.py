@@ -152,7 +152,9 @@ class Keyboard:
             await self.clear_by_keys()
 
     async def _clear_selected(self) -> None:
-        """Select everything and delete it. Before Android 13, which knows no key combinations, delete by single keys."""
+        """Select everything and delete it. Before Android 13, which knows no key combinations, delete by single
+        keys.
+        """
         delete = ("input", "keyevent", "KEYCODE_DEL")
         result = await self._while_ours("input", "keycombination", CTRL_LEFT, KEY_A, AND, *delete)
         if "nknown command" in result.text:

@@ -415,7 +415,9 @@ def _environment(usb: bool, home: Path | None) -> dict[str, str]:
 
 
 class _Connection(adbutils.AdbConnection):  # type: ignore[misc]  # adbutils has no types
-    """A connection without two habits that we cannot use: starting its own detached server, and sleeping in ``close``."""
+    """A connection without two habits that we cannot use: starting its own detached server, and sleeping in
+    ``close``.
+    """
 
     def _safe_connect(self) -> socket.socket:
         connected: socket.socket = self._create_socket()

@@ -108,7 +108,9 @@ class Transport:
 
     @contextmanager
     def tidying(self) -> Iterator[None]:
-        """Try a phone that was away already only once a call inside the block, so that cleaning up does not wait again."""
+        """Try a phone that was away already only once a call inside the block, so that cleaning up does not wait
+        again.
+        """
         self._tidying += 1
         try:
             yield

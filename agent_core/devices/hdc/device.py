@@ -303,7 +303,9 @@ class HdcDevice:
     async def _start(
         self, package: str, before: Sequence[tuple[str, ...]], *, fresh: bool = False
     ) -> CommandFailed | None:
-        """Start the app's main ability. Return the phone's refusal as an error if there is no such ability (any more)."""
+        """Start the app's main ability. Return the phone's refusal as an error if there is no such ability (any
+        more).
+        """
         bundle = await self._bundle(package, fresh=fresh)
         if bundle is None:
             self._apps.forget()

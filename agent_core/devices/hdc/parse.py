@@ -190,6 +190,8 @@ def _nodes(node: dict[str, Any], bundle: str, screen: Box | None, depth: int) ->
 
 
 def picture_size(text: str) -> tuple[int, int] | None:
-    """Read the size that ``snapshot_display`` prints: ``width: 1276, height: 2848``, in older versions without colons."""
+    """Read the size that ``snapshot_display`` prints: ``width: 1276, height: 2848``, in older versions without
+    colons.
+    """
     found = re.findall(r"width:?\s*(\d+), height:?\s*(\d+)", text)
     return (int(found[-1][0]), int(found[-1][1])) if found else None

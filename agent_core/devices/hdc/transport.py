@@ -128,7 +128,9 @@ class HdcTransport:
 
     @contextmanager
     def tidying(self) -> Iterator[None]:
-        """Ask a phone that was away already only once a call inside the block, so that cleaning up does not wait again."""
+        """Ask a phone that was away already only once a call inside the block, so that cleaning up does not wait
+        again.
+        """
         self._tidying += 1
         try:
             yield

@@ -113,7 +113,9 @@ class WdaClient:
             raise session_lost() from error
 
     async def in_session(self, session: str, path: str, body: Json | None, *, seconds: float = READ_SECONDS) -> object:
-        """Make a request once, in this session and no other; ``body`` None is a GET. Raises WdaRefusal if it has ended."""
+        """Make a request once, in this session and no other; ``body`` None is a GET. Raises WdaRefusal if it has
+        ended.
+        """
         return (await self._in(session, path, body, seconds)).value
 
     async def act_anywhere(self, path: str, *, seconds: float = READ_SECONDS) -> object:
