@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 
 
 class PhoneAgent:
-    """Does tasks on a phone. It needs a model and a device; everything else has a default that works alone."""
+    """An agent that does tasks on a phone. It needs a model and a device; every other part has a working default."""
 
     def __init__(
         self,

@@ -149,7 +149,7 @@ class LearningFailed(DeviceError):
 
 @dataclass(frozen=True, slots=True)
 class ModelNames:
-    """Where an endpoint's settings are written, as errors name them: variables, or options of a command."""
+    """The names of an endpoint's settings for error messages: variables, or options of a command."""
 
     base_url: str = "PHONEDESK_MODEL__BASE_URL"
     name: str = "PHONEDESK_MODEL__NAME"

@@ -17,7 +17,7 @@ from agent_core.errors import ConfigError
 
 Extra = Literal["demo", "lab", "mcp", "notify", "ocr", "planner", "postgres"]
 
-# What our code imports of them, and has not without them.
+# The packages that our code imports from each extra.
 PACKAGES: Mapping[Extra, tuple[str, ...]] = {
     "demo": ("aiogram",),
     "lab": ("tree_sitter", "tree_sitter_json", "tree_sitter_toml"),

@@ -1,4 +1,4 @@
-"""What was kept last, and no more of it than there is use for."""
+"""A small LRU cache."""
 
 from __future__ import annotations
 

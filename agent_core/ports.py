@@ -1,4 +1,6 @@
-"""What the agent needs from outside, as protocols and data. ``storage``, ``knowledge`` and ``scheduler`` fit these."""
+"""The agent's interfaces to the outside, as protocols and data. ``storage``, ``knowledge`` and ``scheduler`` implement
+them.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ class Record:
 
 
 class KnowledgeBase(Protocol):
-    """Where answers come from."""
+    """The source of answers."""
 
     @property
     def name(self) -> str: ...
@@ -60,7 +62,7 @@ class KnowledgeBase(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What will be sent. ``record`` is its source; for a composed text it is the first of its ``sources``."""
+    """The chosen answer. ``record`` is its source; for a composed text it is the first of its ``sources``."""
 
     text: str
     record: Record
@@ -88,12 +90,12 @@ class ReplyState(StrEnum):
     UNKNOWN = "unknown"
     FAILED = "failed"
     SKIPPED = "skipped"  # nobody will answer it
-    # Nothing is due, because it was taken back or a colleague answered; it reopens if it is asked again.
+    # Nothing is due, because the message was recalled or a colleague answered. It reopens if it is asked again.
     WITHDRAWN = "withdrawn"
 
 
 class Provenance(StrEnum):
-    """Where the text of a reply comes from."""
+    """The origin of a reply's text."""
 
     KNOWLEDGE = "knowledge"  # word for word from a record
     COMPOSED = "composed"  # made of records; its figures and links were checked against them

@@ -161,7 +161,7 @@ class Elsewhere(BaseModel):
 
 
 class RowMark(BaseModel):
-    """What identifies the contact's row among rows of the same name. ``avatar``: a print of its picture."""
+    """The features that identify the contact's row among rows of the same name. ``avatar``: a print of its picture."""
 
     avatar: str = ""
     preview: str = ""
@@ -217,7 +217,8 @@ class Cluster(BaseModel):
     read_by: str = ""  # the source that read them ("tree", "ocr", "model")
     ours: list[str] = Field(default_factory=list)
     asked: list[AskedQuestion] = Field(default_factory=list)
-    # Whether the chat was read since our newest text arrived, for messages that the customer wrote at that moment.
+    # False until the chat was read after our newest text arrived, to find messages that the customer wrote at that
+    # moment.
     looked_above: bool = True
 
     def arrived(self, texts: list[str]) -> None:
@@ -288,7 +289,7 @@ class ReplyRecord(BaseModel):
 
 
 class KeptNote(BaseModel):
-    """What the model noted of a page, or a summary that it asked for.
+    """The model's note about a page, or a summary that it asked for.
 
     app: the app's name.
     step: the number of the run's step.
@@ -339,7 +340,9 @@ class Approval(BaseModel):
 
 
 class StepVerdict(BaseModel):
-    """What a policy made of the step's proposal: rewrite, block or ask. A policy that allows it has none."""
+    """The decision of a policy that changed the step's proposal: rewrite, block or ask. A policy that allows it has
+    none.
+    """
 
     policy: str
     decision: str
@@ -347,7 +350,7 @@ class StepVerdict(BaseModel):
 
 
 class Spent(BaseModel):
-    """What the calls of models cost in total. ``cost`` is in ``currency``; None if no price is known."""
+    """The total cost of the calls of models. ``cost`` is in ``currency``; None if no price is known."""
 
     calls: int = 0
     tokens_in: int = 0
@@ -386,13 +389,13 @@ class StepRecord(BaseModel):
     tokens_cached: int = 0
     tokens_guessed: bool = False  # the endpoint did not count them
     cost: float | None = None
-    model: str = ""  # the one that answered
+    model: str = ""  # the model that answered
     form: str = ""  # form of its answers, see agent_core.model.profile
     instead_of: str = ""  # a fallback answered: the kind of error of the model that is asked first
 
     @property
     def unread(self) -> bool:
-        """Whether the model replied and that could not be read. ``result`` is then written for the model."""
+        """True if the model's reply could not be read. ``result`` is then written for the model."""
         return bool(self.reply or self.tokens_out) and self.asked is None and self.action is None
 
 
@@ -449,7 +452,7 @@ class Session(BaseModel):
 
     @property
     def half_sent(self) -> bool:
-        """Whether a customer has received a part of an answer whose rest is still to be sent."""
+        """True if a customer has received a part of an answer whose rest is still to be sent."""
         return self.planned is not None and self.planned.part > 0
 
     @property
@@ -461,7 +464,7 @@ class Session(BaseModel):
 
     @property
     def is_put_off(self) -> bool:
-        """Whether the run rests until the knowledge base can be asked. It waits for no person and resumes by itself."""
+        """True if the run rests until the knowledge base can be asked. It waits for no person and resumes by itself."""
         return self.status is Status.WAITING and self.question is None and bool(self.put_off)
 
     @property
@@ -475,9 +478,10 @@ class Session(BaseModel):
 
     @property
     def left_to(self) -> LeftTo:
-        """Whom the run left its customer to: an older run, or the person whom that one waits for; "" for nobody.
+        """The run or person that this run left its customer to: an older run, or the person that it waits for; "" for
+        none.
 
-        The rest of the questions is not waited for if something was sent and the older run continues by itself.
+        The run does not wait for the rest of the questions if something was sent and the older run continues by itself.
         """
         if self.elsewhere is None:
             return ""

@@ -1,4 +1,4 @@
-"""How an agent works, and what one of its steps returns."""
+"""The settings of an agent, and the result of one of its steps."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class AgentSettings:
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What one step did.
+    """The result of one step.
 
     finished: the run is over or waits for a person.
     action: None if nothing was done.

@@ -272,7 +272,7 @@ class AppLearning:
     # Acting
 
     def _same(self, seen: Observation, read: ReadChat) -> ChatScreen:
-        """Return the chat in front. Raises LearningFailed if it is not the one that was read."""
+        """Return the chat in front. Raises LearningFailed if it is not the chat that was read."""
         chat = seen.chat
         if chat is None or not same_name(chat.title, read.chat.title):
             said = f"The chat with {read.chat.title} is not in front any more."

@@ -27,7 +27,7 @@ MOST_LOOKS = 4
 
 @dataclass(frozen=True, slots=True)
 class AppLook:
-    """How a chat page of an app looks: its theme and its layout. "" and None mean unknown.
+    """The look of an app's chat page: its theme and its layout. "" and None mean unknown.
 
     ground, mine, theirs: the colours of the page, of our own bubbles and of the other side's, as ``#rrggbb``.
     header: the header's lower edge.

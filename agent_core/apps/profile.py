@@ -192,8 +192,8 @@ def _united(lists: Iterable[Sequence[str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value for values in lists for value in values))
 
 
-# What is never touched, and never shown. An owner's file in place of a shipped one adds to these and removes nothing: a
-# text that is forgotten there would be tapped.
+# Targets that are never touched or shown. An owner's file in place of a shipped one adds to these and removes nothing:
+# a text that it forgot would be tapped.
 GUARDS = ("ai_entries", "ai_offers", "risky", "delivery_only", "service_rows", "unlike")
 
 

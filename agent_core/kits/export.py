@@ -121,7 +121,7 @@ def _shapes(grid: Grid, profile: AppProfile) -> shapes.PageShapes | None:
 
 
 async def _lines(ocr: OcrEngine, frame: Frame, seen: shapes.PageShapes | None, page: ReadPage) -> list[_Line]:
-    """Return the lines of the messages as the reader separates them, and those that OCR finds elsewhere."""
+    """Return the lines of the messages as the reader separates them, and the other lines that OCR finds."""
     image = frame.image
     found: list[_Line] = []
     taken: list[Box] = []

@@ -1,8 +1,8 @@
-"""Finding an app by the label of its icon, where no list of names knows it: adb, for one, tells packages but no labels.
+"""Finding an app by the label of its icon, if no list of names has it: adb, for one, reports packages but no labels.
 
 The home screen is read page by page as any other screen is, then the list of all apps, which a swipe up opens on most
-phones. Icons inside folders are not looked for. Nothing but Home, swipes and the tap on one icon is done, so that
-looking alone changes nothing on the phone.
+phones. Icons inside folders are not searched. Only Home, swipes and the tap on one icon are used, so a search changes
+nothing on the phone.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def is_home(package: str) -> bool:
 
 @dataclass
 class _Labels:
-    """What was read on the way, in the order in which it was seen."""
+    """The labels read so far, in the order in which they were seen."""
 
     app: str
     all: dict[str, str] = field(default_factory=dict)  # bare to written

@@ -73,7 +73,7 @@ class AppLauncher:
         await self._before_act()
         if (await self._device.window()).package != package:
             return  # a call or a dialog came in between: what was opened is not certain, and the next look shows it
-        # What asks for a right or a password before the app is none of the name.
+        # A dialog over the app, for a permission or a password, does not make the name belong to that package.
         if not known_as(package) and not stands_over_apps(package):
             await self._ledger.keep_label(self._device.serial, bare(app), package)
 

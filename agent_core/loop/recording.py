@@ -1,4 +1,4 @@
-"""What a run leaves behind for every consumer: rows, events and pictures."""
+"""The records of a run: rows, events and pictures."""
 
 from __future__ import annotations
 

@@ -39,7 +39,10 @@ from agent_core.texts import say
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What an agent has for all its runs. ``policies``: None for those that the task's policy names."""
+    """The parts that an agent uses in all its runs.
+
+    policies: None for the set that the task's policy names.
+    """
 
     device: Device
     observer: Observer

@@ -246,7 +246,7 @@ async def tried(
     """Run ``call`` with its retries.
 
     patience: as in ``with_retries``.
-    failed: is told of each failed try, except those that our own limit stopped.
+    failed: called for each failed try, except those that our own limit stopped.
     """
 
     async def once() -> T:

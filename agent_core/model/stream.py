@@ -141,7 +141,7 @@ class ReplyReader:
 
     @property
     def talks_on(self) -> bool:
-        """Whether more than closing tags came after the call."""
+        """True if more than closing tags came after the call."""
         if self._call is not None:
             return self._talked
         return self.end is not None and _CLOSING.fullmatch(self.text, self.end) is None

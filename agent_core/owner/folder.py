@@ -58,10 +58,11 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong with a file, or with a field of it.
+    """A fault of a file, or of one of its fields.
 
-    kind: names the text that tells it, filled in with ``values``; ``message`` says the same in English. line: from 1;
-    None if it is not known. path: of the field, in a TOML file.
+    kind: names the text for it, filled in with ``values``; ``message`` says the same in English.
+    line: from 1; None if it is not known.
+    path: of the field, in a TOML file.
     """
 
     file: Path
@@ -73,7 +74,7 @@ class Fault:
 
     @property
     def place(self) -> str:
-        """Where it stands, as ``FILE:LINE``."""
+        """The location of the fault, as ``FILE:LINE``."""
         return f"{self.file}:{self.line}" if self.line else str(self.file)
 
 
@@ -264,7 +265,7 @@ def strays() -> Iterator[Fault]:
                 yield Fault(file, "own_suffix", f"nothing reads it; files end in {suffix}", values={"suffix": suffix})
 
 
-# Who may write it -----------------------------------------------------------------------------------------------------
+# Write permissions ----------------------------------------------------------------------------------------------------
 
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 

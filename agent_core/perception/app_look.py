@@ -1,4 +1,4 @@
-"""Measures how a chat page looks apart from its words: its colours and where its parts are. Needs NumPy."""
+"""Measures the look of a chat page apart from its words: the colours and places of its parts. Needs NumPy."""
 
 from __future__ import annotations
 

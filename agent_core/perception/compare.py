@@ -139,7 +139,7 @@ def distance(left: str, right: str, limit: int) -> int:
 
 
 class Likeness(StrEnum):
-    """How a name on the screen compares with the wanted one."""
+    """The likeness of a name on the screen to the wanted name."""
 
     SAME = "same"  # letter by letter
     ALIKE = "alike"  # looks the same but has other letters: this may be somebody else's name

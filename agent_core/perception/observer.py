@@ -57,7 +57,7 @@ class Observation:
 
     @property
     def keyboard_up(self) -> bool:
-        """Whether a keyboard is open below the chat's input, which is at the very bottom without one."""
+        """True if a keyboard is open below the chat's input, which is at the very bottom without one."""
         if self.chat is not None and self.chat.send_state is SendState.KEYBOARD:
             return True
         field = self.chat.input_box if self.chat else None

@@ -37,7 +37,7 @@ _LINES_KEPT = 4096
 _thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ocr")
 _lock = threading.Lock()
 _instance: Any = None  # RapidOCR has no types
-_threads: int | None = None  # None: as many as the engine chooses
+_threads: int | None = None  # None: the engine's own number
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ def kinds() -> tuple[_Kind, ...]:
 
 
 def stands_over_apps(package: str) -> bool:
-    """Tell whether the phone itself shows dialogs over apps by this package, as the one that asks for a right."""
+    """Tell whether the phone's own dialogs over apps belong to this package, such as a dialog for a permission."""
     return any(package in kind.packages for kind in kinds())
 
 

@@ -57,7 +57,7 @@ class ScreenReader:
 
     @property
     def reads_pictures(self) -> bool:
-        """Whether texts can be read here without the tree."""
+        """True if texts can be read here without the tree."""
         return self._ocr is not None
 
     async def texts(self, frame: Frame, nodes: Sequence[Node] | None) -> list[Reading] | None:

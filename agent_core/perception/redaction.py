@@ -60,7 +60,7 @@ class Redaction:
 
     @property
     def needs_tree(self) -> bool:
-        """Whether the tree is needed even if nobody else wants it, because nothing else here can read."""
+        """True if the tree is needed even if nobody else wants it, because nothing else here can read."""
         return self.on and not self._reader.reads_pictures
 
     def saw(

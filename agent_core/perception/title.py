@@ -243,7 +243,7 @@ def _name_line(image: Image.Image, region: Box) -> tuple[Box | None, tuple[int, 
     crop = image.crop(area.as_tuple())
     ground = picture.common_color(crop)
     rows = picture.spans(picture.projections(picture.ink(crop, ground))[1], least=2)
-    # Whatever the header's edge cuts belongs to the page below it or to the status bar above it.
+    # Rows that the header's edge cuts belong to the page below it or to the status bar above it.
     rows = [row for row in rows if row[0] > 0 and row[1] < crop.height]
     if not rows:
         return None, (0, 0), False

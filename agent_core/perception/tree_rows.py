@@ -573,7 +573,7 @@ def _whole(bubbles: Sequence[Bubble], top: int) -> list[Bubble]:
     return list(bubbles)
 
 
-# Nothing but texts
+# Pages without anything but texts
 
 
 def _guessed(nodes: Sequence[Node], size: tuple[int, int]) -> list[Bubble]:

@@ -24,7 +24,7 @@ from agent_core.perception.readings import Bubble, BubbleKind, ChatScreen, Side,
 from agent_core.perception.title import name_place
 from agent_core.perception.transcribe import Transcriber
 
-# What a shape may be. A card has a flat background, or a picture over its whole width.
+# The possible kinds of a shape. A card has a flat background, or a picture over its whole width.
 _KINDS = {
     shapes.MessageShape.BUBBLE: CARDS | {BubbleKind.TEXT, BubbleKind.VOICE, BubbleKind.CALL},
     shapes.MessageShape.PICTURE: CARDS | {BubbleKind.IMAGE, BubbleKind.VIDEO, BubbleKind.STICKER},

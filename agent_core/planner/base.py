@@ -55,7 +55,7 @@ class CallResult:
 
 
 class Executor(Protocol):
-    """Does one small thing on a phone. Several calls may run at once, on different phones."""
+    """Does one small job on a phone. Several calls may run at once, on different phones."""
 
     async def list_devices(self) -> Sequence[PhoneInfo]: ...
 

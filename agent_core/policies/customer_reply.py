@@ -225,8 +225,8 @@ class UnreadPage:
     """Blocks touches on a possible chat page that could not be read.
 
     Calls, settings, Send, a draft or the red mark of a failed text may be anywhere although no reading shows them.
-    Allowed are swipes that scroll above the place where the input may be, because they click nothing, and touches on a
-    dialog over the page whose words were read, because it is no part of the page.
+    Allowed are swipes that scroll above the possible place of the input, because they click nothing, and touches on a
+    dialog over the page whose words were read, because it is not part of the page.
     """
 
     name = "unread_page"

@@ -1,4 +1,4 @@
-"""What a task may touch.
+"""The limits on a task's actions.
 
 A reply task may touch its own app, but nothing that pays, deletes, adds, calls or grants. Any other task may touch the
 apps that are named for it, and a person is asked before a risky tap. In both, an action runs only if the window and the
@@ -156,7 +156,7 @@ class NothingRisky:
 
 
 class AskBeforeRisk:
-    """Has a person asked, in tasks that are no reply, before a tap that pays, deletes, adds, calls or grants."""
+    """Asks a person, in tasks that are no reply, before a tap that pays, deletes, adds, calls or grants."""
 
     name = "ask_before_risk"
 

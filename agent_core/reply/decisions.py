@@ -1,4 +1,4 @@
-"""What a person's answer means for a reply."""
+"""The effect of a person's answer on a reply."""
 
 from __future__ import annotations
 

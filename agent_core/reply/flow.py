@@ -61,7 +61,7 @@ LOOKS_ABOVE = 3  # tries to read the chat again after an answer
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """How answers are found.
+    """The settings and sources for finding answers.
 
     chooser: picks among records, if there is one.
     part_chars: a longer text is sent in parts.
@@ -146,7 +146,7 @@ class ReplyFlow:
         return await self._take_questions(seen)
 
     async def _look_above(self, seen: Observation, *, last: bool = False) -> None:
-        """Take up what the customer wrote just as we sent: it is above our answer, where nothing else looks for it.
+        """Record messages that arrived just while we sent: they are above our answer, and nothing else looks there.
 
         last: the run may end afterwards, so scrolling is worth it.
         """
@@ -228,7 +228,7 @@ class ReplyFlow:
 
     @property
     def _may_be_scrolled(self) -> bool:
-        """Whether the chat may be scrolled up: by a person if it was already open, or by the model's swipes."""
+        """True if the chat may be scrolled up: by a person if it was already open, or by the model's swipes."""
         steps = self._session.steps
         return not steps or any(step.action is not None and step.action["kind"] == "swipe" for step in steps)
 

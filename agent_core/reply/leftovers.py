@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 
 
 class Fate(StrEnum):
-    """What became of the text of an unfinished row."""
+    """The fate of an unfinished row's text."""
 
     SENT = "sent"
     RED_MARK = "red_mark"

@@ -122,7 +122,7 @@ def _known(rows: Sequence[ChatRow], mark: RowMark, image: Image.Image) -> ChatRo
 
 
 def _print(image: Image.Image, avatar: Box | None) -> str:
-    """Return a print of an avatar without its upper right, where the number of unread messages stands."""
+    """Return a print of an avatar without its upper right, which shows the number of unread messages."""
     if avatar is None:
         return ""
     inner = (

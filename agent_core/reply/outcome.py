@@ -1,6 +1,6 @@
-"""How a delivery can end, and the checks of the chat in front that it relies on.
+"""The possible results of a delivery, and the checks of the chat in front that it relies on.
 
-The loop is told what follows: the model continues, a person is asked, the run ends, or it is put off until the
+The loop decides what follows: the model continues, a person is asked, the run ends, or it is put off until the
 knowledge base can be asked again.
 """
 
@@ -22,7 +22,7 @@ from agent_core.texts import Listed, say, told
 
 
 class DeliveryResult(StrEnum):
-    """How a delivery ended."""
+    """The result of a delivery."""
 
     SENT = "sent"
     CHANGED = "changed"  # the chat has new messages; nothing was sent
@@ -41,11 +41,11 @@ class DeliveryResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a delivery ended.
+    """The result of a delivery, with details.
 
     detail: data for the message, such as a draft or a doubt.
     title: of the chat in front.
-    chat: what was read of it, if that is not sure.
+    chat: the reading of it, if that is not sure.
     """
 
     result: DeliveryResult

@@ -124,7 +124,7 @@ def record_of(candidate: dict[str, object]) -> Record:
 
 
 def bind(planned: Planned, chat: ChatScreen) -> None:
-    """Bind ``planned`` to the chat as it was just read, because a person was shown what stands there now."""
+    """Bind ``planned`` to the chat as it was just read, because a person has been shown that state."""
     ours = list(takewhile(lambda bubble: bubble.side is Side.ME, reversed(chat.bubbles)))
     above = reversed(chat.bubbles[: len(chat.bubbles) - len(ours)])
     theirs = list(takewhile(lambda bubble: bubble.side is Side.THEM, above))

@@ -19,7 +19,7 @@ from agent_core.texts.wording import shared
 
 Tell = Callable[[AnswerEvent, Frame | None], Awaitable[None]]
 
-# Nothing of these is on its way. FAILED has a red mark; SKIPPED is left by an attempt that died before it saved.
+# No text of these is on its way. FAILED has a red mark; SKIPPED is left by an attempt that died before it saved.
 NOT_SENT = (ReplyState.PLANNED, ReplyState.FAILED)
 MAY_BE_SKIPPED = (ReplyState.PLANNED, ReplyState.FAILED, ReplyState.SKIPPED)
 SHORT = 2  # letters
@@ -218,7 +218,7 @@ class Rows:
         return session.cluster
 
     def question_for(self, query: str) -> AskedQuestion | None:
-        """Return the open question that ``query`` is for: the one that shares most words with it, else the first."""
+        """Return the open question that ``query`` is for: the best match of their words, else the first."""
         left = self._session.cluster.left_readable if self._session.cluster else []
         if not left:
             return None

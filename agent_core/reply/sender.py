@@ -32,7 +32,7 @@ CLEARED_SECONDS = 0.6  # how long to look for a bubble after an unsent text was 
 UNLOCK_SECONDS = 20.0  # how long to wait for a phone that was locked meanwhile, in order to remove our text
 UNLOCK_LOOKS = 0.5
 FRESH_SECONDS = 5.0  # how old the lease check may be at Send; a picture takes well under a second
-TYPE_TRIES = 3  # as many as an Android phone has ways to type
+TYPE_TRIES = 3  # an Android phone has three ways to type
 STEADY_TRIES = 3
 
 # The ledger's state after the outcome is observed. What certainly was not sent may be sent by another run.
@@ -407,7 +407,7 @@ async def _glance(tools: Tools) -> tuple[ChatScreen | None, Frame | None]:
 
 
 def same_title(seen: Observation, now: Frame, profile: AppProfile) -> bool:
-    """Tell whether the name in the header is, pixel by pixel, the one that was seen."""
+    """Tell whether the name in the header is, pixel by pixel, the name that was seen."""
     if now.size != seen.size:
         return False
     width, height = now.size

@@ -18,7 +18,7 @@ class LookOutcome(StrEnum):
 
 
 class Aside(StrEnum):
-    """Why a row with something unread is not answered."""
+    """The reason for not answering a row with something unread."""
 
     GROUP = "group"
     SERVICE = "service"  # the app's own account, or its built-in AI

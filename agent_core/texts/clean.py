@@ -1,7 +1,7 @@
-"""What of a text can be typed and seen: the one rule for texts that leave, and for names that are compared.
+"""The code points that can be typed and seen: the one rule for texts that leave, and for names that are compared.
 
-Code points that no font draws, or that turn other letters round, would make the typed text another one than somebody
-read and approved. Some of them (NUL, half a surrogate pair) cannot be stored or typed at all.
+Code points that no font draws, or that reorder other letters, would make the typed text differ from the text that
+somebody read and approved. Some of them (NUL, half a surrogate pair) cannot be stored or typed at all.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Fonts with Chinese characters, and how wide and on how many lines a text is drawn in them.
+"""Fonts with Chinese characters, and the width and number of lines of a text that is drawn in them.
 
-Sizes and widths share a unit: pixels where a picture is drawn, the virtual phone's page units where a page is laid out.
+Sizes and widths share a unit: pixels for a drawn picture, the virtual phone's page units for a page layout.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What customers' words look like: greetings, questions, fault reports. By code, so that it is the same each time."""
+"""The patterns of customers' words: greetings, questions, fault reports. By code, so that the result is the same each
+time.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ _LEAST_SHARED = 0.6  # of a query's letter pairs must stand in the customer's wo
 
 
 def asks(text: str) -> bool:
-    """Is something asked or reported as broken? A greeting asks nothing, whatever its sign."""
+    """Tell whether something is asked or reported as broken. A greeting asks nothing, whatever its punctuation."""
     rest = without_politeness(text)
     return bool(_ASKS.search(rest) or _FAULT.search(rest))
 
@@ -32,7 +34,7 @@ def sentences(text: str) -> list[str]:
 
 
 def query_of(text: str) -> str:
-    """A customer's words as a query: the one sentence that asks most, without politeness; "" where none asks."""
+    """Return a customer's words as a query: the sentence that asks most, without politeness; "" if none asks."""
     best, most = "", 0
     for sentence in sentences(text):
         score = 1 + 4 * len(_ASKS.findall(sentence)) + 3 * len(_FAULT.findall(sentence))
@@ -42,13 +44,13 @@ def query_of(text: str) -> str:
 
 
 def shared(query: str, words: str) -> float:
-    """0–1: how much of ``query`` stands in ``words``, by pairs of letters, as a recogniser would see them."""
+    """Return how much of ``query`` is in ``words`` (0–1), by pairs of letters, as a recogniser would see them."""
     asked, said = _pairs(query), _pairs(words)
     return len(asked & said) / len(asked) if asked else 0.0
 
 
 def comes_from(query: str, words: str) -> bool:
-    """Is ``query`` made of the customer's ``words``, shortened perhaps, and not of something else?"""
+    """Tell whether ``query`` is made of the customer's ``words``, shortened perhaps, and not of something else."""
     return shared(query, words) >= _LEAST_SHARED
 
 
