@@ -199,7 +199,7 @@ class Endpoint:
                 timeout=None,
                 proxy=self._route.proxy or None,
                 trust_env=False,
-                verify=httpx2.create_ssl_context(),  # reads from the environment where the certificates are
+                verify=httpx2.create_ssl_context(),  # reads the location of the certificates from the environment
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             )
         return self._http

@@ -56,7 +56,7 @@ def best(found: Sequence[Any], score_of: Callable[[Any], object], *, scale: floa
 
 
 def records_of(hits: Sequence[Hit], *, provider: str, min_score: float, scale: float = 1.0) -> tuple[Record, ...]:
-    """Return ``hits`` as records of ``provider``, in order, without those that have no text or too long a one.
+    """Return ``hits`` as records of ``provider``, in order, without those that have no text or too long a text.
 
     scale: the score that means 1.
     """

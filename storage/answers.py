@@ -237,7 +237,7 @@ def _merged(row: AnswerRow, run_id: str, told: AnswerEvent, before: int | None, 
     """Return the row updated by the event.
 
     The chosen answer changes as a whole: a person's text does not keep an earlier answer's record. Of the pictures
-    before sending the first is kept, of those after it the one that shows the present state.
+    before sending the first is kept, of those after it the last, which shows the present state.
     """
     if row.state == SENT:
         if told.state != SENT:

@@ -1,4 +1,6 @@
-"""Which chats get digests, and which digests were sent: one row per chat and period, written with the sending event."""
+"""The chats that get digests, and the digests that were sent: one row per chat and period, written with the sending
+event.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of everything there is at this moment, for ``/metrics``. The numbers name no run and no customer."""
+"""The current counts for ``/metrics``. They name no run and no customer."""
 
 from __future__ import annotations
 

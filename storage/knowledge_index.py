@@ -63,7 +63,7 @@ class WordIndex:
         lengths = np.bincount(owners, words["asked"].astype(np.uint32) + words["answer"], len(new))[at]
 
         kept = np.isin(self.numbers, np.delete(new, at))
-        before = _places(new, self.numbers)  # where the old entries are now
+        before = _places(new, self.numbers)  # the present places of the old entries
         of_kept = kept[self.owners]
         words = np.concatenate([self.words[of_kept], words])
         owners = np.concatenate([before[self.owners[of_kept]], owners])

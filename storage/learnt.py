@@ -1,4 +1,4 @@
-"""What was learnt about apps on phones: how a version looks, and what an icon's label opens."""
+"""Learnt facts about apps on phones: the look of a version, and the app that an icon's label opens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What models used and cost, by day and model, and this minute's calls: counted over all processes."""
+"""The use and cost of models by day and model, and this minute's calls: counted over all processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEPT = timedelta(minutes=5)  # how long minutes that are over are kept
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What a model used.
+    """The use of one model.
 
     ``tokens_cached`` is part of ``tokens_in``. ``cost`` is in the settings' currency, 0 if no price is set.
     """

@@ -1,7 +1,7 @@
-"""What alerts are about, and since when it is down: rows, so that a restart repeats no alert and forgets none.
+"""The subjects of alerts and since when each is down: rows, so that a restart repeats no alert and forgets none.
 
-A change that people are told of is written in one transaction with its event ``alert``: ``subject``, ``state`` (down or
-up), ``since`` (ISO, when it went down), ``seconds`` it was down (up only) and ``why``.
+A change that people are alerted to is written in one transaction with its event ``alert``: ``subject``, ``state`` (down
+or up), ``since`` (ISO, when it went down), ``seconds`` it was down (up only) and ``why``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class OutageRow:
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """What a run's event shows: the model replied (``error_kind`` ""), or an error ended the run or put it off."""
+    """The evidence in a run's event: the model replied (``error_kind`` ""), or an error ended the run or put it off."""
 
     event_id: int
     at: datetime

@@ -95,7 +95,7 @@ class Plans:
     async def beat(self, run_ids: Sequence[str]) -> set[str]:
         """Send a heartbeat for these plans.
 
-        Return those that are not over: another process may have judged one dead.
+        Return those that are still running, because another process may have judged a plan dead.
         """
         going = sa.select(runs.c.id).where(runs.c.id.in_(run_ids), runs.c.status == RUNNING)
         alive = sa.update(plans).where(plans.c.run_id.in_(going)).values(heartbeat_at=self._db.now())

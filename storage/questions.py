@@ -29,9 +29,12 @@ MOST_REMINDERS = 3
 class QuestionRow:
     """A question.
 
-    ``payload``: the question as the agent put it. ``answer``: the one that won, or None. ``remind_at``: the next
-    reminder, None for no more. ``remind_seconds``: how long after the question the first reminder is due.
-    ``reminders``: how many there were. ``escalate_at``: None if it never escalates, or has done so.
+    ``payload``: the question as the agent put it.
+    ``answer``: the accepted answer, or None.
+    ``remind_at``: the next reminder, None for no more.
+    ``remind_seconds``: the time from the question to the first reminder.
+    ``reminders``: the number of reminders so far.
+    ``escalate_at``: None if it never escalates, or has done so.
     """
 
     id: str

@@ -88,7 +88,7 @@ class ScheduleRow:
 
 
 class Tick(StrEnum):
-    """What became of a tick."""
+    """The outcome of a tick."""
 
     STARTED = "started"
     BUSY = "busy"  # the run of an earlier tick is still active
@@ -105,7 +105,7 @@ _THERE = schedules.c.removed_at.is_(None)
 
 @dataclass(frozen=True, slots=True)
 class TickResult:
-    """What became of a tick, and the run that it started, if any."""
+    """The outcome of a tick, and the run that it started, if any."""
 
     tick: Tick
     run_id: str = ""
@@ -127,9 +127,9 @@ class Schedules:
         self._db = db
 
     async def add(self, new: NewSchedule, *, key: str = "", once: bool = False) -> ScheduleRow:
-        """Store a schedule. Return it, or the one that was made under the same ``key`` before.
+        """Store a schedule. Return it, or the earlier schedule that was made under the same ``key``.
 
-        once: raise ScheduleThere if another one does the same task on the same phone at the same times.
+        once: raise ScheduleThere if another schedule does the same task on the same phone at the same times.
         """
         values = {name: getattr(new, name) for name in NewSchedule.__slots__}
         values["options"] = dict(new.options)

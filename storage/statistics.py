@@ -1,4 +1,4 @@
-"""What happened in a time range: customers' questions, questions put to a person, and what the model used."""
+"""Numbers of a time range: customers' questions, questions put to a person, and the use of models."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ModelUsage:
 
 @dataclass(frozen=True, slots=True)
 class UsageFigures:
-    """What the models used: calls that returned a reply, and their tokens."""
+    """The use of models: calls that returned a reply, and their tokens."""
 
     models: Sequence[ModelUsage] = ()
 
@@ -74,8 +74,9 @@ class UsageFigures:
 class SweptFigures:
     """Numbers of sweeps.
 
-    ``contacts``: how many were checked, once a sweep. ``idle``: sweeps that found nobody to answer and asked no model.
-    ``unknown``: contacts who were to be answered and whom nobody knows.
+    ``contacts``: the contacts checked, each counted once per sweep.
+    ``idle``: sweeps that found nobody to answer and asked no model.
+    ``unknown``: contacts that were to be answered but that nobody knows.
     """
 
     sweeps: int = 0

@@ -33,13 +33,16 @@ class SweptApp:
 
 @dataclass(frozen=True, slots=True)
 class MarkRow:
-    """What is known of a contact.
+    """The stored state of a contact.
 
     ``run_…`` describe the last run that a sweep started for them; "" or None without one.
 
-    ``state``: what was unread then, "" if nothing is any more. ``answered_at``: when a reply of any run last reached
-    them. ``run_started``: an agent has begun the run. ``run_held``: a person parked it. ``run_error``: the kind of the
-    error by which it failed lately. ``waits``: a run has a question of theirs and waits for a person.
+    ``state``: what was unread then, "" if nothing is any more.
+    ``answered_at``: when a reply of any run last reached them.
+    ``run_started``: an agent has begun the run.
+    ``run_held``: a person parked it.
+    ``run_error``: the kind of the error by which it failed lately.
+    ``waits``: a run has a question of theirs and waits for a person.
     """
 
     contact: str
@@ -217,8 +220,7 @@ class Sweeps:
             return list((await connection.execute(sa.union(marked, answered))).scalars())
 
     async def keep(self, place: SweptApp, contact: str, state: str) -> None:
-        """Record that somebody waits whom the screen will not show any more, whatever becomes of the sweep that saw
-        them.
+        """Record a waiting contact that the screen will no longer show, in case the sweep that saw them fails.
 
         If a run of theirs is active or asks, that run handles it, and nothing is stored.
         """

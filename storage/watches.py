@@ -1,4 +1,4 @@
-"""What a watch starts: each run once, however many processes see the same notification."""
+"""The runs that a watch starts: each once, however many processes see the same notification."""
 
 from __future__ import annotations
 

@@ -76,9 +76,10 @@ class DeliveryRow:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """How an attempt to deliver a message ended.
+    """The outcome of an attempt to deliver a message.
 
-    status: of the HTTP answer; None if there was none. error: why there was none, else "".
+    status: of the HTTP answer; None if there was none.
+    error: why there was none, else "".
     retry_after: the seconds that the receiver asks to wait; None if it does not.
     """
 
@@ -94,13 +95,13 @@ class Attempt:
 
     @property
     def gone(self) -> bool:
-        """Whether the receiver wants no more messages."""
+        """True if the receiver wants no more messages."""
         return self.status == 410
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What an event becomes for a webhook."""
+    """The message of an event for a webhook."""
 
     message_id: str
     kind: str

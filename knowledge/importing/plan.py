@@ -122,7 +122,7 @@ class ImportPlan:
 
     @property
     def writes(self) -> int:
-        """How many entries it adds or changes."""
+        """The number of entries that it adds or changes."""
         return len(self.added) + len(self.changed)
 
     @property

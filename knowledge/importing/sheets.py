@@ -154,7 +154,7 @@ def _exact(text: str) -> Decimal:
 
 
 class _Shape(NamedTuple):
-    """How a format shows a number: text before and after, its digits (None: unchanged); or as a date."""
+    """The way in which a format shows a number: text before and after, its digits (None: unchanged); or as a date."""
 
     is_date: bool
     is_period: bool

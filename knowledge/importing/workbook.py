@@ -87,7 +87,7 @@ class Workbook:
 
     @property
     def from_1904(self) -> bool:
-        """Whether days are counted from 1904."""
+        """True if days are counted from 1904."""
         return self._book.from_1904
 
     def format_of(self, style: int) -> str:

@@ -46,7 +46,7 @@ class PhonesSeen:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """How to find out whether a service works.
+    """A check of whether a service works.
 
     ask: returns "" if the service works, else what is wrong. Its argument ``doubted`` is True if the newest sign from
         runs is an error of the service, or if it is down; a check that costs nothing may then not be enough.
@@ -61,9 +61,10 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class AlertTimes:
-    """When people are told.
+    """The timing of alerts.
 
-    ``after``: how long something must be down before people are told. ``poll``: the time between two probes.
+    ``after``: how long something must be down before people are alerted.
+    ``poll``: the time between two probes.
     """
 
     after: timedelta

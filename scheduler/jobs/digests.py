@@ -1,4 +1,4 @@
-"""When digests are due and for which chats; each is sent once.
+"""Sending digests: when they are due and for which chats. Each is sent once.
 
 A digest before noon covers the whole day before (a weekly one the seven days before). One at noon or later covers the
 24 hours (seven days) that end at its time. So nothing is left out, and nothing is reported twice.
@@ -49,7 +49,7 @@ IsEmpty = Callable[[datetime, datetime, Sequence[str]], Awaitable[bool]]
 
 
 class DigestWatch(Periodic):
-    """Has digests sent when they are due, from ``start`` to ``stop``. All state is in the rows.
+    """A loop that has digests sent when they are due, from ``start`` to ``stop``. All state is in the rows.
 
     Several processes may watch: each digest is sent by one of them.
 

@@ -213,7 +213,7 @@ class Dispatcher(Periodic):
                 await self._events.append(run.id, "phone", {"missing": missing})
 
     async def _free(self, due: Sequence[RunRow], here: Sequence[str] | None, busy: set[str]) -> list[str]:
-        """Return the phones for runs that take any phone, the one that was used longest ago first."""
+        """Return the phones for runs that take any phone, the least recently used first."""
         free = [serial for serial in here or () if serial not in busy]
         if len(free) > 1 and any(not run.wanted for run in due):
             used = await self._leases.last_used()

@@ -48,7 +48,7 @@ async def carry_out(
 
 @dataclass(frozen=True, slots=True)
 class AttemptOutcome:
-    """How an attempt ended.
+    """The outcome of an attempt.
 
     - ``waiting``: for a person's answer.
     - ``held``: parked by Hold.

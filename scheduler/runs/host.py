@@ -262,7 +262,7 @@ class Fleet:
         return {phone.serial: phone for phone in await Hosts(self.db, seconds=self.seconds).phones()}
 
     async def is_worked(self) -> bool:
-        """Whether any process works phones."""
+        """Tell whether any process works phones."""
         return bool(await Hosts(self.db, seconds=self.seconds).alive())
 
     def is_missing(self, run: RunRow, phones: Mapping[str, HostPhone]) -> bool:

@@ -42,9 +42,9 @@ OVER = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
 log = structlog.get_logger(__name__)
 
 Work = Callable[[str], Awaitable[None]]
-"""Does one attempt, given its id.
+"""The function that does one attempt, given its id.
 
-Returns when the attempt is over or belongs to another; it is called again if it raises.
+It returns when the attempt is over or belongs to another; it is called again if it raises.
 """
 
 

@@ -40,7 +40,7 @@ def places(due: Sequence[RunRow], phones: Sequence[str]) -> Mapping[str, int]:
 
 
 class RunService:
-    """What can be done with runs. Every call takes effect in the database and wakes this process's dispatcher."""
+    """The operations on runs. Every call takes effect in the database and wakes this process's dispatcher."""
 
     def __init__(self, db: Database, *, worker: Worker | None = None) -> None:
         self._runs = Runs(db)

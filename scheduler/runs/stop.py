@@ -1,4 +1,4 @@
-"""How an attempt is told to end: Stop, Hold, a lost phone, the end of the process."""
+"""The signals that end an attempt: Stop, Hold, a lost phone, the end of the process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ log = structlog.get_logger(__name__)
 
 
 class Reason(StrEnum):
-    """Why an attempt is told to end."""
+    """The reason why an attempt must end."""
 
     STOP = "stop"  # a person asked for it: the run ends as stopped
     HOLD = "hold"  # a person parks the run: the next attempt begins at Resume

@@ -35,7 +35,7 @@ from storage.sweeps import MarkRow, NewSweep, NewSwept, SweepRow, Sweeps, SweptA
 
 MOST_QUESTIONS = 1000  # the most open questions that are read
 RECENT = 10  # runs of a schedule among which earlier looks are found; one that failed may not have looked
-_READABLE = (LookOutcome.READ, LookOutcome.UNCHANGED)  # outcomes that tell whom nobody knows
+_READABLE = (LookOutcome.READ, LookOutcome.UNCHANGED)  # outcomes after which unknown names are reported
 QUIET_HOURS = "quiet hours"  # the message of a sweep that did not begin because of them
 
 log = structlog.get_logger(__name__)
@@ -59,7 +59,7 @@ class Prepared:
 
 
 async def prepare(db: Database, row: RunRow, device: Device, eyes: SweepEyes, lease: Lease) -> Prepared:
-    """Check the phone's chat list, with the lease held, and choose whom to answer.
+    """Check the phone's chat list, with the lease held, and choose the contacts to answer.
 
     Raises CommandFailed if the list cannot be reached or read, and InputRejected if no contact has the tags.
     """
@@ -132,9 +132,9 @@ async def sweep_attempt(db: Database, row: RunRow, device: Device, eyes: SweepEy
 
 
 async def not_found(db: Database, row: RunRow, details: Mapping[str, Any]) -> str:
-    """Return what a sweep ends with if contacts were named whom nobody knows; "" if there is nothing new to tell.
+    """Return the closing message of a sweep for named contacts that nobody knows; "" if there is nothing new to report.
 
-    A sweep that began by itself tells it of those who were known, or not named, at the schedule's look before.
+    A sweep that began by itself reports those that were known, or not named, at the schedule's last sweep.
     """
     unknown = [str(name) for name in details.get("unknown") or ()]
     if unknown and row.planned_at is not None:
@@ -241,8 +241,8 @@ async def _unknown(
 async def _asked(db: Database, order: SweepOrder, serial: str, chosen: SweepPlan) -> dict[str, list[str]]:
     """Return the ids of the questions that wait for a person, by contact: of any run of this app on this phone.
 
-    Only contacts for whom it makes a difference are included: the quiet ones, and those who are left for a question. If
-    there are none, nothing is read.
+    Only contacts for which it makes a difference are included: the quiet ones, and those that are left for a question.
+    If there are none, nothing is read.
     """
     names = [*chosen.quiet, *(contact for contact, why in chosen.left if why is Left.ASKED)]
     if not names:
@@ -259,7 +259,7 @@ async def _asked(db: Database, order: SweepOrder, serial: str, chosen: SweepPlan
 
 
 def _contact_of(question: QuestionRow) -> str:
-    """Return the contact whom a question is about; "" if it is about none."""
+    """Return the contact that a question is about; "" if it is about none."""
     return str((question.payload.get("data") or {}).get("contact") or "")
 
 

@@ -1,4 +1,4 @@
-"""Whom a sweep is about, as people write it: ``11 小王``, ``#vip``, ``未读``."""
+"""The target of a sweep, as people write it: ``11 小王``, ``#vip``, ``未读``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _QUOTES = (("“", "”"), ('"', '"'), ("「", "」"), ("『", "』"))
 
 @dataclass(frozen=True, slots=True)
 class SweepOrder:
-    """Whom a sweep is about.
+    """The target of a sweep.
 
     names, tags: contacts by name and by tag; both empty for everybody who has written something new.
     app: the key of the app's profile.

@@ -151,7 +151,7 @@ def number(text: str) -> int | None:
 
 
 def tokens(text: str) -> tuple[list[Token], int]:
-    """Return the tokens at the beginning of a ``plain`` text, and where they end: the rest is no such word."""
+    """Return the tokens at the beginning of a ``plain`` text, and the index after them: the rest is no such word."""
     found: list[Token] = []
     place = 0
     while True:

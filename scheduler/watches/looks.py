@@ -1,4 +1,4 @@
-"""When a watch starts a sweep of the chat list, and when a sweep that comes anyway is enough."""
+"""The decision whether a watch starts a sweep of the chat list, or a sweep that comes anyway is enough."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ async def use_since_look(db: Database, place: SweptApp, lease_seconds: float) ->
 class Coming:
     """The sweeps of one chat list that are about to run or are active.
 
-    in_line: those in line that are as urgent as a watch's.
-    working: those that are active; they may have read the list already.
+    in_line: the sweeps in line that are as urgent as a watch's.
+    working: the active sweeps; they may have read the list already.
     """
 
     in_line: Sequence[SweepOrder]
     working: Sequence[SweepOrder]
 
     def will_see(self, order: SweepOrder) -> bool:
-        """Tell whether a sweep that has not begun covers everybody whom ``order`` is about."""
+        """Tell whether a sweep that has not begun covers everybody in ``order``."""
         return any(one.everybody or one == order for one in self.in_line)
 
     def sees(self, names: Collection[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Whom a watch is about, as people write it: ``盯着 11 小王``, ``值守 #vip``, ``watch all``."""
+"""The target of a watch, as people write it: ``盯着 11 小王``, ``值守 #vip``, ``watch all``."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ def kind_of(task: str) -> str:
 
 
 def read_watch(task: str) -> SweepOrder | None:
-    """Return whom a watch is to follow, or None if the task is not a watch.
+    """Return the contacts that a watch is to follow, or None if the task is not a watch.
 
-    Raises InputRejected if nobody is named, because everybody has to be asked for explicitly, and as ``read_order``.
+    Raises InputRejected if nobody is named, because everybody has to be asked for explicitly, and for the same reasons
+    as ``read_order``.
     """
     whom = _whom(task)
     if whom is None:

@@ -306,6 +306,6 @@ def _is_quiet(db: Database, row: ScheduleRow) -> bool:
 
 
 def _at_work(active: Sequence[RunRow]) -> list[str]:
-    """Return the contacts whom a run is to answer now."""
+    """Return the contacts that a run is to answer now."""
     read = [reply_task(run.task) for run in active if at_work(run)]
     return [one.contact for one in read if one is not None]

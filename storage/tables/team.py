@@ -1,4 +1,4 @@
-"""Who has access, and who did what."""
+"""People with access, and the log of their actions."""
 
 from __future__ import annotations
 

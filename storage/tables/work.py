@@ -156,7 +156,7 @@ planner_items = sa.Table(
 )
 
 
-# What models used, by the owner's day, over all processes.
+# The use of models by the owner's day, over all processes.
 model_days = sa.Table(
     "model_days",
     metadata,
