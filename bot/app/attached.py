@@ -137,7 +137,7 @@ class AttachedPhones:
         return found
 
     def other_servers(self) -> dict[System, DeviceServer]:
-        """Return where the phones are attached that are no Androids, if the settings name any."""
+        """Return the servers of phones that are not Androids, if the settings name any."""
         if (path := self._settings().hdc_path) and System.HARMONYOS not in self._others:
             self._others[System.HARMONYOS] = HdcServer(path)
         return self._others
@@ -180,7 +180,7 @@ class AttachedPhones:
         return True
 
     async def _announced(self, adb: AdbServer, address: str) -> str:
-        """Return where the phone that was last at this address announces itself in the network now, "" if it does not.
+        """Return the address at which the phone that was last at this address announces itself now; "" if it does not.
 
         Wireless debugging has a new port each time that it is switched on.
         """

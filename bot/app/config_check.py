@@ -64,7 +64,9 @@ async def _unbuilt(settings: Settings) -> list[SettingProblem]:
 
 
 def _problem(path: Path, error: ConfigError) -> SettingProblem:
-    """The error under the setting that it names; what is missing is told under ``path``, one by one as it is set."""
+    """Return the error as a problem of the setting that it names, or of ``path`` if it names none or a setting is
+    missing.
+    """
     if isinstance(error, ConfigInvalid):
         paths = {name.environment: name.path for name in names()}
         path = next((paths[name] for name in _NAMES.findall(error.advice) if name in paths), path)

@@ -235,7 +235,10 @@ def question_times(settings: Settings) -> QuestionTimes:
 
 @asynccontextmanager
 async def open_core(settings: Settings, names: ModelNames = MODEL_NAMES) -> AsyncIterator[Core]:
-    """Open the parts, and close them in the end. ``names``: where the model is set, if not in the environment."""
+    """Open the parts, and close them at the end.
+
+    names: the model's settings for error messages, if they are not in the environment.
+    """
     db = await open_database(settings)
     counts = Counts()
     meter = StoredMeter(db, settings, counts)

@@ -1,4 +1,4 @@
-"""What this process has counted since it began, for ``/metrics``. Other figures are read from the database."""
+"""This process's counters since it began, for ``/metrics``. Other figures are read from the database."""
 
 from __future__ import annotations
 

@@ -25,7 +25,10 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What was read over a transport. ``connection``: the adb server's number of it, another one after each loss."""
+    """The identity that was read over a transport.
+
+    connection: the adb server's number of it, another one after each loss.
+    """
 
     connection: str
     hardware: Hardware | None
@@ -40,7 +43,7 @@ class PhoneIdentities:
 
     def __init__(self, db: Database) -> None:
         self._phones = Phones(db)
-        self._read: dict[str, _Read] = {}  # by transport, those that are usable now
+        self._read: dict[str, _Read] = {}  # by transport, only the usable ones
         self._silent: dict[str, float] = {}  # transports whose phone did not answer, and when to ask it again
         self._reading = asyncio.Lock()
 

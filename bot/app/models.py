@@ -29,7 +29,7 @@ FALLBACK_NAMES = ModelNames(base_url=FALLBACKS, name=FALLBACKS, api_key=FALLBACK
 def build_model(settings: Settings, meter: Meter | None = None, names: ModelNames = MODEL_NAMES) -> Model:
     """Return the model for runs, with its fallbacks.
 
-    meter: counts each call. names: where the first model's settings are written, for errors.
+    meter: counts each call. names: the names of the first model's settings, for errors.
     """
     wanted = settings.model
     first, *others = endpoints(settings)

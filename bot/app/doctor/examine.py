@@ -72,9 +72,10 @@ async def examine(
     mend: bool = False,
     checks: Iterable[Check] = CHECKS,
 ) -> AsyncGenerator[CheckResult, None]:
-    """Each check's result as soon as it is there. ``settings`` is the error if they could not be loaded.
+    """Yield each check's result as soon as it is there.
 
-    ``mend``: do what can be done about what is found, and check that again.
+    settings: the error if they could not be loaded.
+    mend: repair the problems that can be repaired, and check those again.
     """
     words = DoctorTexts(lang)
     causes: dict[str, CheckResult] = {}  # of every check that did not pass, the first that stood in the way
@@ -118,7 +119,7 @@ async def _made(check: Check, exam: Exam, words: DoctorTexts, *, mend: bool) -> 
 
 
 async def _tried(check: Check, exam: Exam, words: DoctorTexts) -> tuple[CheckStatus, str, str, DoctorVerdict | None]:
-    """What is to be said, and the verdict if the check came to one."""
+    """Run a check. Return its status, its text and advice, and the verdict if the check came to one."""
     try:
         async with asyncio.timeout(check.seconds):
             verdict = await check.run(exam)
@@ -143,7 +144,7 @@ def _said(check: Check, verdict: DoctorVerdict, words: DoctorTexts) -> tuple[Che
 
 
 def _by(route: Route, words: DoctorTexts) -> str:
-    """Which proxy was used, and where it stands; or why none was."""
+    """Return the sentence about the proxy that was used and where it is set; or why none was."""
     if route.proxy:
         return words.get("output.by_proxy", route.values)
     if not route.source:
@@ -153,7 +154,7 @@ def _by(route: Route, words: DoctorTexts) -> str:
 
 
 def _advice(error: PhonedeskError, words: DoctorTexts) -> str:
-    """The error's own advice if it has a text, else that of its kind."""
+    """Return the error's own advice if it has a text, else that of its kind."""
     if chat_texts(words.lang).find(f"errors.{error.key}", ""):
         return sentences(chat_texts(words.lang).error(error).splitlines()[1:], words.lang)
     return words.advice_of(error.kind) or error.advice

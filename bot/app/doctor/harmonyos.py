@@ -1,4 +1,4 @@
-"""The check of hdc, and of a HarmonyOS phone if that is the one that runs would take. It looks only."""
+"""The check of hdc, and of a HarmonyOS phone if that is the one that runs would take. It only reads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def other_than_android(exam: Exam) -> DoctorVerdict | None:
 
 
 async def hdc(exam: Exam) -> DoctorVerdict:
-    """Raises HdcNotFound if the program of the settings is none."""
+    """Check hdc and the chosen HarmonyOS phone. Raises HdcNotFound if the settings' program does not exist."""
     path, wanted = exam.settings.device.hdc_path, exam.wanted
     chosen = system_of(wanted) is System.HARMONYOS
     if not path:

@@ -1,4 +1,4 @@
-"""What ``phonedesk doctor --fix`` does about what the checks found: nothing that cannot be undone."""
+"""The repairs of ``phonedesk doctor --fix``: nothing that cannot be undone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The owner's folder ``phonedesk.d``: where it is, what is wrong in it, and the names in the settings that it adds."""
+"""The owner's folder ``phonedesk.d``: its place, its faults, and the names in the settings that it adds."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ HIDING = {"json_invalid", "environment", "file"}  # kinds of problems: a layer c
 
 
 class OnlyGiven(Settings):
-    """What is given alone, whatever stands in the environment and in files."""
+    """Settings from the given values only, without the environment and files."""
 
     @classmethod
     def settings_customise_sources(
@@ -38,9 +38,9 @@ class OnlyGiven(Settings):
 
 
 def survey_of_wrong(problems: Sequence[SettingProblem]) -> tuple[Settings, list[ShownSetting], list[SettingProblem]]:
-    """The settings without what is wrong with them, every one as it may be shown, and all that is wrong.
+    """Return the settings without the wrong values, every setting as it may be shown, and all problems.
 
-    What keeps a whole layer from being read hides the rest of what is wrong from who has found ``problems``.
+    A problem that stops a whole layer from being read hides the other problems from the caller that found ``problems``.
     """
     places = Places()
     data, told = places.merged(), list(problems)
@@ -66,7 +66,9 @@ def survey_of_wrong(problems: Sequence[SettingProblem]) -> tuple[Settings, list[
 
 
 def _take_out(data: dict[str, Any], path: Path) -> None:
-    """The setting at ``path``, or the one around it: an entry of a list is no setting. Everything for ()."""
+    """Remove the setting at ``path``, or the one around it, because an entry of a list is no setting. () removes
+    everything.
+    """
     for part in path[:-1]:
         inside = data.get(part)
         if not isinstance(inside, dict):
@@ -82,7 +84,7 @@ def _take_out(data: dict[str, Any], path: Path) -> None:
 def _as_written(
     shown: ShownSetting, problems: Sequence[SettingProblem], given: Mapping[str, Any], places: Places
 ) -> ShownSetting:
-    """``shown`` with what was written for it, where that was taken out: it is wrong, or something in its section."""
+    """Return ``shown`` with the written value if that was removed because it, or something in its section, is wrong."""
     path = shown.name.path
     wrong = any(problem.path[: len(path)] == path for problem in problems)
     if not wrong and not any(problem.path and path[: len(problem.path)] == problem.path for problem in problems):
@@ -99,7 +101,9 @@ def _as_written(
 
 
 def _covered(name: Name, value: Any) -> Any:
-    """Nobody has checked it: an address that is none may hold a password, too, and the text of a table its keys."""
+    """Return an unchecked value without secrets: a wrong address may also hold a password, and the text of a table
+    keys.
+    """
     unread = isinstance(value, str) and isinstance(name.default, dict | list | tuple)
     secret = name.is_secret or isinstance(value, SecretStr) or "@" in str(value)
     return DOTS if secret or unread else plain_of(value)

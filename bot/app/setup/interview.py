@@ -1,4 +1,4 @@
-"""What ``phonedesk init`` asks, and the settings that follow from the answers."""
+"""The questions of ``phonedesk init``, and the settings that follow from the answers."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ class Interview:
         return SetupTexts(self.lang)
 
     def summary(self) -> list[str]:
-        """The lines of ``.env``, secrets covered."""
+        """Return the lines of ``.env``, secrets covered."""
         return [
             f"{name}={_COVERED if value and name in self.secrets else value}" for name, value in self.values.items()
         ]
 
     def next_steps(self, *, failed: bool) -> list[str]:
-        """What is to be done now, as keys of texts. ``failed``: a check has."""
+        """Return the next steps as keys of texts. ``failed``: a check has failed."""
         own = self.values["PHONEDESK_KNOWLEDGE__PROVIDER"] == "embedded"
         steps = ["mend"] if failed else []
         if failed and self._has_demo_model():
@@ -116,7 +116,7 @@ class Interview:
         if chosen == len(presets) + 1:
             return
         if chosen == len(presets):
-            own = not known  # what stands there is of no preset
+            own = not known  # the present value is of no preset
             self._ask("PHONEDESK_MODEL__BASE_URL", "model.address", address if own else "", missing="model.no_address")
             self._ask("PHONEDESK_MODEL__NAME", "model.name", name if own else "", missing="model.no_name")
             self._secret(_KEY, "model.key_or_none", of="PHONEDESK_MODEL__BASE_URL")
@@ -234,7 +234,7 @@ class Interview:
         return self.form.choose(self.words.get(question), options, usual=usual, wrong=wrong)
 
     def _ask(self, name: str, question: str, usual: str, *, missing: str = "") -> None:
-        """``missing``: the text that is said if nothing is typed; "" if that is allowed."""
+        """Ask for a setting. ``missing``: the text that is shown if nothing is typed; "" if that is allowed."""
 
         def problem(typed: str) -> str:
             if missing and not typed:
@@ -257,14 +257,16 @@ class Interview:
             self.secrets.add(name)
 
     def _keeps(self, name: str, of: str) -> bool:
-        """Whether a secret that is there stays: the server at the address in the setting ``of`` is the same."""
+        """Tell whether an existing secret stays: the server at the address in the setting ``of`` is the same."""
         if not of or not self._present(name):
             return bool(self._present(name))
         before = self._present(of) or str(find(of)[0].default)
         return urlsplit(self._chosen(of))[:2] == urlsplit(before)[:2]
 
     def _problem(self, name: str, typed: str) -> str:
-        """What is wrong with a setting's value; the default, which is written as nothing, is always right."""
+        """Return the problem with a setting's value; "" if it is right. The default, which is written as nothing, is
+        always right.
+        """
         if not typed:
             return ""
         if "\n" in typed or not typed.isprintable():
