@@ -47,7 +47,7 @@ class DoubleEntry(Conflict):
 
 
 class Role(StrEnum):
-    """What a person may do, from the least to the most."""
+    """The rights of a person, from the least to the most."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"

@@ -46,7 +46,8 @@ RANK = {Role.VIEWER: 0, Role.OPERATOR: 1, Role.OWNER: 2}
 
 @dataclass
 class DeskContext:
-    """What the desk's services share. If the settings of a running server change, the server changes some of it.
+    """The parts that the desk's services share. If the settings of a running server change, the server changes some of
+    them.
 
     entries: returns the phones that adb knows.
     device: returns one of them by its serial ("" for the only one).
@@ -97,7 +98,7 @@ class DeskContext:
 
     @property
     def uses_entries(self) -> bool:
-        """Whether the shop's own entries are among the knowledge bases that answer customers."""
+        """True if the shop's own entries are among the knowledge bases that answer customers."""
         return "embedded" in {name.strip() for name in self.provider.split(",")}
 
 
@@ -163,7 +164,7 @@ class DeskService:
         return actor.phones[0] if len(actor.phones) == 1 else ""
 
     async def _book(self, attached: Sequence[DeviceEntry] = ()) -> PhoneBook:
-        """Return the names of the phones. ``attached``: the phones known now, besides those that were seen before."""
+        """Return the names of the phones. ``attached``: the phones attached now, besides earlier ones."""
         return await book_of(self._db, self.context.names, attached, usual=self.context.serial)
 
     async def _elsewhere(self) -> list[HostPhone]:
@@ -179,10 +180,10 @@ class DeskService:
         return parse_zone(self.context.timezone)
 
     async def chat_of(self, run: RunRow) -> ChatRef | None:
-        """Return the chat that shows a run: where it was asked for, or the first owner's once it has asked a question.
+        """Return the chat that shows a run: the chat of its request, or the first owner's once it has asked a question.
 
-        If whoever asked for the run is gone, or may no longer see its phone, it is shown in the chat that the settings
-        name for unanswered questions, else in the first owner's. Returns None if no chat shows it.
+        If the person who asked for the run is gone, or may no longer see its phone, it is shown in the chat that the
+        settings name for unanswered questions, else in the first owner's. Returns None if no chat shows it.
         """
         chat = chat_ref(run.chat)
         if chat is not None:

@@ -122,7 +122,8 @@ class DeskDigest(DeskService):
             return (moment.astimezone(UTC) + timedelta(hours=1)).astimezone(self._zone)
         return datetime.combine(moment.date() + timedelta(days=1), moment.time(), tzinfo=self._zone)
 
-    # What chats get by themselves -------------------------------------------------------------------------------------
+    # Chats with digests
+    # -------------------------------------------------------------------------------------------------
 
     async def setting(self, actor: Actor, chat: ChatRef) -> DigestSetting:
         """Return which digests a chat gets."""
@@ -179,7 +180,9 @@ class DeskDigest(DeskService):
         return row, _chat(row, person).kinds if row is not None and person is not None else frozenset()
 
     async def chats(self) -> list[DigestChat]:
-        """Return the chats that get digests: those that turned them on, and owners' own unless they turned them off."""
+        """Return the chats that get digests: every chat that turned them on, and owners' own unless they turned them
+        off.
+        """
         people = {row.id: row for row in await People(self._db).all()}
         rows = {row.chat_key: row for row in await Digests(self._db).chats()}
         found = [_chat(row, people[row.person_id]) for row in rows.values() if row.person_id in people]
@@ -191,7 +194,7 @@ class DeskDigest(DeskService):
         return [chat for chat in found if chat.kinds]
 
     async def service_chats(self) -> list[DigestChat]:
-        """Return what stands for the services of the settings, which get both digests, of all phones."""
+        """Return the entry for the services of the settings, which get both digests, of all phones."""
         place = ChatRef(NOTIFY, "")
         return [DigestChat(place.key, chat_data(place), 0, datetime.min.replace(tzinfo=UTC), frozenset(DIGESTS))]
 

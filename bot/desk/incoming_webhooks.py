@@ -30,7 +30,7 @@ _NOBODYS = new_secret()  # a message to a name that does not exist takes as long
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Who has signed a message. key: names the message, for requests that count once."""
+    """The signer of a message. key: names the message, so that a repeated request counts once."""
 
     actor: Actor
     may: May

@@ -95,9 +95,9 @@ class RequestLimit:
 
 
 class RepeatedLooks:
-    """Which looks of programs and pages the audit log has: one that is repeated is written down once a minute.
+    """The views by programs and pages that the audit log already has: a repeated one is recorded once a minute.
 
-    A program that asks every second, and a page that looks again at whatever happens, would fill it otherwise.
+    A program that asks every second, and a page that reloads at every change, would fill the log otherwise.
     """
 
     def __init__(self) -> None:

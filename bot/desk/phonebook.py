@@ -96,9 +96,9 @@ def _plain(name: str) -> str:
 async def book_of(
     db: Database, names: Mapping[str, str], entries: Sequence[DeviceEntry] = (), *, usual: str = ""
 ) -> PhoneBook:
-    """Return the names of the phones that are attached now (``entries``) and of those that were seen before.
+    """Return the names of the phones that are attached now (``entries``) and of all phones seen before.
 
-    names: those in the settings. usual: the phone that the settings name, seen or not.
+    names: the names in the settings. usual: the phone that the settings name, seen or not.
     """
     seen = await Phones(db).models()
     now = {entry.serial: entry.model or seen.get(entry.serial, "") for entry in entries}

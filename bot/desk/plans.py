@@ -30,7 +30,7 @@ class DeskPlans(DeskService):
 
     @property
     def ready(self) -> bool:
-        """Whether this process can make plans: it has a planner and phones."""
+        """True if this process can make plans: it has a planner and phones."""
         return self.context.planning is not None and self.context.planning.ready
 
     async def start(

@@ -120,7 +120,7 @@ async def _silent(db: Database, row: RunRow, looked: SweepRow | None) -> bool:
     if row.status == FAILED:
         before = await Runs(db).find(schedule_id=row.schedule_id, before=row.id, limit=1)
         return bool(before) and (before[0].status, before[0].message) == (FAILED, row.message)
-    if looked is not None and row.message:  # whom nobody knows, for the first time
+    if looked is not None and row.message:  # contacts that nobody knows, for the first time
         return False
     details: Mapping[str, Any] = looked.details if looked is not None else {}
     left = details.get("left") or ()

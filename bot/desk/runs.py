@@ -64,7 +64,7 @@ class DeskRuns(DeskService):
     ) -> RunView:
         """Queue a run, or a sweep if the task is to answer several contacts or everybody, and return it.
 
-        chat: where its card is shown; None for nowhere, and for the first owner's chat once it asks something.
+        chat: the chat for its card; None for none, and for the first owner's chat once it asks something.
         serial: the serial or name of the phone; None for the default one.
         key: the request's name, see ``Desk``.
         Raises InputRejected if the text is no task or the rules do not fit it, and NotFound if there is no such phone.
@@ -184,7 +184,7 @@ class DeskRuns(DeskService):
     async def _going_of(self, actor: Actor) -> RunRow | None:
         """Return the run that is meant if none is named: one's own, else a schedule's; None if there is none.
 
-        A running one comes before those that have started, and these before queued ones. Somebody else's run is meant
+        A running one comes before those that have started, and these before queued ones. Another person's run is meant
         only if no other one is running.
         """
         going = await Runs(self._db).find(statuses=ACTIVE, limit=MOST_GOING)

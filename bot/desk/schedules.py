@@ -63,7 +63,7 @@ class DeskSchedules(DeskService):
         """Add a schedule, and return it with its next three times.
 
         expression: the times as a person writes them; "" for a watch.
-        chat: where its cards are shown; None for the first owner's chat.
+        chat: the chat for its cards; None for the first owner's chat.
         key: the request's name, see ``Desk``.
         Raises InputRejected if the text is no task or the rules do not fit it, BadRequest if the expression or the wish
         cannot be read or the schedule exists already, and NotFound if there is no such phone.
@@ -172,7 +172,7 @@ class DeskSchedules(DeskService):
     async def run(self, actor: Actor, schedule_id: str, *, chat: ChatRef | None = None, key: str = "") -> RunView:
         """Start the schedule's task now, and return the run.
 
-        chat: where the card is shown; None for the schedule's own chat.
+        chat: the chat for the card; None for the schedule's own chat.
         key: the request's name, see ``Desk``.
         """
         row = await self._named(schedule_id)

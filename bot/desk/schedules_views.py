@@ -1,4 +1,4 @@
-"""What the desk's service for schedules and watches takes and returns."""
+"""The parameters and results of the desk's service for schedules and watches."""
 
 from __future__ import annotations
 

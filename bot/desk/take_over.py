@@ -16,7 +16,7 @@ from storage.runs import Runs
 if TYPE_CHECKING:
     from bot.app.take_over import TakeOvers
 
-PARK_SECONDS = 30.0  # for a run to come to a place where it can be parked
+PARK_SECONDS = 30.0  # for a run to reach a point at which it can be parked
 LOOK_SECONDS = 0.2
 
 
@@ -24,7 +24,9 @@ class DeskTakeOver(DeskService):
     """The service for taking phones over. ``serial``: a phone's serial, or its name."""
 
     def holder(self, serial: str) -> str:
-        """Return the id of who has taken the phone over in this process, "" if nobody has. Checks no rights."""
+        """Return the id of the person who has taken the phone over in this process, "" if nobody has. Checks no
+        rights.
+        """
         return self.context.take_overs.holder(serial) if self.context.take_overs is not None else ""
 
     async def take(self, actor: Actor, serial: str) -> str:

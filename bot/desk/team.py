@@ -288,7 +288,7 @@ class DeskTeam(DeskService):
         return views
 
     async def _phones(self, written: Sequence[str] | None) -> list[str] | None:
-        """Return the serials of these phones. Raises NotFound for an unknown one, and names those that are known."""
+        """Return the serials of these phones. Raises NotFound, with the known phones, for an unknown one."""
         if written is None:
             return None
         written = [name for name in written if name.strip()]  # an empty one lifts the limit

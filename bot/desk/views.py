@@ -31,7 +31,7 @@ class RunStatus(StrEnum):
 
     @property
     def final(self) -> bool:
-        """Whether the run has ended."""
+        """True if the run has ended."""
         return self in {RunStatus.SUCCEEDED, RunStatus.FAILED, RunStatus.STOPPED}
 
 
@@ -99,7 +99,7 @@ class RunView:
     spent: Spent = field(default_factory=Spent)
     replies: tuple[ReplyRecord, ...] = ()
     notes: tuple[KeptNote, ...] = ()  # what the model noted from pages, and its summaries
-    answers: tuple[AnswerView, ...] = ()  # those that were sent, from the log, the oldest first; people can rate them
+    answers: tuple[AnswerView, ...] = ()  # the sent answers, from the log, the oldest first; people can rate them
     position: int = 0
     stopped_by: str = ""  # who was the first to stop it
     held: bool = False  # by a person, until Resume; a running one is about to be held
@@ -158,7 +158,7 @@ class PhoneView:
 
 @dataclass(frozen=True, slots=True)
 class PhoneKept:
-    """What the settings file says of a phone from now on. ``hidden``: the environment says otherwise, and wins."""
+    """A phone's new entry in the settings file. ``hidden``: the environment has another one, which wins."""
 
     serial: str
     file: str
@@ -188,7 +188,7 @@ class StatusView:
 
 @dataclass(frozen=True, slots=True)
 class AnswerOutcome:
-    """What became of an answer. ``by``, ``answer``: of the answer that counts; if late, it is somebody else's."""
+    """The outcome of an answer. ``by``, ``answer``: of the answer that counts; if late, it is another person's."""
 
     state: Literal["accepted", "late", "unknown"]
     by: str = ""

@@ -1,7 +1,7 @@
 """One attempt to deliver a webhook's message over HTTP.
 
-It follows no redirect, connects to no other address than the one that was checked, reads the beginning of the answer
-alone, and takes at most TIMEOUT in all.
+It follows no redirect, connects to no other address than the checked one, reads only the beginning of the answer, and
+takes at most TIMEOUT in all.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class WebhookClient:
             **headers(hook.secrets(now), message.message_id, int(now.timestamp()), body),
         }
         if self._certificates is None:
-            self._certificates = httpx2.create_ssl_context()  # reads from the environment where they are
+            self._certificates = httpx2.create_ssl_context()  # reads their location from the environment
         async with (
             httpx2.AsyncClient(
                 timeout=None,  # the whole attempt has one

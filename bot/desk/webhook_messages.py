@@ -1,4 +1,4 @@
-"""What webhooks are sent: the form of a message, by the Standard Webhooks scheme."""
+"""The messages of webhooks: their form, by the Standard Webhooks scheme."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Where webhooks may be sent: to public addresses over https, and to what the owner allows by a setting.
+"""The allowed targets of webhooks: public addresses over https, and others that the owner allows by a setting.
 
-Whoever may add a webhook could otherwise have this machine send requests into its own network: to a router, a database,
-or the service from which a cloud machine gets its credentials. A name is resolved once and the connection goes to that
-very address, so that a name cannot point elsewhere after it was checked.
+A person who may add a webhook could otherwise have this machine send requests into its own network: to a router, a
+database, or the service that gives a cloud machine its credentials. A name is resolved once and the connection goes to
+that very address, so that a name cannot point elsewhere after it was checked.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How webhooks and their deliveries are shown, and which events they can be sent."""
+"""The views of webhooks and their deliveries, and the events that they can be sent."""
 
 from __future__ import annotations
 

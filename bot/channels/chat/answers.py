@@ -39,7 +39,7 @@ _CONTACT = re.compile(r"(?:contact|联系人)[:：](.+)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class AnswersCommand:
-    """What ``/answers`` asks for. ``entry``: the number of one answer. ``groups``: the unanswered questions."""
+    """A request of ``/answers``. ``entry``: the number of one answer. ``groups``: the unanswered questions."""
 
     asked: AnswersAsked = field(default_factory=AnswersAsked)
     entry: str = ""
@@ -213,7 +213,9 @@ def answer_lines(words: Texts, answer: AnswerView) -> list[Line]:
 
 
 def _record_lines(answer: AnswerView, words: Texts) -> list[Line]:
-    """Return the lines of the other records that the knowledge base found; the card shows the one that was sent."""
+    """Return the lines of the other records that the knowledge base found; the card already shows the one that was
+    sent.
+    """
     lines = []
     for number, record in enumerate(answer.records[:3], start=1):
         if record.text == answer.sent:

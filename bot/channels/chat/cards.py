@@ -71,7 +71,7 @@ class ReplayOrder:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What a channel shows as one message.
+    """The content that a channel shows as one message.
 
     picture: an encoded JPEG (or PNG).
     document, animation, album: sent in place of a picture, with the card as the caption. An animation is a GIF. An
@@ -278,7 +278,7 @@ def screen_action(serial: str, wish: Literal["", "file", "read"] = "") -> str:
 
 
 def reply_lines(reply: ReplyRecord, texts: Texts) -> list[Line]:
-    """Return what a customer asked, what they got, and where the text came from."""
+    """Return lines with a customer's question, the reply, and its source."""
     lines = []
     if reply.question:
         lines.append(Line(reply.question, texts.get("card.customer", contact=reply.contact), "quote"))
@@ -314,7 +314,9 @@ def note_lines(notes: Sequence[KeptNote], texts: Texts, *, room: int = MOST_SAID
 
 
 def source_lines(answer: ReplyRecord | AnswerView, texts: Texts) -> list[Line]:
-    """Return where a text came from: a person, or a record with its score and who chose it; nothing if unknown."""
+    """Return a line with the source of a text: a person, or a record with its score and its chooser; nothing if
+    unknown.
+    """
     if answer.provenance == "person":
         return [Line(texts.get("card.from_person", person=texts.person(answer.person)), texts.get("card.source"))]
     chosen = [Line(texts.get("answers.by_person", person=texts.person(answer.person)))] if answer.person else []

@@ -186,7 +186,7 @@ def words_of(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What ``/run`` asks for. ``phone``: a serial or name as it was written, "" for none."""
+    """A request of ``/run``. ``phone``: a serial or name as it was written, "" for none."""
 
     task: str
     phone: str = ""

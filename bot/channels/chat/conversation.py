@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # it loads the database, which chats and cards do without
 
 __all__ = ["Attached", "Conversation", "Files", "Incoming", "Outgoing", "Person", "Said", "utc_now"]
 
-OLD, FORGED = "old", "forged"  # refused buttons: of something that is over or gone, and those that we never made
+OLD, FORGED = "old", "forged"  # refused buttons: of something that is over or gone, and buttons that we never made
 MOST_QUOTED = 300  # characters
 
 
@@ -144,7 +144,8 @@ class Conversation:
     def _to_stranger(incoming: Incoming, text: str, *, once: str = "") -> Said:
         return Said((Outgoing(Card(text), incoming.chat, incoming.message_id, once=once),))
 
-    # What is written --------------------------------------------------------------------------------------------------
+    # Written messages
+    # ---------------------------------------------------------------------------------------------------
 
     async def _written(self, turn: Turn) -> Said:
         incoming = turn.incoming

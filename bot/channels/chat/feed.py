@@ -142,7 +142,9 @@ class Feed:
             self._show_live(run.id, chat)
 
     async def _show_elsewhere(self, event: EventView, run: RunView) -> None:
-        """Show the question of another channel's run where it was asked for here, or is escalated to."""
+        """Show the question of another channel's run in the chat of its request, or in the chat that it is escalated
+        to.
+        """
         if event.kind not in QUESTION_EVENTS - {"question", "reminder"}:
             return
         view = await self._desk.questions.get(str(event.data.get("question") or ""))
@@ -250,7 +252,7 @@ class Feed:
         alike = len(await self._desk.questions.alike(view.id, chat=chat)) if view.open else 0
         approves = await self._approves(chat)
         card = cards.question_card(view, words, run=run, picture=now, alike=alike, approves=approves)
-        # A card that was requested stays where it was requested.
+        # A card that was requested stays in the chat of the request.
         of_phone = run if not name or name.startswith("@escalated:") else None
         message = Outgoing(card, chat, shows=f"question:{view.id}{name}")
         await self._outlet.put(message, run=of_phone, urgent=view.question.kind in URGENT)

@@ -140,7 +140,7 @@ async def _cancelled(turn: Turn, _: str) -> Said:
     return turn.change(Card(said), toast=said)
 
 
-# What waits -----------------------------------------------------------------------------------------------------------
+# Waiting entries ------------------------------------------------------------------------------------------------------
 
 
 async def _pending(turn: Turn) -> Said:

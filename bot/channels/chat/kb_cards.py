@@ -75,7 +75,7 @@ def entry_lines(
 
 
 def origin(entry: Entry, texts: Texts) -> str:
-    """Return in words where an entry came from."""
+    """Return the source of an entry in words."""
     kind, _, name = entry.origin.partition(":")
     pattern = texts.find(f"kb.origin_{kind}", "")
     return (
@@ -331,7 +331,7 @@ def _less(some: Sequence[str], others: Sequence[str]) -> list[str]:
 
 
 def _differing(before: str, after: str) -> str:
-    """Return both texts on one line, cut to the part where they differ."""
+    """Return both texts on one line, cut to the part in which they differ."""
     before, after = " ".join(before.split()), " ".join(after.split())
     same = next((at for at, (one, other) in enumerate(zip(before, after, strict=False)) if one != other), 0)
     start = max(0, same - SHOWN_OF_A_TEXT // 3) if same > SHOWN_OF_A_TEXT // 2 else 0

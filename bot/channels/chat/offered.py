@@ -1,5 +1,5 @@
-"""Buttons that a person is offered: only those that their role may use; and, for free text in a private chat, what it
-may mean: the answer to an open question there, a task, or a schedule.
+"""Buttons that a person is offered: only those that their role may use; and, for free text in a private chat, its
+possible meanings: the answer to an open question there, a task, or a schedule.
 
 The text itself is read again from the message that the offer replies to.
 """

@@ -1,4 +1,4 @@
-"""How a channel shows cards: the interface between what the event log says and a channel's messages."""
+"""The interface between the event log and a channel's messages, by which a channel shows cards."""
 
 from __future__ import annotations
 

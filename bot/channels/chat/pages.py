@@ -1,4 +1,6 @@
-"""What pages of a log share in the chat: the times of a filter, and the buttons to entries and other pages."""
+"""The shared parts of the pages of a log in the chat: the times of a filter, and the buttons to entries and other
+pages.
+"""
 
 from __future__ import annotations
 

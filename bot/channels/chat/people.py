@@ -45,7 +45,7 @@ _HOURS = {"h": 1, "小时": 1, "d": 24, "天": 24}
 
 @dataclass(frozen=True, slots=True)
 class PeopleCommand:
-    """What ``/people`` asks for.
+    """A request of ``/people``.
 
     who: a person or an invitation. phones, chats: as they were written; None if they were not named.
     """
@@ -98,9 +98,9 @@ def _read_limit(text: str) -> PeopleCommand | None:
 
 @dataclass(frozen=True, slots=True)
 class Inviting:
-    """What ``/invite`` asks for.
+    """A request of ``/invite``.
 
-    name: who is invited to the console, "" for somebody who pairs in Telegram.
+    name: the person to invite to the console, "" for somebody who pairs in Telegram.
     phones, chats: the new person's limits, as they were written.
     """
 

@@ -1,4 +1,4 @@
-"""Which message shows a run or a question."""
+"""The messages that show runs and questions."""
 
 from __future__ import annotations
 

@@ -65,11 +65,11 @@ _LENGTH = re.compile(r"(\d{1,6})\s*(s|sec|seconds?|m|min|minutes?|秒钟?|分钟
 
 @dataclass(frozen=True, slots=True)
 class ScheduleRequest:
-    """What ``/schedule`` asks for.
+    """A request of ``/schedule``.
 
     schedule_id: for all verbs but add and list.
     rules None, and "" in other fields, mean that they were not given.
-    here: show the schedule's cards in the chat where this was written.
+    here: show the schedule's cards in the chat of this message.
     """
 
     verb: str

@@ -23,7 +23,7 @@ Elicit = Callable[[str, dict[str, Any]], Awaitable["Elicited"]]
 
 
 class Asks(Enum):
-    """How a client can be asked: not at all, while the call waits, or by a result that makes it call again."""
+    """The ways to ask a client: not at all, while the call waits, or by a result that makes it call again."""
 
     NOT = "not"
     NOW = "now"

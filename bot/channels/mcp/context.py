@@ -67,7 +67,7 @@ class ToolContext:
 
     @property
     def lease_seconds(self) -> float:
-        """How long a phone is kept for a holder without heartbeats. Other servers use the same value."""
+        """The seconds for which a phone is kept for a holder without heartbeats. Other servers use the same value."""
         return self.core.settings.queue.lost_after_seconds
 
     @asynccontextmanager

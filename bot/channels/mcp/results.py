@@ -185,7 +185,7 @@ class TaskResult:
     logs: Sequence[LoggedStep] | None = None
     final: ResultPicture | None = None
     extra_info: Mapping[str, Any] = field(default_factory=dict)
-    question: Question | None = None  # the one that it waits for
+    question: Question | None = None  # the question that it waits for
     client_may_answer: bool = False
 
     def brought_by(self, task: str | None, reply: str | None) -> TaskResult:

@@ -242,7 +242,7 @@ class TelegramAdapter:
                     offset = raw["update_id"] + 1
             early = asyncio.get_running_loop().time() - asked < min(EARLY, self.options.poll_seconds)
             if offset == before and (answer or early):
-                # Nothing in it can be confirmed, so it will come again; or the server does not wait for updates.
+                # No update in it can be confirmed, so it will come again; or the server does not wait for updates.
                 await asyncio.sleep(self.options.wait_after(1))
 
     async def _get_updates(self, offset: int | None) -> Any:

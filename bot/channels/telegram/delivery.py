@@ -96,7 +96,7 @@ class MessageDelivery:
         else:
             shown, outgoing = await self._at_its_pace(chat_id, at, outgoing)
         if ref and (known is None or shown != ShownMessage(int(known.message_id), known.picture)):
-            changed = known is not None and shown.message_id == int(known.message_id)  # it is where it was
+            changed = known is not None and shown.message_id == int(known.message_id)  # it has not moved
             thread = known.chat.thread_id if known is not None and changed else str(outgoing.thread_id or "")
             chat = ChatRef("telegram", chat_id, thread, "group" if outgoing.group else "private")
             message = MessageRef(chat, str(shown.message_id), shown.picture)

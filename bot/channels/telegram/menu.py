@@ -34,7 +34,7 @@ FALLBACK: Lang = "en"  # for all languages that are not ours
 
 @dataclass(frozen=True, slots=True)
 class MenuScope:
-    """The people for whom a list is shown.
+    """The people that see a list.
 
     person: the list is for this person's private chat; else for all private chats, or all groups.
     lang: "" is for everybody without a list in their language.

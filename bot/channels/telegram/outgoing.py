@@ -94,7 +94,7 @@ class OutgoingMessage(BaseModel):
 
     @property
     def stands_alone(self) -> bool:
-        """Whether it is sent as a new message, whatever it was to replace."""
+        """True if it is sent as a new message, even if it was to replace one."""
         return self.document is not None or self.animation is not None or bool(self.album)
 
     def words_alone(self) -> OutgoingMessage | None:

@@ -72,7 +72,7 @@ class BotRequest(HTTPXRequest):
             proxy=route.proxy or None,
             httpx_kwargs={
                 "trust_env": False,
-                "verify": httpx.create_ssl_context(),  # reads from the environment where the certificates are
+                "verify": httpx.create_ssl_context(),  # reads the location of the certificates from the environment
                 "follow_redirects": False,
                 "headers": {"Accept-Encoding": "identity"},
                 "event_hooks": {"response": [self._bound]},

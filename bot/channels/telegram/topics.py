@@ -1,7 +1,7 @@
 """Gives each phone a topic if the chat is a forum: finds, makes, renames and reopens it.
 
 A message that belongs to a phone and names no topic goes to the phone's. If the bot may not manage topics, the message
-goes where it would have gone without them, and the owners are told once.
+goes to the same place as without them, and the owners are told once.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ class Topics:
         row = await self._store.at(chat.chat_id, chat.thread_id)
         return row.serial if row is not None else ""
 
-    # Where a message goes ---------------------------------------------------------------------------------------------
+    # The topic of a message
+    # ---------------------------------------------------------------------------------------------
 
     async def place(self, chat_id: str, outgoing: OutgoingMessage) -> OutgoingMessage:
         """Return the outgoing message with the topic to send it to.

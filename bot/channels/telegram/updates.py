@@ -315,7 +315,7 @@ def _tap(update_id: int, query: CallbackQuery) -> Incoming | None:
     ):
         return None  # recorded by the adapter; the tap is answered anyway
     replied = message.reply_to_message
-    # Words that were edited after the offer are not those that it showed.
+    # Words that were edited after the offer differ from the words that it showed.
     subject = replied.text or replied.caption if replied is not None and replied.edit_date is None else None
     return Incoming(
         "button",

@@ -89,7 +89,7 @@ class DemoStage:
 
     @property
     def outcome(self) -> str:
-        """How the newest run ended, as its card says it."""
+        """The outcome of the newest run, as its card says it."""
         ends = ("succeeded", "failed", "stopped", "waiting")
         states = {self.words.get(f"card.{state}") for state in ends}
         states |= {self.words.get(f"scheduled_reply.{state}", contact=OTHER) for state in ends}

@@ -34,7 +34,7 @@ class BrokenFiles(ConfigInvalid):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to run the cases.
+    """Options for running the cases.
 
     real: the model that is measured; None for the files' own.
     keep: the folder for traces of failed cases.

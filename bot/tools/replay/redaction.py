@@ -44,7 +44,7 @@ def _words(step: StepRecord) -> tuple[str, ...]:
 def _covered(step: RecordedStep, secrets: Secrets) -> RecordedStep:
     if step.asked is None:
         return step
-    # What was read on one screen may be in the messages of a later one.
+    # Words from one screen may be in the messages of a later one.
     messages = tuple(covered_messages(step.messages, step.asked, secrets))
     picture = covered_picture(step.picture, step.asked) if step.picture else None
     return replace(step, asked=covered_request(step.asked, secrets), messages=messages, picture=picture)

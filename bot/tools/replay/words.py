@@ -28,7 +28,7 @@ def ruled(verdict: StepVerdict, words: Texts) -> str:
 
 
 def result_of(step: StepRecord) -> str:
-    """Return a step's result; "" if it only says that it was done: the model is told so, a person sees it."""
+    """Return a step's result; "" if it only says that it was done, which is for the model: a person sees it."""
     bare = {say("zh", "run.done"), say("en", "run.done")}
     return "" if step.ok and step.result in bare else step.result.strip()
 
@@ -42,7 +42,7 @@ def outcome_of(run: RunView, words: Texts) -> list[str]:
 
 
 def part_of(part: PastRun, words: Texts) -> tuple[str, str]:
-    """Return a listed part of a plan or a sweep: when, how and where it ended; what it was, and its result."""
+    """Return a listed part of a plan or a sweep: its time and outcome; and its task with the result."""
     head, said = past_lines(replace(part, plan=0, by=""), words, whole=True)
     return head.text, said.text
 

@@ -37,7 +37,7 @@ def _names_command(text: str) -> bool:
 
 
 def catalogue(lang: Lang) -> Mapping[str, str]:
-    """All texts of a language by ``section.key``, with those of errors that the agent's own texts hold."""
+    """Return all texts of a language by ``section.key``, with those of errors from the agent's own texts."""
     theirs = {key: text for key, text in agent_catalogue(lang).items() if key.startswith("errors.")}
     return {**theirs, **load_texts(__name__, lang)}
 
@@ -50,7 +50,9 @@ class Texts:
         self._texts = catalogue(lang)
 
     def get(self, key: str, **values: Any) -> str:
-        """The text with ``values`` filled in. KeyError for an unknown key or a placeholder without a value."""
+        """Return the text with ``values`` filled in. Raises KeyError for an unknown key or a placeholder without a
+        value.
+        """
         return filled(self._found(key), values, self.lang)
 
     def number(self, entry_id: str) -> str:
@@ -62,7 +64,7 @@ class Texts:
         return self.get("card.terminal") if name == TERMINAL else name
 
     def find(self, key: str, default: str) -> str:
-        """The text of a key that may not be there, as it stands."""
+        """Return the text of a key as it is, or ``default`` if there is none."""
         return self._found(key) if key in self._texts else default
 
     def _found(self, key: str) -> str:

@@ -1,4 +1,4 @@
-"""``phonedesk apps``: how QQ and WeChat look on a phone, and the apps that were found by their icon."""
+"""``phonedesk apps``: the look of QQ and WeChat on a phone, and the apps that were found by their icon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``phonedesk questions``: lists and answers what runs ask people."""
+"""``phonedesk questions``: lists and answers the open questions of runs."""
 
 from __future__ import annotations
 

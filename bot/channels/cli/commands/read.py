@@ -1,4 +1,4 @@
-"""``phonedesk read``: shows what the reader makes of one screenshot."""
+"""``phonedesk read``: shows how the reader reads one screenshot."""
 
 from __future__ import annotations
 

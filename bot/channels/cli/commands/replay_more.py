@@ -1,4 +1,4 @@
-"""For one run or many: the timings of their steps, and their steps as lines of JSON."""
+"""The timings of the steps of one run or many, and their steps as lines of JSON."""
 
 from __future__ import annotations
 

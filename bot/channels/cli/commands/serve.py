@@ -1,4 +1,4 @@
-"""``phonedesk serve``."""
+"""``phonedesk serve``: the server."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def _masked(value: str) -> str:
 
 
 def summary(words: Texts, error: SettingsWrong) -> str:
-    """Return everything that is wrong, each with where it is written, in one line."""
+    """Return all problems in one line, each with the place where it is written."""
     places, colon = Places(error.given), words.get("common.colon")
     said = []
     for one in (told(words, problem, places) for problem in error.problems):

@@ -114,7 +114,7 @@ class Activity:
         await self._say(row, said, "yellow" if left_to else _STYLES.get(status, ""))
 
     async def _say_sweep(self, row: EventRow) -> None:
-        """Show a sweep's own message, such as whom it did not find."""
+        """Show a sweep's own message, such as the names that it did not find."""
         run = await self._desk.runs.get(row.run_id)
         if run is not None and run.sweep is not None and run.message and not run.sweep.silent:
             await self._say(row, ended(state_of(run.status), run.message, self._words), "yellow")

@@ -22,7 +22,7 @@ class LiveRuns:
     def __init__(
         self, store: RunStore, console: Console, texts: Texts, *, names: Mapping[str, str] | None = None
     ) -> None:
-        """``names``: of phones, by their serials."""
+        """names: of phones, by their serials."""
         self._store = store
         self._names = names or {}
         self._console = console
@@ -139,7 +139,7 @@ def left_open(session: Session, words: Texts) -> Text:
 
 
 def timings_line(session: Session, words: Texts) -> Text:
-    """Show where the seconds of its steps went, on one line; empty if there were no steps."""
+    """Show the time of each phase of its steps on one line; empty if there were no steps."""
     timings = timings_of([session.steps])
     seconds = {phase.name: phase for phase in timings.phases}
     if "step" not in seconds:

@@ -35,7 +35,7 @@ _WORDING = {
     "is_folder": "{kind} {name} is a directory.",
     "unreadable": "{kind} {name} is not readable.",
 }
-# What people type for commands that have another name here.
+# Words that people type for commands that have another name here.
 _EXPECTED = (
     ({"kb list", "kb ls", "kb lst", "kb show", "kb all"}, ("kb search", "kb export")),
     ({"history", "log", "logs", "runs", "tasks", "jobs"}, ("replay", "answers")),
