@@ -46,7 +46,7 @@ class Call:
             await asyncio.sleep(pause)
 
     async def head(self, *headers: str, status: str = "200 OK") -> None:
-        """The beginning of an answer, with the headers that are given and no others."""
+        """Send the beginning of an answer, with exactly the given headers."""
         lines = [f"HTTP/1.1 {status}", "Content-Type: application/json", "Connection: close", *headers]
         await self.send("".join(f"{line}\r\n" for line in [*lines, ""]).encode())
 
@@ -367,7 +367,7 @@ class HostileKnowledge:
             writer.close()
 
     async def _read(self, reader: asyncio.StreamReader) -> tuple[str, Form]:
-        """The case and the form that a request asks for."""
+        """Read a request. Return its case and its form."""
         lines = (await reader.readuntil(b"\r\n\r\n")).decode("ascii").split("\r\n")
         method, path, version = lines[0].split(" ")
         pairs = (line.partition(":") for line in lines[1:] if line)

@@ -44,7 +44,7 @@ class StreamClosed(ConnectionResetError):
 
 
 class BadPacket(Exception):
-    """What came is not the protocol: the connection is closed."""
+    """The data is not the protocol: the connection is closed."""
 
 
 class Stream:
@@ -68,7 +68,9 @@ class Stream:
         self._reading = False
 
     async def read(self) -> bytes:
-        """The next piece of what the host sent, empty at the end. Only now is it acknowledged, so a host must wait."""
+        """Return the next piece that the host sent, empty at the end. It is acknowledged only now, so a host must
+        wait.
+        """
         if self._buffer:
             piece = bytes(self._buffer)
             self._buffer.clear()
@@ -86,7 +88,7 @@ class Stream:
         return piece
 
     async def read_exactly(self, count: int) -> bytes:
-        """``asyncio.IncompleteReadError`` where the stream ends before."""
+        """Read ``count`` bytes. Raises ``asyncio.IncompleteReadError`` if the stream ends before."""
         held = self._buffer
         self._buffer = bytearray()
         while len(held) < count:
@@ -100,7 +102,7 @@ class Stream:
         return wanted
 
     async def write(self, data: Payload) -> None:
-        """Send, and wait until the host has taken it. StreamClosed where it does not want it any more."""
+        """Send, and wait until the host has taken it. Raises StreamClosed if the host has closed the stream."""
         view = memoryview(data)
         while view:
             part = view[: self._transport.max_payload]
@@ -126,9 +128,10 @@ class Stream:
         self._acknowledged.set()
 
     def host_closed(self, *, gone: bool) -> None:
-        """The end of what comes. A service that is still reading gets the rest and ends by itself, others are stopped.
+        """Record that the host sends no more. A service that still reads gets the rest and ends itself; others are
+        stopped.
 
-        ``gone``: the whole connection went; nothing goes on.
+        ``gone``: the whole connection is lost, and no service continues.
         """
         self.closed = True
         finishing = not gone and self.ends_input and (self._reading or not self._incoming.empty())
@@ -139,7 +142,7 @@ class Stream:
 
 
 class Host(Protocol):
-    """What a connection needs of its server."""
+    """The part of the server that a connection needs."""
 
     def banner(self) -> bytes: ...
 
@@ -171,11 +174,11 @@ class Transport:
 
     @property
     def running(self) -> int:
-        """How many services run."""
+        """The number of running services."""
         return len(self._tasks)
 
     async def run(self) -> None:
-        """Until the host goes away, sends what is not the protocol, or ``abort``."""
+        """Read packets until the host goes away, sends anything but the protocol, or ``abort`` is called."""
         try:
             async with asyncio.timeout(HANDSHAKE_SECONDS):
                 await self._one_packet()

@@ -45,7 +45,7 @@ class _Pen:
 
 @lru_cache(256)
 def emoji_image(char: str, pixels: int) -> Image.Image:
-    """An RGBA square of ``pixels``. The same character always looks the same; many characters share a design."""
+    """Return an RGBA square of ``pixels``. The same character always looks the same; many characters share a design."""
     image = Image.new("RGBA", (pixels * _SMOOTH, pixels * _SMOOTH))
     pen, code = _Pen(image), ord(char)
     if code in _OTHERS:

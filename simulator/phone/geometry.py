@@ -1,4 +1,4 @@
-"""Where the pages of the virtual phone are on the screen that its clients see."""
+"""The position of the virtual phone's pages on the screen that its clients see."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Geometry:
 
     @property
     def lies(self) -> bool:
-        """Whether the phone lies on its side."""
+        """True if the phone lies on its side."""
         return self.rotation % 2 == 1
 
     @property

@@ -9,9 +9,9 @@ LOCK_OUT = timedelta(seconds=30)
 
 
 class PinLock:
-    """What stands in the PIN field, and what came of the PINs before.
+    """The PIN field and the count of wrong PINs.
 
-    ``pin`` "" is a lock screen that asks for none. ``asking``: the PIN field is shown.
+    pin: "" is a lock screen that asks for none. asking: the PIN field is shown.
     """
 
     def __init__(self, pin: str) -> None:
@@ -49,5 +49,5 @@ class PinLock:
         return False
 
     def shut(self, now: datetime) -> bool:
-        """Whether no PIN is taken at the moment, because too many were wrong."""
+        """Tell whether no PIN is accepted at the moment, because too many were wrong."""
         return self._shut_until is not None and now < self._shut_until

@@ -35,7 +35,7 @@ class TouchPanel:
         return len(self._listeners)
 
     def touch(self, x: float, y: float) -> None:
-        """A finger comes down at a place in pixels and goes up again."""
+        """Move a finger down at a place in pixels and up again."""
         self._touches += 1
         self._emit(
             [
@@ -51,7 +51,7 @@ class TouchPanel:
         )
 
     async def events(self) -> AsyncGenerator[list[InputEvent], None]:
-        """What happens from now on, as it comes; it never ends by itself."""
+        """Yield the events from now on, as they come; it never ends by itself."""
         queue: asyncio.Queue[InputEvent] = asyncio.Queue(MAX_WAITING)
         self._listeners.add(queue)
         try:

@@ -1,4 +1,4 @@
-"""What a scenario lets happen: at a time, or after something was done. No tasks run; what is due happens when asked."""
+"""The events of a scenario: at a time, or after an action. No tasks run; events that are due happen when asked for."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Script:
         self._seen: Counter[tuple[str, str]] = Counter()
 
     def happened(self, what: str, contact: str, now: datetime) -> None:
-        """Something "leaves" or was "sent", "opened", "typed" or "looked" at for a contact: plan what waited for it."""
+        """Start the events that waited for this: something "leaves" or was "sent", "opened", "typed" or "looked" at."""
         trigger = (what, contact)
         self._seen[trigger] += 1
         for event in [event for event in self._waiting if event.trigger == trigger]:

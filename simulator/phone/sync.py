@@ -56,7 +56,7 @@ class _SyncService:
         self._files = files
 
     async def one_request(self) -> bool:
-        """False where the host has said QUIT."""
+        """Serve one request. Return False if the host has said QUIT."""
         name, length = _REQUEST.unpack(await self._stream.read_exactly(_REQUEST.size))
         if name == b"QUIT":
             return False

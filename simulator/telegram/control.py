@@ -61,7 +61,7 @@ B = TypeVar("B", bound=BaseModel)
 
 
 def message_json(message: Message) -> Json:
-    """A message as a person sees it. Pictures are fetched from ``picture``."""
+    """Return a message as a person sees it. Pictures are fetched from ``picture``."""
     file = message.content.file
     return {
         "id": message.id,

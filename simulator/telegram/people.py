@@ -28,7 +28,7 @@ MEDIA: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Toast:
-    """What a tapped button showed: ``alert`` as a box to be closed, else as a fleeting line. Empty text: nothing."""
+    """The text that a tapped button showed: ``alert`` as a box to close, else as a brief line. Empty text: nothing."""
 
     text: str
     alert: bool = False
@@ -122,9 +122,10 @@ class FakeUser:
         return message
 
     def _reaches_bot(self, chat: Chat, content: Content, reply_to: Message | None) -> bool:
-        """Privacy mode: in groups a bot gets commands that may be for it, and replies to itself.
+        """Tell whether the bot gets a message: in privacy mode, in groups, only commands that may be for it, and
+        replies to it.
 
-        What stands first must be a command as Telegram marks them: in Latin letters, with the half-wide slash.
+        The message must begin with a command as Telegram marks them: in Latin letters, with the half-wide slash.
         """
         if chat.kicked:
             return False
@@ -145,7 +146,7 @@ class FakeUser:
     async def tap(self, message: Message, button: str, *, timeout: float = TIMEOUT) -> Toast:  # noqa: ASYNC109 - as said
         """Tap the button with this label (or a part of it, or its data) and wait for the bot's answer to it.
 
-        TimeoutError where the bot never answers the callback query: the person would see it spin.
+        Raises TimeoutError if the bot never answers the callback query: the person would see it spin.
         """
         return await self._answered(*self.tapped(message, button), timeout=timeout)
 
@@ -163,7 +164,7 @@ class FakeUser:
         return Toast(answer["text"], answer["alert"])
 
     def tapped(self, message: Message, button: str) -> tuple[Json, asyncio.Future[Json]]:
-        """The callback query of a tap, not sent yet, and the future of its answer."""
+        """Return the callback query of a tap, not sent yet, and the future of its answer."""
         return self._query(message, message.button(button).data)
 
     def _query(self, message: Message, data: str) -> tuple[Json, asyncio.Future[Json]]:
@@ -234,7 +235,7 @@ class FakeUser:
 
 
 def transcript(chat: Chat) -> str:
-    """The chat as lines, for a person who looks at a failed test or at the demo."""
+    """Return the chat as lines, for a person who looks at a failed test or at the demo."""
     lines = []
     for message in chat.messages:
         picture = f"[{message.content.media}] " if message.content.media else ""

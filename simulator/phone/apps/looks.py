@@ -16,7 +16,7 @@ Page = Literal["list", "contacts", "moments", "channels", "me", "search", "chat"
 
 
 class Bar(StrEnum):
-    """What stands below the messages."""
+    """The kind of bar below the messages."""
 
     CLASSIC = "classic"  # QQ: the input with Send beside it, always; five icons below
     PLAIN = "plain"  # QQ: a voice icon, the input, face and ＋; Send takes the place of ＋ after typing
@@ -142,7 +142,7 @@ class Look:
     tabs: tuple[tuple[str, Page], ...] = ()  # of the list, with the pages that they show
 
     def learnt(self) -> LearntApp:
-        """Return what the desk knows of the app once its owner has shown it a chat in this look."""
+        """Return the desk's knowledge of the app after its owner has shown it a chat in this look."""
         look = AppLook(mine=self.colors.mine, theirs=self.colors.theirs)
         return LearntApp(self.app, self.version, "enter" if self.enter_sends else "button", (look,))
 

@@ -60,7 +60,7 @@ class Settings(App):
         return found
 
     def _row(self, index: int, name: str, on: bool | None, tap: Callable[[], None]) -> list[Element]:
-        """A row with a switch that is ``on`` or off, or with an arrow if that is None."""
+        """Return a row with a switch that is ``on`` or off, or with an arrow if that is None."""
         top = TITLE_BAR + index * _ROW
         box: Rect = (0, top, WIDTH, top + _ROW)
         middle = top + _ROW // 2

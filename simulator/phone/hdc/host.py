@@ -156,8 +156,10 @@ class HdcHost:
 
 
 def _line(words: Iterable[str]) -> str:
-    """The line that the phone runs: hdc joins the words, in double quotes where one has a blank, and the phone takes
-    one pair of quotes off."""
+    """Return the line that the phone runs.
+
+    hdc joins the words, with double quotes around a word that has a blank, and the phone removes one pair of quotes.
+    """
     line = " ".join(f'"{word}"' if " " in word else word for word in words).strip()
     return line[1:-1] if len(line) > 1 and line[0] == line[-1] == '"' else line
 

@@ -1,6 +1,6 @@
-"""What the virtual iPhone's apps say of themselves: the page source of WebDriverAgent, in its JSON form.
+"""The content of the virtual iPhone's apps: the page source of WebDriverAgent, in its JSON form.
 
-The apps are the virtual phone's own; their Android resource ids are left out, as no app has the same on iOS.
+The apps are the virtual phone's own; their Android resource ids are left out, because no app has the same on iOS.
 """
 
 from __future__ import annotations
