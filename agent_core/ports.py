@@ -190,22 +190,22 @@ class Ledger(Protocol):
         """Tell whether a reply was seen to arrive on this phone in this version of the app before."""
 
     async def learnt(self, serial: str, app: str, version: str) -> LearntApp | None:
-        """Return what was learnt of this version of the app on this phone, or None."""
+        """Return the learnt facts about this version of the app on this phone, or None."""
 
     async def learn(self, serial: str, learnt: LearntApp) -> None:
-        """Store ``learnt`` for this phone, replacing what was known of that version."""
+        """Store ``learnt`` for this phone, replacing earlier facts about that version."""
 
     async def chosen_row(self, serial: str, app: str, contact: str) -> RowMark | None:
         """Return how a person distinguished the contact's row from others of its name; None if nobody ever had to."""
 
     async def choose_row(self, serial: str, app: str, contact: str, row: RowMark) -> None:
-        """Store ``row`` as the contact's, replacing what was known."""
+        """Store ``row`` as the contact's, replacing an earlier one."""
 
     async def labelled(self, serial: str, label: str) -> str | None:
         """Return the package that an icon with this label (see ``apps.names.bare``) opened on this phone, or None."""
 
     async def keep_label(self, serial: str, label: str, package: str) -> None:
-        """Store what an icon with this label opened on this phone, replacing what was known."""
+        """Store the app that an icon with this label opened on this phone, replacing an earlier one."""
 
     async def keep_waiting(self, serial: str, app: str, contact: str, state: str) -> None:
         """Record a waiting contact whose chat was opened by mistake, so that sweeps know; the list no longer does."""
@@ -283,7 +283,7 @@ class RunStore(Protocol):
 
 
 class TrajectoryStore(Protocol):
-    """Stores what models were asked."""
+    """Stores requests to models."""
 
     async def asked(self, run_id: str, step: int, data: str, *, digest: str = "", picture: bytes | None = None) -> None:
         """Store ``data`` (JSON text, see ``agent_core.loop.trajectory``): what the model was asked at this step.

@@ -143,7 +143,7 @@ def shown(proxy: str) -> str:
 
 
 def secrets_of(*proxies: str) -> list[str]:
-    """Return what is secret in these values of settings: the password, or a user who has none, in each form."""
+    """Return the secrets in these values of settings: the password, or a user who has none, in each form."""
     found = []
     for proxy in proxies:
         try:
@@ -156,7 +156,7 @@ def secrets_of(*proxies: str) -> list[str]:
 
 
 def environment_secrets() -> list[str]:
-    """Return what is secret in the environment's proxies."""
+    """Return the secrets in the environment's proxies."""
     return secrets_of(*(value for scheme in ("http", "https", "all") for _, value in _variables(f"{scheme}_proxy")))
 
 

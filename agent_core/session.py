@@ -44,7 +44,7 @@ class QuestionKind(StrEnum):
     FIRST_DELIVERY = "first_delivery"  # nobody has answered in this version of the app before
     REST_UNSENT = "rest_unsent"  # the chat changed between two parts of a long answer
     STILL_SEND = "still_send"  # the chat changed since a person gave the answer
-    NO_SEND = "no_send"  # the answer stands typed, and no control that sends it was found
+    NO_SEND = "no_send"  # the answer is typed, and no control that sends it was found
     WHICH_ROW = "which_row"  # several rows have the contact's name
 
 
@@ -101,7 +101,7 @@ class Choice(BaseModel):
     key: str = ""
 
     def in_words(self, lang: Lang) -> str:
-        """Return what is shown to a person who reads ``lang``."""
+        """Return the label for a person who reads ``lang``."""
         return say(lang, self.key) if self.key else self.label or self.value
 
     def means(self, said: str) -> bool:
@@ -207,7 +207,7 @@ class AskedQuestion(BaseModel):
     whole: bool = True
     done: bool = False  # sent, skipped or found unanswerable
     elsewhere: bool = False  # another run has it, see ``Elsewhere``
-    above: bool = False  # it stands above what this run has sent, not among the newest messages
+    above: bool = False  # it is above our texts, not among the newest messages
 
 
 class Cluster(BaseModel):
@@ -222,7 +222,7 @@ class Cluster(BaseModel):
     looked_above: bool = True
 
     def arrived(self, texts: list[str]) -> None:
-        """Add our texts that now stand below the messages."""
+        """Add our texts that are now below the messages."""
         self.ours += texts
         self.looked_above = False
 
@@ -302,9 +302,9 @@ class KeptNote(BaseModel):
 
 
 class Setbacks(BaseModel):
-    """Counts of what had no effect: apps or dialogs that came by themselves, actions without effect, waits.
+    """Counts of events without effect: apps or dialogs that came by themselves, actions without effect, waits.
 
-    told: how often the model was told of each kind.
+    told: how often the model was warned of each kind.
     """
 
     unmoved: int = 0  # actions without effect since the screen last changed
@@ -431,7 +431,7 @@ class Session(BaseModel):
     replies: list[ReplyRecord] = Field(default_factory=list)
     question: Question | None = None  # open, waiting for a person
     questions: list[Question] = Field(default_factory=list)  # all that were asked
-    elsewhere: Elsewhere | None = None  # what keeps this run from answering the customer
+    elsewhere: Elsewhere | None = None  # the reason why this run may not answer the customer
     answered: Answer | None = None  # the answer to ``question``, not yet applied
     approval: Approval | None = None
     draft_dropped: str = ""  # a draft that a person allowed to be cleared

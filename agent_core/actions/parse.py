@@ -52,8 +52,8 @@ def parse_reply(text: str, dialect: Dialect = "autoglm", *, ended: bool | None =
     """Read a reply. Raises ActionParseError, with a message for the model, if it holds no complete and valid call.
 
     ended: True if the model ended the reply by itself (its finish reason says so): then a call at the end that lacks
-    nothing but its last bracket is read, too. False if the reply was cut off: then a call counts only if what might
-    have followed could not change it, or put it among the thoughts. None if neither is known.
+    only its last bracket is read, too. False if the reply was cut off: then a call counts only if nothing that might
+    have followed could change it, or make it part of the thinking. None if neither is known.
     """
     if ended is False:
         return _parse(text, dialect, cut_off=True)
@@ -159,9 +159,9 @@ def _dialect(name: Dialect) -> _call.Dialect:
 
 
 class _Auto:
-    """Reads all dialects at once, each call in the one that it begins in.
+    """Reads all dialects at once, each call in the dialect that it begins in.
 
-    Use one object per text, because it remembers.
+    Use one object per text, because it keeps state.
     """
 
     hint = AutoGLM.hint

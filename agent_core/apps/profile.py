@@ -1,9 +1,9 @@
-"""App profiles: where a chat app's parts are found. Data in layers, one TOML file an app.
+"""App profiles: the places of a chat app's parts. Data in layers, one TOML file an app.
 
-The file's top holds for every version of the app; each of its ``[[layers]]`` holds for a range of versions.
-``resolve`` makes one flat profile of them for the version that a phone has. Layout and theme are read from the page
-itself, and what a person has confirmed on a phone is in ``agent_core.apps.learnt``. The shipped files stand beside this
-module, the owner's in ``apps`` of their own folder. ``map.toml`` there is none of them: see ``agent_core.apps.names``.
+The file's top holds for every version of the app; each of its ``[[layers]]`` holds for a range of versions. ``resolve``
+makes one flat profile of them for the version that a phone has. Layout and theme are read from the page itself, and the
+facts that a person has confirmed on a phone are in ``agent_core.apps.learnt``. The shipped files are beside this
+module, the owner's in ``apps`` of their own folder. ``map.toml`` there is not a profile: see ``agent_core.apps.names``.
 
 Regions are fractions of the screen (left, top, right, bottom; 0–1) for reading from the picture; ids are the resource
 ids of the accessibility tree, without the package. Colours are ``#rrggbb``.
@@ -122,11 +122,11 @@ class AppProfile(Parts):
         "Hold to Talk",
     )  # a bar to hold and talk, in the place of the input
     said_wrong: tuple[str, ...] = ()  # parts of a page that this phone's owner said are read wrongly, see ``learnt``
-    # what pictures for people do not show, besides what they show of no app
+    # hidden in pictures for people, besides the secrets of every app
     secrets: SecretRules = SecretRules()
 
     def name_in(self, lang: Lang) -> str:
-        """Return what readers of a language call the app: in English an alias, if its name is written in Chinese."""
+        """Return the app's name for readers of a language: in English an alias, if its name is written in Chinese."""
         if lang == "zh" or self.name.isascii():
             return self.name
         return next((alias for alias in self.aliases if alias.isascii()), self.name)
@@ -280,7 +280,7 @@ def profile_of_package(package: str | None) -> AppProfile | None:
 
 
 def secret_rules(package: str | None) -> SecretRules:
-    """Return what is covered in pictures while this package is in front: the shipped rules, and its profile's."""
+    """Return the rules for covering pictures while this package is in front: the shipped rules, and its profile's."""
     return _secret_rules(own.key(), package)
 
 

@@ -1,4 +1,4 @@
-"""Puts a run together from what the agent has once for all runs and what each run has for itself."""
+"""Builds a run from the parts that all runs of an agent share and the parts of each run."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class Run:
         return ActResult(session.observation, ok=False, question=question) if question is not None else None
 
     async def judge(self, thought: Thought, seen: Observation) -> Judgement:
-        """Return what the gate makes of the proposal."""
+        """Return the gate's judgement of the proposal."""
         session = self.session
         if thought.action is None:
             return Judgement(None)

@@ -99,7 +99,7 @@ class Trajectory:
 
 
 class Tape:
-    """Records what one run's model is asked. Errors are only logged: no run fails because of its recording."""
+    """Records the requests of one run to the model. Errors are only logged: no run fails because of its recording."""
 
     def __init__(self, session: Session, trajectory: Trajectory, redaction: Redaction) -> None:
         self._session = session
@@ -168,7 +168,7 @@ class Tape:
 def _request(
     session: Session, seen: Observation, messages: Sequence[Message], model: str, profile: ModelProfile
 ) -> ModelRequest:
-    """Return what is known before the model has answered, because the session changes afterwards."""
+    """Return the facts known before the model has answered, because the session changes afterwards."""
     return ModelRequest(
         step=len(session.steps) + 1,
         model=model,

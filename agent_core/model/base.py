@@ -110,7 +110,9 @@ class Model(Protocol):
 
 
 class ModelWrapper:
-    """Passes every call on to ``model``. Fits ``Model``; a subclass overrides what it does differently."""
+    """Passes every call on to ``model``. Implements ``Model``; a subclass overrides the calls that it does
+    differently.
+    """
 
     def __init__(self, model: Model) -> None:
         self._model = model

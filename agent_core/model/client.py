@@ -236,7 +236,7 @@ class ChatModel:
             return tuple(model.id for model in Models.model_validate_json(response.content).data or ())
 
     async def _look(self) -> errors.ModelError | None:
-        """Ask about a test picture; return what is wrong with the model's sight.
+        """Ask about a test picture; return the problem with the model's sight.
 
         Raises ModelError if it does not answer.
         """

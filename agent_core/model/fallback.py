@@ -150,7 +150,7 @@ class Fallbacks:
     async def _asked(self, what: str, index: int, ask: Callable[[Mind], Awaitable[T]], begun: float) -> T:
         """Ask one model and update its rest.
 
-        A rest that is over goes on for other calls until this one has answered.
+        A rest that is over continues for other calls until this one has answered.
         """
         if (rest := self._rests.get((what, index))) is not None:
             rest.until = max(rest.until, self._clock() + self._again_after)
@@ -174,7 +174,7 @@ class Fallbacks:
     def _note(self, what: str, index: int, error: ModelError, begun: float) -> None:
         if isinstance(error, ModelLimit):
             return
-        if isinstance(error, ModelRefused):  # it is reachable, and may be asked something else
+        if isinstance(error, ModelRefused):  # it is reachable, and other requests may be sent to it
             self._rests.pop((what, index), None)
             return
         if what != _ACTION and isinstance(error, ModelFormat):

@@ -57,7 +57,7 @@ def _parameters(kind: type[BaseModel]) -> dict[str, Any]:
 
 
 def _plain(part: dict[str, Any]) -> dict[str, Any]:
-    """Remove what endpoints refuse: titles, defaults, and the item-wise form of a pair."""
+    """Remove the parts that endpoints refuse: titles, defaults, and the item-wise form of a pair."""
     if "anyOf" in part:  # an optional field
         part = next(choice for choice in part["anyOf"] if choice.get("type") != "null")
     if "prefixItems" in part:

@@ -144,7 +144,7 @@ def folder() -> Path | None:
 
 
 def key() -> Path | None:
-    """Return what caches of the owner's files go by: a folder is read once in a process."""
+    """Return the key for caches of the owner's files: a folder is read once in a process."""
     own = folder()
     return own.absolute() if own is not None else None
 
@@ -179,7 +179,7 @@ def files(part: Part) -> list[Path]:
 
 
 def _entries(inside: Path) -> list[Path]:
-    """Return what is in a folder, by name. What begins with a dot, an underscore or README is passed over."""
+    """Return the content of a folder, by name. Names that begin with a dot, an underscore or README are ignored."""
     try:
         found = sorted(inside.iterdir())
     except OSError as error:
@@ -229,7 +229,7 @@ def made(read: OwnerSource, make: Callable[[dict[str, Any]], T]) -> T:
 
 
 def template(read: OwnerSource, known: frozenset[str]) -> str:
-    """Return a text with ``$names`` in it. Raises OwnWrong if it is blank, or has a name that stands for nothing."""
+    """Return a text with ``$names`` in it. Raises OwnWrong if it is blank, or has an unknown name."""
     if not read.text.strip():
         raise read.wrong("own_blank", "it is empty")
     for number, line in enumerate(read.text.splitlines(), 1):
@@ -249,7 +249,7 @@ def _fault(file: Path, wrong: Any) -> Fault:
 
 
 def strays() -> Iterator[Fault]:
-    """Find what no loader would read: other names, other places."""
+    """Find files that no loader would read: other names, other places."""
     own = folder()
     if own is None:
         return

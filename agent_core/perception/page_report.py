@@ -147,7 +147,7 @@ def _covered(page: ReadPage, secrets: Secrets, hidden: Callable[[Box | None], bo
 
 
 def report(page: ReadPage, lang: Lang = "en") -> PageReport:
-    """Return what was read as plain data, with its doubts in words of this language."""
+    """Return the reading as plain data, with its doubts in words of this language."""
     if page.chat is not None:
         return _chat_report(page.chat, lang)
     rows = tuple(map(_row_report, page.rows))

@@ -187,7 +187,7 @@ def _matches(patterns: Sequence[str], text: str) -> bool:
 def dialog_in(
     readings: Sequence[Reading], nodes: Sequence[Node] | None, frame: Frame | None, size: tuple[int, int]
 ) -> Dialog | None:
-    """Return the dialog in front, whatever it says; None if there is none.
+    """Return the dialog in front, whatever its text; None if there is none.
 
     It is recognised by the dimmed page around it. If the picture does not tell, a tree with only a few texts, none of
     them at a page's header, is that of a dialog's window.

@@ -249,7 +249,7 @@ class _Reading:
         return self.grid.width
 
     def take(self, band: _Band) -> None:
-        """Add the band to the shapes, or what is not understood about it to the doubts."""
+        """Add the band to the shapes, or its unclear parts to the doubts."""
         bare = band.left_avatar is None and band.right_avatar is None
         if bare and band.top <= 1 and band.height < _REMNANT * self.width:
             self.remnant = True

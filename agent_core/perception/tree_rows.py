@@ -82,7 +82,7 @@ def with_lines(bubbles: Sequence[Bubble], lines: Sequence[Bubble]) -> tuple[Bubb
 
 
 def _call_lines(nodes: Sequence[Node], size: tuple[int, int]) -> tuple[list[Bubble], list[Node]]:
-    """Return what the app says of calls in the middle of the page, and the nodes without those of such lines.
+    """Return the app's lines about calls in the middle of the page, and the nodes without those of such lines.
 
     Nothing tells whose such a call was. It counts as the customer's, because a call below our last message is
     unanswered.

@@ -66,7 +66,7 @@ class Executor(Protocol):
         """
 
     async def battery(self, device_id: str) -> Battery:
-        """Read the phone's charge; nothing is known of a phone that does not exist."""
+        """Read the phone's charge; the result for a phone that does not exist is empty."""
 
 
 class Memory(Protocol):

@@ -274,7 +274,7 @@ def _given(arguments: str) -> dict[str, Any]:
 
 
 async def _result(tool: PlannerTool, work: Work, given: Mapping[str, Any]) -> tuple[Any, bool]:
-    """Return what the model is told, and whether the tool did what it was asked to do."""
+    """Return the message for the model, and whether the tool did what it was asked to do."""
     words = texts(work.order.lang)
     wanted = tool.arguments(given)
     if wanted is None:

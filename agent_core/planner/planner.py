@@ -128,7 +128,7 @@ class Planner:
         return PlanDone(said or texts(order.lang).nothing_said, success=True)
 
     def _of_endpoint(self, error: Exception, lang: Lang) -> str:
-        """Return what is wrong with the endpoint, with the names of the planner's own settings."""
+        """Return the problem with the endpoint, with the names of the planner's own settings."""
         made = self._failures.of(error)
         self._meter.failed(self._name, made)
         return told(made, lang)

@@ -81,7 +81,7 @@ class Situation:
     def targets(self, action: Action) -> tuple[Reading, ...]:
         """Return the readings under the point that ``action`` may click, or () if it clicks nothing.
 
-        A swipe along a row may click a control whose label stands anywhere along the way.
+        A swipe along a row may click a control whose label is anywhere along the way.
         """
         pair, touch = touched(action, self.size), as_touch(action, self.size)
         if pair is None:

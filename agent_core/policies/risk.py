@@ -1,4 +1,4 @@
-"""Find touches that may pay, delete, add, call, install or grant, by a control's words and by what a dialog asks.
+"""Find touches that may pay, delete, add, call, install or grant, by a control's words and by a dialog's question.
 
 A control is larger than its words: a button reaches beyond them, and a row beyond its name.
 """
@@ -74,7 +74,7 @@ def row_around(one: Reading, situation: Situation) -> Box | None:
 
 
 def of_chat(one: Reading, rows: Sequence[ChatRow]) -> bool:
-    """Tell whether a reading stands in a row of a chat list."""
+    """Tell whether a reading is in a row of a chat list."""
     return any(row.time and row.box.contains(one.box.center) for row in rows)
 
 
@@ -110,7 +110,7 @@ def _areas(one: Reading, situation: Situation) -> Iterator[Box]:
 
 
 def _first_in(one: Reading, area: Box, readings: Sequence[Reading]) -> bool:
-    """Tell whether the words name a control: no others stand above them in it, as a name stands above details."""
+    """Tell whether the words name a control: there are no others above them in it, as a name is above details."""
     return not any(
         other.box.bottom <= one.box.top + one.box.height // 4
         for other in readings

@@ -247,8 +247,8 @@ def _call_at(point: Point, situation: Situation) -> bool:
 def red_mark_at(point: Point, situation: Situation) -> bool:
     """Tell whether a point of a chat lies on or beside the red mark of a failed message.
 
-    The mark stands left of our bubble. Each of three signs is enough: a bubble that was read as failed, the mark's node
-    in the tree, and red pixels at a place where no bubble was read.
+    The mark is left of our bubble. Each of three signs is enough: a bubble that was read as failed, the mark's node in
+    the tree, and red pixels at a place where no bubble was read.
     """
     chat, profile, width = situation.chat, situation.profile, situation.size[0]
     if chat is None or profile is None:

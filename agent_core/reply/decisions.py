@@ -159,10 +159,9 @@ class Decisions:
         return await self._hand_over.skip(answer, planned.fingerprint if planned else "")
 
     def _no_send(self, answer: Answer) -> ActResult:
-        """Apply the answer about a text that stands typed.
+        """Apply the answer about a text that is typed but not sent.
 
-        Whatever a person chose, the chat is read before anything else is done, because they may have sent the text by
-        hand.
+        The chat is read first in any case, because the person may have sent the text by hand.
         """
         planned = self._session.planned
         if planned is not None and answer.choice == "enter":

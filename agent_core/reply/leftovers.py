@@ -34,7 +34,7 @@ class Fate(StrEnum):
 async def clear_in_front(
     observer: Observer, ledger: Ledger, *, lease: Lease, guard: StopGuard, touches: TouchWatch
 ) -> LedgerRow | None:
-    """Empty the input of the chat in front if a run that is over typed a reply into it, for whoever has the phone now.
+    """Empty the input of the chat in front if a run that is over typed a reply into it, for the phone's present owner.
 
     Returns a row whose text may still be there, so that a touch could send it, or None. Whether a reply that was being
     sent has arrived is left to the next run for this contact.
@@ -113,7 +113,7 @@ class Leftovers:
         return again if again is not None and same_name(again.title, chat.title) else chat
 
     async def _seen(self, row: LedgerRow, chat: ChatScreen, gate: GateState) -> tuple[LedgerRow, Fate] | None:
-        """Return what the text's bubble says; None if there is none, or the text is still in the input."""
+        """Return the state of the text's bubble; None if there is none, or the text is still in the input."""
         cluster, text = row.cluster, row.part_text
         if is_draft(chat.draft or "", text, chat.source):
             return None

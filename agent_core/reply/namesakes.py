@@ -54,7 +54,7 @@ class Namesakes:
         return bool(preview) and chat.newest is not None and fold(chat.newest.text).startswith(preview)
 
     async def chosen(self) -> RowMark | None:
-        """Return what identifies the contact's row, if a person ever distinguished it from others of its name."""
+        """Return the features of the contact's row, if a person ever distinguished it from others of its name."""
         gate = self._session.gate
         if gate.row is None and gate.contact:
             gate.row = await self._ledger.chosen_row(self._session.serial, self._profile.key, gate.contact)
@@ -91,7 +91,7 @@ class Namesakes:
         return ask(self._session, questions.which_row(self._session, marks), "run.waiting", seen.frame)
 
     async def _told(self, seen: Observation) -> tuple[list[ChatRow], RowMark | None]:
-        """Return the rows with the contact's name, and what identifies the right one if a person ever chose it."""
+        """Return the rows with the contact's name, and the features of the right one if a person ever chose it."""
         same = self._same(await self.rows(seen))
         return same, await self.chosen() if same else None
 

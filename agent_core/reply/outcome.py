@@ -32,7 +32,7 @@ class DeliveryResult(StrEnum):
     FOREIGN_DRAFT = "foreign_draft"
     KEYBOARD = "keyboard"  # the text did not reach the input
     NOT_SENT = "not_sent"  # neither the button nor Enter had an effect; the input is empty again
-    NO_SEND = "no_send"  # no control that sends was found, or it had no effect; the text stands typed
+    NO_SEND = "no_send"  # no control that sends was found, or it had no effect; the text is still in the input
     VOICE_BAR = "voice_bar"  # the input is a hold-to-talk bar, and stays one
     RED_MARK = "red_mark"
     UNKNOWN = "unknown"

@@ -73,7 +73,7 @@ def _is_between(text: str, at: int) -> bool:
 
 
 def planned_with(planned: Planned, chosen: Chosen, part_chars: int, *, person: str = "") -> Planned:
-    """Return ``planned`` with what the chooser or ``person`` chose from records."""
+    """Return ``planned`` with the choice of the chooser or ``person`` from the records."""
     provenance = Provenance.COMPOSED if chosen.composed else Provenance.KNOWLEDGE
     return _with(planned, chosen.text, part_chars, provenance, person).model_copy(
         update={

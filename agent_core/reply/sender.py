@@ -168,9 +168,9 @@ class ReplySender:
         return refusal or (Outcome(DeliveryResult.KEYBOARD, left or "") if left != "" else None)
 
     async def _way(self) -> SendsBy | None:
-        """Return what sends the typed text, or None if nothing is known to.
+        """Return the control that sends the typed text, or None if none is known.
 
-        It is the button if one is visible, else what a person chose or what was learnt for this phone.
+        It is the button if one is visible, else the control that a person chose or that was learnt for this phone.
         """
         if send_button(self._seen.chat) is not None:
             return "button"
@@ -186,7 +186,7 @@ class ReplySender:
         return await self._tools.ledger.learnt(self._tools.device.serial, self._tools.profile.key, version)
 
     async def _learn(self, way: SendsBy) -> None:
-        """Remember for this phone what a person chose and what then was seen to send."""
+        """Store for this phone the control that a person chose and that was then seen to send."""
         version = await version_of(self._tools.device, self._tools.profile)
         if not version:
             return
@@ -301,7 +301,7 @@ class ReplySender:
         """Watch for the bubble, and record the outcome."""
         outcome, changed = await self._watch(), None
         if outcome.result is DeliveryResult.NOT_SENT and way != "button":
-            return self._no_send()  # sending: the text stands typed, and a person decides
+            return self._no_send()  # sending: the text is typed, and a person decides
         if outcome.result is DeliveryResult.NOT_SENT:
             # The button had no effect: the text is still in the input. Enter is the only other way to send.
             refusal = await self._look()
@@ -365,10 +365,10 @@ async def watch(
     no_older: bool = False,
     others: Sequence[str] = (),
 ) -> Outcome:
-    """Watch until our bubble with ``text`` stands below ``cluster``, and return how the delivery ended.
+    """Watch until our bubble with ``text`` is below ``cluster``, and return the delivery's result.
 
     That is SENT, RED_MARK or NOT_SENT, or UNKNOWN after ``seconds``. A text that is still in the input was not sent,
-    whatever bubble looks like it.
+    even if a bubble looks like it.
 
     no_older: no bubble of ours had this text before it was sent.
     others: our other texts below ``cluster``.
@@ -395,7 +395,7 @@ async def watch(
 
 
 async def _glance(tools: Tools) -> tuple[ChatScreen | None, Frame | None]:
-    """Observe the chat. Return None for both if that fails: the next picture may show what became of the text."""
+    """Observe the chat. Return None for both if that fails: the next picture may show the outcome."""
     try:
         seen = await tools.look()
     except (DeviceOffline, ScreenOff, LeaseLost):
@@ -421,7 +421,7 @@ def same_title(seen: Observation, now: Frame, profile: AppProfile) -> bool:
 
 
 def send_button(chat: ChatScreen | None) -> Point | None:
-    """Return where Send stands on the page, or None. A Send key of the keyboard does not count."""
+    """Return the place of Send on the page, or None. A Send key of the keyboard does not count."""
     if chat is None or chat.send_state not in (SendState.ON, SendState.DIMMED):
         return None
     return chat.send_point

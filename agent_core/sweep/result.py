@@ -88,7 +88,7 @@ class ListMemory:
 
     @classmethod
     def of(cls, data: Mapping[str, Any] | None) -> ListMemory | None:
-        """Read the stored form; None for another release's, which makes the next look start anew."""
+        """Read the stored form; None for another release's, so that the next sweep starts from scratch."""
         try:
             return (
                 None

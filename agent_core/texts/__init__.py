@@ -63,7 +63,7 @@ def catalogue(lang: Lang) -> Mapping[str, str]:
 
 
 def fault(error: PhonedeskError, lang: Lang) -> str:
-    """Tell what went wrong, without what to do about it.
+    """Return what went wrong, without the advice.
 
     An error without a text says it in its own words, in English.
     """
@@ -74,9 +74,9 @@ def fault(error: PhonedeskError, lang: Lang) -> str:
 
 
 def told(error: PhonedeskError, lang: Lang) -> str:
-    """Tell what went wrong and, on further lines, what to do about it.
+    """Return what went wrong and, on further lines, what to do about it.
 
-    Of what has one text for its kind, such as a model that cannot be reached, that one comes first.
+    If a kind of error has one text, such as a model that cannot be reached, that text comes first.
     """
     texts = catalogue(lang)
     names = (error.key, error.kind.removeprefix("model."))
@@ -108,7 +108,7 @@ def is_said(said: str, lang: Lang, key: str, hole: str, **values: Any) -> bool:
 
 
 def rule_words(lang: Lang, policy: str) -> str:
-    """Return what a rule of the gate wants, for a person; its name if it is none of ours."""
+    """Return the rule of the gate in words for a person; its name if the rule is not ours."""
     return catalogue(lang).get(f"rule.{policy}", policy)
 
 
@@ -155,7 +155,7 @@ class Listed(str):
 
 
 class Worded(str):
-    """One of the agent's texts as one value of another text: said in that text's language, in English anywhere else."""
+    """One of the agent's texts as a value of another text: worded in that text's language, in English anywhere else."""
 
     __slots__ = ("key", "values")
 

@@ -32,10 +32,10 @@ _MOST_MARKS = 30  # on one letter, as in the stream-safe form of UAX15: sorting 
 
 
 def clean_text(text: str) -> str:
-    r"""Return ``text`` as it is typed: in NFC, line ends as "\n", no blanks around it, nothing in it that is hidden.
+    r"""Return ``text`` as it is typed: in NFC, line ends as "\n", no blanks around it, nothing hidden in it.
 
-    Hidden are controls but newline and tab, terminal sequences, marks of direction, halves of surrogate pairs, and what
-    no font draws, unless it is a part of an emoji.
+    Hidden are controls except newline and tab, terminal sequences, marks of direction, halves of surrogate pairs, and
+    characters that no font draws, unless they are part of an emoji.
     """
     return _normal(_seen(_normal(_lines(text)))).strip()
 

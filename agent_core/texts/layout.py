@@ -57,7 +57,7 @@ def font_of(char: str, size: int, hand: bool) -> ImageFont.FreeTypeFont:
     return font(size, hand and handwritten(char))
 
 
-_SYMBOLS = "★☆☎☏♀♂♡♥♪♫✓"  # of the blocks of emoji, what the font has
+_SYMBOLS = "★☆☎☏♀♂♡♥♪♫✓"  # the characters of the emoji blocks that the font has
 
 
 def is_emoji(char: str) -> bool:
@@ -72,7 +72,7 @@ def is_joiner(char: str) -> bool:
 
 @lru_cache(8192)
 def advance(char: str, size: int, hand: bool) -> float:
-    """Return how far the next character stands from this one, in pixels."""
+    """Return the distance to the next character, in pixels."""
     if is_joiner(char):
         return 0.0
     return size * 1.2 if is_emoji(char) else font_of(char, size, hand).getlength(char)
@@ -113,7 +113,7 @@ def _wrap(text: str, size: int, width: int, hand: bool) -> tuple[str, ...]:
 
 
 def _units(text: str, size: int, width: int) -> list[str]:
-    """Return what may not be broken: Latin words that fit a line, else single characters."""
+    """Return the units that may not be broken: Latin words that fit a line, else single characters."""
     units: list[str] = []
     word = ""
     for char in text:

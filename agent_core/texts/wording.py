@@ -18,7 +18,7 @@ _ASKS = re.compile(
 _FAULT = re.compile(
     r"坏|不能|不了|没反应|打不开|没收到|没到|少发|漏|破|裂|退|换|报错|失败|不亮|故障|broken|refund", re.IGNORECASE
 )
-_LEAST_SHARED = 0.6  # of a query's letter pairs must stand in the customer's words
+_LEAST_SHARED = 0.6  # the share of a query's letter pairs that must be in the customer's words
 
 
 def asks(text: str) -> bool:
@@ -28,7 +28,7 @@ def asks(text: str) -> bool:
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text as they stand, those left out that are politeness alone."""
+    """Return the sentences of a text as written, without those that are only polite."""
     found = [match.group().strip() for match in _SENTENCE.finditer(text)]
     return [sentence for sentence in found if not is_politeness(sentence)]
 

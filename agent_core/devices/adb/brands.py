@@ -1,4 +1,4 @@
-"""Phone makers: what each calls the switches without which adb may not tap, change settings or install apps.
+"""Phone makers: their names for the switches without which adb may not tap, change settings or install apps.
 
 The advice itself is text in both languages (section ``brand`` of ``agent_core.texts``).
 """
@@ -46,7 +46,7 @@ def advice(brand: Brand, refused: Refused) -> Worded:
 
 
 def owner_steps(brand: Brand, lang: Lang) -> tuple[str, ...]:
-    """Return what only the owner of such a phone can set up, one step a line."""
+    """Return the steps that only the owner of such a phone can do, one a line."""
     own = () if brand == "other" else tuple(say(lang, f"brand.{brand}_steps").split("\n"))
     return (*own, *say(lang, "brand.other_steps").split("\n"))
 

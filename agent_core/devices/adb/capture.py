@@ -29,10 +29,10 @@ from agent_core.errors import ScreenshotFailed, TreeUnavailable
 from agent_core.geometry import Box
 
 _TRIALS = 2  # captures by each way before one is preferred; they are wanted anyway
-_LOOK_AGAIN = 100  # captures after which the slower way is measured anew
+_LOOK_AGAIN = 100  # captures after which the slower way is measured again
 _PNG = b"\x89PNG\r\n\x1a\n"
 _MARK = b"phonedesk-picture\n"
-# Pixel formats of android.graphics.PixelFormat that a screen has, by what Pillow calls them.
+# Pixel formats of android.graphics.PixelFormat that a screen has, by Pillow's names for them.
 _RAW_MODES = {1: "RGBX", 2: "RGBX", 5: "BGRX"}
 
 
@@ -113,7 +113,7 @@ class Capture:
             return await self._take(Way.PNG, before)
 
     def forget(self) -> None:
-        """Let go of the pictures that are kept for comparing."""
+        """Release the pictures that are kept for comparing."""
         self._last = None
 
     @property

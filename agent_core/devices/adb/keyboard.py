@@ -1,11 +1,11 @@
-"""Typing on an Android phone, by whichever way works on it.
+"""Typing on an Android phone, by the first way that works on it.
 
 Android's own ``input text`` takes ASCII only, so there are three ways (``typing_ways``): ADB Keyboard, an input method
-that types what broadcasts tell it, a program that pastes (``paste``), and ``input text``.
+that types the text of broadcasts, a program that pastes (``paste``), and ``input text``.
 
-A setting of the phone says who types now, and which keyboard the owner has. If ADB Keyboard is used, the owner's is put
-back in every outcome, by another process after a crash. The setting is asked in the same line of shell that types: if a
-process that stood still acts too late, the phone does nothing.
+A setting of the phone holds the process that types now, and the owner's keyboard. If ADB Keyboard is used, the owner's
+is put back in every outcome, by another process after a crash. The setting is checked in the same line of shell that
+types: if a suspended process acts too late, the phone does nothing.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Keyboard:
         self._switched = False  # ADB Keyboard may be in the place of the owner's
         self._ways: list[TypingWay] = []  # the first is tried next
         self._ready: set[TypingWay] = set()
-        self._typed_by: TypingWay | None = None  # the newest text, of which nobody has told yet whether it arrived
+        self._typed_by: TypingWay | None = None  # the way of the newest text, until it is known whether that arrived
         self._memory, self._now = TypingMemory(), 0
 
     @asynccontextmanager
@@ -132,7 +132,7 @@ class Keyboard:
             else:
                 self._typed_by = way
                 return
-        if refusals:  # that of ADB Keyboard names the setting that a maker has against it
+        if refusals:  # ADB Keyboard's own refusal names the maker's setting
             raise refusals.get(TypingWay.KEYBOARD) or refusals.popitem()[1]
 
     async def confirm(self, *, arrived: bool) -> None:
@@ -234,7 +234,7 @@ class Keyboard:
         if not worked:
             self._ways = [other for other in self._ways if other is not way] + [way]
             log.info("adb.typing_failed", serial=self._transport.serial, way=way, next=self._ways[0])
-        # If the program failed, its file may be broken: the next use pushes it anew.
+        # If the program failed, its file may be broken: the next use pushes it again.
         removal = [("rm", "-f", remote_path())] if way is TypingWay.PASTE and not worked else []
         self._ready -= {way} if removal else set()
         try:

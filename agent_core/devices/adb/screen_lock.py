@@ -1,8 +1,9 @@
 """The PIN of the screen lock: typed when a run finds the phone locked, and the phone locked again afterwards.
 
-Android shuts its lock screen for ever longer after a few wrong PINs. So a note stands on the phone before a PIN is
-typed, and no process types another one while it stands there. It goes away when the PIN opened the phone, or when a
-person did: Android has counted no wrong PIN since then. A shop's phone is thus never shut out by a wrong setting.
+After a few wrong PINs, Android blocks its lock screen for longer and longer times. So a note is stored on the phone
+before a PIN is typed, and no process types another one while it is there. It is removed when the PIN opened the phone,
+or when a person did: Android has counted no wrong PIN since then. A shop's phone is thus never blocked by a wrong
+setting.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _DELETE = ("settings", "delete", "global", MARKER)
 
 
 class ScreenLock:
-    """One phone's PIN. ``unlocked`` gives True if the phone is unlocked now, else None."""
+    """One phone's PIN. ``unlocked`` returns True if the phone is unlocked now, else None."""
 
     def __init__(self, transport: Transport, time: Time, unlocked: Callable[[], Awaitable[bool | None]]) -> None:
         self._transport, self._time, self._unlocked = transport, time, unlocked

@@ -100,7 +100,7 @@ class PhoneSetup:
         self._server, self._transport = server, transport
 
     async def plan(self, apk: Path | None = None) -> SetupReport:
-        """Return what ``apply`` would do; nothing is changed. ``apk``: a file with ADB Keyboard."""
+        """Return the changes that ``apply`` would make; nothing is changed. ``apk``: a file with ADB Keyboard."""
         if apk is not None:
             await asyncio.to_thread(check_keyboard_file, apk)
         return await self._report(_planned(await self._read(), apk is not None), tried=None)

@@ -38,7 +38,7 @@ def parse_panels(text: str) -> tuple[str, ...]:
 
 
 class Watch:
-    """Fits ``TouchWatch``."""
+    """Implements ``TouchWatch``."""
 
     def __init__(self) -> None:
         self._touched = False
@@ -114,7 +114,7 @@ class Touches:
                         elif line.strip() and not _EVENT.match(line):
                             words = line.decode("utf-8", "replace").strip()
         except DeviceOffline:
-            # The phone or the server went; the next watch tries anew.
+            # The phone or the server went away; the next watch tries again.
             self._refuse(words, for_good=False)
         else:
             self._refuse(words)

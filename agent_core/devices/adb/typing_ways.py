@@ -67,7 +67,7 @@ class TypingMemory:
             self.worked = None if self.worked is way else self.worked
 
     def order(self, *, installed: bool, now: int) -> list[TypingWay]:
-        """Return the ways to try: what worked last first, what failed within a day last.
+        """Return the ways to try: the last that worked first, any that failed within a day last.
 
         installed: ADB Keyboard is on the phone. now: seconds since 1970 by the phone's clock.
         """

@@ -50,7 +50,7 @@ def ui_input(*arguments: str) -> tuple[str, ...]:
 
 
 def refusal(output: str, count: int = 1) -> str | None:
-    """Return what uitest says instead of success; None if all ``count`` events were injected.
+    """Return uitest's words if it did not succeed; None if all ``count`` events were injected.
 
     Older versions print nothing after a success.
     """

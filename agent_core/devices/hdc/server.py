@@ -33,7 +33,7 @@ class HdcServer:
         return self._program.path
 
     async def version(self) -> str:
-        """Return what ``hdc -v`` says (``Ver: 3.1.0e``). Raises HdcNotFound if there is no such program."""
+        """Return the output of ``hdc -v`` (``Ver: 3.1.0e``). Raises HdcNotFound if there is no such program."""
         said = (await self._program.run("-v", seconds=VERSION_SECONDS)).strip()
         if not said.startswith("Ver:"):
             raise HdcNotFound(f"{self.path} is no hdc: it says {said[:100]!r}.", key="hdc_other", path=self.path)

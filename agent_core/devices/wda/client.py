@@ -66,12 +66,12 @@ class WdaClient:
         # Phones are never asked through a proxy: the local network or a cable leads to them.
         self._http = httpx2.AsyncClient(
             base_url=f"http://{f'[{host}]' if ':' in host else host}:{port}",
-            verify=False,  # WDA speaks plain HTTP alone; reading the certificates would take 20 ms
+            verify=False,  # WDA speaks only plain HTTP; reading the certificates would take 20 ms
             trust_env=False,
             follow_redirects=False,
         )
 
-    # -- what only reads
+    # -- reads
 
     async def read(self, path: str, *, seconds: float = READ_SECONDS) -> object:
         """Make a read that needs no session; it is retried by the retry table."""
@@ -97,7 +97,7 @@ class WdaClient:
 
         return (await self._again(ask)).value
 
-    # -- what acts
+    # -- actions
 
     async def act(self, path: str, body: Json, *, seconds: float = READ_SECONDS) -> object:
         """POST an action in the session, once.
@@ -125,7 +125,7 @@ class WdaClient:
     # -- the session
 
     async def session(self) -> str:
-        """Return the session's id: the known one, else that of the session that is there, else a new one's."""
+        """Return the session's id: the known one, else that of WDA's current session, else a new one's."""
         async with self._opening:
             if not self._session:
                 self._session = (await self.status()).session or await self._new_session()

@@ -48,7 +48,7 @@ class Display:
         return frame, black
 
     def forget(self) -> None:
-        """Let go of the picture that is kept for comparing."""
+        """Release the picture that is kept for comparing."""
         self._last = None
 
     async def check_fits(self, size: tuple[int, int]) -> None:

@@ -27,7 +27,7 @@ KEYS = {Key.ENTER: "\n", Key.DELETE: "\b"}
 
 
 class WdaKeyboard:
-    """Fits ``TextInput``, in one session of WDA."""
+    """Implements ``TextInput`` in one session of WDA."""
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ _CLASSES = {
     "ActivityIndicator": "android.widget.ProgressBar",
 }
 _NOT_OF_THE_PAGE = {"Keyboard", "StatusBar"}  # Android's tree has neither, and a keyboard is 40 nodes
-# A keyboard's key that makes a new line, by its names. Every other one does something: sends, searches, goes on.
+# The names of a keyboard's key that makes a new line. Any other key acts: it sends, searches, continues.
 _NEW_LINE = {"return", "换行", "enter", "new line"}
 
 Element = Mapping[str, object]
@@ -51,7 +51,7 @@ def nodes(source: object, scale: float, size: tuple[int, int], package: str = ""
 
 
 def return_makes_lines(source: object) -> bool:
-    """Tell whether the keyboard on the screen says of its return key that it makes a new line."""
+    """Tell whether the return key of the keyboard on the screen is labelled as making a new line."""
     keyboards = (one for one in _walk(_element(source)) if one.get("type") == "Keyboard")
     return any(
         _text(key, "name").casefold() in _NEW_LINE or _text(key, "label").casefold() in _NEW_LINE
@@ -73,7 +73,7 @@ def _children(element: Element) -> Sequence[Element]:
 
 
 def _walk(element: Element) -> Iterator[Element]:
-    waiting = [element]  # no recursion: how deep a page is nested is the app's choice
+    waiting = [element]  # no recursion: the app decides how deep a page is nested
     while waiting:
         one = waiting.pop()
         yield one
@@ -103,7 +103,7 @@ def _node(element: Element, box: Box, *, leaf: bool) -> Node:
             text = ""  # WDA gives the hint of an empty field as its value
     elif leaf and kind in _TEXTS:
         text = _text(element, "label") or _text(element, "value")
-    elif leaf:  # the label of what holds texts repeats them
+    elif leaf:  # a container's label repeats its texts
         description = _text(element, "label")
     return Node(
         box=box,

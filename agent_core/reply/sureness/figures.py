@@ -145,7 +145,7 @@ def _unit(unit: str | None) -> str:
 
 
 def same_unit(unit: str) -> str:
-    """Return the unit that stands for all units of this meaning: "元" for "块" and "圆"."""
+    """Return the representative of all units of this meaning: "元" for "块" and "圆"."""
     return _SAME_UNIT.get(unit, unit)
 
 
