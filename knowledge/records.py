@@ -38,7 +38,7 @@ class Hit:
 
 
 def member(raw: Any, name: str) -> object:
-    """Return the member ``name`` of ``raw``; None if ``raw`` is no object, or has no such member."""
+    """Return the member ``name`` of ``raw``; None if ``raw`` is not an object, or has no such member."""
     return raw.get(name) if isinstance(raw, dict) else None
 
 

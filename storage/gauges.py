@@ -42,7 +42,7 @@ class Gauges:
     oldest_out: float = 0.0
     inbox: int = 0  # updates to handle
     ticks: Mapping[str, int] = field(default_factory=dict)
-    models: Mapping[str, Used] = field(default_factory=dict)  # what each has used since its first call
+    models: Mapping[str, Used] = field(default_factory=dict)  # the use of each since its first call
 
 
 @shielded

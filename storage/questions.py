@@ -174,10 +174,10 @@ class Questions:
     async def answer(
         self, question_id: str, answer: Mapping[str, Any], *, by: str, at: datetime | None = None
     ) -> AnswerResult:
-        """Give an answer. Raises KeyError if the question is unknown.
+        """Store an answer. Raises KeyError if the question is unknown.
 
         The first answer to an open question wins, and the run's next attempt becomes due in the same transaction. If
-        the attempt that asked still waits on the phone, it goes on itself.
+        the attempt that asked still waits on the phone, it continues by itself.
 
         at: when the answer was given, if it waited since then. If that was before the deadline, it counts as long as
             nobody has closed the question.

@@ -39,7 +39,7 @@ class AskedRow:
 class ModelUsage:
     """A model's replies in steps, and their tokens. ``model`` "": from releases that did not store it.
 
-    ``cost`` is what was stored with the steps, including the pictures that were read for them; None: it was not known
+    ``cost`` is the cost stored with the steps, including the pictures that were read for them; None: it was not known
     then.
     """
 
@@ -140,7 +140,8 @@ class Statistics:
         return SweptFigures(int(looks), int(looked_at), int(without), tuple(named))
 
     async def usage(self, span: TimeRange) -> UsageFigures:
-        """Return what the steps in the event log used. Steps that were deleted with their events are not counted.
+        """Return the use of models by the steps in the event log. Steps that were deleted with their events are not
+        counted.
 
         A model may be listed twice: once for steps with a stored cost, and once for others.
         """

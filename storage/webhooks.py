@@ -1,4 +1,4 @@
-"""Webhooks, and what is sent to them: one row for each message, which is tried until it is delivered or given up.
+"""Webhooks, and their messages: one row for each message, which is tried until it is delivered or given up.
 
 A webhook has its own position in the event log. An event becomes a message in the transaction that moves the position,
 so each becomes one, also after a kill. An attempt is claimed before it begins: if its process dies, the message is due
@@ -138,7 +138,7 @@ class Webhooks:
         return None if row is None else WebhookRow(**row)
 
     async def rotate(self, webhook_id: int, secret: str) -> WebhookRow | None:
-        """Give a webhook a new secret. The one before signs, too, for OVERLAP. Return None if there is no webhook."""
+        """Give a webhook a new secret. The previous one also signs, for OVERLAP. Return None if there is no webhook."""
         values = {"secret": secret, "old_secret": webhooks.c.secret, "old_until": self._db.now() + OVERLAP}
         changed = sa.update(webhooks).where(webhooks.c.id == webhook_id).values(**values)
         async with self._db.write(durable=True) as connection:
@@ -269,7 +269,7 @@ class Webhooks:
             await connection.execute(sa.update(table).where(mine).values(next_at=now, updated_at=now))
 
     async def _settle(self, connection: AsyncConnection, webhook_id: int, attempt: Attempt, now: datetime) -> bool:
-        """Store what an attempt means for its webhook, and for the messages that wait behind it.
+        """Store the outcome of an attempt for its webhook, and for the messages that wait behind it.
 
         Return whether the webhook was enabled or disabled by it.
         """

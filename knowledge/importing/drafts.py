@@ -74,7 +74,7 @@ def column(name: str) -> str | None:
 
 
 def columns(cells: Iterable[str]) -> list[str | None] | None:
-    """Return the fields of a header's cells; None if it is no header, which names a question and an answer."""
+    """Return the fields of a header's cells; None if it is not a header, which names a question and an answer."""
     found = [column(cell) for cell in cells]
     return found if {"question", "answer"} <= set(found) else None
 

@@ -286,7 +286,7 @@ class _Planner:
         item.new = item.new.model_copy(update={"aliases": (*had, *new)})
 
     def _item(self, draft: Draft) -> _Item | None:
-        """Return what the row alone would do; None if it is refused or changes nothing."""
+        """Return the effect of the row by itself; None if it is refused or changes nothing."""
         if draft.problem:
             self._refused.append(Refused(draft.place, draft.problem))
             return None
@@ -469,7 +469,7 @@ def _both(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
 
 
 def _reason(error: InputRejected) -> str:
-    """Return why a row is no entry, in words that can be given in the person's language."""
+    """Return why a row is not an entry, in words that can be given in the person's language."""
     if isinstance(error.message, ImportMessage):
         return error.message
     why = error.message.removeprefix("This is no entry: ").rstrip(".")

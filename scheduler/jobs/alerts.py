@@ -101,7 +101,7 @@ class _Shown:
 
 
 class AlertWatch(Periodic):
-    """Alerts people, from ``start`` to ``stop``. What is down since when, and what was told, is in the rows.
+    """Alerts people, from ``start`` to ``stop``. The outages, their beginnings and the alerts sent are in the rows.
 
     phones: returns the phones as adb sees them.
     probes: by subject (``model``, ``knowledge``).
@@ -155,7 +155,9 @@ class AlertWatch(Periodic):
                 await self._down(PHONE + serial, why.get(serial, why.get("", "")))
 
     async def _look_at_batteries(self, rows: Mapping[str, OutageRow]) -> None:
-        """Tell at once of a battery that is low or hot: that is no blip, and the phone may soon be off."""
+        """Alert at once to a battery that is low or hot, because that does not pass by itself, and the phone may soon
+        be off.
+        """
         now = self._db.now()
         read = self._batteries_at
         if self._batteries is None or (read is not None and now - read < timedelta(seconds=BATTERY_SECONDS)):
@@ -198,7 +200,7 @@ class AlertWatch(Periodic):
                 await self._up(subject)
             return
         if shown.asked_at is None and not is_down:
-            # No probe at the start, when other work goes first; but the first one comes sooner than the later ones.
+            # No probe at the start, when other work has priority; but the first one comes sooner than the later ones.
             shown.asked_at = now - max(timedelta(0), self._times.poll - self._times.after)
         doubted = shown.failed_at is not None and (shown.asked_at is None or shown.failed_at >= shown.asked_at)
         if shown.asked_at is not None and now - shown.asked_at < self._times.pause(row) and not doubted:

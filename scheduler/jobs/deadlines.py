@@ -89,7 +89,7 @@ class QuestionTimes:
 
 
 NO_TIMES = QuestionTimes()
-NO_WORDS = "—"  # stands for a free-text answer that nobody wrote; the agent tells its model so
+NO_WORDS = "—"  # a free-text answer that nobody wrote; the agent tells its model so
 
 
 def answer_at_deadline(kind: QuestionKind) -> Answer | None:
@@ -113,7 +113,9 @@ class QuestionWatch(Periodic):
         self._look_seconds = look_seconds
 
     async def once(self) -> None:
-        """Do what is due now. Deadlines go first, so that nobody is reminded of a question that is over."""
+        """Do everything that is due now. Deadlines come first, so that nobody is reminded of a question that is
+        over.
+        """
         closed = await self._questions.expire()
         reminded = await self._questions.remind()
         escalated = await self._questions.escalate()

@@ -32,8 +32,8 @@ log = structlog.get_logger(__name__)
 class DigestChat:
     """A chat that gets digests.
 
-    ``chat`` has the same keys as in cards. ``person_id``: the chat is shown what this person may see. ``since``:
-    digests that were due before are not sent. ``serials``: only these phones, empty for all.
+    ``chat`` has the same keys as in cards. ``person_id``: the chat is shown the phones and runs that this person may
+    see. ``since``: digests that were due before are not sent. ``serials``: only these phones, empty for all.
     """
 
     key: str

@@ -1,4 +1,4 @@
-"""Repeat work in the background: one loop for every watch, with one rule for what goes wrong in it."""
+"""Repeat work in the background: one loop for every watch, with one rule for its errors."""
 
 from __future__ import annotations
 

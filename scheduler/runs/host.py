@@ -30,7 +30,7 @@ log = structlog.get_logger(__name__)
 Listing = Callable[[], Awaitable[Mapping[str, str]]]
 """Returns the phones that this process sees now: state by serial, as adb writes it."""
 Picture = Callable[[str], Awaitable[bytes]]
-"""Returns what the phone with this serial shows now, as a JPEG of full resolution."""
+"""A function that returns the present screen of the phone with this serial, as a JPEG of full resolution."""
 
 
 @dataclass(frozen=True, slots=True)

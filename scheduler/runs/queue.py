@@ -97,7 +97,7 @@ class ProcessLock:
 
         Return the token of the process that had it before. Raises ConfigInvalid if another process has it.
 
-        token: what this process is called in the database.
+        token: the name of this process in the database.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -112,7 +112,9 @@ class ProcessLock:
         self._lock.release()
 
     def busy(self) -> ConfigInvalid | None:
-        """Return what ``acquire`` would raise now, or None if the lock is free. The former holder stays on record."""
+        """Return the error that ``acquire`` would raise now, or None if the lock is free. The former holder stays on
+        record.
+        """
         if not self.path.exists():
             return None
         try:

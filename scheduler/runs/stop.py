@@ -21,7 +21,7 @@ class Reason(StrEnum):
     STOP = "stop"  # a person asked for it: the run ends as stopped
     HOLD = "hold"  # a person parks the run: the next attempt begins at Resume
     LEASE_LOST = "lease_lost"  # another owner has the phone: touch it no more, at once
-    SHUTDOWN = "shutdown"  # this process ends: the next attempt goes on elsewhere
+    SHUTDOWN = "shutdown"  # this process ends: the next attempt continues elsewhere
 
 
 class StopSignal:
@@ -108,7 +108,7 @@ class StopSignal:
             if self.requested and not self._shields:
                 self.cancel()
         if self.requested and not self._shields:
-            await asyncio.sleep(0)  # the cancellation arrives here, not in the middle of what comes next
+            await asyncio.sleep(0)  # the cancellation arrives here, not in the middle of the next step
 
 
 class StopRequests:

@@ -34,7 +34,7 @@ from storage.schedules import Schedules
 from storage.sweeps import MarkRow, NewSweep, NewSwept, SweepRow, Sweeps, SweptApp
 
 MOST_QUESTIONS = 1000  # the most open questions that are read
-RECENT = 10  # runs of a schedule among which earlier looks are found; one that failed may not have looked
+RECENT = 10  # runs of a schedule in which earlier looks are searched; a run that failed may have none
 _READABLE = (LookOutcome.READ, LookOutcome.UNCHANGED)  # outcomes after which unknown names are reported
 QUIET_HOURS = "quiet hours"  # the message of a sweep that did not begin because of them
 
@@ -52,7 +52,7 @@ class SweepEyes:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A sweep's result and what follows from it, to be stored and started by ``Sweeps``."""
+    """A sweep's result and the runs that follow from it, to be stored and started by ``Sweeps``."""
 
     sweep: NewSweep
     start: tuple[NewSwept, ...]
@@ -117,7 +117,9 @@ async def prepare(db: Database, row: RunRow, device: Device, eyes: SweepEyes, le
 
 
 async def sweep_attempt(db: Database, row: RunRow, device: Device, eyes: SweepEyes, lease: Lease) -> AttemptOutcome:
-    """Do a worker's attempt of a sweep. ``waiting``: its runs go on. A repeated attempt starts nobody's run twice."""
+    """Do a worker's attempt of a sweep. ``waiting``: its runs continue. A repeated attempt starts no contact's run
+    twice.
+    """
     sweeps = Sweeps(db)
     looked = await sweeps.get(row.id)
     if looked is None:
@@ -157,7 +159,7 @@ async def _sweeps_before(db: Database, row: RunRow) -> Sequence[RunRow]:
 async def in_quiet_hours(db: Database, row: RunRow, now: datetime) -> bool:
     """Tell whether a sweep, or a run of it, may not begin because its schedule is in its quiet hours.
 
-    What a person has started by hand is not a tick of the schedule, and may always begin.
+    A run that a person has started by hand is not a tick of the schedule, and may always begin.
     """
     sweep = await Runs(db).get(row.parent_id) if row.parent_id else row
     if sweep is not None and sweep.planned_at is None and not sweep.options.get(BY_WATCH):

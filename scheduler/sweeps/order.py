@@ -80,7 +80,8 @@ def read_task(task: str, *, one: bool = False) -> SweepOrder | None:
 
 
 def kind_of(task: str) -> str:
-    """Return what a schedule with this task starts: ``sweep`` or ``run``. Raises InputRejected as ``read_task``.
+    """Return the kind of run that a schedule with this task starts: ``sweep`` or ``run``. Raises InputRejected as
+    ``read_task``.
 
     A schedule that answers one contact is a sweep, too: it checks the chat list before any model is asked, and reports
     nothing if there is nothing new.

@@ -13,11 +13,11 @@ from agent_core.sweep import IN_CHAT, UnreadLook, Waiting
 from storage.runs import FAILED, QUEUED, RUNNING, STOPPED, SUCCEEDED, WAITING
 from storage.sweeps import MarkRow
 
-MOST_TRIES = 3  # for the same message; then it is tried ever more rarely, and people are told
+MOST_TRIES = 3  # for the same message; then it is tried less and less often, and people are informed
 LAST_TRY = 7  # then only people are left
 FIRST_REST = timedelta(hours=1)  # after the third try; twice as long after each further one
-OUTAGE_REST = timedelta(minutes=15)  # if what the run needs was away, which is not the message's fault
-REMEMBERED = timedelta(days=2)  # how long people are told who was given up
+OUTAGE_REST = timedelta(minutes=15)  # if a service that the run needs was away, which is not the message's fault
+REMEMBERED = timedelta(days=2)  # how long people are informed about a contact that was given up
 _OUTAGES = ("model", "knowledge", "device", "config", "security.rate")
 _NO_OUTAGES = ("model.refused", "model.format")
 CUT_SHORT = "model.limit"  # of a run that succeeded: the limit left something unanswered
@@ -115,7 +115,7 @@ def _why_not(one: Waiting, mark: MarkRow, rules: Rules) -> Left | None:
         return Left.ASKED  # parked by a person, who resumes it
     newer = one.state not in (mark.state, BLIND)
     if mark.run_status == WAITING:
-        # If their chat was open, it may well show what the person was asked about.
+        # If their chat was open, it may well show the message that the person was asked about.
         as_asked = one.state.startswith(IN_CHAT) and not mark.state.startswith(IN_CHAT)
         return None if newer and not as_asked else Left.ASKED
     if rules.asked or newer or (mark.run_status == STOPPED and not mark.run_started):
@@ -135,7 +135,7 @@ def _why_not(one: Waiting, mark: MarkRow, rules: Rules) -> Left | None:
 
 
 def _given_up(mark: MarkRow, now: datetime) -> Left | None:
-    """Return why a failed or cut-short run's message is not tried now (yet, or any more), or None if it is."""
+    """Return why a failed or cut-short run's message is not tried now (not yet, or never again), or None if it is."""
     if mark.tries < MOST_TRIES:
         return None
     outage = _was_outage(mark)

@@ -82,7 +82,7 @@ def _wrong(when: str) -> InputRejected | None:
 
 
 def task_after(when: str, rest: str) -> str:
-    """Return the task in what follows a time. Raises InputRejected if it begins like another time."""
+    """Return the task in the text after a time. Raises InputRejected if it begins like another time."""
     begun = rest.lstrip(" \t")
     if begun[:1] in ("\n", ":", "："):
         return begun[1:].strip()

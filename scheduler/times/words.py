@@ -1,7 +1,6 @@
 """The words that times consist of, in Chinese and English: turns a text into a list of tokens.
 
-Nothing is guessed here: anything that is no such word stays as the rest of the text. ``natural`` decides what the words
-mean together.
+Nothing is guessed here: other words stay as the rest of the text. ``natural`` decides what the words mean together.
 """
 
 from __future__ import annotations

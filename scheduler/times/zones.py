@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from agent_core.errors import InputRejected
 
-LEAP = timedelta(hours=3)  # a larger change is no daylight saving time: the zone moved over the date line
+LEAP = timedelta(hours=3)  # a larger change is not daylight saving time: the zone moved over the date line
 _STEP = timedelta(hours=6)  # no two changes are this close together
 # Names that people write for their zone, if the tz database has no such city, or not in Chinese.
 _CITIES = {

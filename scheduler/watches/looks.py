@@ -41,8 +41,8 @@ async def start_look(db: Database, row: ScheduleRow, serial: str, why: str, once
 async def use_since_look(db: Database, place: SweptApp, lease_seconds: float) -> Use | None:
     """Return the newest use of a phone that is free and whose chat list was not checked since, or None.
 
-    While an app was in front it showed no notifications of messages, and what came into the open chat after a run had
-    read it counts as read in the app. Return None, too, while a person is using the phone.
+    While an app was in front it showed no notifications of messages, and messages that came into the open chat after a
+    run had read it count as read in the app. Return None, too, while a person is using the phone.
     """
     watches = Watches(db, lease_seconds=lease_seconds)
     return await watches.use_since_look(place, left_alone=[kind.value for kind in LEFT_ALONE])

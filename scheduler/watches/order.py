@@ -16,9 +16,9 @@ _BETWEEN = " \t\n:：,，"
 
 
 def kind_of(task: str) -> str:
-    """Return what a schedule with this task is: ``watch``, ``sweep`` or ``run``.
+    """Return the kind of run that a schedule with this task starts: ``watch``, ``sweep`` or ``run``.
 
-    Raises InputRejected as ``read_order``.
+    Raises InputRejected for the same reasons as ``read_order``.
     """
     return kind_without_watch(task) if read_watch(task) is None else KIND
 

@@ -16,7 +16,7 @@ ANSWER = "48小时内发货"
 SURE = 0.99
 JUST_ALLOWED = 4 * 1024 * 1024 - 64  # bytes: a little less than what a client reads at most
 
-# Texts that are not what they look like, by what is in them.
+# Texts that differ from their looks, by the reason.
 DIRTY = {
     "nul": "48\x00小时",
     "bell": "48小时\x07",

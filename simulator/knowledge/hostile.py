@@ -3,8 +3,8 @@
     async with HostileKnowledge() as service:
         base = DifyKnowledge(f"{service.url}/gzip_bomb", "set", TOKEN, timeout=1)
 
-It speaks over a bare socket, because no HTTP server would say most of this. What it gets it reads strictly: a request
-that is none, or does not ask for an answer as it is, stands in ``refused``.
+It speaks over a bare socket, because no HTTP server would send most of this. It reads requests strictly: a malformed
+request, or one that does not ask for an answer in the right form, is recorded in ``refused``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _GOOD = "[]"
 
 @dataclass(slots=True)
 class Call:
-    """One call as it is answered. ``elsewhere`` is the address that a redirect leads to."""
+    """One call to answer. ``elsewhere`` is the address that a redirect leads to."""
 
     form: Form
     elsewhere: str
@@ -319,8 +319,10 @@ def bomb() -> bytes:
 
 
 class HostileKnowledge:
-    """``calls``: the cases that were asked for. ``refused``: what was wrong with a request. ``elsewhere``: what came to
-    the host that redirects lead to.
+    """A knowledge service that attacks its client.
+
+    ``calls``: the cases that were asked for. ``refused``: the faults of requests. ``elsewhere``: the requests that came
+    to the host of the redirects.
     """
 
     def __init__(self) -> None:

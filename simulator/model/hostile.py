@@ -3,7 +3,7 @@
     async with HostileModel("gzip bomb") as server:
         model = ChatModel(server.url, "m", "key")
         ...
-    assert not server.elsewhere      # what the host that it redirects to was told
+    assert not server.elsewhere      # the requests to the host that it redirects to
 
 The names of the attacks are in ``ATTACKS``. ``GET /v1/models`` is attacked in the same way as the completions.
 """

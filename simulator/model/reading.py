@@ -27,11 +27,11 @@ _CALL = re.compile(r"<answer>\s*(.*?)\s*(?:</answer>|$)", re.IGNORECASE | re.DOT
 _INFO_MARK = "** Screen Info **"
 # Width of a character of a chat's text in thousandths of the screen's width, if no box is given.
 _WIDE_CHAR, _NARROW_CHAR = 41, 22
-MAX_PIXELS = 16_000_000  # a larger picture is refused: it is no screen
+MAX_PIXELS = 16_000_000  # a larger picture is refused: it is not a screen
 
 
 class BadRequest(ValueError):
-    """The request is no chat completion this model can read."""
+    """The request is not a chat completion that this model can read."""
 
 
 class _ImageUrl(BaseModel):
@@ -199,11 +199,11 @@ def _picture(url: str) -> Image.Image:
         raise BadRequest(f"the picture cannot be read: {error}") from None
 
 
-AVATAR = "avatar"  # the role of what only a picture shows: a square or a disc beside a message
-_COLUMNS = ((0.03, 0.13), (0.87, 0.97))  # of the width, where avatars stand
+AVATAR = "avatar"  # the role of an avatar, which only a picture shows: a square or a disc beside a message
+_COLUMNS = ((0.03, 0.13), (0.87, 0.97))  # the columns of avatars, as shares of the width
 _AVATAR_SIZES = (0.07, 0.14)  # of the width
 _ACROSS = 16  # how many pixels of a column are looked at in each row
-_UNLIKE = 10  # of 255, in any colour: a pixel that is none of the page's ground
+_UNLIKE = 10  # of 255, in any colour: the least by which a pixel differs from the page's ground
 
 
 async def read_picture(engine: OcrEngine, picture: Image.Image) -> tuple[Seen, ...]:
@@ -300,7 +300,7 @@ def bubbles(seen: Sequence[Seen], *, top: int, bottom: int) -> list[SeenBubble]:
             continue
         last = groups[-1][-1] if groups else None
         if last is not None and from_tree and item.y < last.y:
-            continue  # lies inside the bubble before: what that one quotes
+            continue  # lies inside the last bubble: its quotation
         together = last is not None and not from_tree and 0 <= item.y - last.y < _LINE_PITCH
         if together and abs(item.left - groups[-1][0].left) < 60:
             groups[-1].append(item)
@@ -325,7 +325,7 @@ def _is_mine(group: Sequence[Seen], avatars: Sequence[Seen], *, from_tree: bool)
     wide = widest.right - widest.left > _WIDE
     if not beside and abs(widest.x - 500) <= 20 and not wide:
         return None
-    if from_tree and not beside:  # what the tree tells of is a whole bubble, however high
+    if from_tree and not beside:  # an element of the tree is a whole bubble, however high
         beside = [avatar for avatar in avatars if avatar.y <= first.y]
     if beside:
         return beside[-1].x > 500

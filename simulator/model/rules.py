@@ -20,7 +20,7 @@ from agent_core.texts import Lang, load_texts
 from agent_core.texts.wording import asks, query_of, sentences
 from simulator.model.reading import Seen, SeenBubble, View, bubbles, without_keyboard
 
-_TITLE = (35, 110)  # heights, in thousandths, between which a page's title stands
+_TITLE = (35, 110)  # heights of a page's title, in thousandths
 _PILL = re.compile(r"^\d{1,2}\+? +")  # the count of unread messages before a title, read as one line with it
 _INPUT_BELOW = 350
 _BAR_TOP = 915  # messages end above this height on any phone; anything lower belongs to the bar
@@ -35,7 +35,7 @@ _DISMISS = re.compile(
     r"^(?:关闭|关闭广告|我知道了|知道了|稍后再说|以后再说|下次再说|暂不更新|暂不|忽略|不感兴趣|跳过\s*\d*\s*s?|[×✕xX])$"
 )
 _RELOAD = re.compile(r"^(?:重新加载|点击重试|重试|刷新)$")
-_SEARCH = re.compile(r"^\W*[QOao0]?\W*(?:搜索|Search)$", re.IGNORECASE)  # with what OCR makes of the magnifier
+_SEARCH = re.compile(r"^\W*[QOao0]?\W*(?:搜索|Search)$", re.IGNORECASE)  # with OCR's readings of the magnifier
 _WHEN = re.compile(r"^(?:\d{1,2}:\d{2}|昨天|前天|(?:星期|周).|\d+月\d+日|\d+[/-]\d+\S*)$")  # in a list of chats
 _SENT = re.compile(r"已经?(?:发送给|发出)|答案已经发送|has been sent|was sent|already been sent", re.IGNORECASE)
 _SKIPPED = re.compile(r"已由(?:人工|程序“[^”]*”)跳过|skipped by", re.IGNORECASE)
@@ -258,7 +258,7 @@ class _Reply:
         for item in rows:
             if item.text != self.contact or self._left_again(_tap(item)) >= 2:
                 continue
-            # A preview stands close below another text; in a list with times, they stand beside the names.
+            # A preview is close below another text; in a list with times, they are beside the names.
             below = any(0 < item.y - other.y < 35 and other.text != self.contact for other in rows)
             if not below and (not times or any(abs(item.y - y) < 10 for y in times)):
                 return item

@@ -1,4 +1,4 @@
-"""The device side of adb over TCP: what lets any real adb client use the virtual phone.
+"""The device side of adb over TCP, so that any real adb client can use the virtual phone.
 
 One server is one phone on one port of 127.0.0.1. ``adb connect 127.0.0.1:PORT`` attaches it to a real adb server.
 """
@@ -80,7 +80,7 @@ class AdbdServer:
         self._connections: dict[asyncio.Task[None], Transport] = {}
         self._waiting: list[tuple[Transport, PublicKey]] = []
         self._refusing = False
-        self._reversed: dict[str, str] = {}  # ports of the phone, and what on the host they lead to
+        self._reversed: dict[str, str] = {}  # ports of the phone, and their targets on the host
 
     # -- life
 
@@ -150,7 +150,7 @@ class AdbdServer:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._refusing:
-            self.phone.screen()  # lets happen what is due by now: nobody else can ask the phone while it is unplugged
+            self.phone.screen()  # run the due events: nobody else can ask the phone while it is unplugged
         if self._refusing or self._server is None:
             writer.transport.abort()
             return
@@ -167,7 +167,7 @@ class AdbdServer:
             del self._connections[task]
             self._waiting = [pair for pair in self._waiting if pair[0] is not transport]
 
-    # -- what a connection asks
+    # -- requests of a connection
 
     def banner(self) -> bytes:
         names = ("ro.product.name", "ro.product.model", "ro.product.device")
@@ -227,7 +227,7 @@ class AdbdServer:
         await stream.write(header + pixels)
 
     def _reverse(self, request: str) -> bytes:
-        """Keep, list and drop what ``adb reverse`` asks for. No app of this phone ever connects to such a port."""
+        """Store, list and drop the ports of ``adb reverse``. No app of this phone ever connects to such a port."""
         verb, _, rest = request.partition(":")
         if verb == "list-forward":
             text = "".join(f"(reverse) {remote} {local}\n" for remote, local in self._reversed.items()).encode()

@@ -26,7 +26,7 @@ CNXN, AUTH, OPEN, OKAY, CLSE, WRTE = map(_code, (b"CNXN", b"AUTH", b"OPEN", b"OK
 AUTH_TOKEN, AUTH_SIGNATURE, AUTH_PUBLIC_KEY = 1, 2, 3
 VERSION = 0x01000001  # from this version on checksums are not looked at
 MAX_PAYLOAD = 1024 * 1024
-MIN_PAYLOAD = 4096  # what the oldest hosts take
+MIN_PAYLOAD = 4096  # the payload of the oldest hosts
 MAX_PAYLOAD_BEFORE_ONLINE = 64 * 1024
 MAX_SERVICE_BYTES = 65_535
 MAX_STREAMS = 256
@@ -50,8 +50,8 @@ class BadPacket(Exception):
 class Stream:
     """One service that a host has opened.
 
-    ``ends_input``: the host closes the stream to end what it sends, and the service goes on with what has come. Shell
-    v2 has a packet of its own for that; there a closed stream means that nobody is left.
+    ``ends_input``: the host closes the stream to end its input, and the service continues with the input so far. Shell
+    v2 has a separate packet for that; there a closed stream means that the host is gone.
     """
 
     def __init__(self, transport: Transport, local: int, remote: int, *, ends_input: bool) -> None:
@@ -226,7 +226,7 @@ class Transport:
         if len(data):
             self._writer.write(data)
 
-    # -- what comes
+    # -- incoming packets
 
     async def _one_packet(self) -> None:
         command, first, second, length, _, inverted = HEADER.unpack(await self._reader.readexactly(HEADER.size))
@@ -250,7 +250,7 @@ class Transport:
         self._connected = True
         self._version = min(version, VERSION)
         self.max_payload = min(max_payload, MAX_PAYLOAD)
-        for stream in list(self._streams.values()):  # a host that begins anew has forgotten its streams
+        for stream in list(self._streams.values()):  # a host that starts again has forgotten its streams
             stream.host_closed(gone=True)
         self._streams.clear()
         self.online = False

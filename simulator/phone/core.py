@@ -114,7 +114,7 @@ class PhoneCore:
                 if chat.unread and chat.newest:
                     self._notify(app, chat, chat.newest)
 
-    # ---- what the apps and the keyboards ask of the phone --------------------------------------------------------
+    # ---- the apps' and keyboards' requests to the phone ----------------------------------------------------------
 
     def keyboard_shown(self) -> bool:
         return self._focus is not None and not self._keyboard_hidden and not self._covered()
@@ -278,7 +278,7 @@ class PhoneCore:
             self.link.drop()
         self._changed()
 
-    # ---- what a person who holds it has of it (person.Held) -----------------------------------------------------
+    # ---- for a person who holds the phone (person.Held) ---------------------------------------------------------
 
     def scene(self) -> display.Scene:
         """Return the content of the screen now, in its layers."""
@@ -361,7 +361,7 @@ class PhoneCore:
             self._display.begin_transition(self.faults.slow)
 
     def _advance(self) -> None:
-        """Let happen what is due by now."""
+        """Run the events that are due."""
         now = self._clock()
         if self.faults.sleeps and not self.faults.asleep and now - self._touched >= self._screen_time():
             self._fall_asleep()
@@ -495,7 +495,8 @@ class PhoneCore:
             package = chrome.SYSTEM_UI
         elements = app.elements()
         if app.secret():
-            elements.append(background((0, 0, WIDTH, self.height), "#000000"))  # what it hides is there all the same
+            # the content below it is there all the same
+            elements.append(background((0, 0, WIDTH, self.height), "#000000"))
         return display.Scene(elements, system, overlay, package)
 
     def _lower_edge(self, app: App) -> list[Element]:

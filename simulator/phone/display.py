@@ -1,4 +1,4 @@
-"""From elements to what a client sees: the picture, the tree, and both in their faulty forms."""
+"""From elements to the views of a client: the picture, the tree, and both in their faulty forms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT_CLASS = "android.widget.FrameLayout"
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Everything on the screen, bottom layer first. Where ``overlay`` is not empty, it alone is the active window."""
+    """Everything on the screen, bottom layer first. If ``overlay`` is not empty, it is the only active window."""
 
     page: Sequence[Element]
     system: Sequence[Element] = ()  # status bar, keyboard: over the page, never in the tree
@@ -93,7 +93,7 @@ class Display:
         """Return the scene of this ``key``, which holds everything that the screen depends on."""
         if self._scene is None or key != self._key:
             before, self._scene, self._key = self._scene, self.compose(), key
-            # The same page a minute later is no older one: the clock is not in the tree.
+            # The same page a minute later is not an older one: the clock is not in the tree.
             if before is not None and nodes(before, self.size) != nodes(self._scene, self.size):
                 self._older = before
         return self._scene

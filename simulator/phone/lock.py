@@ -35,7 +35,7 @@ class PinLock:
             self.typed += "".join(digit for digit in digits if digit.isdecimal())
 
     def confirm(self, now: datetime) -> bool:
-        """Check what was typed, and return whether the phone opens. Fewer than four digits do not count as a try."""
+        """Check the typed PIN, and return whether the phone opens. Fewer than four digits do not count as a try."""
         typed, self.typed = self.typed, ""
         if not self.asking or self.shut(now) or len(typed) < 4:
             return False

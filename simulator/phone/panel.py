@@ -1,4 +1,4 @@
-"""The glass of the virtual phone: what fingers do to it, as the kernel tells of it. What is injected is not here."""
+"""The touch panel of the virtual phone: fingers on it, as the kernel reports them. Injected touches are not here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ EV_SYN, EV_KEY, EV_ABS = 0, 1, 3
 BTN_TOUCH = 0x14A
 X, Y, TRACKING_ID = 0x35, 0x36, 0x39
 UP = 0xFFFFFFFF
-MAX_WAITING = 4096  # events of a listener that does not read; what is older is lost, as in the kernel's own buffer
+MAX_WAITING = 4096  # events of a listener that does not read; older ones are lost, as in the kernel's own buffer
 
 
 @dataclass(frozen=True, slots=True)

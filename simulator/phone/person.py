@@ -39,7 +39,7 @@ class Held(Protocol):
 
 
 def act(phone: Held, event: EventPart) -> None:
-    """Do what a ``person_…`` event says."""
+    """Carry out a ``person_…`` event."""
     match event.do:
         case "person_tap":
             _tap(phone, event)
@@ -55,7 +55,7 @@ def act(phone: Held, event: EventPart) -> None:
 def _tap(phone: Held, event: EventPart) -> None:
     place = _place(phone, event)
     if place is None:
-        phone.log("person_missed", event.on)  # what the scenario wants tapped is not on the screen
+        phone.log("person_missed", event.on)  # the target of the tap is not on the screen
         return
     x, y = place
     phone.log("person_tap", event.on or f"{x:.0f},{y:.0f}")

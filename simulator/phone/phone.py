@@ -1,4 +1,4 @@
-"""The virtual phone as its users see it: the shell's port (``ShellPhone``), and what steers and questions it."""
+"""The virtual phone as its users see it: the shell's port (``ShellPhone``), and the controls and reports."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FIRST_DISPLAY, SECOND_DISPLAY = "4619827259835644672", "4619827551948147201"
 
 
 class VirtualPhone(PhoneCore):
-    """Fits ``ShellPhone``. Time comes from ``clock``; what is due happens when the phone is next looked at.
+    """A virtual phone; implements ``ShellPhone``. Time comes from ``clock``; due events happen at the next call.
 
     It is used from one event loop. Places of taps and swipes are pixels.
     """
@@ -56,7 +56,7 @@ class VirtualPhone(PhoneCore):
         self.occluded = False  # a call or an alarm lies over the lock screen
         self._lying: tuple[Image.Image, Image.Image] | None = None  # the newest picture, upright and lying
 
-    # ---- what a client looks at (ShellPhone) --------------------------------------------------------------------
+    # ---- views of a client (ShellPhone) -------------------------------------------------------------------------
 
     async def picture(self) -> Image.Image:
         """Return the screen now, RGB. It is the same object while nothing changes: do not draw on it."""
@@ -144,7 +144,7 @@ class VirtualPhone(PhoneCore):
         self._advance()
         return ScreenState(awake=not self.faults.asleep, locked=self.faults.locked)
 
-    # ---- what a client does (ShellPhone) ------------------------------------------------------------------------
+    # ---- actions of a client (ShellPhone) -----------------------------------------------------------------------
 
     def check_may_change(self, what: Literal["settings", "ime", "apps"]) -> None:
         """Raise InputRefused if the maker does not let adb change settings, input methods, or the installed apps."""
@@ -201,7 +201,7 @@ class VirtualPhone(PhoneCore):
         package = self._front.package
         message = None if ignored else self._message_at(*place)
         element = None if ignored else self.press_at(*place)
-        if element is None and not ignored:  # a message takes no tap here; that it was tapped is told all the same
+        if element is None and not ignored:  # a message takes no tap here; the tap is recorded all the same
             element = next((e for e in reversed(self.elements()) if e.text and e.covers(*place)), None)
         named = (element.text or element.description or element.id) if element else ""
         self._record.taps.append({"x": x, "y": y, "on": named, "package": package})
@@ -274,7 +274,7 @@ class VirtualPhone(PhoneCore):
         self._changed()
 
     async def key_combination(self, names: Sequence[str]) -> None:
-        """Ctrl+A selects what is in the field; the others do nothing."""
+        """Select the content of the field for Ctrl+A; do nothing for other combinations."""
         self._check_input()
         self.log("keys", "+".join(names))
         usable = not self.faults.asleep and not self.faults.locked and not self._covered()
@@ -378,7 +378,7 @@ class VirtualPhone(PhoneCore):
     def touch_panel(self) -> TouchPanel | None:
         return None if self.faults.getevent_denied else self.panel
 
-    # ---- what the control port and the tests do -----------------------------------------------------------------
+    # ---- for the control port and the tests ---------------------------------------------------------------------
 
     async def shown(self) -> Image.Image:
         """Return the screen now, as ``picture`` returns it to a client, but without counting as a client's look."""

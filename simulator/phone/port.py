@@ -34,7 +34,7 @@ class PhysicalDisplay:
 
 
 class TreeFailure(Exception):
-    """``uiautomator dump`` fails; the message is what it prints."""
+    """``uiautomator dump`` fails; the message is its output."""
 
 
 class InputRefused(Exception):

@@ -24,7 +24,7 @@ class MessageReport(TypedDict):
 class TapReport(TypedDict):
     x: float  # pixels
     y: float
-    on: str  # the text, description or id of what was hit; "" for nothing
+    on: str  # the text, description or id of the element that was hit; "" for none
     package: str
 
 

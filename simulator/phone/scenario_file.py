@@ -1,4 +1,4 @@
-"""Reading scenario files, TOML or JSON. What is wrong in one is told with the file, the line, and what is allowed."""
+"""Reading scenario files, TOML or JSON. Errors name the file, the line, and the allowed values."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Script:
                 self._planned.append((now + timedelta(seconds=event.delay), event))
 
     def due(self, now: datetime) -> list[tuple[datetime, EventPart]]:
-        """Take out what is due by now, the earliest first."""
+        """Remove and return the events that are due, the earliest first."""
         due = sorted((entry for entry in self._planned if entry[0] <= now), key=lambda entry: entry[0])
         self._planned = [entry for entry in self._planned if entry[0] > now]
         return due

@@ -1,6 +1,6 @@
 """Serving a virtual phone: the adb side, and a port to look into it and to steer it.
 
-The state port, on 127.0.0.1 (bodies are JSON; what is wrong with one is answered as 400 ``{"error": …}``)::
+The state port, on 127.0.0.1 (bodies are JSON; faults in a body are answered as 400 ``{"error": …}``)::
 
     GET  /state                                         what really happened: ``report.Report``
     GET  /screen.png                                    the screen as it is now

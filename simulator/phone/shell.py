@@ -40,7 +40,7 @@ Live = Callable[[bytes], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class ShellResult:
-    """``chunks`` are what was written, in order: (1 standard output or 2 standard error, bytes)."""
+    """The result of a line. ``chunks``: the output, in order: (1 standard output or 2 standard error, bytes)."""
 
     exit_code: int
     chunks: list[tuple[int, bytes]]
@@ -259,7 +259,7 @@ class ShellSession:
     async def _run_command(
         self, name: str, arguments: list[str], read_input: ReadInput, own: Mapping[str, str]
     ) -> Chunks:
-        """Run a command of the vocabulary. ``own``: variables that were set for it alone."""
+        """Run a command of the vocabulary. ``own``: variables that were set only for it."""
         function = self.commands.get(name.removeprefix("/system/bin/").removeprefix("/system/xbin/"))
         if function is None:
             self.code = NOT_FOUND

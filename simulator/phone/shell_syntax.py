@@ -1,7 +1,7 @@
 """The grammar of the virtual phone's shell: a small part of what Android's mksh reads.
 
 Lists (``;``, ``&``, ``&&``, ``||``, new lines), pipes, ``!``, groups in parentheses or braces, redirections, quotes,
-``$NAME``, ``${NAME}``, ``$?`` and ``$(…)``. No loops, no functions: what asks for them is a syntax error.
+``$NAME``, ``${NAME}``, ``$?`` and ``$(…)``. No loops, no functions: they are a syntax error.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class ByteStream(Protocol):
 
 
 class ProtocolViolation(Exception):
-    """The host sent what no host sends; the stream ends after telling it so."""
+    """The host sent something that no host sends; the stream ends after an error message."""
 
 
 async def serve_sync(stream: ByteStream, files: FileTree) -> None:

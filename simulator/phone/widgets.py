@@ -175,7 +175,7 @@ class Canvas:
         self.image.paste(ground, (left, up), shape.reduce(2))
 
     def stamp(self, name: str, box: Rect, paint: Callable[[], None]) -> None:
-        """Draw what always looks the same and fills its box: once, then from a copy kept under ``name``."""
+        """Draw a picture that always looks the same and fills its box: once, then from a copy kept under ``name``."""
         key = (name, self.image.size, box)
         if key not in _STAMPS:
             paint()
@@ -185,7 +185,7 @@ class Canvas:
         self.image.paste(_STAMPS[key], self._box(box)[:2])
 
     def dim(self, strength: float) -> None:
-        """Darken what is there, as under a dialog."""
+        """Darken everything so far, as under a dialog."""
         table = [round(value * (1 - strength)) for value in range(256)]
         self.image.paste(self.image.point(table * 3))
 
@@ -196,7 +196,7 @@ Handler = Callable[[], None]
 
 @dataclass(slots=True)
 class Element:
-    """One thing on the screen. ``id`` is without the package. Later elements lie over earlier ones."""
+    """One element of the screen. ``id`` is without the package. Later elements lie over earlier ones."""
 
     box: Rect
     text: str = ""
@@ -209,7 +209,7 @@ class Element:
     listed: bool = True  # False: drawn, but no node of the tree (a keyboard's keys, separators)
     blocks: bool = False  # takes taps although it has no handler (a dialog's backdrop)
     package: str = ""  # if it is not the front app's
-    clip: Rect | None = field(default=None)  # what of it can be seen and tapped
+    clip: Rect | None = field(default=None)  # the part of it that can be seen and tapped
     about: object = None  # the message that it shows whole, for those who compare a reading with the truth
 
     def visible(self) -> Rect | None:
@@ -273,7 +273,7 @@ class TextField:
     multiline: bool = False
     action: Handler | None = None
     enter_acts: bool = False  # Enter does the action although the field could take a new line
-    action_key: str = "换行"  # what the keyboard's action key says
+    action_key: str = "换行"  # the label of the keyboard's action key
 
     selected: bool = False  # all of the text is
 

@@ -1,4 +1,4 @@
-"""The world behind the screen: contacts, their chats, and what was said when. Plain data and time."""
+"""The world behind the screen: contacts, their chats, and their messages with times. Plain data and time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Kind(StrEnum):
     FILE = "file"  # its text is the name
     LOCATION = "location"  # its text is the place
     CARD = "card"  # a link or a mini-program; its text is the title
-    CALL = "call"  # its text is what the app says of a call
+    CALL = "call"  # its text is the app's line about a call
     TIP = "tip"  # a grey line in the middle
     RECALLED = "recalled"
 
@@ -57,11 +57,11 @@ class Message:
     kind: Kind
     time: datetime
     state: MessageState = MessageState.OK
-    quoted: str = ""  # what a quote quotes
+    quoted: str = ""  # the quoted text
     sender: str = ""  # in a group, who wrote it
     from_here: bool = False  # it left through this phone's input
     quoted_sender: str = ""  # whose text a quote quotes; the other side's, if it is not said
-    transcript: str = ""  # of a voice message: the text that stands below it
+    transcript: str = ""  # of a voice message: the text below it
     detail: str = ""  # of a file its size, of a card its description
     footer: str = ""  # of a card: its source
     paper: bool = False  # an image that is a white page with small text
@@ -160,7 +160,7 @@ class World:
 
     chats: dict[str, Chat] = field(default_factory=dict)
     account: str = "我"  # our own name
-    notices: tuple[str, ...] = ()  # rows of the list that are no chats
+    notices: tuple[str, ...] = ()  # rows of the list other than chats
 
     def by_time(self) -> list[Chat]:
         """Return the chats with messages, the newest first."""

@@ -1,8 +1,7 @@
 """From an HTTP request to one of aiogram's method classes, or to a refusal.
 
-The classes are generated from the Bot API's documentation by others, so what is accepted here does not depend on the
-library that the bot speaks with. Telegram itself passes over unknown parameters; here they are refused, because they
-are always somebody's mistake.
+The classes are generated from the Bot API's documentation by others, so the accepted calls do not depend on the library
+that the bot uses. Telegram itself ignores unknown parameters; here they are refused, because they are always a mistake.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The people's side over HTTP, under ``/control/``, for whoever is not in this process (the demo, acceptance tests)."""
+"""The people's side over HTTP, under ``/control/``, for other processes (the demo, acceptance tests)."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
     async with HostileTelegram("endless_body") as server:
         bot = Bot(TOKEN, f"{server.url}/bot", …)
 
-Each case answers any method in its own way; ``CASES`` names them. It speaks HTTP/1.1 byte by byte, for what it sends
-is mostly what no server library would.
+Each case answers any method in its own way; ``CASES`` names them. It speaks HTTP/1.1 byte by byte, because no server
+library would send most of this.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ def _own(world: World, call: Call, missing: str = "message to edit not found") -
     chat = world.chat_for_bot(call.get("chat_id"))
     world.check_limit(chat.id)
     message = world.find(chat, call.get("message_id"), missing)
-    if message.sender.id != world.bot.id or message.force_reply:  # one that brought a keyboard of its own stays
+    if message.sender.id != world.bot.id or message.force_reply:  # a message with its own keyboard stays
         raise refuse("message can't be edited")
     return message
 
@@ -162,7 +162,7 @@ async def log_out(world: World, call: Call) -> object:
 async def set_webhook(world: World, call: Call) -> object:
     url = str(call.get("url") or "")
     parts = urlsplit(url)
-    # Telegram's own servers want https; one that runs here takes http for this machine, as its --local mode does.
+    # Telegram's own servers want https; a local server takes http for this machine, as its --local mode does.
     if url and not (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)):
         raise refuse("bad webhook: An HTTPS URL must be provided for webhook")
     secret = call.get("secret_token") or ""

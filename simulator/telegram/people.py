@@ -1,4 +1,4 @@
-"""The people in front of Telegram: what they write and tap, and what they see."""
+"""The people in front of Telegram: their messages and taps, and their views."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class FakeUser:
         """Write a message; the first one in a private chat starts it.
 
         ``as_chat``: in the name of the group itself (an anonymous admin), or of a channel; then Telegram's own bot
-        stands for the person.
+        takes the person's place.
         """
         where = chat or self.chat
         if where.type == "private":
@@ -86,7 +86,9 @@ class FakeUser:
         reply_to: Message | None = None,
         album: str = "",
     ) -> Message:
-        """Send what is neither words nor a document: a kind of ``MEDIA``. Of one album are those with the same name."""
+        """Send a message that is neither words nor a document: a kind of ``MEDIA``. Messages with the same name form an
+        album.
+        """
         where = chat or self.chat
         if where.type == "private":
             where.started, where.blocked = True, False
@@ -109,7 +111,7 @@ class FakeUser:
         thread_id: int | None = None,
         forwarded: bool = False,
     ) -> Message:
-        """Send a document. Its name is the sender's own: Telegram leaves it as it is, but for folders."""
+        """Send a document. Its name is the sender's own: Telegram leaves it as it is, except for folders."""
         where = chat or self.chat
         if where.type == "private":
             where.started, where.blocked = True, False
@@ -151,7 +153,7 @@ class FakeUser:
         return await self._answered(*self.tapped(message, button), timeout=timeout)
 
     async def tap_stale(self, message: Message, data: str, *, timeout: float = TIMEOUT) -> Toast:  # noqa: ASYNC109 - as said
-        """Tap a button that this person's app still shows, whatever stands there now: by its data."""
+        """Tap a button that this person's app still shows, although the message may have changed: by its data."""
         shown = [button for edit in message.edits for row in edit.content.buttons for button in row]
         if data not in {button.data for button in shown}:
             raise LookupError(f"message {message.id} never had a button {data!r}")
@@ -224,7 +226,7 @@ class FakeUser:
         timeout: float = TIMEOUT,  # noqa: ASYNC109 - how long a person looks
         chat: Chat | None = None,
     ) -> T:
-        """Wait until ``met`` of the chat is true and give what it gave. TimeoutError shows the chat as it is."""
+        """Wait until ``met`` of the chat is true and return its result. TimeoutError shows the chat as it is."""
         where = chat or self.chat
         try:
             value: Any = await self.world.wait_until(lambda: met(where), timeout)

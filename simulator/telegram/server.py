@@ -22,7 +22,7 @@ from simulator.telegram.world import AS_TEXT, CallRecord, Chat, Json, World
 
 T = TypeVar("T")
 MAX_REQUEST = 64 * 1024 * 1024
-POLL_SECONDS = 50  # what Telegram makes of longer ones
+POLL_SECONDS = 50  # Telegram shortens longer ones to this
 
 
 class FakeTelegram:
@@ -171,7 +171,7 @@ class FakeTelegram:
             words = "can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
             raise ApiError(409, words)
         if self._poll is not None and not self._poll.done():
-            # The newer poll wins; the older is told.
+            # The newer poll wins; the older gets an error.
             self._poll.set_result(None)
         this_poll = self._poll = asyncio.get_running_loop().create_future()
         if call.get("allowed_updates") is not None:

@@ -21,7 +21,7 @@ LEADING = 1.42  # height of a line, in sizes
 _NOT_FIRST = "，。！？；：、）》」』】…,.!?;:)”’"  # may not begin a line, as Chinese typesetting has it
 _TOUCHABLE = re.compile(
     r"(?<![\w/.])/[a-z][a-z0-9_]*|https?://[^\s，。]+|@[a-zA-Z]\w{3,}"
-)  # what the apps make links of
+)  # the apps make links of these
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A quote has a bar at its side, and stands on lines of its own."""
+    """A part of a message. A quote has a bar at its side, and separate lines."""
 
     kind: Literal["plain", "quote"]
     spans: tuple[Span, ...]

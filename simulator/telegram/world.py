@@ -1,4 +1,4 @@
-"""Chats, people, messages and files as Telegram holds them, and what goes over the wire of them."""
+"""Chats, people, messages and files as Telegram holds them, and their JSON on the wire."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simulator.telegram.rules import ApiError, Entity, refuse, utf16
 
 Json = dict[str, Any]
 
-AS_TEXT = "as text"  # in an update: what is brought in its place
+AS_TEXT = "as text"  # in an update: the text that is delivered in its place
 UPDATE_KINDS = ("message", "edited_message", "channel_post", "callback_query", "my_chat_member")
 # Without allowed_updates Telegram sends all kinds but a few rare ones, which are not made here.
 
@@ -43,7 +43,7 @@ class StoredFile:
     mime: str = ""
     width: int = 0
     height: int = 0
-    media: str = ""  # what it was sent as, first
+    media: str = ""  # the kind that it was first sent as
 
     @property
     def unique_id(self) -> str:
@@ -100,7 +100,9 @@ class Edit:
 
 @dataclass(slots=True)
 class Message:
-    """A message as a person sees it. ``edits`` is what it showed and when; the first is the message as it was sent."""
+    """A message as a person sees it. ``edits``: its contents and their times; the first is the message as it was
+    sent.
+    """
 
     id: int
     chat: Chat
@@ -114,7 +116,7 @@ class Message:
     selective: bool = False  # the forced reply is for who is named in it, or whose message it answers
     silent: bool = False  # it made no sound
     forwarded: bool = False
-    service: Json = field(default_factory=dict)  # what a service message tells of
+    service: Json = field(default_factory=dict)  # the content of a service message
     media_group_id: str = ""
     edits: list[Edit] = field(default_factory=list)
     deleted: bool = False
@@ -238,10 +240,10 @@ class Chat:
     started: bool = False  # a private chat: the person wrote first
     blocked: bool = False
     migrated_to: int | None = None
-    no_media: bool = False  # a group in which the bot may send words alone
+    no_media: bool = False  # a group in which the bot may send only words
     kicked: bool = False
     forum: bool = False
-    bot_admin: bool = False  # it is sent every message then, privacy mode or not
+    bot_admin: bool = False  # it then receives every message, privacy mode or not
     manages_topics: bool = False  # an administrator with can_manage_topics
     topics: dict[int, Topic] = field(default_factory=dict)
     every: list[Message] = field(default_factory=list)
@@ -283,7 +285,7 @@ class Chat:
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """``at`` on the clock of ``time.monotonic``; ``code`` is what was answered."""
+    """One call of the bot. ``at`` on the clock of ``time.monotonic``; ``code`` is the status of the answer."""
 
     at: float
     method: str
@@ -309,7 +311,7 @@ class World:
         self.updates: list[Json] = []  # not confirmed yet, oldest first
         self.allowed_updates: list[str] = []
         self.webhook = Webhook()
-        self.privacy = True  # in groups the bot is sent commands, replies to itself and service messages alone
+        self.privacy = True  # in groups the bot receives only commands, replies to itself and service messages
         self.commands: dict[str, list[Json]] = {}  # by scope and language
         self.toasts: dict[str, asyncio.Future[Json]] = {}  # open callback queries
         self.calls: list[CallRecord] = []
@@ -480,7 +482,7 @@ class World:
         self.push_raw({"update_id": update_id, AS_TEXT: text})
 
     def confirm_below(self, offset: int) -> None:
-        """Forget what is older than ``offset``; a negative one keeps that many of the newest."""
+        """Forget updates older than ``offset``; a negative one keeps that many of the newest."""
         if offset < 0:
             self.updates = self.updates[offset:]
         else:

@@ -1,4 +1,4 @@
-"""The row of a run, and what a new run is made from."""
+"""The row of a run, and the data for a new run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Customers, what they asked and were sent, what sweeps know of them, and the knowledge entries."""
+"""Customers, their questions and answers, the sweeps' state of them, and the knowledge entries."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ contact_marks = sa.Table(
     sa.Column("swept_at", UtcTime, nullable=False),
 )
 
-# The shop's knowledge entries. ``words`` is what each is found by, see storage/knowledge_index.py.
+# The shop's knowledge entries. ``words`` is the search data of each, see storage/knowledge_index.py.
 knowledge_entries = sa.Table(
     "knowledge_entries",
     metadata,

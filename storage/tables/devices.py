@@ -25,7 +25,7 @@ watched = sa.Table(
     sa.Column("subject", sa.Text, primary_key=True),  # phone:<serial>, model, knowledge
     sa.Column("down_since", UtcTime),  # None: it is up
     sa.Column("seen_down_at", UtcTime),
-    sa.Column("told_at", UtcTime),  # None: nobody was told of this outage
+    sa.Column("told_at", UtcTime),  # None: nobody has been alerted to this outage
     sa.Column("why", sa.Text, nullable=False, server_default=""),
     sa.Column("looked_at", UtcTime, nullable=False),
 )
@@ -36,7 +36,7 @@ phones = sa.Table(
     metadata,
     sa.Column("serial", sa.Text, primary_key=True),
     sa.Column("model", sa.Text, nullable=False, server_default=""),  # as adb writes it, with underscores
-    sa.Column("hardware", sa.Text, nullable=False, server_default=""),  # what tells it from all others; "": nothing
+    sa.Column("hardware", sa.Text, nullable=False, server_default=""),  # the identity that no other phone has; "": none
     sa.Column("seen_at", UtcTime, nullable=False),
 )
 
@@ -82,7 +82,7 @@ hosts = sa.Table(
     sa.Column("heartbeat_at", UtcTime, nullable=False),
 )
 
-# The processes that run a clock, which starts what schedules make due. They need not be hosts.
+# The processes that run a clock, which starts due schedules. They need not be hosts.
 clocks = sa.Table(
     "clocks",
     metadata,

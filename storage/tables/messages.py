@@ -100,7 +100,7 @@ digest_chats = sa.Table(
     sa.Column("chat", Json, nullable=False),  # channel, chat_id, thread_id, kind
     sa.Column("daily", sa.Boolean, nullable=False, server_default=no()),
     sa.Column("weekly", sa.Boolean, nullable=False, server_default=no()),
-    # The person who turned it on: the chat is shown what this person may see.
+    # The person who turned it on: the chat is shown the phones and runs that this person may see.
     sa.Column("person_id", sa.Integer, nullable=False),
     sa.Column("changed_at", UtcTime, nullable=False),
 )

@@ -1,4 +1,4 @@
-"""The bar below the messages: the input, its icons, and what sends."""
+"""The bar below the messages: the input, its icons, and the control that sends."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _QUOTE_PAD = 20
 
 @dataclass(frozen=True, slots=True)
 class Bubble:
-    """The size of what is drawn for a message, and what builds it at a left and an upper edge."""
+    """The size of a message's drawing, and the function that builds it at a left and an upper edge."""
 
     width: int
     height: int

@@ -1,4 +1,4 @@
-"""A plain input and a plain Send button, for pages that are no chats."""
+"""A plain input and a plain Send button, for pages other than chats."""
 
 from __future__ import annotations
 

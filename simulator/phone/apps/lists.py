@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from simulator.phone.apps.chat_app import ChatApp
 
 TABS = 128
-NOTICE = 116  # the height of a row that is no chat
+NOTICE = 116  # the height of a row that is not a chat
 _SEARCH = 112  # QQ's search entry, under the header
 _HEADER = 226
 _NAME_SIZE, _PREVIEW_SIZE, _TIME_SIZE = 48, 38, 32
 _PREVIEW_LEFT = 196
 _VIEW = "android.view.View"
-_FOLDED = "折叠"  # how the row begins that stands below the pinned chats
+_FOLDED = "折叠"  # the beginning of the row below the pinned chats
 _PINNED = 2  # chats above that row
 
-Row = tuple[int, Callable[[int], list[Element]]]  # its height, and what builds it at a top edge
+Row = tuple[int, Callable[[int], list[Element]]]  # its height, and the function that builds it at a top edge
 
 
 def _row_height(sheet: Sheet) -> int:

@@ -1,4 +1,4 @@
-"""The looks of the chat apps: what differs between versions, themes and settings of QQ and WeChat, as data.
+"""The looks of the chat apps: the differences between versions, themes and settings of QQ and WeChat, as data.
 
 Sizes are in units of a page 1080 wide. The measures come from public screenshots and view-hierarchy dumps of QQ 9 and
 WeChat 8; ids are those of one build each, because both apps rename them with every build.
@@ -97,7 +97,7 @@ class Ids:
     input: str
     send: str
     plus: str
-    row_box: str  # of the list: a row, and what is in it
+    row_box: str  # of the list: a row, and its parts
     row_inner: str
     row_name: str
     row_preview: str

@@ -1,4 +1,4 @@
-"""Messages that are no texts: pictures, voice, files, links, calls and what else chat apps know."""
+"""Messages other than texts: pictures, voice, files, links, calls and other kinds that chat apps know."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def _call(sheet: Sheet, message: Message) -> Bubble:
     size = sheet.size(geometry.text_size)
     width = round(text_width(message.call, size)) + 2 * geometry.pad_x + 64
     height = sheet.size(geometry.line) + 2 * geometry.pad_y
-    after = sheet.look.app == "wechat" and message.side is Side.ME  # the receiver stands behind the words
+    after = sheet.look.app == "wechat" and message.side is Side.ME  # the receiver is behind the words
 
     def build(left: int, top: int) -> list[Element]:
         box: Rect = (left, top, left + width, top + height)

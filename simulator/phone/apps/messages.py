@@ -19,7 +19,7 @@ TIME_SIZE = 32
 NICKNAME_SIZE = 31
 _KEPT = 80  # messages that the page can be scrolled through
 
-Row = tuple[int, Callable[[int], list[Element]]]  # its height, and what builds it at a top edge
+Row = tuple[int, Callable[[int], list[Element]]]  # its height, and the function that builds it at a top edge
 
 
 @dataclass(slots=True)

@@ -1,6 +1,6 @@
-"""HarmonyOS's words for a virtual phone: ``uitest``, ``aa``, ``bm``, ``hidumper``, ``power-shell``, ``param`` …
+"""HarmonyOS's commands for a virtual phone: ``uitest``, ``aa``, ``bm``, ``hidumper``, ``power-shell``, ``param`` …
 
-They stand beside Android's commands and work on the same phone. Syntax, checks and outputs are those of OpenHarmony's
+They exist beside Android's commands and work on the same phone. Syntax, checks and outputs are those of OpenHarmony's
 sources: testfwk_arkxtest (``uitest``), ability_tools (``aa``), bundle_framework (``bm``), powermgr (``power-shell``,
 dumps), theme_screenlock_mgr and window_manager (dumps).
 """

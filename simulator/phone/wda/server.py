@@ -108,7 +108,8 @@ Model = TypeVar("Model", bound=_Body)
 class WdaServer:
     """One phone's WebDriverAgent, on 127.0.0.1.
 
-    passcode: the lock screen asks for one. state_of_missing: what ``/wda/apps/state`` says of an app that is not there.
+    passcode: the lock screen asks for one. state_of_missing: the state that ``/wda/apps/state`` reports for a missing
+    app.
     """
 
     def __init__(self, phone: VirtualPhone, *, port: int = 0) -> None:
@@ -140,7 +141,7 @@ class WdaServer:
             await self._runner.cleanup()
 
     def end_session(self) -> None:
-        """End the session, as a WebDriverAgent that was started anew."""
+        """End the session, as a restart of WebDriverAgent does."""
         self.session = ""
 
     # -- as the phone's link, for the fault ``dropped``
