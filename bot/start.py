@@ -23,7 +23,7 @@ def main() -> None:
     if heard is signal.default_int_handler:  # not if it is ignored, as in a background job
         signal.signal(signal.SIGINT, lambda *_: os._exit(STOPPED))  # nothing is begun that could be left undone
     gc.set_threshold(COLLECT_AFTER, 10, 10)
-    atexit.register(gc.freeze)  # what is left then goes with the process
+    atexit.register(gc.freeze)  # the remaining objects go with the process
     from bot.channels.cli.terminal.greeting import greet
 
     greet(sys.argv[1:])

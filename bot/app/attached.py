@@ -120,12 +120,14 @@ class AttachedPhones:
         return await book_of(self._db, self._settings().names if names is None else names, entries)
 
     async def _of_other_systems(self) -> list[DeviceEntry]:
-        """Return the phones that are no Androids; all tools are asked at once."""
+        """Return the phones of the other systems; all tools are asked at once."""
         lists = await asyncio.gather(*(self._listed(*one) for one in self.other_servers().items()))
         return [entry for entries in lists for entry in entries]
 
     async def _listed(self, system: System, server: DeviceServer) -> list[DeviceEntry]:
-        """Return the phones of one tool. One that fails, or is late, has none, and takes no other tool's away."""
+        """Return the phones of one tool. A tool that fails, or is late, has none, and does not affect the other
+        tools.
+        """
         try:
             found = await server.devices()
         except PhonedeskError as error:
@@ -254,7 +256,7 @@ class AttachedPhones:
         return phone
 
     async def _other_device(self, serial: str) -> Device:
-        """Return a phone that is no Android; its own tool alone is asked."""
+        """Return a phone of another system; only its own tool is asked."""
         server = self.other_servers().get(system := system_of(serial))
         if server is None:
             raise HdcNotFound(f"{serial} is a HarmonyOS phone, and no hdc is set.", key="hdc_unset", phone=serial)
@@ -270,7 +272,7 @@ class AttachedPhones:
         return entry.reached_by[0] if entry is not None else ""
 
     async def close(self) -> None:
-        """Give up what is being connected, and close the adb server if it is ours."""
+        """Give up open connections, and close the adb server if it is ours."""
         connecting = list(self._connecting.values())
         for task in connecting:
             task.cancel()

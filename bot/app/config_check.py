@@ -27,7 +27,7 @@ class _Part(Protocol):
 
 
 def incomplete(settings: Settings) -> list[SettingProblem]:
-    """Return what ``serve`` would refuse at its start, without opening or asking anything.
+    """Return the problems that would stop ``serve`` at its start, without opening or asking anything.
 
     This runs an event loop, so it must not be called inside of one.
     """
@@ -36,7 +36,7 @@ def incomplete(settings: Settings) -> list[SettingProblem]:
 
 
 def _failing_tools(settings: Settings) -> list[SettingProblem]:
-    """Return what fails when the files with the owner's tools for the planner are run."""
+    """Return the errors of running the files with the owner's tools for the planner."""
     try:
         own_tools(settings.planner.tools if settings.planner.base_url.strip() else ())
     except own.OwnWrong as error:

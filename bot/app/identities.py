@@ -122,7 +122,7 @@ class PhoneIdentities:
                 started.setdefault(read.hardware.key, set()).add(read.hardware.boot_id)
         for key, boots in started.items():
             if len(boots) == 1 or len({await self._boot(adb, transport) for transport in self._of(key)} - {""}) <= 1:
-                continue  # one phone, which may have been started again since one of its transports was asked
+                continue  # one phone, which may have been restarted since one of its transports was asked
             log.warning("phones_share_identity", serial=key.partition(" ")[0])
             await self._phones.share(key)
             shared = self._of(key)
@@ -145,7 +145,7 @@ class PhoneIdentities:
 
 
 def _is_twin(transport: str, read: _Read, known: Mapping[str, _Read]) -> bool:
-    """Tell whether the adb server names a phone that tells nothing of itself like another one that is there."""
+    """Tell whether the adb server names a phone without an identity like another one that is there."""
     others = (other for name, other in known.items() if name != transport and other.hardware is not None)
     return read.hardware is None and any(other.serial == transport for other in others)
 

@@ -82,7 +82,7 @@ class StoredMeter(Meter):
         return self._db.now().astimezone(self._zone).date()
 
     async def check(self) -> None:
-        """Raise ModelLimit if today's limit is reached. The owner is told once a day."""
+        """Raise ModelLimit if today's limit is reached. The owner is informed once a day."""
         if not limits_a_day(self._limits):
             return
         day = self.today

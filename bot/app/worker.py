@@ -278,7 +278,7 @@ class AttemptExecutor:
             if sweep and row.planned_at is not None:
                 return AttemptOutcome("succeeded", error.message)
             if one_of_many:
-                return AttemptOutcome("stopped", error.message)  # it has not begun, so the contact is taken up again
+                return AttemptOutcome("stopped", error.message)  # it has not begun, so the contact is handled again
             raise
         return None
 

@@ -55,7 +55,7 @@ class DigestView:
     cost: None if no price is known.
     kept_since: the model usage before this time is no longer known; None if all of it is.
     left: how many questions have no answer. unanswered: the most frequent of them.
-    unit: what a bar stands for.
+    unit: the time that a bar covers.
     """
 
     period: Period

@@ -29,10 +29,10 @@ class PairingLimit:
     def __init__(self) -> None:
         self._wrong: deque[tuple[datetime, str]] = deque()
         self._until: dict[str, datetime] = {}
-        self._told: dict[str, datetime] = {}  # who has been told of the limit, and until when it holds
+        self._told: dict[str, datetime] = {}  # the people who know of the limit, and until when it applies
 
     def check(self, person: str, now: datetime) -> None:
-        """Raise RateLimited if no code from ``person`` is checked now, and StillLimited once they have been told."""
+        """Raise RateLimited if no code from ``person`` is checked now, and StillLimited if they already know that."""
         self._forget(now)
         until = self._until.get(person)
         if until is None and len(self._wrong) >= WRONG_OF_ALL:

@@ -20,7 +20,7 @@ class PlanCallView:
 
 @dataclass(frozen=True, slots=True)
 class PlanView:
-    """The progress of a plan. ``said``: what the planner said last; "" once that is the plan's outcome."""
+    """The progress of a plan. ``said``: the planner's last words; "" once they are the plan's outcome."""
 
     calls: tuple[PlanCallView, ...] = ()
     said: str = ""

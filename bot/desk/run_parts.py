@@ -22,7 +22,8 @@ from storage.sweeps import SweepRow, Sweeps, Swept
 TOLD = ("tool_call", "tool_result", "message")
 MOST_SHOWN = 300  # characters of an argument, and of a result
 _OVER: Mapping[str, SweptState] = {FAILED: "failed", STOPPED: "stopped"}
-NEWS = {"cut_off", "group", "look_alike"}  # reasons to set a contact aside that are told once: a person may want to act
+# reasons to set a contact aside that are reported once: a person may want to act
+NEWS = {"cut_off", "group", "look_alike"}
 
 
 async def plan_run(db: Database, view: RunView, book: PhoneBook) -> RunView:

@@ -32,7 +32,7 @@ from storage.runs import ACTIVE, PLAN, PLAN_PART, RUNNING, WAITING, RunRow, Runs
 
 MAX_NUMBER = 9  # digits; an id has 13 characters
 MOST_GOING = 500
-GLANCE_SECONDS = 2.0  # how long a view waits for adb to say what is attached
+GLANCE_SECONDS = 2.0  # how long a view waits for adb's list of phones
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class DeskRuns(DeskService):
         return view if view is not None and view.held else None
 
     async def resume(self, actor: Actor, run_id: str | None = None) -> RunView | None:
-        """Let a held run go on, and return it; None if none is held. Raises NotFound if the id names no run.
+        """Let a held run continue, and return it; None if none is held. Raises NotFound if the id names no run.
 
         Without an id, resume the newest held run of this person, else of anybody.
         """
@@ -299,7 +299,7 @@ class DeskRuns(DeskService):
             except PhonedeskError:
                 pass  # no adb: no phone
         elif not elsewhere:
-            return _Away()  # nobody here knows what is attached
+            return _Away()  # the attached phones are unknown here
         why = away_from(row.wanted, entries, elsewhere)
         if not why or row.attempt_due_at is None:
             return _Away()
@@ -322,7 +322,7 @@ def _no_run(name: str) -> NotFound:
 def status_of(row: RunRow, *, asks: bool) -> RunStatus:
     """Return a run's status for people. ``asks``: it has an open question.
 
-    A run with an open question is waiting, even while its attempt goes on and keeps the phone for the answer. A run
+    A run with an open question is waiting, even while its attempt continues and keeps the phone for the answer. A run
     that was answered or resumed and only needs its phone is queued.
     """
     if row.status == RUNNING and asks:

@@ -111,7 +111,7 @@ class DeskSchedules(DeskService):
         rules: TaskRules | None = None,
         wish: ScheduleWish = NO_WISH,
     ) -> ScheduleView:
-        """Change what is not None. Raises BadRequest as ``add`` does."""
+        """Change the fields that are not None. Raises BadRequest for the same reasons as ``add``."""
         row = await self._known(actor, schedule_id, "edit", chat=chat)
         values = await self._values(wish)
         _check_watch(row.kind == WATCH, expression or "", rules, wish)
@@ -212,7 +212,7 @@ class DeskSchedules(DeskService):
         return await self._view(await self._named(schedule_id) or _none(schedule_id))
 
     async def news(self, data: Mapping[str, Any]) -> ScheduleNews | None:
-        """Return what a ``schedule`` event tells people; None if it tells nothing."""
+        """Return the message of a ``schedule`` event for people; None if it has none."""
         since, row = data.get("since"), await Schedules(self._db).get(int(data.get("schedule_id") or 0))
         if row is None or not since or data.get("what") != "missed":
             return None
@@ -237,7 +237,7 @@ class DeskSchedules(DeskService):
     def _understood(self, expression: str, timezone: str) -> str:
         """Return the form of an expression that is stored.
 
-        Raises BadRequest if it cannot be read, with what was understood and what was not, or if its time is over.
+        Raises BadRequest if it cannot be read, with the understood and the other parts, or if its time is over.
         """
         now = self._db.now()
         try:

@@ -1,4 +1,4 @@
-"""Taking a phone over: a person holds it and acts on it, and what ran on it is parked meanwhile."""
+"""Taking a phone over: a person holds it and acts on it, and its run is parked meanwhile."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class DeskTakeOver(DeskService):
         return self.context.take_overs.holder(serial) if self.context.take_overs is not None else ""
 
     async def take(self, actor: Actor, serial: str) -> str:
-        """Take the phone over, and return its serial. A run that has it is parked, and goes on afterwards.
+        """Take the phone over, and return its serial. A run that has it is parked, and continues afterwards.
 
         Raises LeaseLost if another person or a set-up has the phone, Conflict if its run does not stop in time, and
         NotFound if no such phone is attached here.
@@ -87,7 +87,7 @@ class DeskTakeOver(DeskService):
         await self._own().act(serial, actor.id, action)
 
     async def give_back(self, actor: Actor, serial: str) -> str:
-        """Give the phone back, and return its serial. What was parked goes on."""
+        """Give the phone back, and return its serial. A parked run continues."""
         serial = await self._allowed(actor, serial, "give back")
         await self._own().give_back(serial, actor.id)
         return serial

@@ -43,7 +43,7 @@ class WebhookClient:
         self._certificates: ssl.SSLContext | None = None  # takes 20 ms to load
 
     async def attempt(self, hook: WebhookRow, message: DeliveryRow, now: datetime) -> Attempt:
-        """Send a message once, signed now, and return how it ended. Raises nothing of the network."""
+        """Send a message once, signed now, and return the outcome. Network errors are not raised."""
         began = time.monotonic()
         status, error, answer, pause = None, "", "", None
         try:
@@ -109,6 +109,6 @@ def _retry_after(value: str) -> float | None:
 
 
 def _why(error: Exception) -> str:
-    """Return what the network says, in one line, without the URL's address in front."""
+    """Return the network's error in one line, without the URL's address in front."""
     said = " ".join(str(error).split())[:200]
     return f"{type(error).__name__}: {said}" if said else type(error).__name__

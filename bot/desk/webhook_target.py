@@ -22,7 +22,7 @@ RESOLVING_SECONDS = 5.0
 ALLOW = "PHONEDESK_WEBHOOKS__ALLOW_PRIVATE"
 _PORTS = {"http": 80, "https": 443}
 _UNICAST = ip_network("2000::/3")  # the only part of IPv6 that is given to machines on the internet, RFC 4291
-_NAT64 = ip_network("64:ff9b::/96")  # its addresses stand for IPv4 ones, RFC 6052
+_NAT64 = ip_network("64:ff9b::/96")  # its addresses hold IPv4 ones, RFC 6052
 
 Address = IPv4Address | IPv6Address
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -69,9 +69,9 @@ class TargetRules:
     resolve: Resolve = resolved
 
     async def target(self, url: str) -> Target:
-        """Return where ``url`` leads now.
+        """Return the target that ``url`` leads to now.
 
-        Raises BadRequest if it is no address that a webhook can have, InputRejected if it may not be asked, and
+        Raises BadRequest if it is not an address that a webhook can have, InputRejected if it may not be asked, and
         OSError if its name cannot be resolved.
         """
         parts = checked_url(url)
@@ -145,7 +145,7 @@ def _literal(host: str) -> Address | None:
 
 
 def _plain(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 address stands for, else the address itself."""
+    """Return the IPv4 address inside an IPv6 address, else the address itself."""
     if isinstance(address, IPv4Address):
         return address
     inside = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)

@@ -37,7 +37,7 @@ KINDS: tuple[str, ...] = (
 )
 
 
-May = Literal["run", "answer"]  # what an incoming webhook may do
+May = Literal["run", "answer"]  # the rights of an incoming webhook
 
 
 @dataclass(frozen=True, slots=True)

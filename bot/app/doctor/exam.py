@@ -28,7 +28,7 @@ from storage.engine import Database
 from storage.model_usage import Used
 
 WHY = "doctor"  # in the lease's row, instead of a run's id
-SHORTEST_SECRET = 6  # characters; what is shorter is a placeholder, and would be found in every text
+SHORTEST_SECRET = 6  # characters; a shorter value is a placeholder, and would be found in every text
 PLACEHOLDERS = frozenset({"", "EMPTY"})
 
 T = TypeVar("T")
@@ -57,7 +57,7 @@ class Exam:
     device: Device | None = None
     transport: Transport | None = None
     look: Look | None = None
-    known: Mapping[str, str] = field(default_factory=dict)  # serials of phones, by what tells them apart
+    known: Mapping[str, str] = field(default_factory=dict)  # serials of phones, by their identity
     has_database: bool = False  # with the tables of this release; without them nothing works on phones
     learnt: frozenset[tuple[str, str, str]] = field(default_factory=frozenset)  # serial, app and version
     used_today: Used | None = None  # of models, if there are daily limits

@@ -1,6 +1,6 @@
-"""Looks at everything that a run needs, and says what is wrong and what to do about it.
+"""Checks everything that a run needs, and reports problems and what to do about them.
 
-It changes nothing, unless it is asked to mend what it can.
+It changes nothing, unless it is asked to repair what it can.
 
 async for result in examine(settings):
     print(result.check, result.status, result.seen, result.advice)
@@ -78,7 +78,7 @@ async def examine(
     mend: repair the problems that can be repaired, and check those again.
     """
     words = DoctorTexts(lang)
-    causes: dict[str, CheckResult] = {}  # of every check that did not pass, the first that stood in the way
+    causes: dict[str, CheckResult] = {}  # for every check that did not pass, the first check that caused it
     async with AsyncExitStack() as stack:
         exam = Exam(settings, serial, stack, lang)
         for check in checks:
@@ -130,7 +130,7 @@ async def _tried(check: Check, exam: Exam, words: DoctorTexts) -> tuple[CheckSta
         seen = words.get("output.timeout", {"seconds": f"{check.seconds:g}"})
         return CheckStatus.FAILED, seen, words.get("output.timeout_advice"), None
     except Exception as error:  # noqa: BLE001 - the other checks are still worth making
-        # Only its name: nobody knows what a stranger's words hold.
+        # Only its name: an unknown error's words may hold anything.
         seen = words.get("output.stranger", {"error": type(error).__name__})
         return CheckStatus.FAILED, seen, words.get("output.stranger_advice"), None
 

@@ -11,7 +11,7 @@ from bot.app.doctor.report import DoctorVerdict, failed, ok, skipped, warning
 
 
 def other_than_android(exam: Exam) -> DoctorVerdict | None:
-    """Return the verdict of the checks of adb if the chosen phone is no Android; None if it may be one."""
+    """Return the verdict of the checks of adb if the chosen phone is not an Android phone; None if it may be one."""
     if system_of(exam.wanted) is System.ANDROID:
         return None
     return skipped("no_android", serial=exam.wanted)

@@ -1,6 +1,6 @@
-"""The checks of the phone and the way to it. They look only: the screen stays off, the keyboard stays what it is.
+"""The checks of the phone and the way to it. They only read: the screen stays off, the keyboard stays the same.
 
-What needs a command that a run could notice, like a key that does nothing, is tried only while no run has the phone.
+A command that a run could notice, like a key without effect, is tried only while no run has the phone.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ async def authorised(exam: Exam) -> DoctorVerdict:
     return ok("yes", model=info.model, android=release, size=f"{info.size[0]}×{info.size[1]}")
 
 
-# -- what it shows
+# -- reading the phone
 
 
 async def screen(exam: Exam) -> DoctorVerdict:
@@ -253,7 +253,7 @@ async def tree(exam: Exam) -> DoctorVerdict:
     return warning("empty" if condition is TreeHealth.EMPTY else "no_texts", window=window)
 
 
-# -- what may be done to it
+# -- permissions
 
 
 async def keyboard(exam: Exam) -> DoctorVerdict:
@@ -285,7 +285,7 @@ async def _unpasted(exam: Exam) -> str:
 
 
 async def _how(exam: Exam) -> Worded:
-    """Return what the owner can do on a phone of this brand, so that it takes taps and changed settings."""
+    """Return what the owner can do on a phone of this brand, so that it accepts taps and changed settings."""
     return advice(await found(exam.transport).brand(), "input")
 
 

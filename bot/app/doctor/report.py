@@ -38,8 +38,7 @@ class DoctorVerdict:
 class CheckResult:
     """A check's result for a person. ``check`` is stable, the rest is in the person's language.
 
-    ``after``: the check because of which this one was not made, "" if it was. ``mending``: something was done, or
-    tried, about what it found.
+    ``after``: the check because of which this one was not made, "" if it was. ``mending``: a repair was made, or tried.
     """
 
     check: str

@@ -56,7 +56,7 @@ async def model(exam: Exam) -> DoctorVerdict:
         if problem.key == "model_no_version":
             return failed("no_version", **values, meant=problem.values["meant"]).by(route)
         if not isinstance(problem, ModelUnreachable | ModelTimeout):
-            raise problem  # it answers: what is wrong is told as a run would tell it
+            raise problem  # it answers: the problem is reported as a run would report it
         if route.proxy:
             return failed("not_reached_by_proxy", **values, **route.values).by(route)
         return failed("not_reached", **values).by(route)
@@ -193,7 +193,7 @@ async def knowledge(exam: Exam) -> DoctorVerdict:
         except ConfigMissing as error:
             return failed("incomplete", provider=name, advice=error)
         try:
-            count += len(await base.retrieve(QUERY))  # a KnowledgeError says by its kind what is wrong
+            count += len(await base.retrieve(QUERY))  # the kind of a KnowledgeError names the problem
         finally:
             await base.close()
     return ok("answers", names=Listed(remote), count=count).by(*routes(config))

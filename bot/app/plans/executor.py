@@ -1,10 +1,10 @@
-"""The planner's executor: each call is a run of its own on a phone, with lease, gate, ledger, questions and recording.
+"""The planner's executor: each call is a run on a phone, with lease, gate, ledger, questions and recording.
 
-A call is done at once, not by the queue: it takes the phone or is told that it is busy. Once it waits for a person and
-has given the phone back, the queue goes on with it as with any run; the call waits for its end.
+A call is done at once, not by the queue: it takes the phone, or gets the answer that the phone is busy. Once it waits
+for a person and has given the phone back, the queue continues it as any run; the call waits for its end.
 
-Between two calls the phone is free. Where anybody else had it since the plan's last call there, the next one does
-nothing and says so: what the planner believes to be in front, a chat above all, is so no more.
+Between two calls the phone is free. If another owner had it since the plan's last call there, the next call does
+nothing and says so: the screen that the planner believes to be in front, above all a chat, may have changed.
 """
 
 from __future__ import annotations
@@ -190,12 +190,14 @@ class PlanExecutor:
             await device.close()
 
     async def stop(self) -> None:
-        """End every call, and begin none any more; their phones are free when this returns."""
+        """End every call, and begin no more; their phones are free when this returns."""
         self._stopped = True
         await asyncio.gather(*(self._halt(call) for call in list(self._calls)))
 
     async def leave(self) -> None:
-        """Begin no call any more, and end those under way, but for what waits for a person: that goes on by itself."""
+        """Begin no more calls, and end the active ones, except those that wait for a person: they continue by
+        themselves.
+        """
         self._stopped = True
         await asyncio.gather(*(self._leave(call) for call in list(self._calls)))
 
@@ -254,7 +256,7 @@ class PlanExecutor:
         try:
             await self._worker.run_attempt(attempt_id(call.run_id, 1))
         except Exception as error:
-            # Most likely the database is away: what was done is seen once it is back.
+            # Most likely the database is away: the work is seen once it is back.
             log.warning("plan_part_not_stored", run_id=call.run_id, error=repr(error), exc_info=not is_away(error))
 
     def _taken(self, call: _Call, serial: str, fencing: int) -> bool:
@@ -311,7 +313,7 @@ class PlanExecutor:
         return row
 
     async def _tell_of_question(self, row: RunRow, told: str) -> str:
-        """Tell what the run waits for, each question once; the id of the newest that was told."""
+        """Report what the run waits for, each question once. Return the id of the newest question that was reported."""
         if self._say is None or row.status != WAITING:
             return told
         try:

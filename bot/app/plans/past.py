@@ -14,7 +14,7 @@ from storage.runs import RunRow
 
 MOST_KEPT = 1000  # characters of a tool's result in the event log; the conversation has all of it
 MOST_PARTS = 20  # of a plan that was cut off: the newest
-MOST_SAID = 300  # characters of a part's task, and of what came of it
+MOST_SAID = 300  # characters of a part's task, and of its result
 
 
 def written(event: PlanEvent) -> tuple[str, dict[str, Any]]:

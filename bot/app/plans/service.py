@@ -77,7 +77,7 @@ class PlanService:
             tool.name: tool for tool in (knowledge_tool(lambda: core.knowledge), battery_tool())
         }
         if core.settings.planner.base_url.strip():
-            own_tools(core.settings.planner.tools)  # what is wrong with them is told now, and not by the first plan
+            own_tools(core.settings.planner.tools)  # their problems are reported now, and not by the first plan
 
     # Operations
     # ---------------------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ class PlanService:
             raise session_busy()
         former = await self._plans.newest(new.session) or ""
         note = await self._note(former)
-        before = await self._conversations.open(new.session)  # whoever aborts it finds it
+        before = await self._conversations.open(new.session)  # so that a call that aborts it finds it
         run_id = await self._stored(new)
         stored = await self._runs.get(run_id)
         if stored is None or stored.final:  # asked again under the same key
@@ -212,14 +212,14 @@ class PlanService:
         return True
 
     async def leave(self, run_id: str) -> None:
-        """Stop this very plan, if it is under way: whoever followed it has gone."""
+        """Stop this very plan, if it is active, because its follower is gone."""
         plan = self._known.get(run_id)
         if plan is not None and not plan.over:
             await self._service.request_stop(run_id)
             await self._end(plan, STOPPED)
 
     async def session_of(self, run_id: str) -> str | None:
-        """Return the conversation that a plan belongs to; None for a run that is no plan."""
+        """Return the conversation that a plan belongs to; None for a run that is not a plan."""
         return await self._plans.session_of(run_id)
 
     async def known(self, session: str) -> bool:
@@ -249,8 +249,9 @@ class PlanService:
         return next((plan for plan in self._known.values() if plan.new.session == session and not plan.over), None)
 
     async def _end(self, plan: LivePlan, why: str) -> None:
-        """End it before its time; its outcome is stored when this returns, and its phones are free. Cut off, what waits
-        for a person goes on.
+        """End it before its time. When this returns, its outcome is stored and its phones are free.
+
+        If it is cut off, the parts that wait for a person continue.
         """
         plan.why = plan.why or why
         try:
@@ -274,13 +275,13 @@ class PlanService:
                 end = await self._made(plan)
         except asyncio.CancelledError:
             end = PlanDone(words.stopped, success=False)
-        except Exception as error:  # whoever follows the plan is told, and its run ends
+        except Exception as error:  # the followers get the error, and the plan's run ends
             log.exception("plan_crashed", run_id=plan.run_id)
             end = PlanFailed(words.crashed.replace("$why", type(error).__name__))
         await self._close(plan, end)
 
     async def _close(self, plan: LivePlan, end: PlanDone | PlanFailed) -> None:
-        """Store the outcome, then tell of it."""
+        """Store the outcome, then report it."""
         words = texts(plan.new.lang)
         plan.closing = True
         if plan.why:
@@ -306,7 +307,7 @@ class PlanService:
             if reply is not None:
                 await self._conversations.set_gate(new.session, reply.data())
 
-        await keep()  # before anything is done: after a kill the conversation goes on under its gate
+        await keep()  # before anything is done: after a kill the conversation continues under its gate
         executor = plan.executor = PlanExecutor(
             core, self._worker, self._service, place, reply, keep, partial(self._say, plan)
         )

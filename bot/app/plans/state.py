@@ -60,8 +60,8 @@ class Beginning:
 
 @dataclass(eq=False)
 class LivePlan:
-    """A plan of this process. ``before``: its conversation as it was; ``why``: what ended it before its time;
-    ``closing``: its outcome is being stored, and told.
+    """A plan of this process. ``before``: its conversation as it was; ``why``: the reason for an early end;
+    ``closing``: its outcome is being stored and reported.
     """
 
     run_id: str

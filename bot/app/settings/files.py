@@ -15,7 +15,7 @@ from dotenv.parser import parse_stream
 
 from agent_core.texts import Lang, language_of, system_language
 
-logging.getLogger("dotenv.main").setLevel(logging.ERROR)  # it would tell of each line at each reading: we do, once
+logging.getLogger("dotenv.main").setLevel(logging.ERROR)  # it would report each line at each reading: we report it once
 
 CONFIG_FILE = "phonedesk.toml"
 PREFIX = "PHONEDESK_"
@@ -72,12 +72,12 @@ def written() -> dict[str, str]:
 def written_language() -> Lang:
     """Return the language that the settings name, or the system's, even if the settings cannot be used.
 
-    In a file that is no TOML, the line is still found.
+    The line is found even in a file that is not valid TOML.
     """
     name = f"{PREFIX}LANG"
     try:
         given = os.environ.get(name) or written().get(name) or _language_line()
-    except (OSError, ValueError):  # a file that is no text
+    except (OSError, ValueError):  # a file that is not text
         given = ""
     return language_of(given) if given else system_language()
 

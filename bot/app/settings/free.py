@@ -1,4 +1,4 @@
-"""Secrets in tables of the owner's own making, such as ``model.extra_body``: told by the names of their fields."""
+"""Secrets in free-form tables, such as ``model.extra_body``: recognised by the names of their fields."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from bot.app.settings.layers import Settings
 from bot.app.settings.names import Name, Path, names, value_of
 
-# A whole section, or one setting. Attempts that begin from now on work with it; an attempt at work keeps what it has.
+# A whole section, or one setting. Attempts that begin from now on use it; an active attempt keeps the old one.
 LIVE: frozenset[Path] = frozenset(
     {
         ("log_level",),

@@ -21,7 +21,7 @@ from bot.app.settings.own import own_problems
 from bot.app.settings.problem import SettingProblem
 from bot.app.settings.sources import ALIAS_PREFIX, ALIAS_SECONDS, no_seconds
 
-UNKNOWN = "extra_forbidden"  # what pydantic calls a name that there is not
+UNKNOWN = "extra_forbidden"  # pydantic's kind for an unknown name
 OF_COMMANDS = {f"{PREFIX}EVAL_MODEL_KEY"}  # options of commands that are not settings
 
 
@@ -104,14 +104,14 @@ def _said(value: object) -> object:
 
 
 def _unknown_in_file() -> Iterator[SettingProblem]:
-    """Yield the names at the top of the file that are no settings. Names inside a section are refused by the
+    """Yield the names at the top of the file that are not settings. Names inside a section are refused by the
     section.
     """
     file = config_file()
     try:
         given = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     except (OSError, ValueError):
-        return  # told as that
+        return  # reported as a problem of the file
     for name in sorted(given.keys() - Settings.model_fields.keys()):
         yield SettingProblem((name,), UNKNOWN, "there is no such setting")
 

@@ -41,7 +41,7 @@ class Name:
 
     @property
     def is_table(self) -> bool:
-        """Its value is a table whose keys are no settings: ``device.names``."""
+        """True if its value is a table whose keys are not settings: ``device.names``."""
         return isinstance(self.default, dict)
 
     @property

@@ -45,8 +45,8 @@ class ShownSetting:
     name: Name
     value: Any
     places: tuple[SettingPlace, ...]
-    changed: bool  # it is not as it is by default
-    wrong: bool = False  # ``value`` is what was written, and cannot be used
+    changed: bool  # it differs from the default
+    wrong: bool = False  # ``value`` is the written one, and cannot be used
 
 
 def survey(settings: Settings, overrides: Mapping[str, Any] | None = None) -> list[ShownSetting]:
@@ -126,7 +126,9 @@ class Places:
 
 
 def in_force() -> dict[str, str]:
-    """Return what is set anywhere, as one would write it in the environment, by environment name. Not checked."""
+    """Return every value that is set anywhere, as one would write it in the environment, by environment name,
+    unchecked.
+    """
     merged = Places().merged()
     return {name.environment: as_text(_at(merged, name.path)) for name in names() if _has(merged, name.path)}
 
@@ -141,7 +143,7 @@ def _read(source: type[EnvSettingsSource]) -> Mapping[str, Any]:
     read = source_of(source)
     try:
         return read()
-    except SettingsError:  # what is no JSON hides nothing else
+    except SettingsError:  # invalid JSON hides no other problem
         broken = unparsed(read)
         read.env_vars = {name: value for name, value in read.env_vars.items() if name not in broken}
         return read()

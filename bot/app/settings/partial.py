@@ -1,4 +1,4 @@
-"""Settings that cannot be used, as far as they can be shown: what is right in them, and what was written instead."""
+"""Settings that cannot be used, as far as they can be shown: the valid ones, and the text of the wrong ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bot.app.settings.origin import DOTS, Places, ShownSetting, plain_of, survey
 from bot.app.settings.own import own_problems
 from bot.app.settings.problem import SettingProblem
 
-MOST_ROUNDS = 20  # each takes out what the last one found
+MOST_ROUNDS = 20  # each removes the problems that the last one found
 HIDING = {"json_invalid", "environment", "file"}  # kinds of problems: a layer could not be read
 
 
@@ -45,7 +45,7 @@ def survey_of_wrong(problems: Sequence[SettingProblem]) -> tuple[Settings, list[
     places = Places()
     data, told = places.merged(), list(problems)
     hidden = all(problem.kind in HIDING for problem in problems)
-    # () is about a file, which gave nothing; what is in a place is no setting.
+    # () is about a file, which gave nothing; a problem with a place is not about a setting.
     for path in (problem.path for problem in problems if problem.path and not problem.place):
         _take_out(data, path)
     settings: Settings = OnlyGiven()
@@ -55,11 +55,11 @@ def survey_of_wrong(problems: Sequence[SettingProblem]) -> tuple[Settings, list[
             break
         except ValidationError as error:
             found = problems_of(error)
-        told += found if hidden and number == 0 else []  # what is found later only comes of what was taken out
+        told += found if hidden and number == 0 else []  # later problems only follow from the removals
         for problem in found:
             _take_out(data, problem.path)
     if not any(problem.path == ("own_dir",) for problem in told):
-        # Its files; whether the settings name what is in them can be told once all else is right.
+        # Its files; the names in them can be checked once everything else is right.
         told += [problem for problem in own_problems(settings) if problem.place and problem not in told]
     written_so, of_settings = places.merged(), [problem for problem in told if not problem.place]
     return settings, [_as_written(one, of_settings, written_so, places) for one in survey(settings)], told
@@ -92,7 +92,7 @@ def _as_written(
     value: Any = given
     for part in path:
         value = value.get(part) if isinstance(value, Mapping) else None
-    if value is None:  # no JSON, mostly
+    if value is None:  # mostly invalid JSON
         name = environment_name(path)
         value = next((text for key, text in {**written(), **os.environ}.items() if key.upper() == name), None)
     if value is None:

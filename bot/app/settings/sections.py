@@ -66,13 +66,15 @@ class ModelSettings(EndpointSettings):
     """The first model, and the models that are asked in this order if it fails."""
 
     fallbacks: tuple[FallbackSettings, ...] = ()
-    fallback_seconds: float = Field(default=60.0, ge=0, le=86400)  # until one that failed is asked again
+    fallback_seconds: float = Field(default=60.0, ge=0, le=86400)  # until a model that failed is asked again
     proxy: Proxy = Field(default="", repr=False)  # of every model, also chooser, planner and helper; "": environment
 
 
 class RemoteSettings(Section):
-    """One remote provider's own; what is empty is as the settings of all say. With an address of its own, dataset and
-    token are its own, too."""
+    """The settings of one remote provider; an empty one is taken from the common settings.
+
+    If it has its own address, dataset and token must also be its own.
+    """
 
     base_url: WebAddressOrNone = ""
     dataset_id: DatasetId = ""
@@ -133,13 +135,13 @@ class ChooserSettings(OtherModelSettings):
 
 
 class PlannerSettings(OtherModelSettings):
-    """The text model that plans what takes several parts, and has phones do them. Without one there are no plans."""
+    """The text model that plans tasks of several parts, and has phones do them. Without one there are no plans."""
 
     timeout_seconds: float = Field(default=60.0, gt=0)
     layered_max_turns: int = Field(default=50, ge=1, le=500)  # how often it is asked for one plan
     executor_steps: int = Field(default=5, ge=1, le=100)  # of one part, on the phone
     busy_wait_seconds: float = Field(default=0.0, ge=0, le=600)  # for a phone that another task has
-    tools: ToolNames = EXTRA  # what it has besides the phones: ours, and the owner's
+    tools: ToolNames = EXTRA  # its tools besides the phones: ours, and the owner's
 
 
 class DeviceSettings(Section):
@@ -147,7 +149,7 @@ class DeviceSettings(Section):
     serial: str = ""  # "": the only phone that is attached
     connect: Addresses = ()  # addresses host:port that are connected to at the start
     wda: WdaAddresses = ()  # host:port of WebDriverAgent on each iPhone
-    names: Named = Field(default_factory=dict)  # what people call the phones, by serial
+    names: Named = Field(default_factory=dict)  # people's names for the phones, by serial
     tags: Tagged = Field(default_factory=dict)  # words that group the phones, by serial
     pins: Pins = Field(default_factory=dict)  # of the screen locks, by serial
     adb_path: str = ""
@@ -233,7 +235,7 @@ class NotifySettings(Section):
 
 
 class QuietSettings(Section):
-    """Digests wait until the end of these hours, and what is said in them makes no sound."""
+    """The hours without digests and sound: digests wait until they end, and messages in them are silent."""
 
     hours: Annotated[str, checked_by(parse_quiet)] = ""  # 22:00-08:00 in the owner's zone; "": never
 
@@ -301,7 +303,7 @@ class WebSettings(Section):
     host: str = "127.0.0.1"
     port: int = Field(default=8737, ge=0, lt=65536)
     hosts: HostNames = ()  # further names, addresses and networks under which it is reached, as in the Host header
-    public_url: PublicUrl = ""  # what people open, as SCHEME://HOST[:PORT]; "": told from the other settings
+    public_url: PublicUrl = ""  # the URL that people open, as SCHEME://HOST[:PORT]; "": derived from the other settings
 
 
 class WebhookSettings(Section):
@@ -329,7 +331,7 @@ class McpSettings(Section):
     hosts: HostNames = ()  # as those of the web server
     max_steps: int = Field(default=40, gt=0, le=1000)  # of one call, whatever it asks for
     low_level: bool = True  # single taps and texts are offered, too, which no policy looks at
-    person_at_client: bool = False  # a person answers at the client: it may decide what a customer gets
+    person_at_client: bool = False  # a person answers at the client, so it may decide about customers' answers
     helper: HelperSettings = HelperSettings()
 
 

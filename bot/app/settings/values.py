@@ -242,7 +242,7 @@ def _filled(text: str) -> str:
     return text
 
 
-# Checked one by one, so that what is wrong with one does not hide behind what is wrong with another.
+# Checked one by one, so that a problem with one does not hide a problem with another.
 WebAddress = Annotated[str, AfterValidator(_web_address)]
 WebAddressOrNone = Annotated[str, AfterValidator(_web_address_or_none)]
 PublicUrl = Annotated[str, AfterValidator(_public_url)]

@@ -89,7 +89,7 @@ def _keys(name: Name, inside: str) -> tuple[str, ...]:
 
 
 def value_of(name: Name, keys: tuple[str, ...], text: str) -> Any:
-    """Return ``text`` checked and as TOML writes it, None if it stands for nothing. Raises SettingsWrong.
+    """Return ``text`` checked and as TOML writes it, None if it means no value. Raises SettingsWrong.
 
     ``keys``: those inside the setting, if its value is a table.
     """
@@ -202,11 +202,11 @@ def _new_problems(name: Name, before: str, after: str, file: Path, incomplete: I
     """Return the problems of ``after`` that ``before`` did not have."""
     old, old_parts = _problems(name, before, file, incomplete)
     new, new_parts = _problems(name, after, file, incomplete)
-    if old_parts is None:  # it could not be told: what is wrong with another subject was so already
+    if old_parts is None:  # unknown before: problems with another subject existed already
         old_parts = [problem for problem in new_parts or [] if problem.path[:1] != name.path[:1]]
     return [
         *(problem for problem in new if problem not in old),
-        # One that has become less is mended bit by bit.
+        # A part with fewer problems than before is being repaired step by step.
         *(one for one in new_parts or [] if (one.path, one.kind) not in {(was.path, was.kind) for was in old_parts}),
     ]
 
@@ -243,7 +243,8 @@ def _replace(file: Path, text: str) -> None:
     A file with a secret becomes readable only by its user, and by its group if others had no access before.
     """
     if file.exists() and not (file.stat().st_mode & WRITABLE and os.access(file, os.W_OK)):
-        # Whoever may write into its folder could put another in its place; somebody did not want that.
+        # A user who may write into its folder could replace it; making it read-only shows that somebody did not want
+        # that.
         raise ConfigInvalid(f"{file} is read-only.", advice=UNCHANGED, key="file_read_only", name=file)
     try:
         was = file.stat() if file.exists() else None

@@ -39,8 +39,8 @@ _ADDRESS_WITHOUT_PORT = re.compile(r"[0-9]+(?:\.[0-9]+){3}|[A-Za-z0-9.-]+:")
 class Interview:
     """One conversation.
 
-    values: what was chosen, by environment name; "" takes the default again.
-    kept: what is set so far, wherever it stands.
+    values: the chosen values, by environment name; "" takes the default again.
+    kept: the values set so far, from any source.
     servers: for each secret that was asked for, the setting with the address of its server; "" if it has none.
     """
 
@@ -83,7 +83,7 @@ class Interview:
         return [*steps, "serve" if self._chosen("PHONEDESK_TELEGRAM__TOKEN") else "run"]
 
     def over(self) -> dict[str, SettingPlace]:
-        """Return what counts in place of a chosen value, by the setting's name, once all is written."""
+        """Return the value that counts in place of a chosen one, by the setting's name, once all are written."""
         now, places = in_force(), Places()
         differ = [name for name, value in self.values.items() if now.get(name, "") != value]
         return {name: places.of(find(name)[0].path)[0] for name in differ if now.get(name)}
@@ -138,8 +138,8 @@ class Interview:
             self.servers[_KEY] = "PHONEDESK_MODEL__BASE_URL"
 
     def _key(self, preset: ModelPreset) -> None:
-        """Ask for the key of a hosted model. Without one nothing works there, so that Enter alone is asked about once;
-        a second one goes on without.
+        """Ask for the key of a hosted model. Nothing works there without one, so Enter is questioned once; a second
+        Enter skips it.
         """
         name = _KEY
         warned = self._keeps(name, "PHONEDESK_MODEL__BASE_URL")
@@ -163,7 +163,9 @@ class Interview:
         return self.words.get("model.offer_priced", title=name, model=preset.name, cost=cost, at=preset.priced_at)
 
     def _phone(self) -> None:
-        """Ask which phone it is. The demo model works the virtual one, so that its address is what Enter takes."""
+        """Ask for the phone. With the demo model, Enter takes the address of the virtual phone, which that model
+        operates.
+        """
         virtual = self._has_demo_model()
         usual = self._present(_SERIAL) or (_VIRTUAL_PHONE if virtual else "")
 
@@ -244,7 +246,7 @@ class Interview:
         self.values[name] = self.form.text(self.words.get(question), usual=usual, check=problem)
 
     def _secret(self, name: str, question: str, check: Check | None = None, *, of: str = "", **values: str) -> None:
-        """Ask for a secret; Enter keeps what there is.
+        """Ask for a secret; Enter keeps the existing one.
 
         of: the setting with the address of the server that it is for. Another server does not get it by Enter.
         """

@@ -1,4 +1,4 @@
-"""The endpoints that are offered, and what a reply costs there."""
+"""The offered endpoints, and the cost of a reply there."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class KnowledgePreset(BaseModel):
     http: dict[str, Any]
 
     def settings(self) -> dict[str, str]:
-        """Return the template by environment name; what only other presets have is "", the default."""
+        """Return the template by environment name; a value that only other presets have is "", the default."""
         fields = {field for preset in knowledge_presets() for field in preset.http}
         values = {field: as_text(self.http.get(field)) for field in sorted(fields)}
         return {environment_name(("knowledge", "http", field)): value for field, value in values.items()}

@@ -192,7 +192,7 @@ def _entry_card(words: Texts, answer: AnswerView, role: Role) -> Card:
 
 
 def answer_lines(words: Texts, answer: AnswerView) -> list[Line]:
-    """Return all that is known of an answer."""
+    """Return all facts about an answer."""
     who = " · ".join(part for part in (answer.contact, answer.app, answer.serial) if part)
     lines = [
         Line(f"{answer.asked_at:%Y-%m-%d %H:%M}", words.get("answers.asked")),
@@ -265,7 +265,7 @@ def _groups_card(words: Texts, groups: Sequence[UnansweredView], role: Role) -> 
 
 
 async def _improve_card(turn: Turn, answer: AnswerView) -> Card:
-    """Return a card with what this person can do about a bad answer."""
+    """Return a card with this person's options for a bad answer."""
     words, owner = turn.texts, turn.actor.role is Role.OWNER
     lines = []
     source, _, _ = answer.record_source.partition(":")

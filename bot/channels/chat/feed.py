@@ -136,7 +136,7 @@ class Feed:
             await self._show_question(event, run, seen)
         closes = event.kind == "status" and event.data.get("status") in FINAL
         if event.kind == "outcome" or closes:
-            # A run that no agent carried out (stopped in the queue, no phone) ends with its row alone.
+            # A run that no agent carried out (stopped in the queue, no phone) ends only with its row.
             await self._show_outcome(_ended(run, event), chat, seen)
         else:
             self._show_live(run.id, chat)
@@ -187,7 +187,9 @@ class Feed:
         self._seen.pop(run.id, None)
 
     async def _put_all_sent(self, run: RunView, chat: ChatRef, card: Card) -> None:
-        """Send what a customer got in full: whatever does not fit on the card follows it, up to MOST_FOLLOWING."""
+        """Send the customer's texts in full: the part that does not fit on the card follows it, up to
+        MOST_FOLLOWING.
+        """
         words = texts(run.lang)
         shown = await self._desk.runs.card(run.id)
         if shown is not None and shown.chat.key != chat.key:
@@ -258,7 +260,7 @@ class Feed:
         await self._outlet.put(message, run=of_phone, urgent=view.question.kind in URGENT)
 
     async def _approves(self, chat: ChatRef) -> bool:
-        """Tell whether an owner sees what is shown there: a private chat is one person's."""
+        """Tell whether an owner sees the messages of a chat: a private chat is one person's."""
         if chat.kind != "private":
             return True
         actor = await self._desk.people.actor(self._outlet.channel, chat.chat_id)
@@ -274,14 +276,14 @@ class Feed:
             await self._put_card(view, run, chat, "", await self._desk.questions.picture(view.id))
             return
         if not number:
-            return  # it was handed on before
+            return  # it was passed on before
         card = cards.reminder_card(view, texts(view.lang), now=self._clock())
         place = shown.chat  # with the topic of the card
         message = Outgoing(card, place, shown.message_id, shows=f"question:{view.id}@remind{number}")
         await self._outlet.put(message, urgent=view.question.kind in URGENT)
 
     async def again(self, shown: Sequence[tuple[str, str]]) -> None:
-        """Show again what is still open of these: ``run`` or ``question``, and its id as the refs know it."""
+        """Show again the still open ones of these: ``run`` or ``question``, and its id as the refs know it."""
         for kind, name in shown:
             run = await self._desk.runs.get(name) if kind == "run" else None
             if run is not None and run.chat is not None and not run.status.final:

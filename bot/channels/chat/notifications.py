@@ -1,4 +1,4 @@
-"""Tells chats what the event log says about no run: due digests, outages and recoveries, missed ticks."""
+"""Sends chats the events that belong to no run: due digests, outages and recoveries, missed ticks."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ class LiveCard(NamedTuple):
 
 
 class CardOutlet(Protocol):
-    """A channel's way to show cards. A card that names what it shows is changed in place.
+    """A channel's way to show cards. A card that names its subject is changed in place.
 
     channel: its name, also as a consumer of the event log.
     """

@@ -34,7 +34,9 @@ class Times(NamedTuple):
 
 
 def times_of(word: str) -> Times | None:
-    """Read a lower-case word as a time (``week``, ``昨天``, ``3天``, ``7d``, ``2026-11-01``); None if it is no time."""
+    """Read a lower-case word as a time (``week``, ``昨天``, ``3天``, ``7d``, ``2026-11-01``); None if it is not a
+    time.
+    """
     if word in _PERIODS:
         return Times(_PERIODS[word])
     if word in _YESTERDAY:

@@ -1,4 +1,4 @@
-"""People in the chat, for owners: the list, invitations, roles, limits, and what was refused."""
+"""People in the chat, for owners: the list, invitations, roles, limits, and refused requests."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def read_invite(rest: str) -> Inviting | None:
 
     By default it is an operator for a day.
 
-    Role and time may stand anywhere, because no phone or chat has such a name. Returns None if it cannot be read.
+    Role and time may be anywhere, because no phone or chat has such a name. Returns None if it cannot be read.
     """
     said = Inviting()
     given: dict[str, list[str]] = {}

@@ -27,6 +27,6 @@ class Refs:
             await self._desk.questions.set_card(name, message)
 
     async def is_over(self, question_id: str) -> bool:
-        """Tell whether nobody is asked this question any more."""
+        """Tell whether this question is closed for everybody."""
         view = await self._desk.questions.get(question_id)
         return view is None or not view.open

@@ -83,7 +83,7 @@ class Outgoing:
 
     replaces: our message to edit instead of sending a new one.
     once: a name under which only one message is ever sent.
-    shows: what it is the card of (``run:<id>``). The message is stored as this card and kept up to date.
+    shows: the subject whose card it is (``run:<id>``). The message is stored as this card and kept up to date.
     """
 
     card: Card
@@ -111,7 +111,7 @@ Show = Callable[[Outgoing], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A message of a paired person. ``rest``: what follows the command's name, as it was written."""
+    """A message of a paired person. ``rest``: the text after the command's name, as it was written."""
 
     incoming: Incoming
     actor: Actor

@@ -1,4 +1,4 @@
-"""The client program: what it is told while a call runs, and how it can be asked."""
+"""The client program: the messages to it while a call runs, and the ways to ask it."""
 
 from __future__ import annotations
 

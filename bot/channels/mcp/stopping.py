@@ -84,7 +84,7 @@ class Calls:
             with anyio.CancelScope(shield=True):
                 await asyncio.wait([task])
             if not task.cancelled():
-                task.exception()  # retrieved, so that asyncio does not report it: nobody waits for it any more
+                task.exception()  # retrieved, so that asyncio does not report it: nobody waits for it
             raise
 
     def _ended(self, task: asyncio.Task[object], session: str) -> None:

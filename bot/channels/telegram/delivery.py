@@ -74,7 +74,7 @@ class MessageDelivery:
     async def send(self, chat_id: str, ref: str, outgoing: OutgoingMessage) -> Delivered | None:
         """Edit the message that shows this, or send a new one.
 
-        Returns None if it asks a question that was answered meanwhile: whoever closed it has the closed card sent.
+        Returns None if it asks a question that was answered meanwhile: closing the question also sends its closed card.
         Nothing is called if the message already looks like this.
         """
         if outgoing.question and await self._refs.is_over(outgoing.question):

@@ -35,7 +35,7 @@ class OutgoingReplay(BaseModel):
     lang: Literal["zh", "en"] = "zh"
 
 
-# Words alone.
+# Only words.
 _BARE: dict[str, Any] = {
     "caption": "", "keyboard": [], "picture": None, "document": None, "animation": None, "album": [], "whole": [],
     "force_reply": "",
@@ -45,7 +45,7 @@ _BARE: dict[str, Any] = {
 class Topic(BaseModel):
     """The phone that a message is about: in a forum the message goes to its topic.
 
-    receipt: plain text for whoever asked elsewhere.
+    receipt: plain text for a requester in another place.
     """
 
     model_config = ConfigDict(frozen=True)

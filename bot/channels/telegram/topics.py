@@ -45,8 +45,8 @@ class _Forum:
 class Topics:
     """Knows the topics of forums.
 
-    no_right: is told the id and title of a chat that has to do without topics.
-    gone: is told the chat and number of a topic that was deleted.
+    no_right: called with the id and title of a chat that must do without topics.
+    gone: called with the chat and number of a topic that was deleted.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Topics:
     # Events of topics -------------------------------------------------------------------------------------------------
 
     async def saw(self, message: Message) -> None:
-        """Note from a group's message whether it is a forum, and what happened to a topic."""
+        """Record from a group's message whether it is a forum, and changes of a topic."""
         if message.chat.type == "private" or self._store is None:
             return
         chat_id = str(message.chat.id)
@@ -161,7 +161,7 @@ class Topics:
         return made.message_thread_id
 
     async def _rename(self, store: TopicTable, chat_id: str, row: TopicRow, name: str) -> bool:
-        """Rename a topic; False if it is gone. One that may not be renamed keeps its name."""
+        """Rename a topic. Return False if it is gone. A topic that may not be renamed keeps its name."""
         try:
             await self._bot.edit_forum_topic(int(chat_id), int(row.thread_id), name=name)
         except BadRequest as error:

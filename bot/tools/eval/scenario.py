@@ -110,7 +110,7 @@ class ChooserPart(_Part):
     """The part of the question that it finds unanswered, each time it checks its pick."""
 
     def checked(self) -> str:
-        """Return its reply when it is asked about what it picked."""
+        """Return its reply when it is asked about its pick."""
         return json.dumps({"missing": self.missing}, ensure_ascii=False)
 
     def answer(self, number: int) -> str:

@@ -1,4 +1,4 @@
-"""Covers a recording for people and for other models. What is stored is raw."""
+"""Covers a recording for people and for other models. The stored data are raw."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def covered(view: RecordingView) -> RecordingView:
 
 
 def _covered_past(session: Session, secrets: Secrets) -> Session:
-    """Cover the past that another model is told of: it is written from the steps, which are stored as they were."""
+    """Cover the past in another model's prompt: it is written from the steps, which are stored as they were."""
     told = [text for step in session.steps for text in _words(step) if tells_secret(text, step.package)]
     if not (secrets := secrets | figures_in(told)):
         return session

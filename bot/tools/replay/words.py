@@ -23,7 +23,7 @@ def action_of(data: Mapping[str, Any] | None, words: Texts) -> str:
 
 
 def ruled(verdict: StepVerdict, words: Texts) -> str:
-    """Return what a rule decided, and which one, with a label before it."""
+    """Return the decision of a rule, and the rule, with a label before it."""
     return words.get("card.gate") + words.get("common.colon") + cards.ruled(verdict, words)
 
 
@@ -34,7 +34,7 @@ def result_of(step: StepRecord) -> str:
 
 
 def outcome_of(run: RunView, words: Texts) -> list[str]:
-    """Return how the run ended, in its own words; if it failed, also what that means and what to do. One line each."""
+    """Return the run's outcome, in its own words; if it failed, also its meaning and what to do. One line each."""
     failed = run.status is RunStatus.FAILED
     message = run.message or (words.get("plan.interrupted") if failed and run.plan is not None else "")
     lines = error_lines(run.error_kind, words, message) if failed and run.error_kind and not run.left_to else []

@@ -1,6 +1,6 @@
 """Every text for people, one TOML file a language, with the same keys and placeholders in each.
 
-Escaping is the renderer's: what is filled in here is plain text.
+The renderer escapes: the values filled in here are plain text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from agent_core.texts import LANGUAGES, Lang, filled, load_texts, sentences, tol
 from agent_core.texts import catalogue as agent_catalogue
 from bot.desk.actors import Role
 
-TERMINAL = "terminal"  # what is stored as the name of whoever sits there
+TERMINAL = "terminal"  # stored as the name of the person at the terminal
 
 __all__ = ["LANGUAGES", "Lang", "Texts", "catalogue", "texts"]
 
@@ -60,7 +60,7 @@ class Texts:
         return f"#{entry_id}"
 
     def person(self, name: str) -> str:
-        """Return the name of whoever did something; who sits at the terminal is called so in this language."""
+        """Return the name of the person who did something; the person at the terminal is called so in this language."""
         return self.get("card.terminal") if name == TERMINAL else name
 
     def find(self, key: str, default: str) -> str:
@@ -75,9 +75,10 @@ class Texts:
         return self.typed(text)
 
     def error(self, error: PhonedeskError) -> str:
-        """Tell what happened and what to do about it, in the person's language.
+        """Return what happened and what to do about it, in the person's language.
 
-        An error that has no text says what its kind is; its own words are English: they are added for who reads that.
+        An error without a text uses the text of its kind. Its own words are English; they are added for English
+        readers.
         """
         if f"errors.{error.key}" in agent_catalogue(self.lang):
             said = self.typed(told(error, self.lang))

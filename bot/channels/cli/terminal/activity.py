@@ -44,7 +44,7 @@ class Activity:
         self._over: OrderedDict[str, None] = OrderedDict()  # runs whose end was shown
 
     async def follow(self) -> None:
-        """Print what happens from now on, until cancelled; nothing while the database is away."""
+        """Print the events from now on, until cancelled; nothing while the database is away."""
         events, position = Events(self._desk.context.db), -1
         while True:
             try:

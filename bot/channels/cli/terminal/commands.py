@@ -44,7 +44,7 @@ def whole_commands() -> str:
 def typed(text: str) -> str:
     """Return ``text`` with phonedesk's commands as they are typed here: ``.venv/bin/phonedesk doctor``.
 
-    Only for our own texts, before anything is filled in: what people wrote stays as it is.
+    Only for our own texts, before any values are filled in: people's words stay as they are.
     """
     if NAME not in text or (called := program()) == NAME:
         return text

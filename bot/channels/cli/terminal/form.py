@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from agent_core.errors import ConfigInvalid
 from bot.channels.cli.terminal.console import Console, Text
 
-Check = Callable[[str], str]  # returns what is wrong with a value, in the person's words; "" for nothing
+Check = Callable[[str], str]  # returns the problem with a value, in the person's words; "" for none
 
 
 class TerminalForm:

@@ -1,6 +1,6 @@
-"""Tells what is wrong with a command line in the person's language.
+"""Describes a problem with a command line in the person's language.
 
-Typer tells it in English, mostly in complete sentences: these are recognised by their wording.
+Typer describes it in English, mostly in complete sentences: these are recognised by their wording.
 """
 
 from __future__ import annotations
