@@ -235,7 +235,7 @@ class NotifySettings(Section):
 
 
 class QuietSettings(Section):
-    """The hours without digests and sound: digests wait until they end, and messages in them are silent."""
+    """Quiet hours: digests wait until they end, and messages during them make no sound."""
 
     hours: Annotated[str, checked_by(parse_quiet)] = ""  # 22:00-08:00 in the owner's zone; "": never
 

@@ -60,7 +60,10 @@ class ClientAttempt:
 
 
 TakeUp = Callable[[ClientAttempt], Awaitable[ClientAttempt]]
-"""Take the attempt while its phone is leased, so that no other server continues first; return it with its number."""
+"""A function that takes the attempt while its phone is leased, so that no other server continues first.
+
+It returns the attempt with its number.
+"""
 
 
 class ClientExecutor:
