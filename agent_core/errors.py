@@ -106,7 +106,7 @@ class TextInputFailed(DeviceError):
 
 
 class InputDenied(DeviceError):
-    """Taps or keys are refused by the phone (INJECT_EVENTS)."""
+    """The phone refuses taps or keys (INJECT_EVENTS)."""
 
     kind = "device.input_denied"
     default_advice = "Turn on 'USB debugging (security settings)' in the developer options."

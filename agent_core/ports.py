@@ -71,7 +71,7 @@ class Chosen:
 
 
 class Chooser(Protocol):
-    """Picks among the records of the knowledge base. Code checks what it picks before it is sent."""
+    """A chooser among the records of the knowledge base. Code checks its choice before it is sent."""
 
     async def choose(self, words: str, query: str, records: Sequence[Record]) -> Chosen | None:
         """Return the answer to the customer's ``words`` as they wrote them; ``query`` is what the base was asked.
@@ -104,7 +104,7 @@ class Provenance(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MessageKey:
-    """Identifies what a customer asked: ledger rows are unique by these four fields.
+    """The key of a customer's question: ledger rows are unique by these four fields.
 
     ``fingerprint`` is made of the message's normalised words, its neighbours and its place after our last bubble.
     """
@@ -273,7 +273,7 @@ class AnswerEvent:
 
 
 class RunStore(Protocol):
-    """Stores sessions and events."""
+    """The store of sessions and events."""
 
     async def save(self, session: Session) -> None:
         """Store the session, with which another process can continue."""
@@ -283,7 +283,7 @@ class RunStore(Protocol):
 
 
 class TrajectoryStore(Protocol):
-    """Stores requests to models."""
+    """The store of requests to models."""
 
     async def asked(self, run_id: str, step: int, data: str, *, digest: str = "", picture: bytes | None = None) -> None:
         """Store ``data`` (JSON text, see ``agent_core.loop.trajectory``): what the model was asked at this step.
@@ -293,7 +293,7 @@ class TrajectoryStore(Protocol):
 
 
 class Human(Protocol):
-    """Answers the questions of a run."""
+    """The people who answer the questions of a run."""
 
     async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
         """Ask a person. The question is stored before anybody sees it. ``picture`` is the screen as a JPEG.
@@ -303,7 +303,7 @@ class Human(Protocol):
 
 
 class Lease(Protocol):
-    """Tells whether the phone still is the run's."""
+    """The lease of the run's phone."""
 
     async def check(self) -> None:
         """Raise LeaseLost if another owner has taken the phone. Called before every act."""

@@ -38,7 +38,7 @@ def wording_of(words: str, contact: str = "") -> str:
 
 
 class Learning:
-    """Learns from people's decisions, for the embedded base."""
+    """The learner from people's decisions, for the embedded base."""
 
     def __init__(self, base: EmbeddedKnowledge) -> None:
         self._base = base

@@ -52,7 +52,7 @@ async def never() -> bool:
 
 
 class Clock:
-    """Takes the ticks of schedules, from ``start`` to ``stop``. Each wake-up calls ``look``.
+    """The clock that takes the ticks of schedules, from ``start`` to ``stop``. Each wake-up calls ``look``.
 
     limited: tells whether no more model calls are allowed today. Then no tick starts a run.
     seconds: how long this clock counts as alive without a heartbeat.

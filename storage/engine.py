@@ -113,7 +113,7 @@ def lost_to_another(error: BaseException) -> bool:
 
 
 class Waiter:
-    """Waits for the next notification after it was made."""
+    """A waiter for the next notification after it was made."""
 
     def __init__(self, event: asyncio.Event, watch: Callable[[], None]) -> None:
         self._event = event
@@ -130,7 +130,7 @@ class Waiter:
 
 
 class Signal:
-    """Wakes waiting tasks of this process.
+    """A signal that wakes waiting tasks of this process.
 
     Take the waiter before reading the data, so that no change is missed in between. ``watch`` is called when a task
     waits: a database's signals are also notified when another process has changed something (``Database.signal``).

@@ -47,7 +47,7 @@ class Gauges:
 
 @shielded
 class GaugeReader:
-    """Reads the gauges. ``seconds``: how long a host counts as alive without a heartbeat."""
+    """The reader of the gauges. ``seconds``: how long a host counts as alive without a heartbeat."""
 
     def __init__(self, db: Database, *, seconds: float = LEASE_SECONDS) -> None:
         self._db = db

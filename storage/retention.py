@@ -102,7 +102,7 @@ def _over(before: datetime) -> sa.Select[tuple[str]]:
 
 @shielded
 class Retention:
-    """Deletes old rows, one batch per call. ``bite``: the most rows in a batch."""
+    """The deletion of old rows, one batch per call. ``bite``: the most rows in a batch."""
 
     def __init__(self, db: Database, *, bite: int = BITE) -> None:
         self._db = db

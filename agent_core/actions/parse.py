@@ -159,7 +159,7 @@ def _dialect(name: Dialect) -> _call.Dialect:
 
 
 class _Auto:
-    """Reads all dialects at once, each call in the dialect that it begins in.
+    """A reader of all dialects at once, each call in the dialect that it begins in.
 
     Use one object per text, because it keeps state.
     """
@@ -192,7 +192,7 @@ class _Auto:
 
 @dataclass
 class _Reader:
-    """Reads one text once."""
+    """A reader for one text, used once."""
 
     text: str
     dialect: _call.Dialect

@@ -58,7 +58,7 @@ class TriedInput:
 
 
 class AppLearning:
-    """Works on one phone that we have leased.
+    """The learning of an app on one phone that we have leased.
 
     Raises LearningFailed if the app cannot be learnt, and errors of the phone.
     """

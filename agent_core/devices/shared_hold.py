@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class SharedHold:
-    """Counts the holders: the first one takes the thing, the last one gives it back."""
+    """A shared resource with a count of its holders: the first one takes it, the last one gives it back."""
 
     def __init__(self, take: Callable[[], Awaitable[object]], give_back: Callable[[], Awaitable[object]]) -> None:
         """give_back: also called after a ``take`` that failed or was cancelled, to undo its first steps. It must be

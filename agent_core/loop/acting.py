@@ -94,7 +94,7 @@ TRIES = 3  # in a row, for steps of the reply flow that need no model
 
 
 class ActionPerformer:
-    """Performs actions on the phone. It checks the lease before every call that changes something there."""
+    """The performer of actions on the phone. It checks the lease before every call that changes something there."""
 
     def __init__(
         self,

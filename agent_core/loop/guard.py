@@ -49,7 +49,7 @@ OPENING = frozenset({"launch", "home", "back", "press_key", "take_over", "intera
 
 
 class Recovery:
-    """Looks after one run: call ``look`` for each screen, then ``proposed`` with the model's proposal for it."""
+    """The loop guard of one run: call ``look`` for each screen, then ``proposed`` with the model's proposal for it."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -314,7 +314,7 @@ SEARCH_FOOT = 0.12  # of the height: a search field is above, its results are be
 
 
 class RepeatWatch:
-    """Watches one run for repeated proposals on the same screens. Its trail is stored in the session."""
+    """A watch on one run for repeated proposals on the same screens. Its trail is stored in the session."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -65,7 +65,7 @@ class Taken:
 
 
 class Recorder:
-    """Records one run: its steps, events and pictures."""
+    """The recorder of one run: its steps, events and pictures."""
 
     def __init__(
         self, session: Session, store: RunStore, redaction: Redaction, trajectory: Trajectory | None = None

@@ -24,7 +24,7 @@ PARSE_TRIES = 3
 
 
 class Thinker:
-    """Asks a model about one screen after another."""
+    """The caller of a model about one screen after another."""
 
     def __init__(self, model: Model, *, profile: ModelProfile, elements: bool) -> None:
         self._model = model

@@ -99,7 +99,7 @@ class Trajectory:
 
 
 class Tape:
-    """Records the requests of one run to the model. Errors are only logged: no run fails because of its recording."""
+    """The record of one run's requests to the model. Errors are only logged: no run fails because of its recording."""
 
     def __init__(self, session: Session, trajectory: Trajectory, redaction: Redaction) -> None:
         self._session = session

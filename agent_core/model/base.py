@@ -110,9 +110,7 @@ class Model(Protocol):
 
 
 class ModelWrapper:
-    """Passes every call on to ``model``. Implements ``Model``; a subclass overrides the calls that it does
-    differently.
-    """
+    """A wrapper that passes every call on to ``model``. It implements ``Model``; a subclass overrides calls."""
 
     def __init__(self, model: Model) -> None:
         self._model = model

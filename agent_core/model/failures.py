@@ -54,7 +54,7 @@ _TAGS = re.compile(r"<[^>]*>")
 
 
 class Failures:
-    """Makes the errors of one model at ``url``; removes ``api_key`` from every text.
+    """The errors of one model at ``url``; ``api_key`` is removed from every text.
 
     route: how the endpoint is reached; its proxy is named in errors that it may have caused.
     """

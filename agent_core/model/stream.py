@@ -46,7 +46,7 @@ class _ToolCall:
 
 
 class _Halves:
-    """Joins halves of surrogate pairs that come in two pieces (see ``whole_characters``)."""
+    """A filter that joins halves of surrogate pairs that come in two pieces (see ``whole_characters``)."""
 
     def __init__(self) -> None:
         self._half = ""
@@ -62,7 +62,7 @@ class _Halves:
 
 
 class _Thinking:
-    """Finds the thinking in a growing content; each character is searched once."""
+    """A search for the thinking in a growing content; each character is searched once."""
 
     def __init__(self) -> None:
         self.tagged = False  # the content begins with a think tag
@@ -98,7 +98,7 @@ class _Thinking:
 
 
 class ReplyReader:
-    """Collects the parts of one reply.
+    """The parts of one reply, collected as they come.
 
     ``end`` is the position in ``text`` after the first complete call, or None; ``size`` is the number of characters so
     far.

@@ -11,7 +11,7 @@ from agent_core.actions import types
 
 
 class _Ending(BaseModel):
-    """Success is not the model's to set: it says it by the tool that it calls."""
+    """The arguments of a finish. Success is not among them: the model tells it by the tool that it calls."""
 
     message: str
 

@@ -86,7 +86,7 @@ def account() -> Account | None:
 
 
 class Meter:
-    """Counts calls to the run, by ``prices``; has no limits of its own."""
+    """A counter of calls for the run, by ``prices``; it has no limits."""
 
     def __init__(self, prices: Prices | None = None) -> None:
         self.prices = prices or Prices()

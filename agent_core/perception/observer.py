@@ -101,7 +101,7 @@ async def read_for_people(device: Device) -> SeenPage:
 
 
 class Observer:
-    """Observes one phone. Remembers which apps have no healthy tree, so that the tree is not requested in vain."""
+    """The observer of one phone. It remembers which apps have no healthy tree, so that none is requested in vain."""
 
     def __init__(
         self,

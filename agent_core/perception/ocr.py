@@ -68,7 +68,7 @@ _lines = _Lines()
 
 
 class OcrEngine:
-    """Reads with the shared instance, and keeps the newest screens by their digests."""
+    """A reader that uses the shared OCR engine, and keeps the newest screens by their digests."""
 
     def __init__(self) -> None:
         self._screens: OrderedDict[tuple[str, tuple[int, int, int, int] | None], list[Reading]] = OrderedDict()

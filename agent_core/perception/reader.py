@@ -26,7 +26,7 @@ __all__ = ["ScreenReader", "TreeHealth"]
 
 
 class ScreenReader:
-    """Reads frames and nodes that the caller provides.
+    """A reader of frames and nodes that the caller provides.
 
     ocr: an engine whose extra is not installed is not used.
     sources: limits what is used (None: everything that is available).

@@ -47,7 +47,7 @@ class _Seen:
 
 
 class Redaction:
-    """Covers secrets, and remembers how the newest screens were read, so that nothing is read twice.
+    """A cover for secrets. It remembers how the newest screens were read, so that nothing is read twice.
 
     on: False covers nothing.
     """

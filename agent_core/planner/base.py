@@ -55,7 +55,7 @@ class CallResult:
 
 
 class Executor(Protocol):
-    """Does one small job on a phone. Several calls may run at once, on different phones."""
+    """The phones of a planner: each call does one small job. Several calls may run at once, on different phones."""
 
     async def list_devices(self) -> Sequence[PhoneInfo]: ...
 

@@ -214,7 +214,7 @@ def _refuses(point: Point, situation: Situation, dialog: Dialog) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Risky:
-    """Judges readings: ``words`` name a risk; the name ``contact`` is never a button, whatever it says."""
+    """A judge of readings: ``words`` name a risk; the name ``contact`` is never a button, whatever it says."""
 
     words: Sequence[str]
     contact: str

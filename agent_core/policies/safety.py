@@ -70,7 +70,7 @@ def _leaves_a_dialog(proposal: Action, situation: Situation) -> bool:
 
 
 class OneApp:
-    """Lets only the task's app be opened and touched. Outside of it only the way back is allowed."""
+    """The policy that lets only the task's app be opened and touched. Outside of it only the way back is allowed."""
 
     name = "one_app"
 
@@ -95,7 +95,7 @@ class OneApp:
 
 
 class AllowedApps:
-    """Lets only the apps that the task names be opened and touched. Without names, all are allowed."""
+    """The policy that lets only the apps that the task names be opened and touched. Without names, all are allowed."""
 
     name = "allowed_apps"
 
@@ -117,7 +117,7 @@ class AllowedApps:
 
 
 class NothingRisky:
-    """Blocks risky touches in a reply task.
+    """The policy that blocks risky touches in a reply task.
 
     Those are taps on anything that pays, deletes, adds, calls, installs or grants rights, and on links or numbers in
     messages.
@@ -156,7 +156,9 @@ class NothingRisky:
 
 
 class AskBeforeRisk:
-    """Asks a person, in tasks that are no reply, before a tap that pays, deletes, adds, calls or grants."""
+    """The policy that asks a person, in tasks other than replies, before a tap that pays, deletes, adds, calls or
+    grants.
+    """
 
     name = "ask_before_risk"
 
@@ -171,7 +173,7 @@ class AskBeforeRisk:
 
 
 class DeliveryAlone:
-    """Keeps the model away from the controls that only the reply flow may use.
+    """The policy that keeps the model away from the controls that only the reply flow may use.
 
     Those are Send, Enter, stickers, quick replies, pasting and everything else at a chat's input, and the red mark of a
     failed text, however old, because a tap on it sends the text again.
@@ -268,7 +270,7 @@ def red_mark_at(point: Point, situation: Situation) -> bool:
 
 
 class FreshFrame:
-    """Blocks actions on a screen that has changed since the model saw it.
+    """The policy that blocks actions on a screen that has changed since the model saw it.
 
     Rows of a chat list move between observation and tap, so a tap is blocked if its place has changed, and every touch
     or text if another window has come to the front. In tasks that are no reply only the window counts, because a button

@@ -17,7 +17,7 @@ from agent_core.texts import say
 
 
 class Decisions:
-    """Applies a person's answers to the questions of one run's reply flow."""
+    """A person's answers to the questions of one run's reply flow, and their effects."""
 
     def __init__(self, session: Session, ledger: Ledger, rows: Rows, hand_over: HandOver, *, part_chars: int) -> None:
         self._session = session

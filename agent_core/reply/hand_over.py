@@ -33,7 +33,7 @@ log = structlog.get_logger(__name__)
 
 
 class ReplyDelivery:
-    """Delivers the replies of one run into chats of one app."""
+    """The delivery of one run's replies into chats of one app."""
 
     def __init__(
         self,

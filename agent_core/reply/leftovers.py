@@ -63,7 +63,7 @@ async def clear_in_front(
 
 
 class Leftovers:
-    """Settles rows by the chat in front, which must be the row's chat."""
+    """The unfinished rows that are settled by the chat in front, which must be the row's chat."""
 
     def __init__(self, observer: Observer, profile: AppProfile, ledger: Ledger, delivery: ReplyDelivery) -> None:
         self._observer = observer

@@ -25,7 +25,7 @@ ANCHOR = 32  # letters by which two views of a text are aligned
 
 
 class ChatLooks:
-    """Reads the chat in front for one run. It touches the phone only to close a keyboard and to scroll."""
+    """The reader of the chat in front for one run. It touches the phone only to close a keyboard and to scroll."""
 
     def __init__(self, observer: Observer, profile: AppProfile, lease: Lease) -> None:
         self._observer = observer

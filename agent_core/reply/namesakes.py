@@ -24,7 +24,7 @@ _SAME = 10  # average difference of levels between the pixels of two prints of o
 
 
 class Namesakes:
-    """Reads the rows in front for one run, and asks a person if two of them have the contact's name.
+    """The reader of the rows in front for one run, which asks a person if two of them have the contact's name.
 
     The choice is stored with what distinguishes the rows; the avatar identifies the row in the next run.
     """

@@ -68,7 +68,7 @@ class Tools:
 
 
 class ReplySender:
-    """Sends a planned row while it holds the keyboard. ``seen`` is the observation that allowed it."""
+    """The sender of a planned row while it holds the keyboard. ``seen`` is the observation that allowed it."""
 
     def __init__(
         self, tools: Tools, planned: Planned, gate: GateState, keyboard: TextInput, seen: Observation, on_sent: OnSent

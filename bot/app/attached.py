@@ -31,7 +31,7 @@ FIRST_PHONE_SECONDS = 4.0  # and if none is; adb itself gives up on a phone that
 
 
 class AttachedPhones:
-    """Finds and connects the phones. ``close`` ends the adb server if it was started here."""
+    """The phones of this machine: found and connected here. ``close`` ends the adb server if it was started here."""
 
     def __init__(self, db: Database, settings: Callable[[], DeviceSettings]) -> None:
         self._db = db

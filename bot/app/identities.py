@@ -36,7 +36,7 @@ class _Read:
 
 
 class PhoneIdentities:
-    """Tells which transports of the adb server lead to one phone, and under which serial the product knows it.
+    """The identities of phones: which transports of the adb server lead to one phone, and its serial in the product.
 
     Each new connection is asked once. A phone with nothing that tells it from others is known by its transport's name.
     """

@@ -97,7 +97,7 @@ async def correct(core: Core, shown: ShownChat, part: Part, *, person: str) -> L
 
 
 class CoreLearning:
-    """Learns apps on the phones of this process. Each call that needs the phone leases it and gives it back.
+    """The learning of apps on the phones of this process. Each call that needs the phone leases it and gives it back.
 
     Raises LeaseLost if somebody else has the phone, LearningFailed if the app cannot be learnt, and device errors.
     """

@@ -143,7 +143,7 @@ Close = Callable[[], Awaitable[None]]
 
 
 class ClientRotation:
-    """Closes replaced clients once nobody uses them.
+    """The rotation of clients: it closes replaced clients once nobody uses them.
 
     Each replacement begins a new generation. Users from an earlier one may still have the clients of that time.
     """

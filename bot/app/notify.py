@@ -82,7 +82,7 @@ def services_of(urls: Sequence[str]) -> list[NotifyService]:
 
 
 class Notifier:
-    """Tells services of alerts and digests, from ``start`` to ``stop``."""
+    """The sender of alerts and digests to services, from ``start`` to ``stop``."""
 
     def __init__(self, db: Database, desk: Desk, services: Sequence[NotifyService], lang: Lang) -> None:
         self._db = db

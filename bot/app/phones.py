@@ -38,7 +38,7 @@ KEYBOARD_FILE = Path("ADBKeyboard.apk")  # in the folder that we were started fr
 
 
 class OwnPhones:
-    """Arranges the phones of this process. ``written``: a phone's serial, name or model, as people write it."""
+    """The phones of this process. ``written``: a phone's serial, name or model, as people write it."""
 
     def __init__(self, core: Core) -> None:
         self._core = core

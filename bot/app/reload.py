@@ -40,7 +40,7 @@ Mark = tuple[tuple[int, int, int], ...]
 
 
 class Reloader:
-    """Takes over changed settings from ``start`` until ``stop``.
+    """The loop that takes over changed settings from ``start`` until ``stop``.
 
     read: returns the settings as they are written now, with those of the command line on top.
     problem: why the newest settings were refused; "" if they were not.

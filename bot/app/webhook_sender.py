@@ -14,7 +14,7 @@ log = structlog.get_logger(__name__)
 
 
 class WebhookSender:
-    """Sends the events of all webhooks, from ``start`` to ``stop``. Positions and messages are in the rows."""
+    """The sender of the events of all webhooks, from ``start`` to ``stop``. Positions and messages are in the rows."""
 
     def __init__(self, db: Database, desk: DeskWebhooks) -> None:
         self._db = db

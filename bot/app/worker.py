@@ -172,7 +172,7 @@ async def until_ended(ended: asyncio.Event, work: RunningWorker | None) -> None:
 
 
 class AttemptExecutor:
-    """Does an attempt of a run: loads the session, runs the agent on the phone, and stores the session."""
+    """The executor of a run's attempt: it loads the session, runs the agent on the phone, and stores the session."""
 
     def __init__(self, core: Core, host: Host) -> None:
         self._core = core

@@ -32,7 +32,7 @@ LONGEST_PAUSE = 7 * 86400.0  # seconds
 
 
 class WebhookClient:
-    """Delivers messages. ``proxy``: decides how a host is reached."""
+    """The client that delivers messages. ``proxy``: decides how a host is reached."""
 
     def __init__(
         self, rules: TargetRules = PUBLIC, proxy: ProxySetting = WEBHOOK_PROXY, *, seconds: float = TIMEOUT

@@ -178,7 +178,8 @@ class _Item:
 
 
 class _Planner:
-    """Settles rows in the file's order, against the entries that no row changes and the rows before.
+    """The planner of an import. It settles rows in the file's order, against the entries that no row changes and the
+    rows before.
 
     A row that is left out brings back the entry which it would have changed; so everything is settled again without it,
     until every remaining row is taken.

@@ -133,7 +133,7 @@ class Workbook:
 
 
 class _Reader:
-    """Receives the elements of one part as they come. Names are without their namespace's prefix."""
+    """The receiver of the elements of one part as they come. Names are without their namespace's prefix."""
 
     def start(self, name: str, attributes: dict[str, str]) -> None: ...
 

@@ -65,7 +65,9 @@ AT_DEADLINE: Mapping[QuestionKind, AtDeadline] = {
 
 @dataclass(frozen=True, slots=True)
 class QuestionTimes:
-    """Minutes; 0 is never. ``remind``: the time to the first reminder, at most half of the deadline."""
+    """The times of a question in minutes; 0 is never. ``remind``: the time to the first reminder, at most half the
+    deadline.
+    """
 
     deadline: float = 0.0
     remind: float = 0.0
@@ -101,7 +103,7 @@ def answer_at_deadline(kind: QuestionKind) -> Answer | None:
 
 
 class QuestionWatch(Periodic):
-    """Closes questions whose deadline passed, reminds and escalates, from ``start`` to ``stop``.
+    """The watch that closes questions past their deadline, reminds and escalates, from ``start`` to ``stop``.
 
     All state is in the rows. Several processes may watch: each thing is done by one of them.
     """

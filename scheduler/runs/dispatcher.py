@@ -42,7 +42,7 @@ class _Started:
 
 
 class Dispatcher(Periodic):
-    """Starts due attempts.
+    """The dispatcher, which starts due attempts.
 
     A change by this process takes effect at once, one by another process within ``storage.engine.PULSE_SECONDS``.
     Each phone has one attempt under way at a time, the first in line. A run whose phone no host reaches waits for as

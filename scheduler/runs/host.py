@@ -35,7 +35,7 @@ Picture = Callable[[str], Awaitable[bytes]]
 
 @dataclass(frozen=True, slots=True)
 class ClockCheck:
-    """Compares this machine's clock with the database's. They must agree, because heartbeat times decide who is alive.
+    """The check of this machine's clock against the database's. They must agree: heartbeat times decide who is alive.
 
     seconds: how long a process without a heartbeat counts as alive.
     """

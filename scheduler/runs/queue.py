@@ -154,7 +154,7 @@ def system_url(url: str) -> str:
 
 
 class DbosQueue:
-    """Starts attempts as DBOS workflows, and deletes its own old ones, which DBOS itself would keep for ever.
+    """The queue that starts attempts as DBOS workflows, and deletes its own old ones, which DBOS would keep for ever.
 
     url: DBOS's own database; with SQLite, another file than ours.
     executor_id: stays the same over restarts and differs between processes.

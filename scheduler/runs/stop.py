@@ -25,7 +25,7 @@ class Reason(StrEnum):
 
 
 class StopSignal:
-    """Tells the work of an attempt to end. A stop cancels its task, but never inside ``shielded()``.
+    """The signal that ends the work of an attempt. A stop cancels its task, but never inside ``shielded()``.
 
     ``requested`` and ``hold_requested`` may be read between steps. At Hold the attempt ends at a point where no part of
     a step is lost: at once inside ``may_park()`` (a model is being asked), else at the next ``park_here()`` (before an
@@ -112,7 +112,7 @@ class StopSignal:
 
 
 class StopRequests:
-    """Polls for Stop and Hold requests, which are written into the run's row.
+    """The poll for Stop and Hold requests, which are written into the run's row.
 
     One query serves all runs that are active here. It runs at each change of the runs, and every ``seconds`` in case a
     change was missed.

@@ -48,7 +48,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WatchTimes:
-    """Seconds.
+    """The times of a watch, in seconds.
 
     ``settle``: since the newest message. ``longest``: since the first. ``cool_down``: as for sweeps. ``lease``: how
     long a holder without a heartbeat keeps a phone.
@@ -228,7 +228,7 @@ class PhoneWatch:
 
 @dataclass
 class Watcher:
-    """Follows the phones of this host, from ``start`` to ``stop``.
+    """The watcher that follows the phones of this host, from ``start`` to ``stop``.
 
     phones: returns the serials of this host's phones.
     device: opens a phone; the watcher closes it.

@@ -70,7 +70,7 @@ async def _models(_: web.Request) -> web.Response:
 
 
 class DemoModel:
-    """Answers chat completions by the demo's rules; a subclass may put replies of its own in their place."""
+    """A model that answers chat completions by the demo's rules; a subclass may replace its replies."""
 
     def __init__(self, engine: OcrEngine | None) -> None:
         self._engine = engine

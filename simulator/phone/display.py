@@ -77,7 +77,7 @@ def root(scene: Scene, size: tuple[int, int]) -> Node:
 
 @dataclass(slots=True)
 class Display:
-    """Keeps the scene and the picture of the newest version, so that an unchanged screen is not drawn again."""
+    """The scene and the picture of the newest version, kept so that an unchanged screen is not drawn again."""
 
     size: tuple[int, int]
     compose: Callable[[], Scene]

@@ -17,7 +17,7 @@ _HANDS = {*range(0x1F446, 0x1F450), 0x1F64C, 0x1F64F, 0x1F91D, 0x270A, 0x270B, 0
 
 
 class _Pen:
-    """Draws on the grid, whatever the size of the picture."""
+    """A pen that draws on the grid, whatever the size of the picture."""
 
     def __init__(self, image: Image.Image) -> None:
         self._draw = ImageDraw.Draw(image)

@@ -12,8 +12,8 @@ from simulator.phone.widgets import WIDTH
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """Pages are drawn upright. On a phone that lies on its side they are small in the middle, between black bars, as
-    Android shows apps that know no landscape.
+    """The geometry of the screen. Pages are drawn upright; on a phone that lies on its side they are small in the
+    middle, between black bars, as Android shows apps that know no landscape.
 
     upright: width and height of the phone held upright, in pixels.
     rotation: quarter turns, 0–3, as Android counts them.

@@ -9,7 +9,7 @@ from simulator.phone.scenario import EventPart
 
 
 class Script:
-    """Holds events until they are due. ``start`` is when the phone was switched on."""
+    """The events that are not due yet. ``start`` is when the phone was switched on."""
 
     def __init__(self, events: list[EventPart], start: datetime) -> None:
         self._waiting = [event for event in events if event.trigger[0] != "at"]

@@ -90,7 +90,7 @@ def _entity_text(match: re.Match[str]) -> str:
 
 
 class _HtmlReader:
-    """Reads the HTML style of the Bot API; offsets in complaints are bytes of UTF-8, in entities UTF-16 units."""
+    """A reader of the Bot API's HTML style; offsets in complaints are bytes of UTF-8, in entities UTF-16 units."""
 
     def __init__(self, source: str) -> None:
         self.source = source

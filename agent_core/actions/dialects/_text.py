@@ -185,7 +185,9 @@ def shown(value: Value) -> str:
 
 
 class Scanner:
-    """Reads values from ``text`` from ``pos`` on. Raises Incomplete at the end of the text, else ActionParseError."""
+    """A reader of values from ``text``, from ``pos`` on. It raises Incomplete at the end of the text, else
+    ActionParseError.
+    """
 
     def __init__(self, text: str, pos: int) -> None:
         self.text = text

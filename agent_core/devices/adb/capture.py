@@ -87,7 +87,9 @@ class CaptureHistory:
 
 
 class Capture:
-    """Takes pictures through ``transport``. Way and timings are learned from the captures that are taken anyway."""
+    """The camera of one phone, over ``transport``. Way and timings are learned from the captures that are taken
+    anyway.
+    """
 
     def __init__(self, transport: Transport, time: Time, history: CaptureHistory) -> None:
         self.display: str | None = None  # physical id, if there are several

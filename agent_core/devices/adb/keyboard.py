@@ -62,7 +62,7 @@ _CHOSEN = "chosen"  # in the marker: our keyboard is the owner's own choice, the
 
 
 class Keyboard:
-    """Types into the focused field of one phone.
+    """The keyboard of one phone: it types into the focused field.
 
     ``hold`` may be nested and shared: the first takes the keyboard, the last gives it back.
     """

@@ -18,7 +18,7 @@ _BRING_TO_FRONT = "0x10200000"  # FLAG_ACTIVITY_NEW_TASK | FLAG_ACTIVITY_RESET_T
 
 
 class Launcher:
-    """Starts apps as the home screen does. The launcher activities are kept until one turns out to be gone."""
+    """A launcher of apps, as the home screen is. The launcher activities are kept until one turns out to be gone."""
 
     def __init__(self, transport: Transport, time: Time, window: Callable[[], Awaitable[Window]]) -> None:
         self._transport, self._time, self._window = transport, time, window

@@ -94,7 +94,7 @@ class _State:
 
 
 class PhoneSetup:
-    """Sets up one phone. Take the phone's lease first: a run changes some of the same settings while it works."""
+    """The setup of one phone. Take the phone's lease first: a run changes some of the same settings while it works."""
 
     def __init__(self, server: AdbServer, transport: Transport) -> None:
         self._server, self._transport = server, transport

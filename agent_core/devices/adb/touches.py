@@ -38,7 +38,7 @@ def parse_panels(text: str) -> tuple[str, ...]:
 
 
 class Watch:
-    """Implements ``TouchWatch``."""
+    """A watch on touches; implements ``TouchWatch``."""
 
     def __init__(self) -> None:
         self._touched = False

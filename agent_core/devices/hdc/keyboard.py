@@ -60,7 +60,7 @@ def refusal(output: str, count: int = 1) -> str | None:
 
 
 class HdcKeyboard:
-    """Types into the focused field of one phone. ``hold`` may be nested and shared."""
+    """The keyboard of one phone: it types into the focused field. ``hold`` may be nested and shared."""
 
     def __init__(
         self,

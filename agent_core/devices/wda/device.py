@@ -345,7 +345,7 @@ class WdaDevice:
 
 
 class _Unseen:
-    """Implements ``TouchWatch`` for a phone that does not report touches."""
+    """A watch for a phone that does not report touches; implements ``TouchWatch``."""
 
     @property
     def touched(self) -> bool:

@@ -27,7 +27,7 @@ KEYS = {Key.ENTER: "\n", Key.DELETE: "\b"}
 
 
 class WdaKeyboard:
-    """Implements ``TextInput`` in one session of WDA."""
+    """The keyboard in one session of WDA; implements ``TextInput``."""
 
     def __init__(
         self,

@@ -128,7 +128,7 @@ class _Call:
 
 
 class PlanExecutor:
-    """Implements ``agent_core.planner.Executor`` for one plan."""
+    """The executor of one plan; implements ``agent_core.planner.Executor``."""
 
     def __init__(
         self,

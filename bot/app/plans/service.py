@@ -51,7 +51,7 @@ REMEMBERED = 100  # plans that are over and may still be followed
 
 
 class PlanService:
-    """Makes plans with the phones of this process. ``close`` it before the worker.
+    """The service that makes plans with the phones of this process. ``close`` it before the worker.
 
     ``session`` names a conversation, as in ``NewPlan``.
     """

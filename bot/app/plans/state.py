@@ -27,7 +27,7 @@ def session_busy() -> SessionBusy:
 
 
 class StoredMemory:
-    """Implements ``agent_core.planner.Memory`` for one conversation."""
+    """The memory of one conversation; implements ``agent_core.planner.Memory``."""
 
     def __init__(self, conversations: Conversations, key: str) -> None:
         self._conversations = conversations

@@ -44,7 +44,7 @@ class _Seen:
 
 
 class Feed:
-    """Follows the event log for one channel."""
+    """The feed of the event log for one channel."""
 
     def __init__(self, desk: Desk, outlet: CardOutlet, *, clock: Callable[[], datetime] = utc_now) -> None:
         self._desk = desk

@@ -16,7 +16,7 @@ NEWS = frozenset({"digest", "alert", "schedule"})
 
 
 class Notifications:
-    """Shows notifications in the chats of one channel."""
+    """The notifications in the chats of one channel."""
 
     def __init__(self, desk: Desk, outlet: CardOutlet) -> None:
         self._desk = desk

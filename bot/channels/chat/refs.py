@@ -7,7 +7,7 @@ from bot.desk.desk import Desk
 
 
 class Refs:
-    """Knows which message shows a named thing (``run:<id>``, ``question:<id>``), as the desk remembers it."""
+    """The messages that show a named subject (``run:<id>``, ``question:<id>``), as the desk remembers them."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk

@@ -143,7 +143,7 @@ def by_form(client: Client, *, name: str, person_there: bool) -> Answerer:
 
 
 class AskingHuman:
-    """Stores the question and passes it to ``answerer``; the first answer in any channel wins.
+    """A store of questions, which passes each to ``answerer``; the first answer in any channel wins.
 
     Implements ``agent_core.ports.Human``. The phone is held for ``hold_seconds`` meanwhile; after that the session
     waits without it.

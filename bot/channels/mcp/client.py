@@ -65,7 +65,7 @@ def words_of(content: dict[str, Any] | None) -> str:
 
 
 class News:
-    """Tells a client of each step, in order. A client that does not listen holds up no phone."""
+    """The messages to a client about each step, in order. A client that does not listen holds up no phone."""
 
     def __init__(self, report: Report, total: int) -> None:
         self._report = report

@@ -24,7 +24,7 @@ class CallStopped(PhonedeskError):
 
 
 class Stopper:
-    """Stops one call: through its phone's stop signal while it has a phone, otherwise by cancelling it."""
+    """The stop of one call: through its phone's stop signal while it has a phone, otherwise by cancelling it."""
 
     def __init__(self) -> None:
         self._task: asyncio.Task[object] | None = None

@@ -60,7 +60,7 @@ _WHY = {
 
 
 class TelegramAdapter:
-    """Connects the desk to Telegram.
+    """The connection of the desk to Telegram.
 
     ``start`` returns at once and keeps trying until Telegram is reached; then ``ready`` is set. A token that Telegram
     refuses ends the channel: ``failed`` holds the error, and the rest of the product continues.

@@ -40,7 +40,7 @@ class Delivered:
 
 
 class MessageDelivery:
-    """Sends messages and remembers them.
+    """The delivery of messages, which are remembered.
 
     Telegram sees only ``send``; ``write_down`` can be repeated until it succeeds.
     """

@@ -44,7 +44,7 @@ class _Thought:
 
 
 class Drafts:
-    """Sends drafts to private chats.
+    """The drafts in private chats.
 
     wanted: tells whether the person of a private chat wants to see thoughts.
     free: tells whether nothing is being sent to the chat, and Telegram has not asked for a pause there.

@@ -133,7 +133,7 @@ class _OrderedUpdates:
 
 
 class Inbox:
-    """Hands each stored update to ``handle``, with the time at which it came.
+    """The inbox: it hands each stored update to ``handle``, with the time at which it came.
 
     If ``handle`` raises, the error is logged and it gets the update again, three times in all; then ``gave_up`` is
     called. After UnreadableUpdate the update is given up at once and silently.

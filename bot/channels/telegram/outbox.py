@@ -64,7 +64,7 @@ class _Tried:
 
 
 class Outbox:
-    """Sends stored messages and live cards.
+    """The sender of stored messages and live cards.
 
     films: makes a message with a replay into one that can be sent, while later messages continue.
     moved: called for a chat that continues under another id (old, new).

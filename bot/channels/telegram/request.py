@@ -248,7 +248,7 @@ QUIET_SECONDS = 15 * 60
 
 
 class RateLimitedLog:
-    """Counts in this process: a restart begins again from 0."""
+    """The counter of a rate-limited log, in this process: a restart begins again from 0."""
 
     def __init__(self) -> None:
         self._since = 0

@@ -43,7 +43,7 @@ class _Forum:
 
 
 class Topics:
-    """Knows the topics of forums.
+    """The topics of forums.
 
     no_right: called with the id and title of a chat that must do without topics.
     gone: called with the chat and number of a topic that was deleted.

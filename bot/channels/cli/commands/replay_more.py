@@ -125,7 +125,7 @@ def _out(file: Path | None) -> Iterator[Callable[[bytes], object]]:
 
 
 class Lines:
-    """Puts the pictures of the lines into the lines, or once each into a folder beside the file."""
+    """The pictures of the lines: inside them, or once each in a folder beside the file."""
 
     def __init__(self, file: Path | None, *, embed: bool) -> None:
         self.count = 0

@@ -28,7 +28,7 @@ _STYLES = {"succeeded": "green", "failed": "red", "stopped": "yellow"}
 
 
 class Activity:
-    """Prints events of the log on ``console``, with the time in ``zone``.
+    """The events of the log on ``console``, with the time in ``zone``.
 
     Runs that found nothing to do, such as sweeps without new messages, are not shown: no agent carried them out.
 

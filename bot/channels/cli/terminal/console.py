@@ -60,7 +60,9 @@ class Text(rich.text.Text):
 
 
 class Console(rich.console.Console):
-    """Prints texts from outside as they are: control characters escaped, ``[red]`` and ``:smile:`` not interpreted.
+    """A console that prints texts from outside as they are.
+
+    Control characters are escaped, and ``[red]`` and ``:smile:`` are not interpreted.
 
     Options are those of Rich's own console.
     """

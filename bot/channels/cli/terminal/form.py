@@ -12,7 +12,7 @@ Check = Callable[[str], str]  # returns the problem with a value, in the person'
 
 
 class TerminalForm:
-    """Asks each question until its answer is usable. Raises EOFError at the end of the input."""
+    """A form that asks each question until its answer is usable. Raises EOFError at the end of the input."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

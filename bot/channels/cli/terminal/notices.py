@@ -22,7 +22,7 @@ REMEMBERED = 100
 
 
 class Notices:
-    """Prints notices; implements ``bot.app.logs.Notice``. ``file``: the path of the log."""
+    """The printer of notices; implements ``bot.app.logs.Notice``. ``file``: the path of the log."""
 
     def __init__(self, console: Console, words: Texts, zone: ZoneInfo, file: Path) -> None:
         self._console = console
