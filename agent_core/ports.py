@@ -1,5 +1,6 @@
-"""The agent's interfaces to the outside, as protocols and data. ``storage``, ``knowledge`` and ``scheduler`` implement
-them.
+"""The agent's interfaces to the outside, as protocols and data.
+
+``storage``, ``knowledge`` and ``scheduler`` implement them.
 """
 
 from __future__ import annotations

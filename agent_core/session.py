@@ -340,8 +340,9 @@ class Approval(BaseModel):
 
 
 class StepVerdict(BaseModel):
-    """The decision of a policy that changed the step's proposal: rewrite, block or ask. A policy that allows it has
-    none.
+    """The decision of a policy that changed the step's proposal: rewrite, block or ask.
+
+    A policy that allows it has none.
     """
 
     policy: str

@@ -260,8 +260,9 @@ def unknown_form(what: str, *, advice: str | None = None) -> KnowledgeUnreachabl
 
 
 def checked_url(url: str, names: Names) -> str:
-    """Return ``url`` without surrounding spaces. Raises ConfigInvalid if it is not an http address, or holds a
-    password.
+    """Return ``url`` without surrounding spaces.
+
+    Raises ConfigInvalid if it is not an http address, or holds a password.
     """
     url = url.strip()
     try:

@@ -241,8 +241,9 @@ def _stands_in(name: str, words: str) -> bool:
 
 
 def _pattern(name: str) -> str:
-    """Return the pattern for ``name``, which is bare. In Latin letters it is a whole word: "excel" does not name
-    "x".
+    """Return the pattern for ``name``, which is bare.
+
+    In Latin letters it is a whole word: "excel" does not name "x".
     """
     spaced = r"\s*".join(map(re.escape, name))
     return rf"(?<![A-Za-z0-9]){spaced}(?![A-Za-z0-9])" if name.isascii() else spaced

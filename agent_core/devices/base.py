@@ -342,8 +342,9 @@ class Device(Protocol):
         """Restart each app at its next first launch from now on, so that nothing of what it showed before is left."""
 
     def keyboard(self) -> AbstractAsyncContextManager[TextInput]:
-        """Hold the keyboard inside the block. The owner's keyboard is put back in every outcome, including
-        cancellation.
+        """Hold the keyboard inside the block.
+
+        The owner's keyboard is put back in every outcome, including cancellation.
         """
 
     async def tree(self) -> Sequence[Node]:
@@ -359,8 +360,9 @@ class Device(Protocol):
         """
 
     async def recover(self) -> None:
-        """Put back what a dead run left changed on the phone (keyboard, staying awake). Called when a phone is
-        taken.
+        """Put back what a dead run left changed on the phone (keyboard, staying awake).
+
+        Called when a phone is taken.
         """
 
     async def wake(self) -> None:
@@ -377,8 +379,9 @@ class Device(Protocol):
         """Watch for touches by a person inside the block. A phone that does not report touches never shows any."""
 
     async def open_url(self, url: str, package: str) -> None:
-        """Have the app ``package`` open an address of its own scheme (``mqqwpa://…``). Raises CommandFailed if it does
-        not.
+        """Have the app ``package`` open an address of its own scheme (``mqqwpa://…``).
+
+        Raises CommandFailed if it does not.
         """
 
     async def properties(self, *names: str) -> Mapping[str, str]:

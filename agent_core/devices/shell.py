@@ -1,5 +1,6 @@
-"""Commands for a phone's shell. Arguments are quoted only here, and texts are cut here to the length that a line
-takes.
+"""Commands for a phone's shell.
+
+Arguments are quoted only here, and texts are cut here to the length that a line takes.
 """
 
 from __future__ import annotations

@@ -135,8 +135,9 @@ class ActionPerformer:
             return ActResult(say(self._session.lang, "run.failed", error=told(error, self._session.lang)), ok=False)
 
     async def before_model(self, flow: ReplyFlow, seen: Observation) -> ActResult | None:
-        """Let the reply flow do the steps that need no model. Errors are retried a few times, as the model would
-        retry.
+        """Let the reply flow do the steps that need no model.
+
+        Errors are retried a few times, as the model would retry.
         """
         try:
             result = await flow.before_model(seen)

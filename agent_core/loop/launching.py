@@ -35,8 +35,9 @@ async def installed(device: Device, app: str) -> str | None:
 
 
 class AppLauncher:
-    """An opener of apps on one phone, whose lease is ours. ``allowed``: the only packages that may be in front; empty:
-    all.
+    """An opener of apps on one phone, whose lease is ours.
+
+    ``allowed``: the only packages that may be in front; empty: all.
     """
 
     def __init__(

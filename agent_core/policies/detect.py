@@ -359,8 +359,9 @@ def _without_app(task: str, app: AppProfile) -> str:
 
 
 def _place(profile: AppProfile, task: str) -> int | None:
-    """Return the place at which the app is first named, or None. A name inside another app's name (企业微信) does not
-    count.
+    """Return the place at which the app is first named, or None.
+
+    A name inside another app's name (企业微信) does not count.
     """
     for other in profile.unlike:
         task = re.sub(_name_pattern(other), "\0" * len(other), task, flags=re.IGNORECASE)

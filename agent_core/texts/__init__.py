@@ -100,8 +100,9 @@ def _word(value: object, lang: Lang) -> object:
 
 
 def is_said(said: str, lang: Lang, key: str, hole: str, **values: Any) -> bool:
-    """Tell whether ``said`` is the text of ``key`` with these values. If ``hole`` is in the text, anything may take its
-    place.
+    """Tell whether ``said`` is the text of ``key`` with these values.
+
+    If ``hole`` is in the text, anything may take its place.
     """
     head, found, tail = say(lang, key, **{**values, hole: "\0"}).partition("\0")
     return said.startswith(head) and said.endswith(tail) if found else said == head
@@ -121,8 +122,9 @@ def weekday(lang: Lang, date: str) -> str:
 
 
 def say(lang: Lang, key: str, **values: Any) -> str:
-    """Return the text of ``key`` with ``values`` filled in. Raises KeyError for an unknown key: a text must not be
-    missing.
+    """Return the text of ``key`` with ``values`` filled in.
+
+    Raises KeyError for an unknown key: a text must not be missing.
     """
     return filled(catalogue(lang)[key], values, lang)
 

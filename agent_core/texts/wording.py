@@ -1,5 +1,6 @@
-"""The patterns of customers' words: greetings, questions, fault reports. By code, so that the result is the same each
-time.
+"""The patterns of customers' words: greetings, questions, fault reports.
+
+By code, so that the result is the same each time.
 """
 
 from __future__ import annotations

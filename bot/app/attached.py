@@ -125,8 +125,9 @@ class AttachedPhones:
         return [entry for entries in lists for entry in entries]
 
     async def _listed(self, system: System, server: DeviceServer) -> list[DeviceEntry]:
-        """Return the phones of one tool. A tool that fails, or is late, has none, and does not affect the other
-        tools.
+        """Return the phones of one tool.
+
+        A tool that fails, or is late, has none, and does not affect the other tools.
         """
         try:
             found = await server.devices()

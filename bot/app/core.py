@@ -96,8 +96,9 @@ class Core:
             raise in_words(error, self.agent_settings(lang=lang).lang) from None
 
     async def limited(self) -> bool:
-        """Tell whether today's limit for models is reached; then nothing begins by itself. The owner is informed
-        once.
+        """Tell whether today's limit for models is reached; then nothing begins by itself.
+
+        The owner is informed once.
         """
         try:
             await self.meter.check()

@@ -178,8 +178,9 @@ async def renew(core: Core, settings: Settings) -> None:
 
 
 def _closes(core: Core, base: KnowledgeBase) -> Sequence[Close]:
-    """Return the function that closes the knowledge base. The store of the shop's own entries stays open: others use
-    it.
+    """Return the function that closes the knowledge base.
+
+    The store of the shop's own entries stays open: others use it.
     """
     parts = base.providers if isinstance(base, ChainKnowledge) else (base,)
     return [part.close for part in parts if part is not core.store]

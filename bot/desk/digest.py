@@ -45,8 +45,9 @@ DIGESTS = ("daily", "weekly")
 
 
 class DeskDigest(DeskService):
-    """The service for digests and alerts. Viewers see the figures of their phones; operators choose the digests of
-    chats.
+    """The service for digests and alerts.
+
+    Viewers see the figures of their phones; operators choose the digests of chats.
     """
 
     # Figures ----------------------------------------------------------------------------------------------------------

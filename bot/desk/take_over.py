@@ -24,8 +24,9 @@ class DeskTakeOver(DeskService):
     """The service for taking phones over. ``serial``: a phone's serial, or its name."""
 
     def holder(self, serial: str) -> str:
-        """Return the id of the person who has taken the phone over in this process, "" if nobody has. Checks no
-        rights.
+        """Return the id of the person who has taken the phone over in this process, "" if nobody has.
+
+        Checks no rights.
         """
         return self.context.take_overs.holder(serial) if self.context.take_overs is not None else ""
 

@@ -199,8 +199,9 @@ class DeskTeam(DeskService):
         return [_refused_view(row, names, self._zone) for row in await self._audit.refused(limit)]
 
     async def audit(self, actor: Actor, *, before: int = 0, limit: int = 20) -> Sequence[AuditView]:
-        """Return the log of actions and refusals, the newest first. ``before``: the id of an entry; 0 for the
-        newest.
+        """Return the log of actions and refusals, the newest first.
+
+        ``before``: the id of an entry; 0 for the newest.
         """
         await self._allow(actor, Role.OWNER, "audit")
         names = await self._names() | await program_names(self._db)

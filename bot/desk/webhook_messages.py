@@ -39,8 +39,9 @@ class WebhookPayload(BaseModel):
 
 
 def message_of(event: EventRow) -> Message:
-    """Return the message of an event for a webhook. The id is the event's, so that a receiver recognises a
-    repetition.
+    """Return the message of an event for a webhook.
+
+    The id is the event's, so that a receiver recognises a repetition.
     """
     details = dict(event.data)
     cut = len(json.dumps(details, ensure_ascii=False).encode()) > MOST_DETAILS

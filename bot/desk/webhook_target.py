@@ -135,8 +135,9 @@ def checked_url(url: str) -> SplitResult:
 
 
 def _literal(host: str) -> Address | None:
-    """Return the address that ``host`` is; None for a name. Other spellings of one (0x7f.1) are left to the resolver,
-    whose answer is checked.
+    """Return the address that ``host`` is; None for a name.
+
+    Other spellings of one (0x7f.1) are left to the resolver, whose answer is checked.
     """
     try:
         return ip_address(host)

@@ -65,8 +65,9 @@ AT_DEADLINE: Mapping[QuestionKind, AtDeadline] = {
 
 @dataclass(frozen=True, slots=True)
 class QuestionTimes:
-    """The times of a question in minutes; 0 is never. ``remind``: the time to the first reminder, at most half the
-    deadline.
+    """The times of a question in minutes; 0 is never.
+
+    ``remind``: the time to the first reminder, at most half the deadline.
     """
 
     deadline: float = 0.0
@@ -115,8 +116,9 @@ class QuestionWatch(Periodic):
         self._look_seconds = look_seconds
 
     async def once(self) -> None:
-        """Do everything that is due now. Deadlines come first, so that nobody is reminded of a question that is
-        over.
+        """Do everything that is due now.
+
+        Deadlines come first, so that nobody is reminded of a question that is over.
         """
         closed = await self._questions.expire()
         reminded = await self._questions.remind()

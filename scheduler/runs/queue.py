@@ -112,8 +112,9 @@ class ProcessLock:
         self._lock.release()
 
     def busy(self) -> ConfigInvalid | None:
-        """Return the error that ``acquire`` would raise now, or None if the lock is free. The former holder stays on
-        record.
+        """Return the error that ``acquire`` would raise now, or None if the lock is free.
+
+        The former holder stays on record.
         """
         if not self.path.exists():
             return None

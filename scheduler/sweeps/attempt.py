@@ -117,8 +117,9 @@ async def prepare(db: Database, row: RunRow, device: Device, eyes: SweepEyes, le
 
 
 async def sweep_attempt(db: Database, row: RunRow, device: Device, eyes: SweepEyes, lease: Lease) -> AttemptOutcome:
-    """Do a worker's attempt of a sweep. ``waiting``: its runs continue. A repeated attempt starts no contact's run
-    twice.
+    """Do a worker's attempt of a sweep.
+
+    ``waiting``: its runs continue. A repeated attempt starts no contact's run twice.
     """
     sweeps = Sweeps(db)
     looked = await sweeps.get(row.id)

@@ -1,5 +1,6 @@
-"""Reading a chat completions request: task, past calls, the newest screen. The model knows nothing else of the
-phone.
+"""Reading a chat completions request: task, past calls, the newest screen.
+
+The model knows nothing else of the phone.
 """
 
 from __future__ import annotations

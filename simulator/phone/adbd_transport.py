@@ -68,8 +68,9 @@ class Stream:
         self._reading = False
 
     async def read(self) -> bytes:
-        """Return the next piece that the host sent, empty at the end. It is acknowledged only now, so a host must
-        wait.
+        """Return the next piece that the host sent, empty at the end.
+
+        It is acknowledged only now, so a host must wait.
         """
         if self._buffer:
             piece = bytes(self._buffer)

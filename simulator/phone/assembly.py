@@ -59,8 +59,9 @@ def _look(scenario: Scenario, app: str) -> Look:
 
 
 def installed_apps(apps: Iterable[App], versions: Mapping[str, str], *, adb_keyboard: bool) -> dict[str, InstalledApp]:
-    """Return the package manager's list, by package. ``versions`` are by package; the system's apps have its
-    version.
+    """Return the package manager's list, by package.
+
+    ``versions`` are by package; the system's apps have its version.
     """
     found = [InstalledApp(app.package, app.label, app.activity, versions.get(app.package, "13")) for app in apps]
     if adb_keyboard:

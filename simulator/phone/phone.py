@@ -178,8 +178,9 @@ class VirtualPhone(PhoneCore):
         return True
 
     def choose_input_method(self, name: str) -> bool:
-        """Choose an input method. Return False if it is not installed. Raises InputRefused if the maker's setting is
-        off.
+        """Choose an input method.
+
+        Return False if it is not installed. Raises InputRefused if the maker's setting is off.
         """
         self.check_may_change("ime")
         if name not in self.input_methods:

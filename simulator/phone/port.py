@@ -81,8 +81,9 @@ class ShellPhone(Protocol):
         """Return the screen now, RGB, after the active faults (slow, black …)."""
 
     async def tree(self) -> Sequence[Node]:
-        """Return the accessibility tree in its present mode. Raises TreeFailure if a dump fails; slow if the mode says
-        so.
+        """Return the accessibility tree in its present mode.
+
+        Raises TreeFailure if a dump fails; slow if the mode says so.
         """
 
     def window(self) -> Window: ...
@@ -106,8 +107,9 @@ class ShellPhone(Protocol):
         """Uninstall an app. Return False if it is not installed."""
 
     def choose_input_method(self, name: str) -> bool:
-        """Choose an input method. Return False if it is not installed. Raises InputRefused if the maker's setting is
-        off.
+        """Choose an input method.
+
+        Return False if it is not installed. Raises InputRefused if the maker's setting is off.
         """
 
     async def tap(self, x: float, y: float) -> None: ...

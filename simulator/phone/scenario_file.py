@@ -60,8 +60,9 @@ def parse_scenario(
     name: str = "scenario",
     form: Form = "toml",
 ) -> S:
-    """Return the scenario in ``text``. Raises ConfigInvalid, with each wrong place in ``name`` and the allowed
-    values.
+    """Return the scenario in ``text``.
+
+    Raises ConfigInvalid, with each wrong place in ``name`` and the allowed values.
     """
     try:
         data: object = json.loads(text) if form == "json" else tomllib.loads(text)

@@ -154,8 +154,9 @@ class ShellSession:
     async def _open_redirects(
         self, redirects: list[Redirect], read_input: ReadInput
     ) -> tuple[dict[int, int | str], ReadInput]:
-        """Return the target of each descriptor: an outer descriptor, or a file. Files are emptied now, as a shell
-        does.
+        """Return the target of each descriptor: an outer descriptor, or a file.
+
+        Files are emptied now, as a shell does.
         """
         targets = dict(_INHERITED)
         for redirect in redirects:

@@ -86,8 +86,9 @@ class FakeUser:
         reply_to: Message | None = None,
         album: str = "",
     ) -> Message:
-        """Send a message that is neither words nor a document: a kind of ``MEDIA``. Messages with the same name form an
-        album.
+        """Send a message that is neither words nor a document: a kind of ``MEDIA``.
+
+        Messages with the same name form an album.
         """
         where = chat or self.chat
         if where.type == "private":

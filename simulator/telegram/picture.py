@@ -200,8 +200,9 @@ class _Part:
             y += KEY + 5
 
     def _lay(self, page: Image.Image | None, top: int) -> int:
-        """Draw everything in the bubble, from its top down. Return the bubble's height. Without a page, only
-        measure.
+        """Draw everything in the bubble, from its top down.
+
+        Return the bubble's height. Without a page, only measure.
         """
         y = top + PAD - 4
         y = self._above(page, y)

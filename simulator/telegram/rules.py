@@ -221,8 +221,9 @@ def photo_size(data: bytes) -> tuple[int, int]:
 
 
 def animation_size(data: bytes) -> tuple[int, int]:
-    """Return width and height of a GIF, 0 of a film. Any other file is refused here; Telegram would show it as a mere
-    file.
+    """Return width and height of a GIF, 0 of a film.
+
+    Any other file is refused here; Telegram would show it as a mere file.
     """
     if data[4:8] == b"ftyp":
         return 0, 0

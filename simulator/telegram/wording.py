@@ -116,8 +116,9 @@ def line_width(line: Line, size: int) -> float:
 
 
 def lines_of(spans: Sequence[Span], size: int, width: float) -> list[Line]:
-    """Break a text so that no line is wider than ``width`` (except for a closing mark). Latin words stay whole if they
-    fit.
+    """Break a text so that no line is wider than ``width`` (except for a closing mark).
+
+    Latin words stay whole if they fit.
     """
     lines: list[list[Span]] = [[]]
     used = 0.0

@@ -100,8 +100,9 @@ class Edit:
 
 @dataclass(slots=True)
 class Message:
-    """A message as a person sees it. ``edits``: its contents and their times; the first is the message as it was
-    sent.
+    """A message as a person sees it.
+
+    ``edits``: its contents and their times; the first is the message as it was sent.
     """
 
     id: int
@@ -155,8 +156,9 @@ class Message:
         return len(self.edits) > 1
 
     def button(self, label_or_data: str) -> Button:
-        """Return the button with this label or data, else the one whose label contains it. Raises LookupError if there
-        is none.
+        """Return the button with this label or data, else the one whose label contains it.
+
+        Raises LookupError if there is none.
         """
         every = [button for row in self.content.buttons for button in row]
         exact = [button for button in every if label_or_data in {button.text, button.data}]

@@ -185,8 +185,9 @@ def shown(value: Value) -> str:
 
 
 class Scanner:
-    """A reader of values from ``text``, from ``pos`` on. It raises Incomplete at the end of the text, else
-    ActionParseError.
+    """A reader of values from ``text``, from ``pos`` on.
+
+    It raises Incomplete at the end of the text, else ActionParseError.
     """
 
     def __init__(self, text: str, pos: int) -> None:

@@ -87,8 +87,9 @@ class CaptureHistory:
 
 
 class Capture:
-    """The camera of one phone, over ``transport``. Way and timings are learned from the captures that are taken
-    anyway.
+    """The camera of one phone, over ``transport``.
+
+    Way and timings are learned from the captures that are taken anyway.
     """
 
     def __init__(self, transport: Transport, time: Time, history: CaptureHistory) -> None:
@@ -222,8 +223,9 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def extract_xml(output: bytes) -> str:
-    """Cut the XML document out of the tool's output. Raises TreeUnavailable, with the tool's own words, if there is
-    none.
+    """Cut the XML document out of the tool's output.
+
+    Raises TreeUnavailable, with the tool's own words, if there is none.
     """
     text = output.decode("utf-8", "replace")
     end = text.rfind("</hierarchy>")

@@ -202,8 +202,9 @@ class AdbDevice:
         return (await self._shot_again("")).frame
 
     async def observe(self) -> LookedPicture:
-        """Return a picture and the look, in one call. Raises ScreenOff if the screen is off, whatever the picture
-        shows.
+        """Return a picture and the look, in one call.
+
+        Raises ScreenOff if the screen is off, whatever the picture shows.
         """
         shot = await self._shot_again(LOOK_LINE)
         return LookedPicture(shot.frame, await self._look_of(shot.before))

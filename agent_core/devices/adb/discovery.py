@@ -1,5 +1,6 @@
-"""The list of attached phones, and the choice of one. If several could be meant, that is an error: nothing is
-guessed.
+"""The list of attached phones, and the choice of one.
+
+If several could be meant, that is an error: nothing is guessed.
 """
 
 from __future__ import annotations

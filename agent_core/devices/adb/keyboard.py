@@ -152,8 +152,9 @@ class Keyboard:
             await self.clear_by_keys()
 
     async def _clear_selected(self) -> None:
-        """Select everything and delete it. Before Android 13, which knows no key combinations, delete by single
-        keys.
+        """Select everything and delete it.
+
+        Before Android 13, which knows no key combinations, delete by single keys.
         """
         delete = ("input", "keyevent", "KEYCODE_DEL")
         result = await self._while_ours("input", "keycombination", CTRL_LEFT, KEY_A, AND, *delete)
@@ -290,8 +291,9 @@ class Keyboard:
         return (change, ("echo", _SWITCHED, Raw("$?")), *_STATE)
 
     async def _make_ready(self, way: TypingWay) -> None:
-        """Prepare a way to type. Raises TextInputFailed if it is not available, LeaseLost if another owner has the
-        phone.
+        """Prepare a way to type.
+
+        Raises TextInputFailed if it is not available, LeaseLost if another owner has the phone.
         """
         if way in self._ready:
             return

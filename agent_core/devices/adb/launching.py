@@ -46,8 +46,9 @@ class Launcher:
         await self._wait_in_front(package)
 
     async def _resolve(self, package: str) -> str | None:
-        """Return the launcher activity; None if the system names none. Raises AppNotFound if the app is not
-        installed.
+        """Return the launcher activity; None if the system names none.
+
+        Raises AppNotFound if the app is not installed.
         """
         resolve = ("cmd", "package", "resolve-activity", "--brief", *_MAIN, package)
         result = await self._transport.shell(command_line(resolve), safe=True)

@@ -179,8 +179,9 @@ def parse_component(text: str, package: str) -> str | None:
 
 
 def parse_version(text: str) -> str | None:
-    """Read ``versionName`` in ``dumpsys package NAME``. The first is in use; a later one is the system's hidden
-    copy.
+    """Read ``versionName`` in ``dumpsys package NAME``.
+
+    The first is in use; a later one is the system's hidden copy.
     """
     found = re.search(r"versionName=(\S+)", text)
     return None if found is None or found[1] == "null" else found[1]

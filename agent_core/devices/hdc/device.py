@@ -303,8 +303,9 @@ class HdcDevice:
     async def _start(
         self, package: str, before: Sequence[tuple[str, ...]], *, fresh: bool = False
     ) -> CommandFailed | None:
-        """Start the app's main ability. Return the phone's refusal as an error if there is no such ability (any
-        more).
+        """Start the app's main ability.
+
+        Return the phone's refusal as an error if there is no such ability (any more).
         """
         bundle = await self._bundle(package, fresh=fresh)
         if bundle is None:
@@ -382,8 +383,9 @@ class HdcDevice:
         return await self._transport.shell(*commands, safe=True)
 
     async def _parts(self, *commands: Sequence[str | Raw]) -> list[str]:
-        """Return the output of each command, in one call. Raises CommandFailed if the marks between them are not
-        complete.
+        """Return the output of each command, in one call.
+
+        Raises CommandFailed if the marks between them are not complete.
         """
         mark = f"phonedesk-{self._token}-part"
         marked = [part for command in commands for part in (command, ("echo", mark))]

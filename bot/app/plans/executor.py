@@ -300,8 +300,9 @@ class PlanExecutor:
         return session, run_id
 
     async def _final(self, call: _Call, row: RunRow) -> RunRow:
-        """Return the run once it is over, or left to itself. While it waits for a person it has no phone, and the queue
-        continues it.
+        """Return the run once it is over, or left to itself.
+
+        While it waits for a person it has no phone, and the queue continues it.
         """
         told = ""
         while not row.final and not call.left:

@@ -323,8 +323,9 @@ class PlanService:
         return await planner.plan(order, executor, memory, partial(self._tell, plan))
 
     async def _tell(self, plan: LivePlan, event: PlanEvent) -> None:
-        """Send an event to the followers, and to the event log that cards are drawn from. A line missing there ends no
-        plan.
+        """Send an event to the followers, and to the event log that cards are drawn from.
+
+        A line missing there ends no plan.
         """
         try:
             await self._events.append(plan.run_id, *written(event))

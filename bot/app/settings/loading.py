@@ -49,8 +49,9 @@ class SettingsWrong(ConfigInvalid):
 
 
 def load(**overrides: Any) -> Settings:
-    """Return the settings; ``overrides`` come from the command line. Raises ConfigInvalid, which names each wrong
-    setting.
+    """Return the settings; ``overrides`` come from the command line.
+
+    Raises ConfigInvalid, which names each wrong setting.
     """
     settings, problems = try_settings(**overrides)
     if settings is not None:
@@ -104,8 +105,9 @@ def _said(value: object) -> object:
 
 
 def _unknown_in_file() -> Iterator[SettingProblem]:
-    """Yield the names at the top of the file that are not settings. Names inside a section are refused by the
-    section.
+    """Yield the names at the top of the file that are not settings.
+
+    Names inside a section are refused by the section.
     """
     file = config_file()
     try:

@@ -84,8 +84,9 @@ def _revealed(default: Any) -> Any:
 
 
 def masked(secret: str) -> str:
-    """Return dots for a secret, "" for "". A long key keeps its last two letters, to tell two keys apart; a PIN keeps
-    none.
+    """Return dots for a secret, "" for "".
+
+    A long key keeps its last two letters, to tell two keys apart; a PIN keeps none.
     """
     shows_end = len(secret) >= SHOWS_END and not secret.isdecimal()
     return "" if not secret else DOTS + (secret[-2:] if shows_end else "")
@@ -179,8 +180,9 @@ def _nowhere(_: Path) -> str:
 
 
 def _option_in(given: Mapping[str, Any]) -> Callable[[Path], str]:
-    """Return a function that names the option of a setting with its value as typed. OPTIONS lists options with other
-    names.
+    """Return a function that names the option of a setting with its value as typed.
+
+    OPTIONS lists options with other names.
     """
 
     def where(path: Path) -> str:

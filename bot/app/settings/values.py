@@ -91,8 +91,9 @@ def _told_apart(names: dict[str, str]) -> dict[str, str]:
 
 
 def _tagged(value: object) -> object:
-    """Read tags by serial, from a JSON object or a table. A phone's tags are a list, or words with commas between
-    them.
+    """Read tags by serial, from a JSON object or a table.
+
+    A phone's tags are a list, or words with commas between them.
     """
     if isinstance(value, str):
         value = _json(value) if value.strip() else {}

@@ -113,8 +113,9 @@ def _adapter(field: FieldInfo) -> TypeAdapter[Any]:
 
 
 def _parsed(name: Name, text: str) -> Any:
-    """Return the text as a value. Tables and lists of tables are JSON, as in the environment; lists split words
-    themselves.
+    """Return the text as a value.
+
+    Tables and lists of tables are JSON, as in the environment; lists split words themselves.
     """
     if text.lstrip()[:1] in {"{", "["} and not isinstance(name.default, str | SecretStr):
         try:

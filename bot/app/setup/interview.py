@@ -138,8 +138,9 @@ class Interview:
             self.servers[_KEY] = "PHONEDESK_MODEL__BASE_URL"
 
     def _key(self, preset: ModelPreset) -> None:
-        """Ask for the key of a hosted model. Nothing works there without one, so Enter is questioned once; a second
-        Enter skips it.
+        """Ask for the key of a hosted model.
+
+        Nothing works there without one, so Enter is questioned once; a second Enter skips it.
         """
         name = _KEY
         warned = self._keeps(name, "PHONEDESK_MODEL__BASE_URL")
@@ -266,8 +267,9 @@ class Interview:
         return urlsplit(self._chosen(of))[:2] == urlsplit(before)[:2]
 
     def _problem(self, name: str, typed: str) -> str:
-        """Return the problem with a setting's value; "" if it is right. The default, which is written as nothing, is
-        always right.
+        """Return the problem with a setting's value; "" if it is right.
+
+        The default, which is written as nothing, is always right.
         """
         if not typed:
             return ""

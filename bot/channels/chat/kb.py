@@ -285,8 +285,9 @@ async def _fetched(turn: Turn, file: Attached) -> KnowledgeFile:
 
 
 def _no_table(turn: Turn, error: InputRejected, name: str) -> PhonedeskError:
-    """Return an error in the person's language. Some errors are only in English: for others, return the correct
-    form.
+    """Return an error in the person's language.
+
+    Some errors are only in English: for others, return the correct form.
     """
     return error if error.key or turn.texts.lang == "en" else BadRequest(error.message, key="no_table", name=name)
 

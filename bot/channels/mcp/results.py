@@ -45,8 +45,9 @@ IS_ERROR = frozenset({StopReason.NOT_STARTED, StopReason.ERROR})
 
 
 def stop_reason(session: Session) -> StopReason:
-    """Return why a session rests. A held session counts as stopped for its client, though the server may continue
-    it.
+    """Return why a session rests.
+
+    A held session counts as stopped for its client, though the server may continue it.
     """
     match session.status:
         case Status.SUCCEEDED:

@@ -84,8 +84,9 @@ class PersonPart(_Part):
     choice: str = ""
     """The value of a choice: ``record:0``, ``skip`` …"""
     text: str = ""
-    """Or their own words, read as a channel reads them. Words that the channel does not accept leave the question
-    open.
+    """Or their own words, read as a channel reads them.
+
+    Words that the channel does not accept leave the question open.
     """
     by: Words = "operator"
     times: Times = 1

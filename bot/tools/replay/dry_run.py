@@ -166,8 +166,9 @@ async def _try(
 
 
 def judge(proposal: Action, session: Session, asked: ModelRequest) -> Judgement:
-    """Return the gate's result for a proposal, from its knowledge at that time. No current screen is read: there is
-    none.
+    """Return the gate's result for a proposal, from its knowledge at that time.
+
+    No current screen is read: there is none.
     """
     gate = asked.gate
     usual = PolicyName.REPLY if gate.enabled else PolicyName.CAREFUL

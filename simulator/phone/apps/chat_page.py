@@ -34,8 +34,9 @@ def chat_page(
     talking: bool,
     handlers: ChatHandlers,
 ) -> list[Element]:
-    """Return the page, bottom layer first. ``unread``: messages in other chats; ``talking``: the bar to hold and
-    talk.
+    """Return the page, bottom layer first.
+
+    ``unread``: messages in other chats; ``talking``: the bar to hold and talk.
     """
     upper = sheet.look.geometry.header
     pinned = bool(chat.strip)

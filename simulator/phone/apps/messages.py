@@ -32,8 +32,9 @@ class ChatView:
 def messages(
     sheet: Sheet, chat: Chat, now: datetime, view: ChatView, window: Rect, resend: Callable[[Message], None]
 ) -> list[Element]:
-    """Return the part of the chat that is visible in ``window``. ``view.scroll`` is limited to the length of the
-    chat.
+    """Return the part of the chat that is visible in ``window``.
+
+    ``view.scroll`` is limited to the length of the chat.
     """
     rows = _rows(sheet, chat, now, resend)
     total = sum(height for height, _ in rows) + 40

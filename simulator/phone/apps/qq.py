@@ -25,8 +25,9 @@ class QQ(ChatApp):
         return self.look.activities.login if self.host.faults.not_logged_in else super().current_activity()
 
     def open_url(self, url: str) -> bool:
-        """Open ``mqqwpa://im/chat?chat_type=wpa&uin=NUMBER``: the chat with that QQ number. Return whether the app
-        knows the form.
+        """Open ``mqqwpa://im/chat?chat_type=wpa&uin=NUMBER``: the chat with that QQ number.
+
+        Return whether the app knows the form.
         """
         parts = urlsplit(url)
         if parts.scheme not in ("mqqwpa", "mqqapi") or self.host.faults.not_logged_in:

@@ -27,8 +27,9 @@ class DoctorTexts:
         self._texts = catalogue(lang)
 
     def get(self, key: str, values: Mapping[str, Any] | None = None) -> str:
-        """Return the text with ``values`` filled in. Raises KeyError for an unknown key or a placeholder without a
-        value.
+        """Return the text with ``values`` filled in.
+
+        Raises KeyError for an unknown key or a placeholder without a value.
         """
         words = {name: self._word(value) for name, value in (values or {}).items()}
         return filled(typed(self._texts[key]), words, self.lang)

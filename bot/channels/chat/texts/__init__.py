@@ -50,8 +50,9 @@ class Texts:
         self._texts = catalogue(lang)
 
     def get(self, key: str, **values: Any) -> str:
-        """Return the text with ``values`` filled in. Raises KeyError for an unknown key or a placeholder without a
-        value.
+        """Return the text with ``values`` filled in.
+
+        Raises KeyError for an unknown key or a placeholder without a value.
         """
         return filled(self._found(key), values, self.lang)
 

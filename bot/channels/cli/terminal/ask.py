@@ -23,8 +23,9 @@ FIRST_ATTEMPT = 1  # a run started in the terminal has only this one
 
 
 class TerminalHuman:
-    """Questions in the terminal of the run. A question is stored first, so that it can be answered later in any
-    channel.
+    """Questions in the terminal of the run.
+
+    A question is stored first, so that it can be answered later in any channel.
     """
 
     def __init__(self, db: Database, console: Console, texts: Texts, *, stdin: TextIO | None = None) -> None:
