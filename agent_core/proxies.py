@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 from agent_core.errors import ConfigInvalid
 
 NONE = "none"  # the value of a setting that wants no proxy
-LOOPBACK, LOCAL, SYSTEM = "loopback", "local_network", "system"  # sources that are no setting and no variable
+LOOPBACK, LOCAL, SYSTEM = "loopback", "local_network", "system"  # sources that are neither a setting nor a variable
 
 _SCHEMES = {"http": "http", "https": "https", "socks5": "socks5", "socks5h": "socks5h", "socks": "socks5"}
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*", re.ASCII)

@@ -414,7 +414,7 @@ class Session(BaseModel):
     allowance: int = 1  # how many times these may be used up, one more each time a person says so
     spent: Spent = Field(default_factory=Spent)
     policy: str = ""  # the name of the policies in force; "" for reply or careful, depending on the gate
-    apps: list[str] = Field(default_factory=list)  # the only apps that a task that is no reply may use; [] for all
+    apps: list[str] = Field(default_factory=list)  # the only apps that a task that is not a reply may use; [] for all
     dry_run: bool = False
     date: str = ""  # the date when the run began, as the prompt shows it
     status: Status = Status.RUNNING

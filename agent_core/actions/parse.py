@@ -36,7 +36,7 @@ _MOST_TRIES = 12  # calls examined outside answer tags before the rest is only s
 _MOST_FRESH = 3  # how often a tag restarts the count of tries
 _LAST_LINES = 2_000  # characters at the end in which the last call is searched for
 _MOST_LAST = 3  # calls that are read there, the last first
-_MOST_TAGS = 200  # a text with more is no reply
+_MOST_TAGS = 200  # a text with more is not a reply
 _CLOSERS = frozenset(")）}｝\n>")
 # Characters that a watch reads without restraint, each time from the beginning; no honest reply needs a quarter of it.
 # Beyond that it reads only when the text has grown by an eighth, so that the total stays proportional to the text.

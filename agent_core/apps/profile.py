@@ -51,7 +51,7 @@ class Parts(BaseModel):
     back_ids: tuple[str, ...] = ()
     input_ids: tuple[str, ...] = ()
     send_ids: tuple[str, ...] = ()
-    more_ids: tuple[str, ...] = ()  # the ＋ beside the input, which is no Send
+    more_ids: tuple[str, ...] = ()  # the ＋ beside the input, which is not Send
     messages_ids: tuple[str, ...] = ()  # the list with the rows of a chat
     row_ids: tuple[str, ...] = ()  # one row of a chat: an avatar with its message, or a time
     avatar_ids: tuple[str, ...] = ()

@@ -37,7 +37,7 @@ from agent_core.texts.layout import font
 _SIGN = 0.065  # a small sign is no larger
 _AVATAR = 0.06  # an avatar is no smaller
 _DENSE = 0.3  # of its box that areas without a flat colour cover in a picture
-_HEADER = 0.20  # of a page that is no chat
+_HEADER = 0.20  # of a page that is not a chat
 _ICONS_RIGHT = 0.885  # no name reaches this far: a sign in a header after this is an icon
 _FLAT_SHARE = 0.001  # of a page that a flat colour covers
 _FEW = 60  # pixels that a colour needs to be kept

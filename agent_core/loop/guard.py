@@ -189,7 +189,7 @@ class Recovery:
         return self._say("run.last_unread") if last.unread else last.result
 
     def _refused_end(self) -> str:
-        """Return a message if the end was refused so often that it is no way out."""
+        """Return a message if the end was refused so often that it is not a way out."""
         newest = self._session.steps[-TOLD_AT:]
         ends = [step for step in newest if step.asked is not None and step.asked["kind"] == "finish" and not step.ok]
         return self._failing() if len(ends) == TOLD_AT and self._back.failed >= TOLD_AT else ""

@@ -23,8 +23,8 @@ from agent_core.texts import say
 
 CANDIDATES = 3
 RECORD = "record:"  # prefix of the choices that are candidates
-# A record with a lower score is no candidate, because one tap would send it. Of 36 questions in customers' words to the
-# sample shop 35 score 0.2 or more with the right entry; a lower score means hardly a common word. For an external
+# A record with a lower score is not a candidate, because one tap would send it. Of 36 questions in customers' words to
+# the sample shop 35 score 0.2 or more with the right entry; a lower score means hardly a common word. For an external
 # service, too, such a record is unrelated.
 LEAST_SCORE = 0.2
 LONGEST_SAID = 200  # characters of the model's words that are shown beside ours

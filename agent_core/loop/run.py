@@ -117,7 +117,7 @@ class Run:
             yield
 
     async def look(self, *, read: bool) -> Observation:
-        """Return the observation for a step. ``read``: whether to read texts, if it is no reply task."""
+        """Return the observation for a step. ``read``: whether to read texts, if it is not a reply task."""
         if self.profile is not None:
             return await self.observer.observe_closely(self.profile)
         return await self.observer.observe(None, read=read)

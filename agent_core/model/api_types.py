@@ -155,10 +155,10 @@ class Chunks:
                 yield chunk
 
     async def next(self) -> ApiCompletion | None:
-        """Return the next chunk, None at the end; data that is no part of a reply is skipped.
+        """Return the next chunk, None at the end; data that is not part of a reply is skipped.
 
-        Raises openai.APIError for an error event, ValueError if data is no JSON object or no chunk, and the errors of
-        the HTTP library.
+        Raises openai.APIError for an error event, ValueError if data is not a JSON object or not a chunk, and the
+        errors of the HTTP library.
         """
         while True:
             while not self._waiting:

@@ -29,7 +29,7 @@ class PromptTexts:
     """The texts in one language, from ``prompts/<lang>.toml``; ``$launch`` and the like are a form's names.
 
     ``system`` and ``rules`` tell a model its work; ``screen`` says what each turn holds, and that texts on the screen
-    are no orders.
+    are not orders.
     """
 
     system: str

@@ -155,7 +155,7 @@ def key() -> Path | None:
 def sources(part: Part, package: str = "", *inside: str) -> dict[str, OwnerSource]:
     """Return the files of a kind by name: the shipped ones in ``package``, and the owner's in their place or beside.
 
-    Raises OwnWrong if an owner's file may be written by others, or is no text.
+    Raises OwnWrong if an owner's file may be written by others, or is not text.
     """
     found: dict[str, OwnerSource] = {}
     if package:
@@ -192,7 +192,7 @@ def _unread(file: Path, why: str) -> OwnWrong:
 
 
 def source(part: Part, file: Path) -> OwnerSource:
-    """Read an owner's file. Raises OwnWrong if others may write it, or if it is no text of a usual length."""
+    """Read an owner's file. Raises OwnWrong if others may write it, or if it is not text of a usual length."""
     name = file.name.removesuffix(part.suffix)
     if not _NAME.fullmatch(name):
         raise OwnWrong(Fault(file, "own_name", "a file's name has letters, digits, dots, hyphens and underscores only"))

@@ -1,7 +1,7 @@
 """Reads the chat page from its picture: the parts by their shapes, the words by recognising line by line.
 
 Anything that is not understood becomes a doubt and is never ignored: a message whose side or words are uncertain, a
-block that is no known kind of message, a page with a picture behind it.
+block that is not a known kind of message, a page with a picture behind it.
 """
 
 from __future__ import annotations
@@ -459,7 +459,7 @@ def placed(seen: ChatScreen, image: Image.Image, profile: AppProfile) -> tuple[C
 
 
 def _without_lines(seen: ChatScreen, page: shapes.PageShapes) -> ChatScreen:
-    """Return the tree's page without calls that the picture shows as centred lines, because those are no shapes."""
+    """Return the tree's page without calls that the picture shows as centred lines, because those are not shapes."""
     kept = [
         bubble
         for bubble in seen.bubbles

@@ -57,7 +57,7 @@ _NAMES = (
 _MISSED_CALL = re.compile(r"(?:通话|未接|接听|回拨|无应答|忙线|拒绝|取消)")
 LONGEST_CALL = 16  # characters of an app's line about a call
 
-# Their names are no text of the customer's.
+# Their names are not the customer's text.
 WORDLESS = frozenset({BubbleKind.IMAGE, BubbleKind.STICKER, BubbleKind.VIDEO})
 CARDS = frozenset({BubbleKind.FILE, BubbleKind.LOCATION, BubbleKind.CARD})  # several texts, the first is the name
 

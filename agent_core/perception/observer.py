@@ -37,7 +37,7 @@ class Observation:
     """The result of one observation.
 
     chat: the chat page in front, for apps with a profile; None if it is none or nothing could read it.
-    unread_below: the row (pixels) at which the input begins if this may be an unread chat; None if it is no chat.
+    unread_below: the row (pixels) at which the input begins if this may be an unread chat; None if it is not a chat.
     phases: seconds for ``capture`` (the picture and what is in front), ``settle`` (until the screen was still) and
     ``read`` (tree, OCR, model).
     """

@@ -81,7 +81,9 @@ class RowReport(_Part):
 
 
 class PageReport(_Part):
-    """One screen. ``title``, ``input`` and ``send`` are None if the page is no chat; ``input`` also if none is seen."""
+    """One screen. ``title``, ``input`` and ``send`` are None if the page is not a chat; ``input`` also if none is
+    seen.
+    """
 
     page: PageKind
     title: TitleReport | None = None

@@ -87,8 +87,8 @@ class Title:
 async def read_title(ocr: OcrEngine, image: Image.Image, region: Box) -> Title:
     """Read the name in the line of a header that begins right of its arrow.
 
-    Everything that is no name is separated first: the pill of unread messages before it, tags and signs after it, icons
-    at the right, the status line below.
+    Everything that is not a name is separated first: the pill of unread messages before it, tags and signs after it,
+    icons at the right, the status line below.
     """
     place = name_place(image, region)
     if place is None:

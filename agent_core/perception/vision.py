@@ -118,7 +118,7 @@ def _placed(written: Sequence[Bubble], page: shapes.PageShapes) -> list[Bubble] 
 def _of_shape(bubble: Bubble, shape: shapes.Shape) -> Bubble:
     """Return the model's bubble with its place in the picture; unsure if its kind does not fit its shape.
 
-    A picture with letters is no text, though a model writes them down; a white picture looks like a bubble.
+    A picture with letters is not a text, though a model writes them down; a white picture looks like a bubble.
     """
     sure = shape.sure and not shape.doubt and bubble.kind in _KINDS[shape.form]
     return replace(bubble, box=shape.box, state=shape.state, sure=sure, doubt=shape.doubt)

@@ -249,7 +249,7 @@ def touched(action: Action, size: tuple[int, int]) -> tuple[int, int] | None:
 
 
 def first_touch(action: Action) -> tuple[int, int] | None:
-    """Return the first point (0–1000) that a finger touches, or None if the action is no touch."""
+    """Return the first point (0–1000) that a finger touches, or None if the action is not a touch."""
     if isinstance(action, Tap | DoubleTap | LongPress):
         return action.element
     return action.start if isinstance(action, Swipe) else None

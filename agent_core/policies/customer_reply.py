@@ -18,7 +18,7 @@ from agent_core.policies.right_chat import is_contacts
 from agent_core.policies.risk import control_at, row_around, rows_of
 
 # For a text that is about to be typed. It is narrower than ``wording.asks``, which also recognises reports of faults:
-# an answer that the model makes up ("7天内可以退货") is no question.
+# an answer that the model makes up ("7天内可以退货") is not a question.
 _QUESTION = re.compile(
     r"[?？]|怎么|怎样|如何|为什么|为啥|什么|啥|吗|么$|呢|哪|几时|几天|多久|多少|能不能|可不可以|可以不|是否|有没有|谁|"
     r"\b(how|what|why|when|where|which|who|can|could|does|do you|is there)\b",

@@ -33,7 +33,7 @@ _CLAUSES = re.compile(
     r"[，,。；;！!？?\n]+|然后|接着|并且?(?=[回答])|\b(?:and\s+)?then\b|\band\b(?=\s+(?:auto|repl|respond|answer|write|text|get\s))",
     re.IGNORECASE,
 )
-# These begin another order and are no part of a name.
+# These begin another order and are not part of a name.
 _BESIDES = re.compile(r"并(?=[说回发把且告截看])|再(?=[说回发把告])|\s并")
 _ROLE = _any("联系人", "客户", "顾客", "买家", "客人", "用户", "好友", "网友")
 _NEWS = _any(
@@ -128,7 +128,7 @@ _LIST = re.compile(
 _DESCRIBES = re.compile(
     r"[那这哪某]个|昨天|前天|上次|第[一二三四五六七八九十\d]+个|[上下最][一后]个|.的" + _any("人", "那位", _ROLE)
 )
-# The way to a chat before the order (找到张三，回复), and words along it that are no names.
+# The way to a chat before the order (找到张三，回复), and words along it that are not names.
 _LED_TO = re.compile(
     rf"(?:找到|进入|点开|点击|点进|打开|搜索|选择|选中|查看|看看|看一?下|{_ROLE})(?:和|与|跟|{_ROLE}|\s|[:：])*(?!{_ROLE}|{_NEWS}|{_WHICH}|[有没未])"
     rf"([^，,\s的]{{1,{LONGEST_NAME}}})"

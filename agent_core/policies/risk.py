@@ -226,7 +226,7 @@ class _Risky:
         return (one.role == "button" or length <= LONGEST_LABEL) and self.is_meant(one) and self._no_refusal(text)
 
     def in_a_row(self, one: Reading) -> bool:
-        """Tell whether a reading in a row of a chat list is a risky label: a customer's question is no button."""
+        """Tell whether a reading in a row of a chat list is a risky label: a customer's question is not a button."""
         text = bare(one.text)
         near = any(bare(word) in text and len(text) <= len(bare(word)) + _IN_A_ROW for word in self.words)
         return near and self._no_refusal(text)

@@ -273,8 +273,8 @@ class FreshFrame:
     """The policy that blocks actions on a screen that has changed since the model saw it.
 
     Rows of a chat list move between observation and tap, so a tap is blocked if its place has changed, and every touch
-    or text if another window has come to the front. In tasks that are no reply only the window counts, because a button
-    may pulse for ever, and, for a tap that a person allowed, its surroundings.
+    or text if another window has come to the front. In tasks other than replies only the window counts, because a
+    button may pulse for ever, and, for a tap that a person allowed, its surroundings.
     """
 
     name = "fresh_frame"

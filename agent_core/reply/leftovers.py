@@ -48,7 +48,7 @@ async def clear_in_front(
     seen = await observer.observe_closely(app)
     chat = seen.chat
     if chat is None and seen.unread_below is None:
-        return None  # a page of the app that is no chat
+        return None  # a page of the app that is not a chat
     if chat is None or not chat.sure:
         return rows[0]
     delivery = ReplyDelivery(observer, app, ledger, guard=guard, lease=lease, touches=touches)

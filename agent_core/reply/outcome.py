@@ -116,7 +116,7 @@ def fail(session: Session, key: str, **values: object) -> ActResult:
 def waits_elsewhere(session: Session) -> ActResult:
     """End a run that leaves a question of the customer to another run, ``session.elsewhere``.
 
-    It is no failure if something was sent, or if the other run continues by itself. Raises ValueError if there is no
+    It is not a failure if something was sent, or if the other run continues by itself. Raises ValueError if there is no
     other run.
     """
     other = session.elsewhere

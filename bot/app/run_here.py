@@ -44,7 +44,7 @@ async def run_here(
 
     Ctrl-C stops it, and so does a stop request in its row, but never in the middle of Send.
     run_id: the run's row, which exists and has begun; None to make one.
-    Raises InputRejected if the text is no task, is a sweep, or needs an app that is not installed, ModelLimit if
+    Raises InputRejected if the text is not a task, is a sweep, or needs an app that is not installed, ModelLimit if
     today's limit for models is reached, and errors of the phone.
     """
     task = check_task(task)

@@ -67,7 +67,8 @@ class DeskRuns(DeskService):
         chat: the chat for its card; None for none, and for the first owner's chat once it asks something.
         serial: the serial or name of the phone; None for the default one.
         key: the request's name, see ``Desk``.
-        Raises InputRejected if the text is no task or the rules do not fit it, and NotFound if there is no such phone.
+        Raises InputRejected if the text is not a task or the rules do not fit it, and NotFound if there is no such
+        phone.
         """
         task = check_task(task)
         check_rules(task, rules)

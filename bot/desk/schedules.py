@@ -65,8 +65,8 @@ class DeskSchedules(DeskService):
         expression: the times as a person writes them; "" for a watch.
         chat: the chat for its cards; None for the first owner's chat.
         key: the request's name, see ``Desk``.
-        Raises InputRejected if the text is no task or the rules do not fit it, BadRequest if the expression or the wish
-        cannot be read or the schedule exists already, and NotFound if there is no such phone.
+        Raises InputRejected if the text is not a task or the rules do not fit it, BadRequest if the expression or the
+        wish cannot be read or the schedule exists already, and NotFound if there is no such phone.
         """
         task = check_task(task)
         kind = _kind(task, rules)

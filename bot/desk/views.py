@@ -108,8 +108,8 @@ class RunView:
     away_host: str = ""
     away_since: datetime | None = None
     parent: str = ""  # the sweep or plan that it belongs to, whose card shows it
-    sweep: SweepView | None = None  # None if it is no sweep
-    plan: PlanView | None = None  # None if it is no plan
+    sweep: SweepView | None = None  # None if it is not a sweep
+    plan: PlanView | None = None  # None if it is not a plan
     in_plan: bool = False  # ``parent`` is a plan
     watch: bool = False  # a watch has started it, so nobody waits for its card
     created_at: datetime | None = None

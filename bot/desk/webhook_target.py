@@ -82,7 +82,7 @@ class TargetRules:
         if not found:
             raise OSError(f"The name {host} has no address.")
         named = any(host.lower() == each.lower() for each in self.allowed)
-        # Every address must be allowed: a name with a public and a private one is no mistake of its owner.
+        # Every address must be allowed: a name with a public and a private one is not its owner's mistake.
         if not named and not all(self._in_allowed(each) for each in found):
             refused = next((each for each in found if not self._in_allowed(each) and not _is_public(each)), None)
             if refused is not None:

@@ -29,7 +29,7 @@ _PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # read piece by piece; o
 
 
 class NoWorkbook(Exception):
-    """The file is no Excel file, or a broken one."""
+    """The file is not an Excel file, or a broken one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,7 +150,7 @@ def number(text: str) -> int | None:
 
 
 def tokens(text: str) -> tuple[list[Token], int]:
-    """Return the tokens at the beginning of a ``plain`` text, and the index after them: the rest is no such word."""
+    """Return the tokens at the beginning of a ``plain`` text, and the index after them: the rest is not such a word."""
     found: list[Token] = []
     place = 0
     while True:

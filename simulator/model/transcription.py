@@ -41,7 +41,7 @@ def _json(data: object) -> str:
 
 
 def _title(seen: Sequence[Seen]) -> str:
-    """Return the leftmost text that is no arrow or count."""
+    """Return the leftmost text that is neither an arrow nor a count."""
     words = [
         item for item in sorted(seen, key=lambda item: item.left) if not re.fullmatch(r"[<＜〈‹(（]\S*", item.text)
     ]

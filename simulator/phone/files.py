@@ -185,7 +185,7 @@ class FileTree:
         self._folders[path] = self.now()
 
     def names(self, path: str) -> Sequence[tuple[str, FileStat]]:
-        """Return the content of a folder, by name. Raises OSError if it is no folder."""
+        """Return the content of a folder, by name. Raises OSError if it is not a folder."""
         path = normal(path)
         if path not in self._folders:
             raise refusal(errno.ENOTDIR if self.stat(path) else errno.ENOENT, path)

@@ -75,7 +75,9 @@ def _place(phone: Held, event: EventPart) -> tuple[float, float] | None:
 
 
 def _type(phone: Held, text: str) -> None:
-    """Type into the chat in front, after the present draft. It is no client's typing, so it is not reported as that."""
+    """Type into the chat in front, after the present draft. It is not a client's typing, so it is not reported as
+    that.
+    """
     field = phone.chat_field()
     phone.log("person_type", text)
     _touch(phone, *_KEYS_AT)

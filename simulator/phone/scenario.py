@@ -286,7 +286,7 @@ class EventPart(_Part):
     """``colleague``: our account answers from another device. ``recall``: the other side recalls its newest message.
     ``person_…``: a finger on the glass taps, opens the contact's chat, types into the chat in front.
     ``notification_open``: the app goes to the contact's chat by itself. ``notification``: the app notifies of something
-    that is no message. ``status``: the line under the contact's name becomes the text."""
+    that is not a message. ``status``: the line under the contact's name becomes the text."""
     contact: str = ""
     text: str = ""
     kind: Kind = Kind.TEXT
@@ -378,7 +378,7 @@ class Scenario(_Part):
     enter_sends: bool = False
     """Enter sends in a chat; else it makes a new line."""
     wechat_rows: list[Annotated[str, Field(min_length=1, max_length=60)]] = []
-    """Rows of WeChat's list that are no chats: "Windows 微信已登录", "折叠置顶聊天"."""
+    """Rows of WeChat's list that are not chats: "Windows 微信已登录", "折叠置顶聊天"."""
     contacts: list[ContactPart] = []
     events: list[EventPart] = []
 

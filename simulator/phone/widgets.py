@@ -233,7 +233,7 @@ GROUP = "android.widget.RelativeLayout"
 
 
 def background(box: Rect, color: str, radius: int = 0) -> Element:
-    """Return a coloured area that is no node of the tree."""
+    """Return a coloured area that is not a node of the tree."""
     return Element(box, paint=lambda canvas: canvas.rect(box, color, radius), listed=False)
 
 

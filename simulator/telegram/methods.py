@@ -378,7 +378,7 @@ async def edit_message_media(world: World, call: Call) -> object:
         raise refuse("message can't be edited: album items keep their type")
     old = message.content.file
     if old is not None and content.file is not None and old.data == content.file.data:
-        content = replace(content, file=old)  # the same picture sent again is no change, as at Telegram
+        content = replace(content, file=old)  # the same picture sent again is not a change, as at Telegram
     return _change(world, message, replace(content, buttons=_buttons(call.get("reply_markup"))))
 
 

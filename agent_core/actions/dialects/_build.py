@@ -282,7 +282,7 @@ def _call_api(a: CallArguments) -> Action:
 def _query(name: str, url: str | None, data: Value) -> str:
     """Return the query in a call of a knowledge base's own service. The address itself is never called.
 
-    Raises ActionParseError if the address is no knowledge base's, or if ``data`` holds anything but one query.
+    Raises ActionParseError if the address is not a knowledge base's, or if ``data`` holds anything but one query.
     """
     if not _KNOWLEDGE_URL.search(url or ""):
         raise ActionParseError(f"{name} calls no web address. For the knowledge base write GET_KNOWLEDGE_DATA.")

@@ -200,7 +200,7 @@ class Scanner:
             self.pos = match.end()
 
     def peek(self) -> str:
-        """Return the next character that is no whitespace. Raises Incomplete if there is none."""
+        """Return the next character that is not whitespace. Raises Incomplete if there is none."""
         self.space()
         if self.pos >= len(self.text):
             raise Incomplete(_CUT_OFF)

@@ -108,7 +108,7 @@ class PhoneSetup:
     async def apply(self, apk: Path | None = None) -> SetupReport:
         """Set up the phone: either everything or nothing.
 
-        Raises InputRejected if ``apk`` is no file with ADB Keyboard, SettingsDenied or CommandFailed if the phone
+        Raises InputRejected if ``apk`` is not a file with ADB Keyboard, SettingsDenied or CommandFailed if the phone
         refuses something. If it fails or is cancelled, the changes made so far are undone.
         """
         if apk is not None:
@@ -292,7 +292,7 @@ def _changes(marker: str) -> dict[str, SetupChange]:
 
 
 def check_keyboard_file(apk: Path) -> None:
-    """Raise InputRejected if the file is no Android app, or another app than ADB Keyboard.
+    """Raise InputRejected if the file is not an Android app, or another app than ADB Keyboard.
 
     Its manifest is binary XML, whose strings are UTF-8 or UTF-16.
     """

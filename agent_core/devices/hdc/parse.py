@@ -150,7 +150,7 @@ def parse_tree(text: str, size: tuple[int, int] | None = None) -> tuple[Node, ..
     Nodes are in document order, boxes in pixels, clipped to ``size`` (else to the root's box); nodes of which nothing
     is on the screen are left out. A window's root names its bundle, which its nodes inherit.
 
-    Raises TreeUnavailable if it is no such JSON.
+    Raises TreeUnavailable if it is not such JSON.
     """
     try:
         root = json.loads(text)

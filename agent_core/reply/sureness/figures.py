@@ -41,7 +41,7 @@ _SAME_UNIT = {
     )
     for one in names.split()
 }
-# 一 that is no number: 一下, 一样, 一起 … and 统一, 唯一.
+# 一 that is not a number: 一下, 一样, 一起 … and 统一, 唯一.
 NO_NUMBER = re.compile(
     r"一(?=[下样些起定般直旦致并共切律会边])|(?<=[统唯同])一|万一|千万(?=[不别要])|十分(?=[感满抱方])|半(?=径)"
 )

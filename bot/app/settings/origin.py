@@ -58,7 +58,7 @@ def survey(settings: Settings, overrides: Mapping[str, Any] | None = None) -> li
 def _shown(name: Name, settings: Settings, places: Places) -> ShownSetting:
     value = value_of(settings, name.path)
     changed = value != name.default
-    # A value in the documentation is no secret.
+    # A value in the documentation is not a secret.
     plain = plain_of(value) if changed else _revealed(name.default)
     found = places.of(name.path)
     return ShownSetting(name, plain, found or (SettingPlace("default"),), changed)

@@ -66,7 +66,7 @@ def survey_of_wrong(problems: Sequence[SettingProblem]) -> tuple[Settings, list[
 
 
 def _take_out(data: dict[str, Any], path: Path) -> None:
-    """Remove the setting at ``path``, or the one around it, because an entry of a list is no setting. () removes
+    """Remove the setting at ``path``, or the one around it, because an entry of a list is not a setting. () removes
     everything.
     """
     for part in path[:-1]:

@@ -259,7 +259,7 @@ class PriceSettings(Section):
 
 
 class LimitSettings(Section):
-    """The limits on calls to models, for all runs together; 0 is no limit.
+    """The limits on calls to models, for all runs together; 0 means no limit.
 
     At a limit by the minute, calls wait for the next minute; at a limit by the day, runs end. Costs are in the prices'
     currency.

@@ -256,8 +256,8 @@ class TelegramAdapter:
     async def webhook(self, request: web.Request) -> web.Response:
         """Handle ``POST /telegram/webhook``.
 
-        Answers 200 once the update is stored, 403 for a wrong secret, 400 if the body is no update, 413 if it is too
-        large, 408 if it is too slow. Without the secret no body is read.
+        Answers 200 once the update is stored, 403 for a wrong secret, 400 if the body is not an update, 413 if it is
+        too large, 408 if it is too slow. Without the secret no body is read.
         """
         given = request.headers.get(SECRET_HEADER, "")
         if not hmac.compare_digest(given.encode("utf-8", "surrogateescape"), self.options.webhook_secret.encode()):

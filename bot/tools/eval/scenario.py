@@ -185,7 +185,7 @@ class EvalScenario(Scenario):
     policy: Literal["", "reply", "careful", "open"] = ""
     """The set of policies; "": as the words of the task say."""
     only_apps: list[Words] = Field(default_factory=list)
-    """The only apps that a task which is no reply may use, as the phone shows their names; none: all."""
+    """The only apps that a task which is not a reply may use, as the phone shows their names; none: all."""
     known_numbers: dict[str, Annotated[str, Field(pattern=r"^\d{1,12}$")]] = Field(default_factory=dict)
     """The number of each contact that the product knows from its list of contacts."""
     lang: Literal["zh", "en"] = "zh"

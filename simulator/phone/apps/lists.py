@@ -88,7 +88,7 @@ def _notice_row(sheet: Sheet, text: str) -> Row:
 
 
 def _notice(sheet: Sheet, text: str, top: int) -> list[Element]:
-    """Return a row that is no chat: a device that is logged in, chats that are folded away."""
+    """Return a row that is not a chat: a device that is logged in, chats that are folded away."""
     colors = sheet.look.colors
     y = top + NOTICE // 2
     box: Rect = (0, top, WIDTH, top + NOTICE)

@@ -1,6 +1,7 @@
 """The settings: a list of pages, with the switches that Android keeps among its settings.
 
-USB调试（安全设置） is no setting: it allows or refuses simulated input and changed settings, as makers tie both to it.
+USB调试（安全设置） is not a setting: it allows or refuses simulated input and changed settings, as makers tie both to
+it.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class Vocabulary:
         return 0
 
     def _missions(self, call: Call) -> None:
-        """Print the apps that were opened, the newest first; the desktop is no mission."""
+        """Print the apps that were opened, the newest first; the desktop is not a mission."""
         window = self.phone.window()
         opened = list(dict.fromkeys(reversed(self.phone.report()["opened"])))
         call.line("User ID #100\n  current mission lists:{")

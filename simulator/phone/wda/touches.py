@@ -50,7 +50,7 @@ class Finger(_Item):
 
 
 class BadTouchError(Exception):
-    """The actions are no touch. The message says why."""
+    """The actions are not a touch. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
