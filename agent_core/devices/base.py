@@ -262,7 +262,11 @@ class TouchWatch(Protocol):
 
 
 class Device(Protocol):
-    """One phone."""
+    """One phone.
+
+    Actions raise CommandFailed if a coordinate is negative or too large for any screen, and InputDenied if an Android
+    phone refuses injected input.
+    """
 
     @property
     def serial(self) -> str:
@@ -285,7 +289,8 @@ class Device(Protocol):
     async def screenshot(self) -> Frame:
         """Take a new picture; never return an old one.
 
-        Raises ScreenshotFailed if the picture is black or broken, ScreenOff if the screen is off.
+        Raises ScreenOff if the picture is black because the screen is off, ScreenshotFailed if it is black for another
+        reason or broken.
         """
 
     async def observe(self) -> LookedPicture:
@@ -327,8 +332,8 @@ class Device(Protocol):
     async def launch(self, package: str) -> None:
         """Bring the app to the front and wait until it is there.
 
-        Raises AppNotFound if the app is not installed, CommandFailed if something else is in front after 10 s (iOS: 15
-        s).
+        Raises AppNotFound if the app is not installed, CommandFailed if something else is in front 10 s later (15 s on
+        iOS).
         """
 
     async def packages(self, *, fresh: bool = False, also: Sequence[str] = ()) -> Sequence[str]:
@@ -373,7 +378,10 @@ class Device(Protocol):
         """
 
     def kept_awake(self) -> AbstractAsyncContextManager[None]:
-        """Keep the screen on inside the block. The owner's own setting is put back afterwards."""
+        """Keep the screen on inside the block, which iOS does not allow.
+
+        The owner's own setting is put back afterwards.
+        """
 
     def touch_watch(self) -> AbstractAsyncContextManager[TouchWatch]:
         """Watch for touches by a person inside the block. A phone that does not report touches never shows any."""
