@@ -1,4 +1,4 @@
-"""A phone agent that stands alone: observe, think, gate, act.
+"""A phone agent that works without the rest of the product: observe, think, gate, act.
 
     from agent_core import PhoneAgent
 

@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 
 
 class PhoneAgent:
-    """Does tasks on a phone. It needs a model and a device; everything else has a default that works alone."""
+    """An agent that does tasks on a phone. It needs a model and a device; every other part has a working default."""
 
     def __init__(
         self,
@@ -110,8 +110,8 @@ class PhoneAgent:
 
         It waits for a person if nobody answers a question now, and for a knowledge base that is away
         (``Session.is_put_off``). Errors become its outcome, except LeaseLost, which is raised because the run is not
-        over. A cancellation is raised, too, after the phone is tidied up and the state saved: whoever cancelled decides
-        whether it means stopped or put off.
+        over. A cancellation is raised, too, after the phone is tidied up and the state saved: the code that cancelled
+        decides whether it means stopped or put off.
         """
         self._run = take_up(session, self._outside)
         if session.status not in FINAL:  # otherwise an attempt died between its end and telling it
@@ -184,7 +184,7 @@ class PhoneAgent:
         await self._apply(result, seen, step.judgement.messages)
 
     async def _apply(self, result: ActResult, seen: Observation | None, messages: Sequence[str] = ()) -> None:
-        """Apply a result: what the model is told next, a question, or the end."""
+        """Apply a result: the message for the model's next turn, a question, or the end."""
         self._tell(result, messages)
         if result.question is not None:
             await self._ask(result.question, result.frame or (seen.frame if seen else None))
@@ -193,7 +193,7 @@ class PhoneAgent:
         await self._now.recorder.save()
 
     def _tell(self, result: ActResult, messages: Sequence[str] = ()) -> None:
-        """Store what the model is told of a result with its next screen."""
+        """Store the message to the model about a result with its next screen."""
         self.session.observation = " ".join(filter(None, (*messages, result.message)))
 
     async def _ask(self, question: Question, frame: Frame | None) -> None:
@@ -210,7 +210,7 @@ class PhoneAgent:
             await self._take_answer(question)
 
     async def _take_answer(self, question: Question) -> None:
-        """Apply the answer to the open question. The run keeps waiting if there is none that fits."""
+        """Apply the answer to the open question. The run keeps waiting if no answer fits."""
         session, answer, decisions = self.session, self.session.answered, self._now.decisions
         if answer is None or not question.accepts(answer):
             session.answered, session.status = None, Status.WAITING
@@ -230,7 +230,7 @@ class PhoneAgent:
         try:
             await work()
         except LeaseLost:
-            raise  # another owner continues: nothing of theirs may be overwritten
+            raise  # another owner continues: none of their data may be overwritten
         except asyncio.CancelledError:
             with suppress(LeaseLost):  # losing the phone also cancels the run
                 await self._outside.lease.check()

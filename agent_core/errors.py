@@ -1,8 +1,8 @@
 """One tree of errors. Each says what went wrong and what to do about it.
 
-``kind`` is stable: logs, rows and the text files of both languages (``error.<kind>``) use it. ``advice`` tells the one
-who can act what to do next. ``str(error)`` is both, in one line. ``key`` names a text of its own (``errors.<key>`` in
-the text files, filled in with ``values``), for people who are told in their language.
+``kind`` is stable: logs, rows and the text files of both languages (``error.<kind>``) use it. ``advice`` tells the
+person who can act what to do next. ``str(error)`` is both, in one line. ``key`` names the error's own text
+(``errors.<key>`` in the text files, filled in with ``values``), for people who read it in their language.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import ClassVar
 
 
 class PhonedeskError(Exception):
-    """Base of every error that a person or a model is told about."""
+    """The base of every error that is shown to a person or a model."""
 
     kind: ClassVar[str] = "error"
     default_advice: ClassVar[str] = ""
@@ -21,8 +21,8 @@ class PhonedeskError(Exception):
         self.message = message
         self.key = key
         self.values = values
-        self.retried = False  # it was tried again as often as it may; whoever called does not begin anew
-        self.may_repeat = False  # it is sure that nothing was done on the phone, and in a moment it may go well
+        self.retried = False  # it was retried as often as allowed; callers do not start again
+        self.may_repeat = False  # certainly nothing was done on the phone, and a repetition may succeed
         self.advice = self.default_advice if advice is None else advice
         super().__init__(f"{message} {self.advice}".strip())
 
@@ -106,7 +106,7 @@ class TextInputFailed(DeviceError):
 
 
 class InputDenied(DeviceError):
-    """Taps or keys are refused by the phone (INJECT_EVENTS)."""
+    """The phone refuses taps or keys (INJECT_EVENTS)."""
 
     kind = "device.input_denied"
     default_advice = "Turn on 'USB debugging (security settings)' in the developer options."
@@ -149,7 +149,7 @@ class LearningFailed(DeviceError):
 
 @dataclass(frozen=True, slots=True)
 class ModelNames:
-    """Where an endpoint's settings are written, as errors name them: variables, or options of a command."""
+    """The names of an endpoint's settings for error messages: variables, or options of a command."""
 
     base_url: str = "PHONEDESK_MODEL__BASE_URL"
     name: str = "PHONEDESK_MODEL__NAME"
@@ -244,7 +244,7 @@ class ActionParseError(ActionError):
 
 
 class ActionFailed(ActionError):
-    """The action ran and failed; the run goes on and the model is told."""
+    """The action ran and failed; the run continues and the model gets the message."""
 
     kind = "action.failed"
 
@@ -254,7 +254,7 @@ class SecurityError(PhonedeskError):
 
 
 class InputRejected(SecurityError):
-    """Input that is not what it must be: a task, a package name, a URL."""
+    """Input of the wrong form: a task, a package name, a URL."""
 
     kind = "security.input"
 

@@ -1,6 +1,6 @@
-"""Extras: what not everybody uses is installed by ``phonedesk[NAME]``, see ``[project.optional-dependencies]``.
+"""Extras: parts that not everybody needs are installed by ``phonedesk[NAME]``, see ``[project.optional-dependencies]``.
 
-Whoever needs the packages of an extra calls ``require`` before it imports them. Nothing is imported here.
+Code that needs the packages of an extra calls ``require`` before it imports them. Nothing is imported here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from agent_core.errors import ConfigError
 
 Extra = Literal["demo", "lab", "mcp", "notify", "ocr", "planner", "postgres"]
 
-# What our code imports of them, and has not without them.
+# The packages that our code imports from each extra.
 PACKAGES: Mapping[Extra, tuple[str, ...]] = {
     "demo": ("aiogram",),
     "lab": ("tree_sitter", "tree_sitter_json", "tree_sitter_toml"),
@@ -63,7 +63,7 @@ def install_command(extra: Extra) -> str:
     if (clone / "pyproject.toml").is_file():
         return shlex.join((*pip, "--editable", f"{clone}[{extra}]"))
     wheel = f"phonedesk-{metadata.version('phonedesk')}-py3-none-any.whl"
-    if (Path(sys.prefix) / "uv-receipt.toml").is_file():  # no pip is in there, and what is not named again goes
+    if (Path(sys.prefix) / "uv-receipt.toml").is_file():  # it has no pip, and removes extras that are not named again
         wanted = sorted({extra, *filter(installed, PACKAGES)})
         return shlex.join(("uv", "tool", "install", "--force", f"{wheel}[{','.join(wanted)}]"))
     return shlex.join((*pip, f"{wheel}[{extra}]"))

@@ -14,7 +14,9 @@ class Point:
 
     @classmethod
     def from_relative(cls, pair: tuple[int, int], size: tuple[int, int]) -> Point:
-        """A model's (0–1000, 0–1000) on a screen of ``size`` (width, height) pixels; 1000 is the last pixel."""
+        """Convert a model's (0–1000, 0–1000) to a point on a screen of ``size`` (width, height) pixels; 1000 is the
+        last pixel.
+        """
         return cls(*(min(round(v * s / SCALE), s - 1) for v, s in zip(pair, size, strict=True)))
 
     def to_relative(self, size: tuple[int, int]) -> tuple[int, int]:
@@ -23,7 +25,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """``right`` and ``bottom`` are outside."""
+    """A rectangle. ``right`` and ``bottom`` are outside it."""
 
     left: int
     top: int

@@ -1,4 +1,4 @@
-"""What was kept last, and no more of it than there is use for."""
+"""A small LRU cache."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ V = TypeVar("V")
 
 
 def keep_newest(kept: OrderedDict[K, V], key: K, value: V, most: int) -> None:
-    """Put ``value`` in as the newest; what was kept before the last ``most`` is forgotten."""
+    """Store ``value`` as the newest entry, and drop the oldest entries beyond ``most``."""
     kept[key] = value
     kept.move_to_end(key)
     while len(kept) > most:

@@ -1,4 +1,7 @@
-"""What the agent needs from outside, as protocols and data. ``storage``, ``knowledge`` and ``scheduler`` fit these."""
+"""The agent's interfaces to the outside, as protocols and data.
+
+``storage``, ``knowledge`` and ``scheduler`` implement them.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ class Record:
 
 
 class KnowledgeBase(Protocol):
-    """Where answers come from."""
+    """The source of answers."""
 
     @property
     def name(self) -> str: ...
@@ -60,7 +63,7 @@ class KnowledgeBase(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What will be sent. ``record`` is its source; for a composed text it is the first of its ``sources``."""
+    """The chosen answer. ``record`` is its source; for a composed text it is the first of its ``sources``."""
 
     text: str
     record: Record
@@ -69,7 +72,7 @@ class Chosen:
 
 
 class Chooser(Protocol):
-    """Picks among the records of the knowledge base. Code checks what it picks before it is sent."""
+    """A chooser among the records of the knowledge base. Code checks its choice before it is sent."""
 
     async def choose(self, words: str, query: str, records: Sequence[Record]) -> Chosen | None:
         """Return the answer to the customer's ``words`` as they wrote them; ``query`` is what the base was asked.
@@ -88,12 +91,12 @@ class ReplyState(StrEnum):
     UNKNOWN = "unknown"
     FAILED = "failed"
     SKIPPED = "skipped"  # nobody will answer it
-    # Nothing is due, because it was taken back or a colleague answered; it reopens if it is asked again.
+    # Nothing is due, because the message was recalled or a colleague answered. It reopens if it is asked again.
     WITHDRAWN = "withdrawn"
 
 
 class Provenance(StrEnum):
-    """Where the text of a reply comes from."""
+    """The origin of a reply's text."""
 
     KNOWLEDGE = "knowledge"  # word for word from a record
     COMPOSED = "composed"  # made of records; its figures and links were checked against them
@@ -102,7 +105,7 @@ class Provenance(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MessageKey:
-    """Identifies what a customer asked: ledger rows are unique by these four fields.
+    """The key of a customer's question: ledger rows are unique by these four fields.
 
     ``fingerprint`` is made of the message's normalised words, its neighbours and its place after our last bubble.
     """
@@ -188,22 +191,22 @@ class Ledger(Protocol):
         """Tell whether a reply was seen to arrive on this phone in this version of the app before."""
 
     async def learnt(self, serial: str, app: str, version: str) -> LearntApp | None:
-        """Return what was learnt of this version of the app on this phone, or None."""
+        """Return the learnt facts about this version of the app on this phone, or None."""
 
     async def learn(self, serial: str, learnt: LearntApp) -> None:
-        """Store ``learnt`` for this phone, replacing what was known of that version."""
+        """Store ``learnt`` for this phone, replacing earlier facts about that version."""
 
     async def chosen_row(self, serial: str, app: str, contact: str) -> RowMark | None:
         """Return how a person distinguished the contact's row from others of its name; None if nobody ever had to."""
 
     async def choose_row(self, serial: str, app: str, contact: str, row: RowMark) -> None:
-        """Store ``row`` as the contact's, replacing what was known."""
+        """Store ``row`` as the contact's, replacing an earlier one."""
 
     async def labelled(self, serial: str, label: str) -> str | None:
         """Return the package that an icon with this label (see ``apps.names.bare``) opened on this phone, or None."""
 
     async def keep_label(self, serial: str, label: str, package: str) -> None:
-        """Store what an icon with this label opened on this phone, replacing what was known."""
+        """Store the app that an icon with this label opened on this phone, replacing an earlier one."""
 
     async def keep_waiting(self, serial: str, app: str, contact: str, state: str) -> None:
         """Record a waiting contact whose chat was opened by mistake, so that sweeps know; the list no longer does."""
@@ -271,7 +274,7 @@ class AnswerEvent:
 
 
 class RunStore(Protocol):
-    """Stores sessions and events."""
+    """The store of sessions and events."""
 
     async def save(self, session: Session) -> None:
         """Store the session, with which another process can continue."""
@@ -281,7 +284,7 @@ class RunStore(Protocol):
 
 
 class TrajectoryStore(Protocol):
-    """Stores what models were asked."""
+    """The store of requests to models."""
 
     async def asked(self, run_id: str, step: int, data: str, *, digest: str = "", picture: bytes | None = None) -> None:
         """Store ``data`` (JSON text, see ``agent_core.loop.trajectory``): what the model was asked at this step.
@@ -291,7 +294,7 @@ class TrajectoryStore(Protocol):
 
 
 class Human(Protocol):
-    """Answers the questions of a run."""
+    """The people who answer the questions of a run."""
 
     async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
         """Ask a person. The question is stored before anybody sees it. ``picture`` is the screen as a JPEG.
@@ -301,7 +304,7 @@ class Human(Protocol):
 
 
 class Lease(Protocol):
-    """Tells whether the phone still is the run's."""
+    """The lease of the run's phone."""
 
     async def check(self) -> None:
         """Raise LeaseLost if another owner has taken the phone. Called before every act."""

@@ -1,12 +1,12 @@
-"""Which proxy an address is asked through: the one rule for models, knowledge services and Telegram.
+"""The choice of proxy for an address: the one rule for models, knowledge services and Telegram.
 
     route = ProxySetting("PHONEDESK_MODEL__PROXY").route("https://api.example.com/v1")
     route.proxy, route.source        # "http://127.0.0.1:7890", "https_proxy"
 
-This machine is never asked through a proxy. For any other address the service's own setting decides; if it is empty,
+This machine is never reached through a proxy. For any other address the service's own setting decides; if it is empty,
 the environment does, as curl and most libraries read it (``https_proxy``, ``all_proxy``, ``no_proxy``, in either case;
-without one, what Windows or macOS have set). The environment's proxy is not used for the local network either: that is
-where the phones and most model servers are. No HTTP library of ours looks at the environment by itself.
+without one, the settings of Windows or macOS). The environment's proxy is not used for the local network either,
+because the phones and most model servers are there. None of our HTTP libraries reads the environment itself.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 from agent_core.errors import ConfigInvalid
 
 NONE = "none"  # the value of a setting that wants no proxy
-LOOPBACK, LOCAL, SYSTEM = "loopback", "local_network", "system"  # sources that are no setting and no variable
+LOOPBACK, LOCAL, SYSTEM = "loopback", "local_network", "system"  # sources that are neither a setting nor a variable
 
 _SCHEMES = {"http": "http", "https": "https", "socks5": "socks5", "socks5h": "socks5h", "socks": "socks5"}
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*", re.ASCII)
@@ -38,9 +38,9 @@ FORM = "a proxy is http://HOST:PORT or socks5://HOST:PORT, with USER:PASSWORD@ b
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How one address is asked.
+    """The way to one address: directly or through a proxy.
 
-    proxy: the proxy's URL, which may hold a password; "" if the address is asked directly.
+    proxy: the proxy's URL, which may hold a password; "" if the address is reached directly.
     source: the setting or environment variable that decided, or LOOPBACK, LOCAL or SYSTEM; "" if nothing names a proxy.
     setting: the name of the service's own setting.
     """
@@ -56,7 +56,7 @@ class Route:
 
     @property
     def advice(self) -> str:
-        """What to do about an error that came through the proxy; "" without one."""
+        """The remedy for an error that came through the proxy; "" without one."""
         if not self.proxy:
             return ""
         return (
@@ -66,7 +66,7 @@ class Route:
 
     @property
     def values(self) -> dict[str, str]:
-        """For the texts that say the same as ``advice``."""
+        """The values for the texts with the same content as ``advice``."""
         return {"proxy": self.shown, "source": self.source, "setting": self.setting}
 
 
@@ -78,7 +78,7 @@ class ProxySetting:
     value: str = field(default="", repr=False)
 
     def route(self, url: str) -> Route:
-        """Return how ``url`` is asked. Raises ConfigInvalid if the proxy that it would be asked through is none."""
+        """Return the route to ``url``. Raises ConfigInvalid if the proxy for it is malformed."""
         try:
             parts = urlsplit(url)
             scheme, host, port = parts.scheme.lower(), (parts.hostname or "").rstrip("."), parts.port
@@ -143,7 +143,7 @@ def shown(proxy: str) -> str:
 
 
 def secrets_of(*proxies: str) -> list[str]:
-    """Return what is secret in these values of settings: the password, or a user who has none, in each form."""
+    """Return the secrets in these values of settings: the password, or a user who has none, in each form."""
     found = []
     for proxy in proxies:
         try:
@@ -156,19 +156,21 @@ def secrets_of(*proxies: str) -> list[str]:
 
 
 def environment_secrets() -> list[str]:
-    """Return what is secret in the environment's proxies."""
+    """Return the secrets in the environment's proxies."""
     return secrets_of(*(value for scheme in ("http", "https", "all") for _, value in _variables(f"{scheme}_proxy")))
 
 
 def _variables(name: str) -> Iterator[tuple[str, str]]:
-    """The variable as it is written, in lower case first, and its value."""
+    """Yield the variable as it is written, in lower case first, and its value."""
     for variable in (name, name.upper()):
         if value := os.environ.get(variable, "").strip():
             yield variable, value
 
 
 def _in_environment(scheme: str, host: str) -> tuple[str, str]:
-    """The variable that names a proxy for ``scheme``, and the proxy; the system's where there is none."""
+    """Return the variable that names a proxy for ``scheme``, and the proxy; if there is none, SYSTEM and the
+    system's.
+    """
     for name in (f"{scheme}_proxy", "all_proxy"):
         for variable, value in _variables(name):
             return variable, value
@@ -180,7 +182,7 @@ def _in_environment(scheme: str, host: str) -> tuple[str, str]:
 
 
 def _excepted(host: str, port: int) -> str:
-    """The variable whose list of exceptions holds this host, else "".
+    """Return the variable whose list of exceptions holds this host, else "".
 
     An entry is a host with everything under it, also as ``.example.com`` and ``*.example.com``, an address or a network
     (``10.0.0.0/8``), a pattern (``192.168.*``), each also with a port, or ``*``.
@@ -208,7 +210,7 @@ def _matches(host: str, port: int, entry: str) -> bool:
 
 
 def _is_host(host: str) -> bool:
-    """Whether the HTTP libraries take it: what looks like an address must be one."""
+    """Tell whether the HTTP libraries accept this host. A host that looks like an address must be one."""
     if ":" in host or not host.strip("0123456789."):
         return _address(host) is not None
     return _NAME.fullmatch(host) is not None
@@ -231,7 +233,9 @@ def is_loopback(host: str) -> bool:
 
 
 def _is_local(host: str) -> bool:
-    """Whether only the local network knows this host: by its address, a name without dots, or one of multicast DNS."""
+    """Tell whether only the local network knows this host: by its address, a name without dots, or one of multicast
+    DNS.
+    """
     address = _address(host)
     if address is None:
         return "." not in host or host.endswith(".local")

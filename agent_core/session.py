@@ -44,7 +44,7 @@ class QuestionKind(StrEnum):
     FIRST_DELIVERY = "first_delivery"  # nobody has answered in this version of the app before
     REST_UNSENT = "rest_unsent"  # the chat changed between two parts of a long answer
     STILL_SEND = "still_send"  # the chat changed since a person gave the answer
-    NO_SEND = "no_send"  # the answer stands typed, and no control that sends it was found
+    NO_SEND = "no_send"  # the answer is typed, and no control that sends it was found
     WHICH_ROW = "which_row"  # several rows have the contact's name
 
 
@@ -101,7 +101,7 @@ class Choice(BaseModel):
     key: str = ""
 
     def in_words(self, lang: Lang) -> str:
-        """Return what is shown to a person who reads ``lang``."""
+        """Return the label for a person who reads ``lang``."""
         return say(lang, self.key) if self.key else self.label or self.value
 
     def means(self, said: str) -> bool:
@@ -161,7 +161,7 @@ class Elsewhere(BaseModel):
 
 
 class RowMark(BaseModel):
-    """What identifies the contact's row among rows of the same name. ``avatar``: a print of its picture."""
+    """The features that identify the contact's row among rows of the same name. ``avatar``: a print of its picture."""
 
     avatar: str = ""
     preview: str = ""
@@ -207,7 +207,7 @@ class AskedQuestion(BaseModel):
     whole: bool = True
     done: bool = False  # sent, skipped or found unanswerable
     elsewhere: bool = False  # another run has it, see ``Elsewhere``
-    above: bool = False  # it stands above what this run has sent, not among the newest messages
+    above: bool = False  # it is above our texts, not among the newest messages
 
 
 class Cluster(BaseModel):
@@ -217,11 +217,12 @@ class Cluster(BaseModel):
     read_by: str = ""  # the source that read them ("tree", "ocr", "model")
     ours: list[str] = Field(default_factory=list)
     asked: list[AskedQuestion] = Field(default_factory=list)
-    # Whether the chat was read since our newest text arrived, for messages that the customer wrote at that moment.
+    # False until the chat was read after our newest text arrived, to find messages that the customer wrote at that
+    # moment.
     looked_above: bool = True
 
     def arrived(self, texts: list[str]) -> None:
-        """Add our texts that now stand below the messages."""
+        """Add our texts that are now below the messages."""
         self.ours += texts
         self.looked_above = False
 
@@ -288,7 +289,7 @@ class ReplyRecord(BaseModel):
 
 
 class KeptNote(BaseModel):
-    """What the model noted of a page, or a summary that it asked for.
+    """The model's note about a page, or a summary that it asked for.
 
     app: the app's name.
     step: the number of the run's step.
@@ -301,9 +302,9 @@ class KeptNote(BaseModel):
 
 
 class Setbacks(BaseModel):
-    """Counts of what had no effect: apps or dialogs that came by themselves, actions without effect, waits.
+    """Counts of events without effect: apps or dialogs that came by themselves, actions without effect, waits.
 
-    told: how often the model was told of each kind.
+    told: how often the model was warned of each kind.
     """
 
     unmoved: int = 0  # actions without effect since the screen last changed
@@ -339,7 +340,10 @@ class Approval(BaseModel):
 
 
 class StepVerdict(BaseModel):
-    """What a policy made of the step's proposal: rewrite, block or ask. A policy that allows it has none."""
+    """The decision of a policy that changed the step's proposal: rewrite, block or ask.
+
+    A policy that allows it has none.
+    """
 
     policy: str
     decision: str
@@ -347,7 +351,7 @@ class StepVerdict(BaseModel):
 
 
 class Spent(BaseModel):
-    """What the calls of models cost in total. ``cost`` is in ``currency``; None if no price is known."""
+    """The total cost of the calls of models. ``cost`` is in ``currency``; None if no price is known."""
 
     calls: int = 0
     tokens_in: int = 0
@@ -386,13 +390,13 @@ class StepRecord(BaseModel):
     tokens_cached: int = 0
     tokens_guessed: bool = False  # the endpoint did not count them
     cost: float | None = None
-    model: str = ""  # the one that answered
+    model: str = ""  # the model that answered
     form: str = ""  # form of its answers, see agent_core.model.profile
     instead_of: str = ""  # a fallback answered: the kind of error of the model that is asked first
 
     @property
     def unread(self) -> bool:
-        """Whether the model replied and that could not be read. ``result`` is then written for the model."""
+        """True if the model's reply could not be read. ``result`` is then written for the model."""
         return bool(self.reply or self.tokens_out) and self.asked is None and self.action is None
 
 
@@ -410,7 +414,7 @@ class Session(BaseModel):
     allowance: int = 1  # how many times these may be used up, one more each time a person says so
     spent: Spent = Field(default_factory=Spent)
     policy: str = ""  # the name of the policies in force; "" for reply or careful, depending on the gate
-    apps: list[str] = Field(default_factory=list)  # the only apps that a task that is no reply may use; [] for all
+    apps: list[str] = Field(default_factory=list)  # the only apps that a task that is not a reply may use; [] for all
     dry_run: bool = False
     date: str = ""  # the date when the run began, as the prompt shows it
     status: Status = Status.RUNNING
@@ -428,7 +432,7 @@ class Session(BaseModel):
     replies: list[ReplyRecord] = Field(default_factory=list)
     question: Question | None = None  # open, waiting for a person
     questions: list[Question] = Field(default_factory=list)  # all that were asked
-    elsewhere: Elsewhere | None = None  # what keeps this run from answering the customer
+    elsewhere: Elsewhere | None = None  # the reason why this run may not answer the customer
     answered: Answer | None = None  # the answer to ``question``, not yet applied
     approval: Approval | None = None
     draft_dropped: str = ""  # a draft that a person allowed to be cleared
@@ -449,7 +453,7 @@ class Session(BaseModel):
 
     @property
     def half_sent(self) -> bool:
-        """Whether a customer has received a part of an answer whose rest is still to be sent."""
+        """True if a customer has received a part of an answer whose rest is still to be sent."""
         return self.planned is not None and self.planned.part > 0
 
     @property
@@ -461,7 +465,7 @@ class Session(BaseModel):
 
     @property
     def is_put_off(self) -> bool:
-        """Whether the run rests until the knowledge base can be asked. It waits for no person and resumes by itself."""
+        """True if the run rests until the knowledge base can be asked. It waits for no person and resumes by itself."""
         return self.status is Status.WAITING and self.question is None and bool(self.put_off)
 
     @property
@@ -475,9 +479,10 @@ class Session(BaseModel):
 
     @property
     def left_to(self) -> LeftTo:
-        """Whom the run left its customer to: an older run, or the person whom that one waits for; "" for nobody.
+        """The run or person that this run left its customer to: an older run, or the person that it waits for; "" for
+        none.
 
-        The rest of the questions is not waited for if something was sent and the older run continues by itself.
+        The run does not wait for the rest of the questions if something was sent and the older run continues by itself.
         """
         if self.elsewhere is None:
             return ""

@@ -1,4 +1,4 @@
-"""How an agent works, and what one of its steps returns."""
+"""The settings of an agent, and the result of one of its steps."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class AgentSettings:
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What one step did.
+    """The result of one step.
 
     finished: the run is over or waits for a person.
     action: None if nothing was done.
@@ -63,7 +63,7 @@ class StepResult:
 
     @classmethod
     def of(cls, session: Session, *, steps_before: int, action: Action | None) -> StepResult:
-        """Return what the step after the first ``steps_before`` steps did."""
+        """Return the result of the step after the first ``steps_before`` steps."""
         last = session.steps[-1] if len(session.steps) > steps_before else None
         return cls(
             success=session.status is not Status.FAILED and (last is None or last.ok),
@@ -87,7 +87,7 @@ def new_session(
 ) -> Session:
     """Return a session for ``task``. Its policies are decided here, once: by ``policy``, else by the task's text.
 
-    apps: the only ones that a task that is no reply may use.
+    apps: the only apps that a task other than a reply may use.
     number: the contact's, if it is known.
 
     Raises ConfigInvalid if ``policy`` is reply and the text names no app in which customers are answered.

@@ -1,7 +1,8 @@
-"""Where ``phonedesk`` begins: the program is loaded without being searched for garbage.
+"""The entry point of ``phonedesk``. The program is loaded without garbage collection.
 
-What a command loads stays to its end. Python's collector looks through it again and again meanwhile, and once more when
-the process ends: together that was four tenths of a start (2.4 s of the processor for ``serve``, 1.5 s without it).
+The objects that a command loads live to its end. Python's collector searches them again and again meanwhile, and once
+more when the process ends: together that was four tenths of a start (2.4 s of the processor for ``serve``, 1.5 s
+without it).
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ COLLECT_AFTER = 20_000  # new objects; Python's own 700 is met every few lines o
 def main() -> None:
     """Run the command line. Ctrl-C ends it without a word, from the first moment on."""
     heard = signal.getsignal(signal.SIGINT)
-    if heard is signal.default_int_handler:  # not where it is ignored, as in a background job
+    if heard is signal.default_int_handler:  # not if it is ignored, as in a background job
         signal.signal(signal.SIGINT, lambda *_: os._exit(STOPPED))  # nothing is begun that could be left undone
     gc.set_threshold(COLLECT_AFTER, 10, 10)
-    atexit.register(gc.freeze)  # what is left then goes with the process
+    atexit.register(gc.freeze)  # the remaining objects go with the process
     from bot.channels.cli.terminal.greeting import greet
 
     greet(sys.argv[1:])

@@ -1,8 +1,8 @@
 """Lets a text model choose among records.
 
 The model may pick one record, which is sent word for word, or none. With ``compose`` it may put a short reply together
-from several; that is sent only if code finds all of it in them. Then a separate request asks what of the customer's
-words is left unanswered: if it is anything, or if anything goes wrong, a person is asked.
+from several; that is sent only if code finds all of it in them. Then a separate request asks which of the customer's
+words are left unanswered: if there are any, or if anything goes wrong, a person is asked.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _Pick(BaseModel):
 
 
 class _Check(BaseModel):
-    """The model's second line: what of the customer's words the record does not answer; "" for nothing."""
+    """The model's second line: the customer's words that the record does not answer; "" for none."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -131,7 +131,7 @@ class ModelChooser:
         await self._client.close()
 
     async def choose(self, words: str, query: str, records: Sequence[Record]) -> Chosen | None:
-        """Return what the model picks or composes, if it then finds nothing of the customer's words unanswered."""
+        """Return the record or text of the model, if it then finds none of the customer's words unanswered."""
         shown = self._shown(records)
         if not shown:
             return None
@@ -242,7 +242,7 @@ def _as_data(words: str, query: str, records: Sequence[Record]) -> str:
 
 
 def _as_check(words: str, chosen: Chosen) -> str:
-    """Return the data for the check of what is to be sent, without earlier questions, because this one is separate."""
+    """Return the data for the check of the chosen answer, without earlier questions, because this check is separate."""
     record = {"question": chosen.record.question[:_LONGEST_SHOWN], "answer": chosen.text[:_LONGEST_SHOWN]}
     return json.dumps({"customer": words[:_LONGEST_WORDS], "record": record}, ensure_ascii=False)
 

@@ -78,11 +78,11 @@ Paths = Annotated[str, AfterValidator(_good_paths)]
 
 
 class Template(BaseModel):
-    """How a service is asked and how its answers are read.
+    """The format of a service's requests and answers.
 
     error_path, ok_value: with ``ok_value``, any other value at ``error_path`` is an error; without it, any value that
     is not empty.
-    error_kinds: what a value there means.
+    error_kinds: the meaning of a value there.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -387,7 +387,7 @@ def _renewed(entry: Entry) -> Entry:
 
 
 def _changed(entry: Entry, **changes: object) -> Entry:
-    """Return the entry with the changes that are not None. Raises InputRejected if the result is no entry."""
+    """Return the entry with the changes that are not None. Raises InputRejected if the result is not an entry."""
     given = {name: value for name, value in changes.items() if value is not None}
     new = make_entry(**{**{name: getattr(entry, name) for name in Entry.model_fields}, **given})
     return new.model_copy(update={"alias_of": ""}) if new.answer != entry.answer else new

@@ -38,7 +38,7 @@ class Entry(BaseModel):
 
     aliases: other ways to ask it.
     live: it is approved.
-    origin: where it came from: "import:faq.xlsx", "person:NAME", "telegram:NAME", "terminal", "sample".
+    origin: its source: "import:faq.xlsx", "person:NAME", "telegram:NAME", "terminal", "sample".
     alias_of: this waiting entry is only another wording for the entry with that id; ``answer`` is that one's.
 
     Origin and times do not count in comparisons. Every text is as ``clean_text`` makes it, because an answer is typed

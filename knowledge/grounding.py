@@ -52,7 +52,7 @@ _CAPITALS = re.compile(r"(?<![A-Za-z])[A-Z]{2,}(?![a-z])")
 
 
 def problems(reply: str, records: Sequence[str]) -> list[str]:
-    """Return what is wrong with ``reply``, as short names; empty if all of it is in ``records`` (their texts)."""
+    """Return the faults of ``reply``, as short names; empty if all of it is in ``records`` (their texts)."""
     source = "\n".join(records)
     found: list[str] = []
     if not reply.strip():
@@ -166,7 +166,7 @@ def _alike(one: Facts, other: Facts) -> bool:
 
 
 def _stretches(sentence: str) -> Iterable[str]:
-    """Yield each group of neighbouring clauses of a sentence: what one of them denies is not denied of the others."""
+    """Yield each group of neighbouring clauses of a sentence: a denial in one of them does not apply to the others."""
     clauses = _cut(sentence, _CLAUSE_END)
     for start in range(len(clauses)):
         for end in range(start + 1, len(clauses) + 1):

@@ -66,7 +66,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names of the settings that a person is told to check."""
+    """The names of the settings that the error tells a person to check."""
 
     base_url: str = "PHONEDESK_KNOWLEDGE__BASE_URL"
     dataset_id: str = "PHONEDESK_KNOWLEDGE__DATASET_ID"
@@ -82,7 +82,7 @@ class ServiceProblem:
     error: type[KnowledgeError] | None = None
 
 
-# Takes the HTTP status and the JSON of an answer (None if it is none); returns what went wrong, or None.
+# Takes the HTTP status and the JSON of an answer (None if there is none); returns the problem, or None.
 FindProblem = Callable[[int, Any], ServiceProblem | None]
 
 
@@ -123,7 +123,7 @@ class Endpoint:
             self._http = None
 
     async def ask(self, url: str, body: object, read: Callable[[Any], T]) -> T:
-        """Return what ``read`` makes of the service's JSON answer; ``body`` None sends none.
+        """Return the service's JSON answer as read by ``read``; ``body`` None sends none.
 
         A ValidationError of ``read`` means that the answer has an unknown form. Raises KnowledgeError after the
         retries, and after a pause that the service requests, if there is time for them.
@@ -199,7 +199,7 @@ class Endpoint:
                 timeout=None,
                 proxy=self._route.proxy or None,
                 trust_env=False,
-                verify=httpx2.create_ssl_context(),  # reads from the environment where the certificates are
+                verify=httpx2.create_ssl_context(),  # reads the location of the certificates from the environment
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             )
         return self._http
@@ -260,7 +260,10 @@ def unknown_form(what: str, *, advice: str | None = None) -> KnowledgeUnreachabl
 
 
 def checked_url(url: str, names: Names) -> str:
-    """Return ``url`` without surrounding spaces. Raises ConfigInvalid if it is no http address, or holds a password."""
+    """Return ``url`` without surrounding spaces.
+
+    Raises ConfigInvalid if it is not an http address, or holds a password.
+    """
     url = url.strip()
     try:
         parts = urlsplit(url)
@@ -342,7 +345,7 @@ def _retry_after(value: str) -> float | None:
 
 
 async def _body(response: httpx2.Response) -> bytes:
-    """Read the body, or the beginning of one that only says what went wrong. It is never decompressed."""
+    """Read the body, or only the beginning of the body of an error. It is never decompressed."""
     good = 200 <= response.status_code < 300
     most = MAX_BODY if good else _MAX_FAILURE
     if response.headers.get("Content-Encoding", "identity").strip().lower() != "identity":

@@ -23,7 +23,7 @@ from knowledge.entries import LONGEST_QUESTION, Entry, line, make_entry
 from knowledge.personal import MASK, is_personal, masked
 
 _OURS = "embedded:"
-_MARKS = r"\s*[，。！？…,!?;；:：\n]+\s*(?!\d)"  # after a mere space a name may belong to what follows
+_MARKS = r"\s*[，。！？…,!?;；:：\n]+\s*(?!\d)"  # after a mere space a name may belong to the next words
 _NAMES_ONESELF = r"(?:我是|我叫|这里是|这边是|this is|i am|i'm)?"
 
 
@@ -38,7 +38,7 @@ def wording_of(words: str, contact: str = "") -> str:
 
 
 class Learning:
-    """Learns from people's decisions, for the embedded base."""
+    """The learner from people's decisions, for the embedded base."""
 
     def __init__(self, base: EmbeddedKnowledge) -> None:
         self._base = base
@@ -92,7 +92,7 @@ class Learning:
 
 
 def _made(question: str, answer: str, origin: str, alias_of: str = "") -> Entry | None:
-    """Make a waiting entry; None if the question is none or too long, or the answer is too long."""
+    """Make a waiting entry; None if the question is empty or too long, or the answer is too long."""
     if not stripped(question.replace(MASK, "")):
         return None
     try:

@@ -38,7 +38,9 @@ def masked(text: str) -> str:
 
 
 def is_personal(text: str) -> bool:
-    """Tell whether ``text`` holds personal data: what ``personal_data`` finds, or what no picture may show."""
+    """Tell whether ``text`` holds personal data: a finding of ``personal_data``, or a secret that no picture may
+    show.
+    """
     plain = _plain(text)
     return bool(_PERSONAL.search(plain)) or any(
         re.search(rule.value, plain, re.IGNORECASE) and (not rule.label or re.search(rule.label, plain, re.IGNORECASE))

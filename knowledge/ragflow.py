@@ -30,7 +30,7 @@ from knowledge.config import KNOWLEDGE_PROXY
 from knowledge.http_client import Endpoint, Names, ServiceProblem, bearer, checked_url, cut_query
 from knowledge.records import Hit, best, member, records_of
 
-MAX_QUERY = 1000  # characters; anything longer is no question, and costs an embedding
+MAX_QUERY = 1000  # characters; a longer text is not a question, and costs an embedding
 PAGE_SIZE = 5  # records that come back
 TOP_K = 1024  # chunks that are compared by vector, the service's own default; a small number misses matches
 
@@ -47,7 +47,7 @@ _ERRORS: Mapping[int, type[KnowledgeError]] = {
     429: KnowledgeQuota,
     500: KnowledgeUnreachable,
 }
-# 100 and 102 stand for many things; the words tell them apart.
+# 100 and 102 have many meanings; the words tell them apart.
 _WORDS: Sequence[tuple[re.Pattern[str], type[KnowledgeError]]] = (
     (re.compile(r"don't own the dataset|dataset not found|can't find this knowledgebase", re.I), KnowledgeNotFound),
     (re.compile(r"no chunk found|index_not_found|not parsed|doesn't own parsed", re.I), KnowledgeNotReady),

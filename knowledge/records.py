@@ -38,7 +38,7 @@ class Hit:
 
 
 def member(raw: Any, name: str) -> object:
-    """Return the member ``name`` of ``raw``; None if ``raw`` is no object, or has no such member."""
+    """Return the member ``name`` of ``raw``; None if ``raw`` is not an object, or has no such member."""
     return raw.get(name) if isinstance(raw, dict) else None
 
 
@@ -56,7 +56,7 @@ def best(found: Sequence[Any], score_of: Callable[[Any], object], *, scale: floa
 
 
 def records_of(hits: Sequence[Hit], *, provider: str, min_score: float, scale: float = 1.0) -> tuple[Record, ...]:
-    """Return ``hits`` as records of ``provider``, in order, without those that have no text or too long a one.
+    """Return ``hits`` as records of ``provider``, in order, without those that have no text or too long a text.
 
     scale: the score that means 1.
     """

@@ -1,9 +1,9 @@
-"""Any knowledge service over HTTP, described by a template: what to send, and where the answer has its records.
+"""Any knowledge service over HTTP, described by a template: the request, and the place of the records in the answer.
 
 A path goes through the answer with dots: ``data.list``, ``0.text``. If a field has several paths with commas between
 them, the first with a value counts. Placeholders are ``{query}`` and ``{dataset_id}`` in the address and the body,
 ``{token}`` and ``{dataset_id}`` in headers. In the body they are filled in after it was read as JSON, and in the
-address they are percent-encoded, so whatever a customer writes stays inside its value.
+address they are percent-encoded, so a customer's text stays inside its value.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ APScheduler only wakes up, from memory; the times come from ``scheduler.times``,
 which it was planned. So any number of processes may run a clock over one database.
 
 Jumps of a machine's time do no harm. After a jump forwards, the ticks that were skipped count as missed. After one
-backwards, schedules go on from the new time, and a tick that has started its run starts no second one.
+backwards, schedules continue from the new time, and a tick that has started its run starts no second one.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ async def never() -> bool:
 
 
 class Clock:
-    """Takes the ticks of schedules, from ``start`` to ``stop``. Each wake-up calls ``look``.
+    """The clock that takes the ticks of schedules, from ``start`` to ``stop``. Each wake-up calls ``look``.
 
     limited: tells whether no more model calls are allowed today. Then no tick starts a run.
     seconds: how long this clock counts as alive without a heartbeat.
@@ -114,7 +114,7 @@ class Clock:
                 if not schedule.paused:
                     await self._start_queued(schedule)
                     await self._take(schedule, times, grace)
-            except InputRejected as error:  # a row of another release; the others go on
+            except InputRejected as error:  # a row of another release; the others continue
                 log.error("schedule.unreadable", schedule_id=schedule.id, error=str(error))
                 continue
             self._arm(schedule, times)
@@ -136,7 +136,7 @@ class Clock:
         return before - now > JUMP
 
     async def _after_a_jump(self, schedule: ScheduleRow) -> None:
-        """Let a schedule go on after the time went back.
+        """Let a schedule continue after the time went back.
 
         Otherwise it would stop until the old time is reached again.
         """
@@ -168,7 +168,7 @@ class Clock:
             if await self._schedules.skip_missed(schedule.id, newest, len(due), since=first):
                 log.warning("schedule.missed", schedule_id=schedule.id, ticks=len(due))
             return
-        away = now - first - jitter_of(schedule, first) > grace  # no process was there for the first one
+        away = now - first - jitter_of(schedule, first) > grace  # no process was running at the first one
         result = await self._schedules.tick(
             schedule.id,
             newest,

@@ -1,1 +1,1 @@
-"""Strict stand-ins for what is outside: tools and tests use them, the product never imports them."""
+"""Strict stand-ins for the outside world: tools and tests use them, the product never imports them."""

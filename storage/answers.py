@@ -1,4 +1,4 @@
-"""The answer log: who asked what, what was found, what was sent. It is for people; the ledger is for the agent."""
+"""The answer log: questions, their records, and the answers sent. It is for people; the ledger is for the agent."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class AnswerRow:
 class AnswerFilter:
     """A filter of answers. Fields that are empty or None do not filter.
 
-    text: words in the question or in what was sent.
+    text: words in the question or in the sent text.
     since, until: when the question was asked, ``until`` excluded; both aware.
     unanswered: skipped, failed, unknown, or under way for over an hour.
     missed: the knowledge base had no answer (skipped, failed, or answered in a person's own words).
@@ -237,11 +237,11 @@ def _merged(row: AnswerRow, run_id: str, told: AnswerEvent, before: int | None, 
     """Return the row updated by the event.
 
     The chosen answer changes as a whole: a person's text does not keep an earlier answer's record. Of the pictures
-    before sending the first is kept, of those after it the one that shows the present state.
+    before sending the first is kept, of those after it the last, which shows the present state.
     """
     if row.state == SENT:
         if told.state != SENT:
-            return row  # a late event: what was sent cannot be undone
+            return row  # a late event: a sent text cannot be recalled
         run_id = row.run_id  # the run that sent it
     merged = replace(
         row,

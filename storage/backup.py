@@ -27,11 +27,11 @@ class InUse(Exception):
 
 
 def copy(source: Path, target: Path, *, without: Sequence[str] = ()) -> None:
-    """Copy a database as it is at one moment; others may go on writing. Blocks.
-
-    Raises FileNotFoundError if there is no source, and BrokenCopy if the copy is not intact.
+    """Copy a database as it is at one moment, while others may continue to write. Blocks.
 
     without: tables whose rows are left out.
+
+    Raises FileNotFoundError if there is no source, and BrokenCopy if the copy is not intact.
     """
     if not source.is_file():
         raise FileNotFoundError(source)
@@ -123,8 +123,8 @@ class Restored:
     async def settle(self) -> Sequence[HeldRun]:
         """Hold every run that was not over, and return them.
 
-        A person resumes or stops each, because what it has done since the copy is unknown. Leases are freed, hosts
-        marked as ended and clocks deleted, because they are those of the time of the copy.
+        A person resumes or stops each, because its actions since the copy are unknown. Leases are freed, hosts marked
+        as ended and clocks deleted, because they date from the time of the copy.
         """
         async with self._db.write(durable=True) as connection:
             await connection.execute(sa.update(leases).values(owner="", run_id="", heartbeat_at=None))

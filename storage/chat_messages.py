@@ -19,9 +19,9 @@ class ChatMessageRow:
     """A message, without its files.
 
     own: the person wrote it, otherwise the desk.
-    ref: what it is the card of (``run:<id>``), "" for nothing.
+    ref: the subject whose card it is (``run:<id>``), "" for none.
     reply_to: the message that it answers.
-    version: how often it was changed.
+    version: the number of its changes.
     """
 
     id: int
@@ -79,7 +79,7 @@ class ChatMessages:
             return int(number)
 
     async def change(self, message_id: int, card: Mapping[str, Any], files: Sequence[str] = ()) -> bool:
-        """Replace what a message shows. Return whether it is still there."""
+        """Replace the content of a message. Return whether it is still there."""
         change = sa.update(chat_messages).where(chat_messages.c.id == message_id)
         change = change.values(card=dict(card), files=list(files), version=chat_messages.c.version + 1)
         async with self._db.write(durable=True) as connection:

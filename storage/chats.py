@@ -34,7 +34,7 @@ class Chats:
         """Move runs, schedules, copies of questions, limits and digests to the new chat, in one transaction.
 
         Messages don't move, because a message id of the old chat means another message in the new one. So cards are
-        deleted and returned as (subject, subject id), to be shown anew; topics are deleted. A second call changes
+        deleted and returned as (subject, subject id), to be shown again; topics are deleted. A second call changes
         nothing.
         """
         async with self._db.write(durable=True) as connection:

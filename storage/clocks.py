@@ -1,4 +1,4 @@
-"""Clocks: the processes that start what schedules make due. A heartbeat shows that one is alive."""
+"""Clocks: the processes that start due schedules. A heartbeat shows that one is alive."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ class Contacts:
 
 @shielded
 class ChosenRows:
-    """Which of several chat list rows with the same name is the contact's."""
+    """The choice of the contact's row among chat list rows with the same name."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -1,4 +1,6 @@
-"""Which chats get digests, and which digests were sent: one row per chat and period, written with the sending event."""
+"""The chats that get digests, and the digests that were sent: one row per chat and period, written with the sending
+event.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,9 @@ BEFORE = "before"  # due before digests were turned on
 class DigestChatRow:
     """The digests of a chat.
 
-    ``chat`` has the same keys as in cards. ``person_id``: the person who first turned on what is on; the chat is shown
-    what this person may see. ``changed_at``: no digest of any kind that was due before this is sent.
+    ``chat`` has the same keys as in cards. ``person_id``: the person who first turned on the digests; the chat is shown
+    the phones and runs that this person may see. ``changed_at``: no digest of any kind that was due before this is
+    sent.
     """
 
     chat_key: str
@@ -64,10 +67,10 @@ class Digests:
         since: datetime | None = None,
         begins: Collection[str] = (),
     ) -> DigestChatRow:
-        """Set which digests a chat gets.
+        """Set the digests of a chat.
 
         since: digests that were due before are not sent. None means now.
-        begins: the kinds that begin now, whatever ``since`` says for those that go on.
+        begins: the kinds that begin now; ``since`` applies to the kinds that continue.
         """
         now = self._db.now()
         values = {

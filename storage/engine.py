@@ -113,7 +113,7 @@ def lost_to_another(error: BaseException) -> bool:
 
 
 class Waiter:
-    """Waits for the next notification after it was made."""
+    """A waiter for the next notification after it was made."""
 
     def __init__(self, event: asyncio.Event, watch: Callable[[], None]) -> None:
         self._event = event
@@ -130,7 +130,7 @@ class Waiter:
 
 
 class Signal:
-    """Wakes waiting tasks of this process.
+    """A signal that wakes waiting tasks of this process.
 
     Take the waiter before reading the data, so that no change is missed in between. ``watch`` is called when a task
     waits: a database's signals are also notified when another process has changed something (``Database.signal``).
@@ -228,7 +228,7 @@ class Database:
             pool_size=pool_size,
             max_overflow=max_overflow,
             pool_pre_ping=not self.is_sqlite,
-            hide_parameters=True,  # errors reach cards and logs: without what customers and people wrote
+            hide_parameters=True,  # errors reach cards and logs: keep the words of customers and people out of them
         )
 
     @property
@@ -243,7 +243,8 @@ class Database:
         """Return the signal of a subject: ``events``, ``questions``, ``runs``, ``schedules``, ``phone_requests``.
 
         Code that changes something in this process notifies it. A change by another process is seen within
-        ``PULSE_SECONDS`` while anybody waits. Then every signal is notified, because nothing tells what has changed.
+        ``PULSE_SECONDS`` while anybody waits. Then every signal is notified, because the subject of the change is
+        unknown.
         """
         return self._signals[subject]
 
@@ -284,7 +285,7 @@ class Database:
     def end_within(self, seconds: float) -> None:
         """Limit every wait for a database that is away or locked to ``seconds`` from now, because the process ends.
 
-        What waits for SQLite's lock already keeps waiting for its ``busy_seconds``.
+        A wait for SQLite's lock that has already begun keeps its ``busy_seconds``.
         """
         self._ends_at = asyncio.get_running_loop().time() + seconds
 

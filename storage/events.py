@@ -1,4 +1,4 @@
-"""The event log: what happened in every run, in order, and how far each consumer has read."""
+"""The event log: the events of every run, in order, and the position of each consumer in it."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ class Events:
         return position or 0
 
     async def begin(self, consumer: str) -> int:
-        """Return the consumer's position. One that has never read begins at the newest event."""
+        """Return the consumer's position. A consumer that has never read begins at the newest event."""
         newest = sa.select(sa.func.coalesce(sa.func.max(events.c.id), 0)).scalar_subquery()
         new = self._db.insert(consumers).values(consumer=consumer, position=newest).on_conflict_do_nothing()
         found = sa.select(consumers.c.position).where(consumers.c.consumer == consumer)

@@ -1,4 +1,4 @@
-"""How much of everything there is at this moment, for ``/metrics``. The numbers name no run and no customer."""
+"""The current counts for ``/metrics``. They name no run and no customer."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Gauges:
     oldest_out: float = 0.0
     inbox: int = 0  # updates to handle
     ticks: Mapping[str, int] = field(default_factory=dict)
-    models: Mapping[str, Used] = field(default_factory=dict)  # what each has used since its first call
+    models: Mapping[str, Used] = field(default_factory=dict)  # the use of each since its first call
 
 
 @shielded
 class GaugeReader:
-    """Reads the gauges. ``seconds``: how long a host counts as alive without a heartbeat."""
+    """The reader of the gauges. ``seconds``: how long a host counts as alive without a heartbeat."""
 
     def __init__(self, db: Database, *, seconds: float = LEASE_SECONDS) -> None:
         self._db = db

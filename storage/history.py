@@ -21,8 +21,8 @@ from storage.shielded import shielded
 from storage.tables import answers, questions, runs, sweeps
 
 _ASKS = runs.c.id.in_(sa.select(questions.c.run_id).where(questions.c.state == OPEN))
-# Scheduled sweeps that found nobody to answer: there are hundreds a day, and nothing in them is worth reading unless
-# they have a message, such as whom nobody knows.
+# Scheduled sweeps that found nobody to answer: there are hundreds a day, and they are not worth reading unless they
+# have a message, such as names that nobody knows.
 _IDLE = sa.and_(
     runs.c.planned_at.is_not(None),
     runs.c.status == SUCCEEDED,

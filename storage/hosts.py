@@ -205,7 +205,7 @@ class Hosts:
         least, most = (before - theirs).total_seconds(), (after - theirs).total_seconds()
         return max(least, 0.0) + min(most, 0.0)
 
-    # -- what one process requests of a phone that another one has
+    # -- requests of one process to a phone that another process has
 
     async def want(self, host: str, serial: str, kind: str = SCREENSHOT) -> int:
         """Store a request to the host. Return its number, for ``answer``."""
@@ -243,7 +243,7 @@ class Hosts:
         return None if row is None else PhoneRequest(**row)
 
     async def withdraw(self, number: int) -> None:
-        """Delete a request that nobody waits for any more."""
+        """Delete a request that nobody waits for."""
         async with self._db.write() as connection:
             await connection.execute(sa.delete(phone_requests).where(phone_requests.c.id == number))
 
@@ -305,11 +305,14 @@ class Phones:
     async def identify(self, maker_serial: str, hardware: str, transport: str, *, address: bool) -> str:
         """Return the serial under which the product knows a phone, and store it.
 
-        It is the maker's serial; for another phone with the same one, some letters of its own are added. All processes
-        on one database agree on it, and it never changes. Phones that share their identity, see ``share``, are known by
-        their transports.
-        hardware: the identity, see ``Hardware``. transport: a name by which adb reaches it. address: it is a network
-        address, which is the phone's from now on: what was left for whichever phone is there becomes this phone's.
+        It is the maker's serial; for another phone with the same serial, some letters are added. All processes on one
+        database agree on it, and it never changes. Phones that share their identity, see ``share``, are known by their
+        transports.
+
+        hardware: the identity, see ``Hardware``.
+        transport: a name by which adb reaches it.
+        address: it is a network address, which belongs to the phone from now on. Requests and runs that wait for the
+        phone at this address become this phone's.
         """
         async with self._db.write() as connection:
             rows = await connection.execute(
@@ -345,7 +348,7 @@ class Phones:
 
 
 async def _known_as(connection: AsyncConnection, transport: str, serial: str) -> None:
-    """Give what waits for the phone at ``transport`` to the phone with this serial."""
+    """Give the requests and runs that wait for the phone at ``transport`` to the phone with this serial."""
     nameless = sa.and_(phones.c.serial == transport, phones.c.hardware == "")
     await connection.execute(sa.delete(phones).where(nameless))
     same = contacts.alias()

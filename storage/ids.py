@@ -1,7 +1,7 @@
 """Ids of runs and questions, and idempotency keys.
 
-Ids are short, unique, and in the order in which they were made. A request that is repeated under its own key gets what
-was made the first time.
+Ids are short, unique, and in the order in which they were made. A request that is repeated under its own key gets the
+result of the first time.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class AlreadyMade(Exception):
 
 
 async def made_under(connection: AsyncConnection, key: str) -> str | None:
-    """Return the id of what was made under ``key``, or None if the key is new or empty."""
+    """Return the id of the row made under ``key``, or None if the key is new or empty."""
     if not key:
         return None
     found = await connection.execute(sa.select(requests.c.subject_id).where(requests.c.key == key))
@@ -52,7 +52,7 @@ async def made_under(connection: AsyncConnection, key: str) -> str | None:
 
 
 async def remember(connection: AsyncConnection, db: Database, key: str, subject_id: str) -> None:
-    """Store what is made under ``key`` in this transaction.
+    """Store the id of the row made under ``key`` in this transaction.
 
     Raises AlreadyMade, which rolls it back, if the key is used.
     """

@@ -1,4 +1,4 @@
-"""Incoming webhooks: what other systems may do by a signed message, and the secrets that they sign with."""
+"""Incoming webhooks: the rights of other systems by a signed message, and the secrets that they sign with."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class IncomingWebhooks:
         return None if row is None else IncomingRow(**row)
 
     async def rotate(self, name: str, secret: str) -> IncomingRow | None:
-        """Give one a new secret; the one before holds for OVERLAP. Return None if there is none of this name."""
+        """Give a webhook a new secret; the previous one is valid for OVERLAP. Return None if there is no such name."""
         table = incoming_webhooks
         values = {"secret": secret, "old_secret": table.c.secret, "old_until": self._db.now() + OVERLAP}
         changed = sa.update(table).where(table.c.name == name).values(**values).returning(*table.c)
@@ -87,7 +87,7 @@ class IncomingWebhooks:
         return None if row is None else IncomingRow(**row)
 
     async def remove(self, name: str) -> IncomingRow | None:
-        """Remove one: its messages are refused from now on. Return None if there is none of this name."""
+        """Remove a webhook: its messages are refused from now on. Return None if there is no such name."""
         gone = sa.delete(incoming_webhooks).where(incoming_webhooks.c.name == name).returning(*incoming_webhooks.c)
         async with self._db.write(durable=True) as connection:
             row = (await connection.execute(gone)).mappings().one_or_none()

@@ -1,7 +1,7 @@
 """The shop's knowledge entries: rows that every machine at the database shares, and this process's index of them.
 
-The rows are the truth. Every write counts a revision up in one row, which it locks, so one writes at a time. A reader
-whose index is of another revision builds it anew: entries that another process has written are found at once.
+The rows are the truth. Every write increments a revision in one row, which it locks, so one writes at a time. A reader
+whose index has another revision rebuilds it: entries that another process has written are found at once.
 """
 
 from __future__ import annotations
@@ -131,9 +131,9 @@ class KnowledgeStore:
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[EntryWriter]:
-        """Give a write transaction: everything inside is stored, or nothing if something is raised.
+        """Open a write transaction: everything inside is stored, or nothing if an exception is raised.
 
-        What is read in it stays true until it ends.
+        Rows read in it stay unchanged until it ends.
         """
         async with self._db.write(durable=True) as connection:
             first = self._db.insert(knowledge_revision).values(id=_ROW, revision=0)

@@ -16,7 +16,7 @@ from zlib import crc32
 import numpy as np
 
 # A word of an entry: its CRC-32, and how often it occurs in the wordings and in the answer. An exact form is a word
-# that occurs in neither. Two words may have one CRC-32, so whoever looks for a form compares the text as well.
+# that occurs in neither. Two words may have one CRC-32, so a search for a form compares the text as well.
 WORD = np.dtype([("word", "<u4"), ("asked", "<u2"), ("answer", "<u2")])
 _OFTEN = 0xFFFF  # the most that is counted
 _ASKED, _ANSWER = 2.0, 0.4  # weights of a word in a wording and in the answer
@@ -25,7 +25,7 @@ _LEAST = 1e-6  # the weight of a word that more than half of the entries have
 
 
 def pack(asked: Iterable[str], answer: Iterable[str], forms: Iterable[str]) -> bytes:
-    """Return what an entry is found by as bytes.
+    """Return the search data of an entry as bytes.
 
     asked: the words of its question, aliases and tags. forms: the exact forms that mean it.
     """
@@ -63,7 +63,7 @@ class WordIndex:
         lengths = np.bincount(owners, words["asked"].astype(np.uint32) + words["answer"], len(new))[at]
 
         kept = np.isin(self.numbers, np.delete(new, at))
-        before = _places(new, self.numbers)  # where the old entries are now
+        before = _places(new, self.numbers)  # the present places of the old entries
         of_kept = kept[self.owners]
         words = np.concatenate([self.words[of_kept], words])
         owners = np.concatenate([before[self.owners[of_kept]], owners])

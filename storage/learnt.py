@@ -1,4 +1,4 @@
-"""What was learnt about apps on phones: how a version looks, and what an icon's label opens."""
+"""Learnt facts about apps on phones: the look of a version, and the app that an icon's label opens."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LearntApps:
         self._db = db
 
     async def get(self, serial: str, app: str, version: str) -> LearntApp | None:
-        """Return what was learnt about a version, or None."""
+        """Return the learnt facts about a version, or None."""
         statement = sa.select(learnt_apps).where(
             learnt_apps.c.serial == serial, learnt_apps.c.app == app, learnt_apps.c.version == version
         )
@@ -40,7 +40,7 @@ class LearntApps:
             return {(row.serial, row.app, row.version): _learnt(row) for row in found}
 
     async def put(self, serial: str, learnt: LearntApp) -> None:
-        """Store ``learnt`` in place of what was known of that version."""
+        """Store ``learnt``, replacing earlier facts about that version."""
         data = _DATA.dump_python(learnt, mode="json", exclude={"app", "version"})
         values = {"data": data, "learnt_at": self._db.now()}
         new = self._db.insert(learnt_apps).values(serial=serial, app=learnt.app, version=learnt.version, **values)
@@ -75,7 +75,7 @@ class AppLabels:
         return package
 
     async def put(self, serial: str, label: str, package: str) -> None:
-        """Store what the label opened in place of what was known."""
+        """Store the app that the label opened, replacing an earlier one."""
         values = {"package": package, "seen_at": self._db.now()}
         new = self._db.insert(app_labels).values(serial=serial, label=label, **values)
         async with self._db.write() as connection:
@@ -88,7 +88,7 @@ class AppLabels:
             return [AppLabel(**row) for row in (await connection.execute(statement)).mappings()]
 
     async def forget(self, label: str, serial: str = "") -> int:
-        """Delete what a label opened, on one phone or on all of them; return on how many it was known."""
+        """Delete the app of a label, on one phone or on all of them; return the number of phones that had it."""
         statement = sa.delete(app_labels).where(app_labels.c.label == label)
         if serial:
             statement = statement.where(app_labels.c.serial == serial)

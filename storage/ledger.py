@@ -56,7 +56,7 @@ def _row(row: sa.RowMapping) -> LedgerRow:
 
 @shielded
 class StoredLedger:
-    """``agent_core.ports.Ledger`` over the table of replies, and what is stored about phones, apps and contacts.
+    """``agent_core.ports.Ledger`` over the table of replies, and the stored facts about phones, apps and contacts.
 
     Every write is on the disk when it returns.
 

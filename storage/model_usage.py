@@ -1,4 +1,4 @@
-"""What models used and cost, by day and model, and this minute's calls: counted over all processes."""
+"""The use and cost of models by day and model, and this minute's calls: counted over all processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEPT = timedelta(minutes=5)  # how long minutes that are over are kept
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What a model used.
+    """The use of one model.
 
     ``tokens_cached`` is part of ``tokens_in``. ``cost`` is in the settings' currency, 0 if no price is set.
     """
@@ -41,7 +41,7 @@ class UsageTotals:
         self._db = db
 
     async def add(self, day: date, model: str, used: Used, *, minute: datetime | None = None) -> None:
-        """Add what one model used. ``minute`` (aware, its beginning): the cost is also added to this minute."""
+        """Add the use of one model. ``minute`` (aware, its beginning): the cost is also added to this minute."""
         values = {
             "calls": used.calls,
             "tokens_in": used.tokens_in,
@@ -59,11 +59,11 @@ class UsageTotals:
                 await connection.execute(first.on_conflict_do_update(index_elements=["minute"], set_=added))
 
     async def of_day(self, day: date) -> Used:
-        """Return what all models used that day."""
+        """Return the use of all models on that day."""
         return total((await self.by_model(day)).values())
 
     async def by_model(self, day: date) -> dict[str, Used]:
-        """Return what each model used that day, by its name."""
+        """Return the use of each model on that day, by its name."""
         wanted = sa.select(model_days).where(model_days.c.day == day).order_by(model_days.c.model)
         async with self._db.read() as connection:
             rows = (await connection.execute(wanted)).mappings().all()

@@ -1,7 +1,7 @@
-"""What alerts are about, and since when it is down: rows, so that a restart repeats no alert and forgets none.
+"""The subjects of alerts and since when each is down: rows, so that a restart repeats no alert and forgets none.
 
-A change that people are told of is written in one transaction with its event ``alert``: ``subject``, ``state`` (down or
-up), ``since`` (ISO, when it went down), ``seconds`` it was down (up only) and ``why``.
+A change that people are alerted to is written in one transaction with its event ``alert``: ``subject``, ``state`` (down
+or up), ``since`` (ISO, when it went down), ``seconds`` it was down (up only) and ``why``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from storage.tables import events, watched
 
 @dataclass(frozen=True, slots=True)
 class OutageRow:
-    """The state of a subject. ``down_since`` None: it is up. ``told_at`` None: nobody was told that it is down."""
+    """The state of a subject. ``down_since`` None: it is up. ``told_at`` None: nobody has been alerted."""
 
     subject: str
     down_since: datetime | None
@@ -32,7 +32,7 @@ class OutageRow:
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """What a run's event shows: the model replied (``error_kind`` ""), or an error ended the run or put it off."""
+    """The evidence in a run's event: the model replied (``error_kind`` ""), or an error ended the run or put it off."""
 
     event_id: int
     at: datetime
@@ -54,7 +54,7 @@ class Outages:
     async def up(self, subject: str) -> bool:
         """Record that the subject works.
 
-        Return True if people knew that it was down, and are now told that it is back.
+        Return True if people were alerted that it was down; they now get the message that it is back.
         """
         now = self._db.now()
         fresh = {"down_since": None, "seen_down_at": None, "told_at": None, "why": "", "looked_at": now}
@@ -77,9 +77,10 @@ class Outages:
         return True
 
     async def down(self, subject: str, why: str, *, after: timedelta, gap: timedelta) -> bool:
-        """Record that the subject does not work. Return True if that lasts for ``after`` now, and people are told.
+        """Record that the subject does not work. Return True if that has lasted for ``after`` now, so that people are
+        alerted.
 
-        gap: if it was not checked for longer than this, and nobody was told, it counts as down only from now on.
+        gap: if it was not checked for longer than this, and nobody was alerted, it counts as down only from now on.
         """
         now = self._db.now()
         fresh = {"down_since": now, "seen_down_at": now, "why": why, "looked_at": now}
@@ -102,9 +103,9 @@ class Outages:
         return tell
 
     async def once(self, subject: str, which: str, why: Mapping[str, object]) -> bool:
-        """Tell people of ``subject`` once for each ``which`` (a day …), with ``why``.
+        """Alert people about ``subject`` once for each ``which`` (a day …), with ``why``.
 
-        Return False if they were told.
+        Return False if they were alerted already.
         """
         now, name = self._db.now(), f"{subject}:{which}"
         row = {"subject": name, "down_since": now, "seen_down_at": now, "told_at": now, "looked_at": now}
@@ -124,7 +125,7 @@ class Outages:
             await connection.execute(sa.delete(watched).where(watched.c.subject == subject))
 
     async def signs(self, after: int) -> list[Sign]:
-        """Return what runs have shown in the events after this id, oldest first."""
+        """Return the evidence from runs in the events after this id, oldest first."""
         kind = events.c.data["error_kind"].as_string()
         replied = (events.c.kind == "step") & events.c.data[("timings", "first_token")].as_string().is_not(None)
         failed = events.c.kind.in_(("outcome", "status")) & (sa.func.coalesce(kind, "") != "")

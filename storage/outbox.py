@@ -26,7 +26,7 @@ CLOCK_BACK = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class OutboxRow:
-    """A message. ``ref``: what it is about (``run:<id>:card``), to find it again. ``result``: the server's answer."""
+    """A message. ``ref``: its subject (``run:<id>:card``), to find it again. ``result``: the server's answer."""
 
     id: int
     chat_key: str
@@ -51,8 +51,9 @@ class OutboxTable:
     async def put(self, chat_key: str, payload: Mapping[str, Any], *, ref: str = "", replace: bool = False) -> int:
         """Queue a message. Return its id.
 
-        replace: replaces what waits in this chat under the same ``ref``, so that of several unsent edits only the last
-            is sent. If the replaced one was tried, its waiting time stays.
+        replace: replaces the waiting messages in this chat under the same ``ref``, so that of several unsent edits only
+        the
+            last is sent. If the replaced one was tried, its waiting time stays.
         """
         now = self._db.now()
         async with self._db.write(durable=True) as connection:

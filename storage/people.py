@@ -21,10 +21,10 @@ CODE_ID = 10  # a code is named by this many characters of its hash
 
 @dataclass(frozen=True, slots=True)
 class PersonRow:
-    """A person. ``telegram_id``: None for somebody who uses the console alone.
+    """A person. ``telegram_id``: None for somebody who only uses the console.
 
-    ``chats`` and ``serials``: in which chats and on which phones the person may act; None for all. ``streams``: whether
-    their private chat shows the model's thoughts as they come.
+    ``chats`` and ``serials``: the chats and phones in and on which the person may act; None for all. ``streams``:
+    whether their private chat shows the model's thoughts as they come.
     """
 
     id: int
@@ -257,7 +257,7 @@ class People:
         return PersonRow(**row)
 
     def _use(self, code: str, kind: sa.ColumnElement[bool]) -> ReturningUpdate[Any]:
-        """Mark an open code of this kind as used, and return what it gives."""
+        """Mark an open code of this kind as used, and return its rights."""
         now, table = self._db.now(), pairing_codes.c
         is_open = (table.code_hash == _hash(code)) & table.used_at.is_(None) & (table.expires_at > now) & kind
         use = sa.update(pairing_codes).where(is_open).values(used_at=now)
@@ -302,14 +302,14 @@ class Audit:
             await connection.execute(row)
 
     async def done_by(self, actor: str, commands: Sequence[str], limit: int = 20) -> list[AuditRow]:
-        """Return what this actor did of these commands, newest first. Refused ones are left out."""
+        """Return this actor's uses of these commands, newest first. Refused ones are left out."""
         wanted = (audit.c.actor == actor) & audit.c.command.in_(list(commands)) & audit.c.allowed
         async with self._db.read() as connection:
             found = await connection.execute(sa.select(audit).where(wanted).order_by(audit.c.id.desc()).limit(limit))
             return [AuditRow(**row) for row in found.mappings()]
 
     async def of_entry(self, entry_id: str, commands: Sequence[str], limit: int = 20) -> list[AuditRow]:
-        """Return what was done with a knowledge entry by these commands, newest first. Refused ones are left out."""
+        """Return the changes to a knowledge entry by these commands, newest first. Refused ones are left out."""
         wanted = (
             (audit.c.detail["entry"].as_string() == entry_id) & audit.c.command.in_(list(commands)) & audit.c.allowed
         )
@@ -318,7 +318,7 @@ class Audit:
             return [AuditRow(**row) for row in found.mappings()]
 
     async def refused(self, limit: int = 20) -> list[AuditRow]:
-        """Return what was refused, newest first."""
+        """Return the refused commands, newest first."""
         wanted = sa.select(audit).where(audit.c.allowed.is_(False)).order_by(audit.c.id.desc()).limit(limit)
         async with self._db.read() as connection:
             return [AuditRow(**row) for row in (await connection.execute(wanted)).mappings()]

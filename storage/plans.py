@@ -86,7 +86,7 @@ class Plans:
         return run_id
 
     async def session_of(self, run_id: str) -> str | None:
-        """Return the key of the conversation that a plan belongs to, or None if the run is no plan."""
+        """Return the key of the conversation that a plan belongs to, or None if the run is not a plan."""
         wanted = sa.select(plans.c.session_key).where(plans.c.run_id == run_id)
         async with self._db.read() as connection:
             key: str | None = (await connection.execute(wanted)).scalar_one_or_none()
@@ -95,7 +95,7 @@ class Plans:
     async def beat(self, run_ids: Sequence[str]) -> set[str]:
         """Send a heartbeat for these plans.
 
-        Return those that are not over: another process may have judged one dead.
+        Return those that are still running, because another process may have judged a plan dead.
         """
         going = sa.select(runs.c.id).where(runs.c.id.in_(run_ids), runs.c.status == RUNNING)
         alive = sa.update(plans).where(plans.c.run_id.in_(going)).values(heartbeat_at=self._db.now())
@@ -142,7 +142,7 @@ class Conversations:
             await connection.execute(change.values(gate=value, updated_at=self._db.now()))
 
     async def forget(self, key: str) -> bool:
-        """Delete a conversation with its items and what the next plan would be told of earlier ones.
+        """Delete a conversation with its items and the notes on earlier plans for the next one.
 
         Return False if there is none.
         """
@@ -156,7 +156,7 @@ class Conversations:
             return gone.rowcount == 1
 
     async def items(self, key: str, limit: int | None = None) -> list[dict[str, Any]]:
-        """Return what was said, oldest first. ``limit``: only this many of the newest."""
+        """Return the items of the conversation, oldest first. ``limit``: only this many of the newest."""
         newest = sa.select(planner_items.c.item).where(planner_items.c.session_key == key)
         newest = newest.order_by(planner_items.c.id.desc()).limit(limit)
         async with self._db.read() as connection:

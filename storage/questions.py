@@ -29,9 +29,12 @@ MOST_REMINDERS = 3
 class QuestionRow:
     """A question.
 
-    ``payload``: the question as the agent put it. ``answer``: the one that won, or None. ``remind_at``: the next
-    reminder, None for no more. ``remind_seconds``: how long after the question the first reminder is due.
-    ``reminders``: how many there were. ``escalate_at``: None if it never escalates, or has done so.
+    ``payload``: the question as the agent put it.
+    ``answer``: the accepted answer, or None.
+    ``remind_at``: the next reminder, None for no more.
+    ``remind_seconds``: the time from the question to the first reminder.
+    ``reminders``: the number of reminders so far.
+    ``escalate_at``: None if it never escalates, or has done so.
     """
 
     id: str
@@ -171,10 +174,10 @@ class Questions:
     async def answer(
         self, question_id: str, answer: Mapping[str, Any], *, by: str, at: datetime | None = None
     ) -> AnswerResult:
-        """Give an answer. Raises KeyError if the question is unknown.
+        """Store an answer. Raises KeyError if the question is unknown.
 
         The first answer to an open question wins, and the run's next attempt becomes due in the same transaction. If
-        the attempt that asked still waits on the phone, it goes on itself.
+        the attempt that asked still waits on the phone, it continues by itself.
 
         at: when the answer was given, if it waited since then. If that was before the deadline, it counts as long as
             nobody has closed the question.

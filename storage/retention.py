@@ -1,6 +1,6 @@
-"""What is deleted when it is old, and what is kept for ever, with the reason.
+"""The rows that are deleted when they are old, and those that are kept for ever, with the reason.
 
-Rows are deleted in batches, each in a short transaction of its own, so that nobody waits for a night's worth of rows.
+Rows are deleted in batches, each in its own short transaction, so that nobody waits for a night's worth of rows.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _over(before: datetime) -> sa.Select[tuple[str]]:
 
 @shielded
 class Retention:
-    """Deletes old rows, one batch per call. ``bite``: the most rows in a batch."""
+    """The deletion of old rows, one batch per call. ``bite``: the most rows in a batch."""
 
     def __init__(self, db: Database, *, bite: int = BITE) -> None:
         self._db = db

@@ -54,7 +54,7 @@ class NewSchedule:
 class ScheduleRow:
     """A schedule.
 
-    ``last_what``: what became of the newest tick (a ``Tick``, ``missed`` or ``by_hand``), which was planned for
+    ``last_what``: the outcome of the newest tick (a ``Tick``, ``missed`` or ``by_hand``), which was planned for
     ``last_at``. ``last_run_id``: the newest run. ``queued_for``: the tick whose run starts when the run before it is
     over.
     """
@@ -88,13 +88,13 @@ class ScheduleRow:
 
 
 class Tick(StrEnum):
-    """What became of a tick."""
+    """The outcome of a tick."""
 
     STARTED = "started"
     BUSY = "busy"  # the run of an earlier tick is still active
     QUEUED = "queued"  # the same, and this one starts when that run is over
     QUIET = "quiet"
-    LIMIT = "limit"  # no more model calls are allowed today
+    LIMIT = "limit"  # the day's limit of model calls is reached
     TAKEN = "taken"  # another process took this tick, or the schedule is paused or gone
 
 
@@ -105,7 +105,7 @@ _THERE = schedules.c.removed_at.is_(None)
 
 @dataclass(frozen=True, slots=True)
 class TickResult:
-    """What became of a tick, and the run that it started, if any."""
+    """The outcome of a tick, and the run that it started, if any."""
 
     tick: Tick
     run_id: str = ""
@@ -127,9 +127,9 @@ class Schedules:
         self._db = db
 
     async def add(self, new: NewSchedule, *, key: str = "", once: bool = False) -> ScheduleRow:
-        """Store a schedule. Return it, or the one that was made under the same ``key`` before.
+        """Store a schedule. Return it, or the earlier schedule that was made under the same ``key``.
 
-        once: raise ScheduleThere if another one does the same task on the same phone at the same times.
+        once: raise ScheduleThere if another schedule does the same task on the same phone at the same times.
         """
         values = {name: getattr(new, name) for name in NewSchedule.__slots__}
         values["options"] = dict(new.options)
@@ -227,9 +227,10 @@ class Schedules:
         were missed, are written to the event log (``schedule``, no run: ``schedule_id``, ``what``, ``planned_at``).
 
         missed: how many earlier ticks were missed.
-        late_since: the first tick for which no process was there, if this one makes up for it.
+        late_since: the first tick at which no process was running, if this tick makes up for it.
         quiet: it falls into the quiet hours, and starts no run.
-        limited: no more model calls are allowed today, and it starts no run. This is reported elsewhere, once a day.
+        limited: the day's limit of model calls is reached, and it starts no run. This is reported elsewhere, once a
+        day.
         run: the run to start, if not one of the schedule's own task.
         """
         async with self._db.write(durable=True) as connection:
@@ -333,7 +334,8 @@ class Schedules:
         return first
 
     async def clock_went_back(self, schedule_id: int, since: datetime) -> bool:
-        """Go on from ``since``, which is now, because the newest tick or the creation is later: the clock was put back.
+        """Continue from ``since``, which is now, because the newest tick or the creation is later: the clock was put
+        back.
 
         Return False if another process has done so. A tick that has started a run starts no second one, because its
         planned time is the run's.

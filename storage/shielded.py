@@ -35,7 +35,7 @@ async def run_shielded(work: Coroutine[Any, Any, T]) -> T:
             try:
                 await asyncio.wait([task])
             except asyncio.CancelledError:
-                continue  # one is enough, which is raised below
+                continue  # one is enough; it is raised below
         if not task.cancelled():
             task.exception()  # read, so that it is not reported as never retrieved
         raise
@@ -50,8 +50,7 @@ def may_be_cut(method: Method) -> Method:
 def shielded(repository: type[Repository]) -> type[Repository]:
     """Run every public coroutine method of a repository to completion, except those marked with ``may_be_cut``.
 
-    If a method makes several transactions, those that are committed stay; when it is run again it goes on with the
-    rest.
+    If a method makes several transactions, the committed ones stay; a repeated call continues with the rest.
     """
     for name, method in list(vars(repository).items()):
         if inspect.iscoroutinefunction(method) and not name.startswith("_") and method not in _MAY_BE_CUT:

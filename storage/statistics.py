@@ -1,4 +1,4 @@
-"""What happened in a time range: customers' questions, questions put to a person, and what the model used."""
+"""Numbers of a time range: customers' questions, questions put to a person, and the use of models."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class AskedRow:
 class ModelUsage:
     """A model's replies in steps, and their tokens. ``model`` "": from releases that did not store it.
 
-    ``cost`` is what was stored with the steps, including the pictures that were read for them; None: it was not known
+    ``cost`` is the cost stored with the steps, including the pictures that were read for them; None: it was not known
     then.
     """
 
@@ -53,7 +53,7 @@ class ModelUsage:
 
 @dataclass(frozen=True, slots=True)
 class UsageFigures:
-    """What the models used: calls that returned a reply, and their tokens."""
+    """The use of models: calls that returned a reply, and their tokens."""
 
     models: Sequence[ModelUsage] = ()
 
@@ -74,8 +74,9 @@ class UsageFigures:
 class SweptFigures:
     """Numbers of sweeps.
 
-    ``contacts``: how many were checked, once a sweep. ``idle``: sweeps that found nobody to answer and asked no model.
-    ``unknown``: contacts who were to be answered and whom nobody knows.
+    ``contacts``: the contacts checked, each counted once per sweep.
+    ``idle``: sweeps that found nobody to answer and asked no model.
+    ``unknown``: contacts that were to be answered but that nobody knows.
     """
 
     sweeps: int = 0
@@ -139,7 +140,8 @@ class Statistics:
         return SweptFigures(int(looks), int(looked_at), int(without), tuple(named))
 
     async def usage(self, span: TimeRange) -> UsageFigures:
-        """Return what the steps in the event log used. Steps that were deleted with their events are not counted.
+        """Return the use of models by the steps in the event log. Steps that were deleted with their events are not
+        counted.
 
         A model may be listed twice: once for steps with a stored cost, and once for others.
         """

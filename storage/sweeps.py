@@ -1,4 +1,4 @@
-"""Sweeps: what they found, the runs that they started, and since when contacts have been waiting."""
+"""Sweeps: their findings, the runs that they started, and since when contacts have been waiting."""
 
 from __future__ import annotations
 
@@ -33,13 +33,16 @@ class SweptApp:
 
 @dataclass(frozen=True, slots=True)
 class MarkRow:
-    """What is known of a contact.
+    """The stored state of a contact.
 
     ``run_…`` describe the last run that a sweep started for them; "" or None without one.
 
-    ``state``: what was unread then, "" if nothing is any more. ``answered_at``: when a reply of any run last reached
-    them. ``run_started``: an agent has begun the run. ``run_held``: a person parked it. ``run_error``: the kind of the
-    error by which it failed lately. ``waits``: a run has a question of theirs and waits for a person.
+    ``state``: what was unread then, "" if nothing is any more.
+    ``answered_at``: when a reply of any run last reached them.
+    ``run_started``: an agent has begun the run.
+    ``run_held``: a person parked it.
+    ``run_error``: the kind of the error by which it failed lately.
+    ``waits``: a run has a question of theirs and waits for a person.
     """
 
     contact: str
@@ -74,7 +77,7 @@ class SweepRow:
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """A run of a sweep. ``texts``: what reached the contact. ``due``: an attempt is to be started.
+    """A run of a sweep. ``texts``: the texts that reached the contact. ``due``: an attempt must be started.
 
     ``error``: as in ``MarkRow.run_error``.
     """
@@ -95,7 +98,7 @@ class NewSweep:
 
     waiting: everybody who waits, the longest first.
     seen: contacts who were seen and do not wait.
-    memory: what the next sweep of this list is to know; None deletes the old memory.
+    memory: data for the next sweep of this list; None deletes the old data.
     """
 
     place: SweptApp
@@ -110,7 +113,7 @@ class NewSweep:
 
 @dataclass(frozen=True, slots=True)
 class NewSwept:
-    """A run to be started for a contact. ``state``: what is unread now."""
+    """A run to be started for a contact. ``state``: the unread messages now."""
 
     contact: str
     state: str
@@ -120,7 +123,7 @@ class NewSwept:
 
 @shielded
 class Sweeps:
-    """The tables of sweeps and of what they know about contacts."""
+    """The tables of sweeps and of their state of contacts."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -132,7 +135,7 @@ class Sweeps:
         return None if row is None else SweepRow(**row)
 
     async def memory(self, place: SweptApp) -> Mapping[str, Any] | None:
-        """Return what the last sweep of this list stored for the next one, or None."""
+        """Return the data that the last sweep of this list stored for the next one, or None."""
         wanted = sa.select(sweep_lists.c.memory).where(
             sweep_lists.c.serial == place.serial, sweep_lists.c.app == place.app
         )
@@ -204,7 +207,7 @@ class Sweeps:
     async def people(self, place: SweptApp) -> list[str]:
         """Return the contacts that a sweep's run has handled or a reply has reached.
 
-        These are no groups, whatever they look like.
+        These are not groups, even if they look like one.
         """
         seen_to = sa.and_(runs.c.id == contact_marks.c.run_id, runs.c.status == SUCCEEDED)
         marked = sa.select(contact_marks.c.contact).where(
@@ -217,8 +220,7 @@ class Sweeps:
             return list((await connection.execute(sa.union(marked, answered))).scalars())
 
     async def keep(self, place: SweptApp, contact: str, state: str) -> None:
-        """Record that somebody waits whom the screen will not show any more, whatever becomes of the sweep that saw
-        them.
+        """Record a waiting contact that the screen will no longer show, in case the sweep that saw them fails.
 
         If a run of theirs is active or asks, that run handles it, and nothing is stored.
         """
@@ -241,7 +243,7 @@ class Sweeps:
         """Store a sweep's result and start its runs, all or nothing. Return the ids of the runs.
 
         Return None, and store nothing, if it is no longer this attempt's turn or Stop was requested. An attempt that is
-        repeated after its process died gets what the first one stored.
+        repeated after its process died gets the result that the first one stored.
 
         attempt: the active attempt of the sweep.
         """

@@ -1,4 +1,4 @@
-"""What the model was asked at each step of a run, and the pictures that it was shown; each picture once per run."""
+"""The model's input at each step of a run, and the pictures that it was shown; each picture once per run."""
 
 from __future__ import annotations
 

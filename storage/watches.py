@@ -1,4 +1,4 @@
-"""What a watch starts: each run once, however many processes see the same notification."""
+"""The runs that a watch starts: each once, however many processes see the same notification."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Use:
 
 @shielded
 class Watches:
-    """Starts the runs of watches. ``lease_seconds``: how long a lease lives without a heartbeat."""
+    """The runs of watches. ``lease_seconds``: how long a lease lives without a heartbeat."""
 
     def __init__(self, db: Database, *, lease_seconds: float = LEASE_SECONDS) -> None:
         self._db = db

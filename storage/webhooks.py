@@ -1,4 +1,4 @@
-"""Webhooks, and what is sent to them: one row for each message, which is tried until it is delivered or given up.
+"""Webhooks, and their messages: one row for each message, which is tried until it is delivered or given up.
 
 A webhook has its own position in the event log. An event becomes a message in the transaction that moves the position,
 so each becomes one, also after a kill. An attempt is claimed before it begins: if its process dies, the message is due
@@ -76,9 +76,10 @@ class DeliveryRow:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """How an attempt to deliver a message ended.
+    """The outcome of an attempt to deliver a message.
 
-    status: of the HTTP answer; None if there was none. error: why there was none, else "".
+    status: of the HTTP answer; None if there was none.
+    error: why there was none, else "".
     retry_after: the seconds that the receiver asks to wait; None if it does not.
     """
 
@@ -94,13 +95,13 @@ class Attempt:
 
     @property
     def gone(self) -> bool:
-        """Whether the receiver wants no more messages."""
+        """True if the receiver wants no more messages."""
         return self.status == 410
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What an event becomes for a webhook."""
+    """The message of an event for a webhook."""
 
     message_id: str
     kind: str
@@ -137,7 +138,7 @@ class Webhooks:
         return None if row is None else WebhookRow(**row)
 
     async def rotate(self, webhook_id: int, secret: str) -> WebhookRow | None:
-        """Give a webhook a new secret. The one before signs, too, for OVERLAP. Return None if there is no webhook."""
+        """Give a webhook a new secret. The previous one also signs, for OVERLAP. Return None if there is no webhook."""
         values = {"secret": secret, "old_secret": webhooks.c.secret, "old_until": self._db.now() + OVERLAP}
         changed = sa.update(webhooks).where(webhooks.c.id == webhook_id).values(**values)
         async with self._db.write(durable=True) as connection:
@@ -268,7 +269,7 @@ class Webhooks:
             await connection.execute(sa.update(table).where(mine).values(next_at=now, updated_at=now))
 
     async def _settle(self, connection: AsyncConnection, webhook_id: int, attempt: Attempt, now: datetime) -> bool:
-        """Store what an attempt means for its webhook, and for the messages that wait behind it.
+        """Store the outcome of an attempt for its webhook, and for the messages that wait behind it.
 
         Return whether the webhook was enabled or disabled by it.
         """

@@ -36,7 +36,7 @@ _MOST_TRIES = 12  # calls examined outside answer tags before the rest is only s
 _MOST_FRESH = 3  # how often a tag restarts the count of tries
 _LAST_LINES = 2_000  # characters at the end in which the last call is searched for
 _MOST_LAST = 3  # calls that are read there, the last first
-_MOST_TAGS = 200  # a text with more is no reply
+_MOST_TAGS = 200  # a text with more is not a reply
 _CLOSERS = frozenset(")）}｝\n>")
 # Characters that a watch reads without restraint, each time from the beginning; no honest reply needs a quarter of it.
 # Beyond that it reads only when the text has grown by an eighth, so that the total stays proportional to the text.
@@ -52,8 +52,8 @@ def parse_reply(text: str, dialect: Dialect = "autoglm", *, ended: bool | None =
     """Read a reply. Raises ActionParseError, with a message for the model, if it holds no complete and valid call.
 
     ended: True if the model ended the reply by itself (its finish reason says so): then a call at the end that lacks
-    nothing but its last bracket is read, too. False if the reply was cut off: then a call counts only if what might
-    have followed could not change it, or put it among the thoughts. None if neither is known.
+    only its last bracket is read, too. False if the reply was cut off: then a call counts only if nothing that might
+    have followed could change it, or make it part of the thinking. None if neither is known.
     """
     if ended is False:
         return _parse(text, dialect, cut_off=True)
@@ -159,9 +159,9 @@ def _dialect(name: Dialect) -> _call.Dialect:
 
 
 class _Auto:
-    """Reads all dialects at once, each call in the one that it begins in.
+    """A reader of all dialects at once, each call in the dialect that it begins in.
 
-    Use one object per text, because it remembers.
+    Use one object per text, because it keeps state.
     """
 
     hint = AutoGLM.hint
@@ -192,7 +192,7 @@ class _Auto:
 
 @dataclass
 class _Reader:
-    """Reads one text once."""
+    """A reader for one text, used once."""
 
     text: str
     dialect: _call.Dialect

@@ -1,6 +1,6 @@
 """Learns an app on a phone: opens and reads a chat that its owner names, and types and deletes a text.
 
-It touches no chat but the named one: it leaves other chats by Back. It sends nothing unless it is told to.
+It touches no chat but the named one: it leaves other chats by Back. It sends nothing without an instruction.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class TriedInput:
 
 
 class AppLearning:
-    """Works on one phone that we have leased.
+    """The learning of an app on one phone that we have leased.
 
     Raises LearningFailed if the app cannot be learnt, and errors of the phone.
     """
@@ -102,7 +102,7 @@ class AppLearning:
         return await self._read(await self._look(), contact)
 
     async def _towards(self, seen: Observation, contact: str) -> None:
-        """Act once towards the chat from a page that is no chat."""
+        """Act once towards the chat from a page that is not a chat."""
         rows: Sequence[ChatRow] = await self._observer.reader.rows(seen.frame, seen.nodes)
         if not self._named(rows, contact) and is_list_page(rows, seen.readings, self._profile, seen.size):
             rows = await self._further(rows, seen.size, contact)
@@ -160,9 +160,10 @@ class AppLearning:
     # Typing
 
     async def type_and_delete(self, read: ReadChat, text: str, *, send: bool = False) -> TriedInput:
-        """Type ``text`` into the input, see what sends it, and delete it again; if ``send`` is True, send it first.
+        """Type ``text`` into the input, find the control that sends it, and delete it again; if ``send`` is True, send
+        it first.
 
-        The input must be empty. The person's keyboard is restored afterwards, whatever happens.
+        The input must be empty. The person's keyboard is restored afterwards, in every outcome.
         """
         chat = await self._with_input(read)
         if chat.draft:
@@ -220,7 +221,7 @@ class AppLearning:
         return chat
 
     async def _typed(self, keyboard: TextInput, read: ReadChat, text: str, by_key: bool) -> TriedInput:
-        """Type the text and see what sends it; it stays typed."""
+        """Type the text and find the control that sends it; the text stays in the input."""
         await self._lease.check()
         await keyboard.type(text)
         chat = self._same(await self._look(), read)
@@ -272,7 +273,7 @@ class AppLearning:
     # Acting
 
     def _same(self, seen: Observation, read: ReadChat) -> ChatScreen:
-        """Return the chat in front. Raises LearningFailed if it is not the one that was read."""
+        """Return the chat in front. Raises LearningFailed if it is not the chat that was read."""
         chat = seen.chat
         if chat is None or not same_name(chat.title, read.chat.title):
             said = f"The chat with {read.chat.title} is not in front any more."

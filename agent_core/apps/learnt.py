@@ -27,7 +27,7 @@ MOST_LOOKS = 4
 
 @dataclass(frozen=True, slots=True)
 class AppLook:
-    """How a chat page of an app looks: its theme and its layout. "" and None mean unknown.
+    """The look of an app's chat page: its theme and its layout. "" and None mean unknown.
 
     ground, mine, theirs: the colours of the page, of our own bubbles and of the other side's, as ``#rrggbb``.
     header: the header's lower edge.
@@ -94,7 +94,7 @@ class LearntApp:
 def differs(learnt: LearntApp, seen: AppLook) -> list[str]:
     """Return the fields of AppLook in which a page differs from the most similar look that was learnt.
 
-    A field that is unknown on one side is no difference, and neither is the other side's colour: a customer with a
+    A field that is unknown on one side is not a difference, and neither is the other side's colour: a customer with a
     bubble of their own does not change the layout. [] if nothing was learnt.
     """
     return min((_differences(look, seen) for look in learnt.looks), key=len, default=[])

@@ -1,8 +1,8 @@
-"""The names that people and models call apps by, and what the phone calls these apps.
+"""The names that people and models call apps by, and the phone's names for these apps.
 
 ``map.toml`` lists apps with their aliases and their identifiers on each system; ``apps/map.toml`` in the owner's folder
 has the same form and comes first. The app profiles add the names and Android packages of the chat apps. Labels that
-stand on one phone's home screen alone are found by ``agent_core.loop.home_screen``.
+only one phone's home screen has are found by ``agent_core.loop.home_screen``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _OneOrMore = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 
 
 class KnownApp(BaseModel):
-    """One app: its further names, and its identifiers on each system, of which the first installed one is meant."""
+    """One app: its further names, and its identifiers on each system. The first installed one is used."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -212,14 +212,14 @@ def is_app_name(word: str) -> bool:
 
 
 def names_one_of(text: str, packages: Collection[str]) -> bool:
-    """Tell whether a label, an alias or the package of one of these apps stands somewhere in ``text``."""
+    """Tell whether a label, an alias or the package of one of these apps is anywhere in ``text``."""
     names = [name for package in packages for name in known_as(package)]
     words = unicodedata.normalize("NFKC", text).casefold()
     return any(_stands_in(name, words) for name in (*names, *map(str.casefold, packages)))
 
 
 def names_an_app(text: str) -> bool:
-    """Tell whether any app that is known by name stands in ``text``."""
+    """Tell whether the name of any known app is in ``text``."""
     words = unicodedata.normalize("NFKC", text).casefold()
     return any(_stands_in(name, words) for name in _names().spoken)
 
@@ -241,6 +241,9 @@ def _stands_in(name: str, words: str) -> bool:
 
 
 def _pattern(name: str) -> str:
-    """``name`` is bare. In Latin letters it is a whole word: "x" is not named by "excel"."""
+    """Return the pattern for ``name``, which is bare.
+
+    In Latin letters it is a whole word: "excel" does not name "x".
+    """
     spaced = r"\s*".join(map(re.escape, name))
     return rf"(?<![A-Za-z0-9]){spaced}(?![A-Za-z0-9])" if name.isascii() else spaced

@@ -1,9 +1,9 @@
-"""App profiles: where a chat app's parts are found. Data in layers, one TOML file an app.
+"""App profiles: the places of a chat app's parts. Data in layers, one TOML file an app.
 
-The file's top holds for every version of the app; each of its ``[[layers]]`` holds for a range of versions.
-``resolve`` makes one flat profile of them for the version that a phone has. Layout and theme are read from the page
-itself, and what a person has confirmed on a phone is in ``agent_core.apps.learnt``. The shipped files stand beside this
-module, the owner's in ``apps`` of their own folder. ``map.toml`` there is none of them: see ``agent_core.apps.names``.
+The file's top holds for every version of the app; each of its ``[[layers]]`` holds for a range of versions. ``resolve``
+makes one flat profile of them for the version that a phone has. Layout and theme are read from the page itself, and the
+facts that a person has confirmed on a phone are in ``agent_core.apps.learnt``. The shipped files are beside this
+module, the owner's in ``apps`` of their own folder. ``map.toml`` there is not a profile: see ``agent_core.apps.names``.
 
 Regions are fractions of the screen (left, top, right, bottom; 0–1) for reading from the picture; ids are the resource
 ids of the accessibility tree, without the package. Colours are ``#rrggbb``.
@@ -51,7 +51,7 @@ class Parts(BaseModel):
     back_ids: tuple[str, ...] = ()
     input_ids: tuple[str, ...] = ()
     send_ids: tuple[str, ...] = ()
-    more_ids: tuple[str, ...] = ()  # the ＋ beside the input, which is no Send
+    more_ids: tuple[str, ...] = ()  # the ＋ beside the input, which is not Send
     messages_ids: tuple[str, ...] = ()  # the list with the rows of a chat
     row_ids: tuple[str, ...] = ()  # one row of a chat: an avatar with its message, or a time
     avatar_ids: tuple[str, ...] = ()
@@ -122,11 +122,11 @@ class AppProfile(Parts):
         "Hold to Talk",
     )  # a bar to hold and talk, in the place of the input
     said_wrong: tuple[str, ...] = ()  # parts of a page that this phone's owner said are read wrongly, see ``learnt``
-    # what pictures for people do not show, besides what they show of no app
+    # hidden in pictures for people, besides the secrets of every app
     secrets: SecretRules = SecretRules()
 
     def name_in(self, lang: Lang) -> str:
-        """Return what readers of a language call the app: in English an alias, if its name is written in Chinese."""
+        """Return the app's name for readers of a language: in English an alias, if its name is written in Chinese."""
         if lang == "zh" or self.name.isascii():
             return self.name
         return next((alias for alias in self.aliases if alias.isascii()), self.name)
@@ -192,8 +192,8 @@ def _united(lists: Iterable[Sequence[str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value for values in lists for value in values))
 
 
-# What is never touched, and never shown. An owner's file in place of a shipped one adds to these and removes nothing: a
-# text that is forgotten there would be tapped.
+# Targets that are never touched or shown. An owner's file in place of a shipped one adds to these and removes nothing:
+# a text that it forgot would be tapped.
 GUARDS = ("ai_entries", "ai_offers", "risky", "delivery_only", "service_rows", "unlike")
 
 
@@ -280,7 +280,7 @@ def profile_of_package(package: str | None) -> AppProfile | None:
 
 
 def secret_rules(package: str | None) -> SecretRules:
-    """Return what is covered in pictures while this package is in front: the shipped rules, and its profile's."""
+    """Return the rules for covering pictures while this package is in front: the shipped rules, and its profile's."""
     return _secret_rules(own.key(), package)
 
 

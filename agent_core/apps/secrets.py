@@ -1,6 +1,6 @@
 """Rules for secrets that no picture for people may show: codes, passwords, balances, card numbers.
 
-They are data, as the app profiles are. ``secrets.toml`` has the rules for every app and those of apps that are no chat
+They are data, as the app profiles are. ``secrets.toml`` has the rules for every app and those of apps other than chat
 apps; a chat app's own are in its profile, in the table ``secrets``.
 """
 
@@ -49,8 +49,8 @@ class SecretRule(_Data):
 class SecretRules(_Data):
     """The rules for an app.
 
-    pages: texts by which a page is recognised that is covered completely.
-    regions: are always covered.
+    pages: texts that identify a page that is covered completely.
+    regions: always covered.
     sensitive: a page that nobody could read is covered completely.
     """
 

@@ -1,4 +1,4 @@
-"""Which apps a phone has, read once an hour."""
+"""The list of a phone's installed apps, read once an hour."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ FRESH_SECONDS = 10.0
 
 
 class InstalledApps:
-    """The packages of one phone, kept for an hour, from run to run: each has an ``Device`` of its own."""
+    """The packages of one phone, kept for an hour from run to run, because each run has its own ``Device``."""
 
     def __init__(self) -> None:
         self._packages: tuple[str, ...] = ()
@@ -18,11 +18,16 @@ class InstalledApps:
     async def packages(
         self, now: float, read: Callable[[], Awaitable[Sequence[str]]], *, fresh: bool = False
     ) -> Sequence[str]:
-        """``now``: of a clock that only goes on, in seconds. ``fresh``: read them again, unless that was just done."""
+        """Return the packages.
+
+        now: seconds of a clock that never goes back.
+        read: reads the list from the phone.
+        fresh: read them again, unless that was done within the last ``FRESH_SECONDS``.
+        """
         if now - self._read_at >= (FRESH_SECONDS if fresh else PACKAGES_SECONDS):
             self._packages, self._read_at = tuple(await read()), now
         return self._packages
 
     def forget(self) -> None:
-        """An app that is in the list is not there."""
+        """Drop the list, because an app in it turned out to be missing."""
         self._read_at = float("-inf")

@@ -1,4 +1,4 @@
-"""What is told from the pixels of a screen: whether two screens are equal, and whether one is black."""
+"""Comparing the pixels of a screen: whether two screens are equal, and whether one is black."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Something on a phone that several share while they need it: our keyboard, a screen that stays on."""
+"""A shared resource of a phone, which is taken once for several holders: our keyboard, a screen that stays on."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ T = TypeVar("T")
 
 
 class SharedHold:
-    """Counts the holders: the first one takes the thing, the last one gives it back."""
+    """A shared resource with a count of its holders: the first one takes it, the last one gives it back."""
 
     def __init__(self, take: Callable[[], Awaitable[object]], give_back: Callable[[], Awaitable[object]]) -> None:
-        """give_back: also called after a ``take`` that failed or was cancelled, and undoes what was begun. It must
-        bound itself in time, and raise no device error."""
+        """give_back: also called after a ``take`` that failed or was cancelled, to undo its first steps. It must be
+        limited in time and raise no device error.
+        """
         self._take, self._give_back = take, give_back
         self._lock = asyncio.Lock()
         self._holders = 0
 
     @property
     def held(self) -> bool:
-        """Whether anybody holds it now."""
+        """True if anybody holds the resource now."""
         return self._holders > 0
 
     @asynccontextmanager
@@ -43,7 +44,10 @@ class SharedHold:
                 await finish(self._release())
 
     async def unless_held(self, work: Callable[[], Awaitable[T]]) -> T | None:
-        """Do ``work`` if nobody holds it; nobody takes it meanwhile. Return its result, or None if somebody does."""
+        """Run ``work`` if nobody holds the resource, and let nobody take it meanwhile.
+
+        Returns the result; None if somebody holds the resource.
+        """
         async with self._lock:
             return None if self._holders else await work()
 

@@ -1,4 +1,7 @@
-"""Commands for a phone's shell: the one place where arguments are quoted, and texts are cut to what a line takes."""
+"""Commands for a phone's shell.
+
+Arguments are quoted only here, and texts are cut here to the length that a line takes.
+"""
 
 from __future__ import annotations
 

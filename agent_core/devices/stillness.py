@@ -23,10 +23,12 @@ class Camera(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Still:
-    """The newest picture and whether the screen had come to rest; ``pictures`` counts what was taken.
+    """The newest picture of a wait, and whether the screen had come to rest.
 
-    look: what was in front while the newest picture was taken.
-    capturing: the seconds that the newest picture took; the rest of ``seconds`` is what rest was waited for.
+    look: the window and screen state while the newest picture was taken.
+    pictures: the number of pictures taken.
+    seconds: the duration of the whole wait.
+    capturing: the seconds that the newest picture took; the rest of ``seconds`` was spent waiting for rest.
     """
 
     frame: Frame
@@ -50,13 +52,14 @@ async def wait_until_still(
 ) -> Still:
     """Take pictures until the screen rests, or ``ceiling`` seconds are over.
 
-    What is in front is asked while the second picture and each later one is taken, so that it costs no time.
+    The screen rests when ``quiet`` pictures in a row are equal and lie at least ``floor`` seconds apart. The window in
+    front is asked for while the second and each later picture is taken, so that it costs no time. The pauses depend on
+    how long a picture takes: a phone that needs longer than ``floor`` for one is asked again at once.
 
-    It rests when ``quiet`` pictures in a row are equal and lie at least ``floor`` seconds apart. ``before`` is the
-    digest of the screen before an act whose effect is waited for: for ``patience`` seconds that screen does not count
-    as rest. The pauses follow from what a picture takes: a phone that needs longer than ``floor`` for one is asked
-    again at once.
-    ScreenshotFailed where not one picture could be had.
+    before: the digest of the screen before an action whose effect is awaited. For the first ``patience`` seconds that
+    screen does not count as rest.
+
+    Raises ScreenshotFailed if not a single picture could be taken.
     """
     started = clock()
     frame: Frame | None = None

@@ -1,4 +1,4 @@
-"""Waiting for the phone to get somewhere, and finishing what must be finished."""
+"""Waiting for a state of the phone, and finishing work that must be finished."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """Where time comes from: ``clock`` gives seconds that never go back."""
+    """The source of time. ``clock`` returns seconds that never go back."""
 
     clock: Callable[[], float]
     sleep: Sleep
@@ -33,9 +33,9 @@ class Time:
 
 
 async def finish(work: Coroutine[object, object, T]) -> T:
-    """Await ``work`` to its end even if we are cancelled meanwhile; the cancelling goes on afterwards.
+    """Await ``work`` to its end even if the caller is cancelled meanwhile; the cancellation is raised afterwards.
 
-    For cleaning a phone up. ``work`` must bound itself in time.
+    For cleaning up a phone. ``work`` must limit itself in time.
     """
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None

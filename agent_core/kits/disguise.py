@@ -41,7 +41,7 @@ _UNITS = re.compile(r"[0-9]+|[A-Za-z]+|.", re.DOTALL)
 
 
 class Disguise:
-    """Replaces texts. ``seed`` makes it repeatable; without one the replacements are random each time."""
+    """A replacer of texts. ``seed`` makes it repeatable; without one the replacements are random each time."""
 
     def __init__(self, profile: AppProfile, seed: str | None = None) -> None:
         self._random = random.Random(seed) if seed is not None else random.SystemRandom()  # noqa: S311 - no secret

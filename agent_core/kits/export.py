@@ -37,7 +37,7 @@ from agent_core.texts.layout import font
 _SIGN = 0.065  # a small sign is no larger
 _AVATAR = 0.06  # an avatar is no smaller
 _DENSE = 0.3  # of its box that areas without a flat colour cover in a picture
-_HEADER = 0.20  # of a page that is no chat
+_HEADER = 0.20  # of a page that is not a chat
 _ICONS_RIGHT = 0.885  # no name reaches this far: a sign in a header after this is an icon
 _FLAT_SHARE = 0.001  # of a page that a flat colour covers
 _FEW = 60  # pixels that a colour needs to be kept
@@ -121,7 +121,7 @@ def _shapes(grid: Grid, profile: AppProfile) -> shapes.PageShapes | None:
 
 
 async def _lines(ocr: OcrEngine, frame: Frame, seen: shapes.PageShapes | None, page: ReadPage) -> list[_Line]:
-    """Return the lines of the messages as the reader separates them, and those that OCR finds elsewhere."""
+    """Return the lines of the messages as the reader separates them, and the other lines that OCR finds."""
     image = frame.image
     found: list[_Line] = []
     taken: list[Box] = []

@@ -94,7 +94,7 @@ TRIES = 3  # in a row, for steps of the reply flow that need no model
 
 
 class ActionPerformer:
-    """Does on the phone what an action says. The lease is checked before every act on the phone."""
+    """The performer of actions on the phone. It checks the lease before every call that changes something there."""
 
     def __init__(
         self,
@@ -121,10 +121,10 @@ class ActionPerformer:
         self._typed: tuple[TextInput, str] | None = None  # what typed last, and the digest of the screen before
 
     async def perform(self, judgement: Judgement, seen: Observation) -> ActResult:
-        """Carry out what the gate has made of a proposal; ``seen`` is the screen that it was made on.
+        """Carry out the gate's result for a proposal; ``seen`` is the screen that it was made on.
 
-        Errors that the model can react to (no such app, no keyboard, a failed command) become a failed result, which it
-        is told. Other errors (the phone is gone, access is denied, another owner has the phone) are raised.
+        Errors that the model can react to (no such app, no keyboard, a failed command) become a failed result for the
+        model. Other errors (the phone is gone, access is denied, another owner has the phone) are raised.
         """
         if judgement.action is None:
             return ActResult("", ok=False)
@@ -135,7 +135,10 @@ class ActionPerformer:
             return ActResult(say(self._session.lang, "run.failed", error=told(error, self._session.lang)), ok=False)
 
     async def before_model(self, flow: ReplyFlow, seen: Observation) -> ActResult | None:
-        """Let the reply flow do what needs no model. Errors are retried a few times, as the model would retry."""
+        """Let the reply flow do the steps that need no model.
+
+        Errors are retried a few times, as the model would retry.
+        """
         try:
             result = await flow.before_model(seen)
         except RETRIABLE as error:

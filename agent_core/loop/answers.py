@@ -1,4 +1,4 @@
-"""What a person's answer means for a run, for the questions that do not belong to the reply flow."""
+"""The effect of a person's answer on a run, for the questions that do not belong to the reply flow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a run ends by an error or a limit. At the step limit the message says what the last action led to."""
+"""The end of a run by an error or a limit. At the step limit, the message includes the result of the last action."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The loop guard: detects repeats, cycles, actions without effect, endless waits, and apps or dialogs nobody opened.
 
-The model is told when it begins and once more if it goes on, only the most pressing problem of a step; then a person is
-asked. The counts are stored in the session. Ending the run and asking a person are the ways out of every loop and are
-never held up.
+The model is warned when a problem begins and once more if it continues, only of the most pressing problem of a step;
+then a person is asked. The counts are stored in the session. Ending the run and asking a person are the ways out of
+every loop and are never blocked.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ OPENING = frozenset({"launch", "home", "back", "press_key", "take_over", "intera
 
 
 class Recovery:
-    """Looks after one run: call ``look`` for each screen, then ``proposed`` with the model's proposal for it."""
+    """The loop guard of one run: call ``look`` for each screen, then ``proposed`` with the model's proposal for it."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -60,7 +60,7 @@ class Recovery:
         return self._session.setbacks
 
     def look(self, seen: Observation, *, unchanged: bool) -> str:
-        """Return what the model is to be told of this screen, or "". ``unchanged``: it is as before the last action."""
+        """Return the warning to the model about this screen, or "". ``unchanged``: it is as before the last action."""
         self._after_people(seen)
         last = self._last
         moved = last is not None and last["kind"] in MOVING and self._session.steps[-1].ok
@@ -71,7 +71,7 @@ class Recovery:
         return told or ("" if unchanged else self._of_same())
 
     def proposed(self, action: Action) -> str:
-        """Return why a person is to be asked now, after which all counts start anew; "" if the run may go on."""
+        """Return why a person must be asked now, after which all counts start again; "" if the run may continue."""
         back = self._back
         back.same = back.same + 1 if _same(back.last, action) else 1
         if back.same == 1:
@@ -85,7 +85,7 @@ class Recovery:
         return why
 
     def forget(self) -> None:
-        """Reset the counts: a person was asked and lets the run continue with what is in front."""
+        """Reset the counts, because a person was asked and lets the run continue with the current screen."""
         back = self._back
         self._session.setbacks = Setbacks(
             told=back.told, allowed=[*back.allowed, *back.strays], steps=back.steps, asked=back.asked
@@ -180,7 +180,7 @@ class Recovery:
         return self._say("run.failing_stuck", count=self._back.failed, last=self._last_failure())
 
     def _last_failure(self) -> str:
-        """Return what went wrong last, in words for a person: messages of rules and of the parser are for the model."""
+        """Return the last problem in words for a person: messages of rules and of the parser are for the model."""
         last = next(reversed(self._session.steps), None)
         if last is None:
             return ""
@@ -189,7 +189,7 @@ class Recovery:
         return self._say("run.last_unread") if last.unread else last.result
 
     def _refused_end(self) -> str:
-        """Return a message if the end was refused so often that it is no way out."""
+        """Return a message if the end was refused so often that it is not a way out."""
         newest = self._session.steps[-TOLD_AT:]
         ends = [step for step in newest if step.asked is not None and step.asked["kind"] == "finish" and not step.ok]
         return self._failing() if len(ends) == TOLD_AT and self._back.failed >= TOLD_AT else ""
@@ -314,7 +314,7 @@ SEARCH_FOOT = 0.12  # of the height: a search field is above, its results are be
 
 
 class RepeatWatch:
-    """Watches one run for repeated proposals on the same screens. Its trail is stored in the session."""
+    """A watch on one run for repeated proposals on the same screens. Its trail is stored in the session."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -332,7 +332,7 @@ class RepeatWatch:
         return " ".join(filter(None, (observation, hint)))
 
     def count(self, action: Action | None, seen: Observation) -> ActResult | None:
-        """Count the proposal. Return a question to a person if it, or a short cycle of proposals, goes on and on."""
+        """Count the proposal. Return a question to a person if it, or a short cycle of proposals, keeps repeating."""
         session = self._session
         if action is None:
             return None
@@ -403,7 +403,7 @@ class RepeatWatch:
 
 
 def rounds(trail: list[str], length: int) -> int:
-    """Return how many times in a row the last ``length`` entries stand at the end of ``trail``."""
+    """Return how many times in a row the last ``length`` entries are at the end of ``trail``."""
     last, count = trail[-length:], 0
     while len(last) == length and trail[len(trail) - length * (count + 1) : len(trail) - length * count] == last:
         count += 1

@@ -1,8 +1,8 @@
-"""Finding an app by the label of its icon, where no list of names knows it: adb, for one, tells packages but no labels.
+"""Finding an app by the label of its icon, if no list of names has it: adb, for one, reports packages but no labels.
 
 The home screen is read page by page as any other screen is, then the list of all apps, which a swipe up opens on most
-phones. Icons inside folders are not looked for. Nothing but Home, swipes and the tap on one icon is done, so that
-looking alone changes nothing on the phone.
+phones. Icons inside folders are not searched. Only Home, swipes and the tap on one icon are used, so a search changes
+nothing on the phone.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from agent_core.texts import Listed
 
 MOST_PAGES = 8  # of the home screen
 MOST_SCREENS = 12  # of the list of all apps
-MOST_LOOKS = 3  # until Home is in front, if it is none of the launchers whose names are known
+MOST_LOOKS = 3  # until Home is in front, if it is none of the known launchers
 OPENS_SECONDS = 10.0
 SWIPE_SECONDS = 0.3
 SIMILAR = 0.5  # of 1: how much of a label has to be the same to be named as a similar one
-# Fractions of the screen: a label stands that far below a word that is drawn on its icon, and no further beside it.
+# Fractions of the screen: the most by which a label is below a word that is drawn on its icon, and beside it.
 ON_ICON_X, ON_ICON_Y = 0.1, 0.08
 
 # HarmonyOS and iOS name their home screens sceneboard and SpringBoard.
@@ -41,13 +41,13 @@ def is_home(package: str) -> bool:
 
 @dataclass
 class _Labels:
-    """What was read on the way, in the order in which it was seen."""
+    """The labels read so far, in the order in which they were seen."""
 
     app: str
     all: dict[str, str] = field(default_factory=dict)  # bare to written
 
     def named(self, seen: Observation) -> list[Reading]:
-        """Return the icons of this screen with the label. A word that is drawn on an icon is no icon of its own."""
+        """Return the icons of this screen with the label. A word that is drawn on an icon is not an icon itself."""
         width, height = seen.size
         for reading in seen.readings:
             self.all.setdefault(bare(reading.text), reading.text.strip())
@@ -146,7 +146,7 @@ class HomeScreen:
             seen = await self._turn(seen)
             if seen.window.package != home or _texts(seen) in pages:  # another app's page, or the last one
                 break
-            # The dock stands at the same place on every page.
+            # The dock is at the same place on every page.
             places = [icon.box.center for _, icon in found]
             found += [(len(pages), icon) for icon in labels.named(seen) if icon.box.center not in places]
             pages.append(_texts(seen))
@@ -184,7 +184,7 @@ class HomeScreen:
             seen = await self._observer.observe(None)
             if is_home(seen.window.package or ""):
                 return seen
-        raise _no_home()  # a pinned app, a call: nothing of it may be swiped or tapped
+        raise _no_home()  # a pinned app, a call: nothing there may be swiped or tapped
 
     async def _turn(self, seen: Observation) -> Observation:
         width, height = seen.size
@@ -206,7 +206,7 @@ class HomeScreen:
 
 
 def _texts(seen: Observation) -> Sequence[str]:
-    """Return what tells one page from another: its words, but no numbers, because a clock goes on."""
+    """Return the texts that tell one page from another: its words, but no numbers, because a clock changes."""
     texts = (bare(reading.text) for reading in seen.readings)
     return sorted(text for text in texts if any(char.isalpha() for char in text))
 

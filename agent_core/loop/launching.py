@@ -1,7 +1,7 @@
-"""Bringing an app to the front by whatever people call it.
+"""Bringing an app to the front by any name that people use for it.
 
-A name is looked up among the names that are known (``agent_core.apps.names``), then among the labels that were found on
-this phone before; last, its icon is looked for on the home screen, and what it opens is remembered.
+A name is looked up among the known names (``agent_core.apps.names``), then among the labels that were found on this
+phone before; last, its icon is searched for on the home screen, and the package that it opens is remembered.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ async def installed(device: Device, app: str) -> str | None:
 
 
 class AppLauncher:
-    """Opens apps on one phone, whose lease is ours. ``allowed``: the only packages that may be in front; empty: all."""
+    """An opener of apps on one phone, whose lease is ours.
+
+    ``allowed``: the only packages that may be in front; empty: all.
+    """
 
     def __init__(
         self,
@@ -72,8 +75,9 @@ class AppLauncher:
             raise _not_allowed(app, package)
         await self._before_act()
         if (await self._device.window()).package != package:
-            return  # a call or a dialog came in between: what was opened is not certain, and the next look shows it
-        # What asks for a right or a password before the app is none of the name.
+            # a call or a dialog came in between: the opened app is not certain, and the next observation shows it
+            return
+        # A dialog over the app, for a permission or a password, does not make the name belong to that package.
         if not known_as(package) and not stands_over_apps(package):
             await self._ledger.keep_label(self._device.serial, bare(app), package)
 

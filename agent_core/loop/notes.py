@@ -34,7 +34,7 @@ def page_text(seen: Observation) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Stores a run's notes, and asks the model for texts about the notes and the page in front."""
+    """The notes of a run, and the model's texts about the notes and the page in front."""
 
     model: Model
     profile: ModelProfile

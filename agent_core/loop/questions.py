@@ -22,9 +22,9 @@ from agent_core.session import AskedQuestion, Choice, Planned, Question, Questio
 from agent_core.texts import say
 
 CANDIDATES = 3
-RECORD = "record:"  # prefix of the choices that stand for candidates
-# A record with a lower score is no candidate, because one tap would send it. Of 36 questions in customers' words to the
-# sample shop 35 score 0.2 or more with the right entry; a lower score means hardly a common word. For an external
+RECORD = "record:"  # prefix of the choices that are candidates
+# A record with a lower score is not a candidate, because one tap would send it. Of 36 questions in customers' words to
+# the sample shop 35 score 0.2 or more with the right entry; a lower score means hardly a common word. For an external
 # service, too, such a record is unrelated.
 LEAST_SCORE = 0.2
 LONGEST_SAID = 200  # characters of the model's words that are shown beside ours
@@ -266,7 +266,7 @@ def foreign_draft(session: Session, draft: str) -> Question:
 
 
 def chat_changed(session: Session, new: Sequence[str] = ()) -> Question:
-    """Ask whether to try again, because the chat kept changing while we answered; ``new`` is what came last."""
+    """Ask whether to try again, because the chat kept changing while we answered; ``new`` is the newest message."""
     text = say(session.lang, "delivery.changed_gave_up")
     return _question(session, QuestionKind.CHAT_CHANGED, text, {"retry": "retry", SKIP: "skip"}, new=list(new))
 
@@ -300,7 +300,7 @@ def interact(session: Session, text: str, choices: Sequence[str]) -> Question:
 
 
 def stuck(session: Session, text: str) -> Question:
-    """Ask whether a run that gets nowhere is to go on. Free text is passed to the model."""
+    """Ask whether a run that makes no progress is to continue. Free text is passed to the model."""
     return _question(session, QuestionKind.STUCK, text, {"go_on": "go_on", STOP: "stop"}, free_text=True)
 
 

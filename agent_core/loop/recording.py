@@ -1,4 +1,4 @@
-"""What a run leaves behind for every consumer: rows, events and pictures."""
+"""The records of a run: rows, events and pictures."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Taken:
 
 
 class Recorder:
-    """Records one run: its steps, events and pictures."""
+    """The recorder of one run: its steps, events and pictures."""
 
     def __init__(
         self, session: Session, store: RunStore, redaction: Redaction, trajectory: Trajectory | None = None
@@ -95,7 +95,7 @@ class Recorder:
             await self._tape.asked(seen, messages, model, profile)
 
     async def thinking(self, text: str) -> None:
-        """Write what the model thinks so far as an event, at most once in ``THINKING_EVERY`` seconds."""
+        """Write the model's thinking so far as an event, at most once in ``THINKING_EVERY`` seconds."""
         self._heard, now = text, time.monotonic()
         if now - self._last_thinking >= THINKING_EVERY:
             self._last_thinking = now
@@ -190,7 +190,7 @@ class Recorder:
         await self.save()
 
     async def answer(self, event: AnswerEvent, frame: Frame | None) -> None:
-        """Record what became of a customer's question, with a picture from before or after."""
+        """Record the outcome of a customer's question, with a picture from before or after."""
         await self._event("answer", event.data(), await self.picture(frame) if frame else None)
 
     async def save(self) -> None:

@@ -1,4 +1,4 @@
-"""What the model said, and what its action led to."""
+"""The parts of a step: the model's reply and the result of its action."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class ActResult:
-    """What an action led to.
+    """The result of one action.
 
-    message: told to the model in the next prompt.
+    message: for the model's next prompt.
     question: stops the run until a person has answered.
     frame: the picture that is shown with the question, if it is not the step's.
     usage: of a model that the action itself has asked.
     acted: something was done on the phone that may change its screen.
-    query: what the knowledge base was asked, if it was not the model's query.
+    query: the query to the knowledge base, if it was not the model's.
     """
 
     message: str
@@ -42,7 +42,7 @@ class ActResult:
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """What the model said. ``problem`` is set if no action could be read from it."""
+    """A model's reply, as read. ``problem`` is set if no action could be read from it."""
 
     completion: Completion
     seconds: float

@@ -1,4 +1,4 @@
-"""Puts a run together from what the agent has once for all runs and what each run has for itself."""
+"""Builds a run from the parts that all runs of an agent share and the parts of each run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ from agent_core.texts import say
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What an agent has for all its runs. ``policies``: None for those that the task's policy names."""
+    """The parts that an agent uses in all its runs.
+
+    policies: None for the set that the task's policy names.
+    """
 
     device: Device
     observer: Observer
@@ -114,7 +117,7 @@ class Run:
             yield
 
     async def look(self, *, read: bool) -> Observation:
-        """Return the observation for a step. ``read``: whether to read texts, if it is no reply task."""
+        """Return the observation for a step. ``read``: whether to read texts, if it is not a reply task."""
         if self.profile is not None:
             return await self.observer.observe_closely(self.profile)
         return await self.observer.observe(None, read=read)
@@ -141,7 +144,7 @@ class Run:
         return ActResult(session.observation, ok=False, question=question) if question is not None else None
 
     async def judge(self, thought: Thought, seen: Observation) -> Judgement:
-        """Return what the gate makes of the proposal."""
+        """Return the gate's judgement of the proposal."""
         session = self.session
         if thought.action is None:
             return Judgement(None)

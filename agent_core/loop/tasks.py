@@ -40,7 +40,7 @@ def check_task(task: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TaskRules:
-    """What is set for a task besides its text; stored with runs and schedules as ``data``.
+    """The settings of a task besides its text; stored with runs and schedules as ``data``.
 
     policy: "" to derive it from the text.
     apps: the only apps that the task may use; () allows all.

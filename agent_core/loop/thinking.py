@@ -24,7 +24,7 @@ PARSE_TRIES = 3
 
 
 class Thinker:
-    """Asks a model about one screen after another."""
+    """The caller of a model about one screen after another."""
 
     def __init__(self, model: Model, *, profile: ModelProfile, elements: bool) -> None:
         self._model = model
@@ -56,7 +56,8 @@ class Thinker:
             raise in_words(error, session.lang) from None
         seconds = time.monotonic() - begun
         answered, name = completion.profile or self._profile, completion.model or self._model.name
-        if (answered, name) != (self._profile, self._model.name):  # a fallback answered: record what it was asked
+        # a fallback answered: record the request as sent to it
+        if (answered, name) != (self._profile, self._model.name):
             await recorder.asked(seen, messages.written_for(answered), name, answered)
         completion = replace(completion, model=name, profile=answered)
         try:

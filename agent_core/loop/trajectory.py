@@ -1,10 +1,10 @@
-"""Stores what the model was asked and shown at each step: enough to ask it, or another model, again.
+"""Stores the model's input at each step: enough to ask it, or another model, again.
 
-The result stands in the session's steps. A request is written while the model thinks, so no step waits for it; a step
-is reported only after its request is stored.
+The result is in the session's steps. A request is written while the model thinks, so no step waits for it; a step is
+reported only after its request is stored.
 
-Whatever people may not see is covered in the picture and the texts before they are stored. A picture with nothing to
-cover is, byte for byte, the one that was sent.
+Anything that people may not see is covered in the picture and the texts before they are stored. A picture with nothing
+to cover is, byte for byte, the one that was sent.
 """
 
 from __future__ import annotations
@@ -89,14 +89,17 @@ class ModelRequest(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """Where a run's requests are stored. ``pictures``: covered for people, raw as they were sent, or off for none."""
+    """The destination of a run's requests.
+
+    pictures: covered for people, raw as they were sent, or off for none.
+    """
 
     store: TrajectoryStore
     pictures: Pictures = "covered"
 
 
 class Tape:
-    """Records what one run's model is asked. Errors are only logged: no run fails because of its recording."""
+    """The record of one run's requests to the model. Errors are only logged: no run fails because of its recording."""
 
     def __init__(self, session: Session, trajectory: Trajectory, redaction: Redaction) -> None:
         self._session = session
@@ -165,7 +168,7 @@ class Tape:
 def _request(
     session: Session, seen: Observation, messages: Sequence[Message], model: str, profile: ModelProfile
 ) -> ModelRequest:
-    """Return what is known before the model has answered, because the session changes afterwards."""
+    """Return the facts known before the model has answered, because the session changes afterwards."""
     return ModelRequest(
         step=len(session.steps) + 1,
         model=model,

@@ -117,7 +117,7 @@ _DONE = "[DONE]"
 
 
 class EventReader:
-    """Takes the bytes as they come and returns the data of each complete event."""
+    """A reader of server-sent events: it takes the bytes as they come and returns the data of each complete event."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -139,7 +139,7 @@ class EventReader:
 
 
 class Chunks:
-    """Reads the chunks of one response, one by one. Close ``body`` when no more are wanted."""
+    """The chunks of one response, read one by one. Close ``body`` when no more are wanted."""
 
     def __init__(self, body: AsyncIterator[bytes], request: httpx2.Request) -> None:
         self._body = body
@@ -155,10 +155,10 @@ class Chunks:
                 yield chunk
 
     async def next(self) -> ApiCompletion | None:
-        """Return the next chunk, None at the end; data that is no part of a reply is skipped.
+        """Return the next chunk, None at the end; data that is not part of a reply is skipped.
 
-        Raises openai.APIError for an error event, ValueError if data is no JSON object or no chunk, and the errors of
-        the HTTP library.
+        Raises openai.APIError for an error event, ValueError if data is not a JSON object or not a chunk, and the
+        errors of the HTTP library.
         """
         while True:
             while not self._waiting:

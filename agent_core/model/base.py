@@ -40,7 +40,7 @@ class Completion:
 
     text: the raw reply up to the end of the first complete call; the stream was closed there.
     model: the name of the model that answered.
-    profile: that model's own, if it is not the one that is asked first.
+    profile: that model's own, if it is not the first model.
     instead_of: the kind of error of the first model, if another one answered.
     rest: text of the model after the call; it is ignored.
     ended: False if the reply was cut off, mostly at the token limit, before the model ended it or a call was complete.
@@ -110,7 +110,7 @@ class Model(Protocol):
 
 
 class ModelWrapper:
-    """Passes every call on to ``model``. Fits ``Model``; a subclass overrides what it does differently."""
+    """A wrapper that passes every call on to ``model``. It implements ``Model``; a subclass overrides calls."""
 
     def __init__(self, model: Model) -> None:
         self._model = model

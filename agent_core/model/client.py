@@ -80,22 +80,22 @@ def _checked(max_tokens: int, temperature: float, top_p: float, frequency_penalt
 
 
 class ChatModel:
-    """Asks one model at one endpoint. Fits ``agent_core.model.base.Model``.
+    """A client of one model at one endpoint; implements ``agent_core.model.base.Model``.
 
     timeout: limits the wait in seconds for the connection, for the first token and between tokens; a longer reply has
     to keep the speed of ``ReplyDeadline``.
     vision: False removes pictures from requests, and ``transcribe`` fails.
-    extra_body: is passed on as it is.
-    tools: are offered with each request for an action (see ``model.tools``). An endpoint that refuses tools or one of
-    the numbers is asked without them.
+    extra_body: passed on as it is.
+    tools: offered with each request for an action (see ``model.tools``). An endpoint that refuses tools or one of the
+    numbers is asked without them.
     alone: False if other models are asked when this one cannot be reached, is too slow or is rate limited; such errors
     are then not retried here.
-    meter: is told of every call.
+    meter: gets every call.
     proxy: decides how ``base_url`` is reached: that is ``route``.
     names: of its settings, for errors.
 
-    Raises ConfigMissing if the name is empty, and ConfigInvalid if the address or the proxy is none or a number is out
-    of range.
+    Raises ConfigMissing if the name is empty, and ConfigInvalid if the address or the proxy is malformed or a number is
+    out of range.
     """
 
     def __init__(
@@ -236,7 +236,7 @@ class ChatModel:
             return tuple(model.id for model in Models.model_validate_json(response.content).data or ())
 
     async def _look(self) -> errors.ModelError | None:
-        """Ask about a test picture; return what is wrong with the model's sight.
+        """Ask about a test picture; return the problem with the model's sight.
 
         Raises ModelError if it does not answer.
         """

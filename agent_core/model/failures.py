@@ -1,4 +1,4 @@
-"""Turns what went wrong at a model's endpoint into our errors, never with a key in them; and retries calls."""
+"""Turns failures of a model's endpoint into our errors, never with a key in them; and retries calls."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _REFUSED = re.compile(
     r"(?i)content[_ ]?(?:filter|policy|management|exists risk)|data_?inspection|inappropriate content"
     r"|sensitive[_ ]?(?:content|words?|info)|\bunsafe\b|usage polic|PolicyViolation|敏感"
 )
-# These words may also be about the account or a setting, and then nothing of the request was refused.
+# These words may also be about the account or a setting, and then the request itself was not refused.
 _MAYBE_REFUSED = re.compile(r"(?i)moderation|违规")
 _ACCOUNT = re.compile(r"(?i)account|auth|banned|suspend|not (?:enabled|supported)|账号|账户|帐号|封禁|未开通")
 _REFUSED_ENDINGS = ("content_filter", "content-filter", "sensitive", "safety", "prohibited", "refusal", "blocklist")
@@ -54,7 +54,7 @@ _TAGS = re.compile(r"<[^>]*>")
 
 
 class Failures:
-    """Makes the errors of one model at ``url``; removes ``api_key`` from every text.
+    """The errors of one model at ``url``; ``api_key`` is removed from every text.
 
     route: how the endpoint is reached; its proxy is named in errors that it may have caused.
     """
@@ -115,7 +115,7 @@ class Failures:
             meant = self._with_version() if status == 404 else ""
             values: dict[str, object] = {"status": status, "words": words, **({"meant": meant} if meant else {})}
             made = self._made(_kind_of_status(error), said, "model_no_version" if meant else "model_http", **values)
-        cast("Any", made).retry_after = retry_after(error.response.headers)  # what the retry table looks for
+        cast("Any", made).retry_after = retry_after(error.response.headers)  # the header that the retry table reads
         return made
 
     def _with_version(self) -> str:
@@ -246,7 +246,7 @@ async def tried(
     """Run ``call`` with its retries.
 
     patience: as in ``with_retries``.
-    failed: is told of each failed try, except those that our own limit stopped.
+    failed: called for each failed try, except those that our own limit stopped.
     """
 
     async def once() -> T:

@@ -54,16 +54,16 @@ class _Rest:
 
 
 class Fallbacks:
-    """Asks the next model within the same call if one fails. Fits ``Model``.
+    """A model with fallbacks, which asks the next model within the same call if one fails; implements ``Model``.
 
     A model that cannot be reached, is too slow or is rate limited is tried once before the next is asked, and again
     only if no other answers; so make its own client with ``alone=False``. A model that failed is not asked for
     ``again_after`` seconds (or as long as its server wants, an hour at most), twice as long with each failure in a row,
-    unless every other fails, too; then one call tries it, while the others go on with the next. A model that refused
+    unless every other fails, too; then one call tries it, while the others continue with the next. A model that refused
     only this request's content does not rest. A limit of ours applies to all: ModelLimit is raised at once. If all
     fail, the first one's error is raised.
 
-    meter: is told which model stood in for which.
+    meter: gets the names of the model that answered and of the one that it replaced.
 
     Raises ValueError if there is no model.
     """
@@ -150,7 +150,7 @@ class Fallbacks:
     async def _asked(self, what: str, index: int, ask: Callable[[Mind], Awaitable[T]], begun: float) -> T:
         """Ask one model and update its rest.
 
-        A rest that is over goes on for other calls until this one has answered.
+        A rest that is over continues for other calls until this one has answered.
         """
         if (rest := self._rests.get((what, index))) is not None:
             rest.until = max(rest.until, self._clock() + self._again_after)
@@ -174,7 +174,7 @@ class Fallbacks:
     def _note(self, what: str, index: int, error: ModelError, begun: float) -> None:
         if isinstance(error, ModelLimit):
             return
-        if isinstance(error, ModelRefused):  # it is reachable, and may be asked something else
+        if isinstance(error, ModelRefused):  # it is reachable, and other requests may be sent to it
             self._rests.pop((what, index), None)
             return
         if what != _ACTION and isinstance(error, ModelFormat):

@@ -120,7 +120,7 @@ def _turn(steps: Sequence[StepRecord], index: int, profile: ModelProfile, words:
 
 
 def told_of(step: StepRecord) -> str:
-    """Return what the model was told of a step: its result, and a person's answer if there was one."""
+    """Return the message to the model about a step: its result, and a person's answer if there was one."""
     answer = cut(step.followed, LONGEST_OBSERVATION)
     room = LONGEST_OBSERVATION - len(answer) - 1
     result = step.result if not answer else cut(step.result, room) if room > 0 else ""
@@ -128,7 +128,7 @@ def told_of(step: StepRecord) -> str:
 
 
 def _assistant(step: StepRecord, profile: ModelProfile, words: PromptTexts, *, thinking: str = "") -> str:
-    """Return the assistant's turn. ``thinking`` replaces what the model thought."""
+    """Return the assistant's turn. ``thinking`` replaces the model's own."""
     thought, answer = _split(_reply_of(step, profile))
     thinking = thinking or cut((thought or step.thinking).strip(), LONGEST_THINKING)
     if profile.form == "json" and step.asked is not None:
@@ -138,7 +138,7 @@ def _assistant(step: StepRecord, profile: ModelProfile, words: PromptTexts, *, t
 
 
 def _reply_of(step: StepRecord, profile: ModelProfile) -> str:
-    """Return what the model said; for a step decided without it, the call that it would have made.
+    """Return the model's reply; for a step decided without it, the call that it would have made.
 
     That call is also used for a step of a model whose answers have another form.
     """

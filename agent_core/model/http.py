@@ -46,7 +46,7 @@ def bounded_client(timeout: httpx2.Timeout, route: Route) -> httpx2.AsyncClient:
         timeout=timeout,
         proxy=route.proxy or None,
         trust_env=False,
-        verify=httpx2.create_ssl_context(),  # reads from the environment where the certificates are
+        verify=httpx2.create_ssl_context(),  # reads the location of the certificates from the environment
         limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=100),
         follow_redirects=False,
         headers={"Accept-Encoding": "identity"},

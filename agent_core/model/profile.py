@@ -24,17 +24,17 @@ BY_NAME = "auto"
 
 
 class ModelProfile(BaseModel):
-    """How one kind of model is asked and read.
+    """The way to ask one kind of model and to read its replies.
 
     models: names as lower-case shell patterns, without anything before a ``/``; the longest match wins.
     form: the prompt's texts and the form of past answers.
-    dialect: how replies are read.
+    dialect: the dialect of its replies.
     history: ``turns`` shows past steps as turns of the conversation; ``summary`` shows the model's own summary, which
     it rewrites each time.
     tools: the actions are offered as tools, and a tool call is an answer.
     context_tokens: the window that a request and its reply of ``reply_tokens`` must fit in.
     vision: False sends no pictures.
-    elements: False does not list what is read of the screen as text.
+    elements: False does not list the texts read from the screen.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -91,7 +91,7 @@ def model_profile(name: str) -> ModelProfile:
 
 
 def profile_of_model(model: str, wanted: str = BY_NAME) -> ModelProfile:
-    """Return the profile ``wanted``; if that is ``auto``, the one that matches the model's name best."""
+    """Return the profile ``wanted``; if that is ``auto``, the best match of the model's name."""
     if wanted != BY_NAME:
         return model_profile(wanted)
     best = max(model_profiles(), key=lambda profile: profile.fit(model))

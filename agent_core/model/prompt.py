@@ -36,7 +36,7 @@ QUALITY = 80
 
 
 class Picture(Protocol):
-    """What is needed of a captured frame: the image, and a digest that is equal for equal screens."""
+    """The needed parts of a captured frame: the image, and a digest that is equal for equal screens."""
 
     @property
     def image(self) -> Image.Image: ...

@@ -46,7 +46,7 @@ class _ToolCall:
 
 
 class _Halves:
-    """Joins halves of surrogate pairs that come in two pieces (see ``whole_characters``)."""
+    """A filter that joins halves of surrogate pairs that come in two pieces (see ``whole_characters``)."""
 
     def __init__(self) -> None:
         self._half = ""
@@ -62,7 +62,7 @@ class _Halves:
 
 
 class _Thinking:
-    """Finds the thinking in a growing content; each character is searched once."""
+    """A search for the thinking in a growing content; each character is searched once."""
 
     def __init__(self) -> None:
         self.tagged = False  # the content begins with a think tag
@@ -98,7 +98,7 @@ class _Thinking:
 
 
 class ReplyReader:
-    """Collects the parts of one reply.
+    """The parts of one reply, collected as they come.
 
     ``end`` is the position in ``text`` after the first complete call, or None; ``size`` is the number of characters so
     far.
@@ -141,7 +141,7 @@ class ReplyReader:
 
     @property
     def talks_on(self) -> bool:
-        """Whether more than closing tags came after the call."""
+        """True if more than closing tags came after the call."""
         if self._call is not None:
             return self._talked
         return self.end is not None and _CLOSING.fullmatch(self.text, self.end) is None

@@ -11,7 +11,7 @@ from agent_core.actions import types
 
 
 class _Ending(BaseModel):
-    """Success is not the model's to set: it says it by the tool that it calls."""
+    """The arguments of a finish. Success is not among them: the model tells it by the tool that it calls."""
 
     message: str
 
@@ -57,7 +57,7 @@ def _parameters(kind: type[BaseModel]) -> dict[str, Any]:
 
 
 def _plain(part: dict[str, Any]) -> dict[str, Any]:
-    """Remove what endpoints refuse: titles, defaults, and the item-wise form of a pair."""
+    """Remove the parts that endpoints refuse: titles, defaults, and the item-wise form of a pair."""
     if "anyOf" in part:  # an optional field
         part = next(choice for choice in part["anyOf"] if choice.get("type") != "null")
     if "prefixItems" in part:

@@ -1,8 +1,8 @@
 """Counts the calls of models, their tokens and their cost: per run, and against limits.
 
-Whoever asks a model (the client, the chooser of records, a planner) tells its meter. The run is known by the asyncio
-task in which the call is made, so calls of shared parts (the reader of screens, the chooser) count to the right run.
-Tokens that an endpoint does not report are estimated from above, without the model's tokenizer.
+Every caller of a model (the client, the chooser of records, a planner) reports to its meter. The run is identified by
+the asyncio task in which the call is made, so calls of shared parts (the reader of screens, the chooser) count to the
+right run. Tokens that an endpoint does not report are estimated from above, without the model's tokenizer.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def account() -> Account | None:
 
 
 class Meter:
-    """Counts calls to the run, by ``prices``; has no limits of its own."""
+    """A counter of calls for the run, by ``prices``; it has no limits."""
 
     def __init__(self, prices: Prices | None = None) -> None:
         self.prices = prices or Prices()

@@ -29,7 +29,7 @@ class PromptTexts:
     """The texts in one language, from ``prompts/<lang>.toml``; ``$launch`` and the like are a form's names.
 
     ``system`` and ``rules`` tell a model its work; ``screen`` says what each turn holds, and that texts on the screen
-    are no orders.
+    are not orders.
     """
 
     system: str
@@ -97,7 +97,7 @@ def prompt_in(read: own.OwnerSource) -> str:
 
 
 def own_actions(profile: ModelProfile, lang: str, prompt: str) -> str:
-    """Return how to write the actions that a reply needs, except those that an own prompt already names."""
+    """Return how to write the actions that a reply needs, except those that the owner's prompt already names."""
     form = form_texts(profile.form, lang)
     needed = {form.names[name] for name in ("knowledge", "type_name")}
     return "\n".join(" ".join(form.actions[name]) for name in sorted(needed) if name not in prompt)

@@ -24,7 +24,7 @@ _READERS: Mapping[own.Part, Callable[[own.OwnerSource], object]] = {
 
 
 def faults(folder: Path | None) -> list[own.Fault]:
-    """Return what is wrong with each file of the folder, and with them together."""
+    """Return the faults of each file of the folder, and of all of them together."""
     if folder is None:
         return []
     with own.looking_at(folder):
@@ -57,7 +57,7 @@ def _of_part(part: own.Part) -> Iterator[own.Fault]:
 
 
 def _together() -> Iterator[own.Fault]:
-    """Find names that stand for two things. Only asked if each file by itself is right."""
+    """Find names that have two meanings. Called only if each file by itself is right."""
     try:
         model_profiles(), declared()
         apps = profiles()

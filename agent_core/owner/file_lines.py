@@ -20,7 +20,7 @@ Place = tuple[str | int, ...]
 
 
 def lines_of(text: str, form: Form) -> dict[Place, int]:
-    """The line (from 1) of every field and element of ``text``, by its path. The whole stands in line 1."""
+    """Return the line (from 1) of every field and element of ``text``, by its path. The whole text is in line 1."""
     places = _toml(_parsed(text, form), (), Counter()) if form == "toml" else _json_root(_parsed(text, form))
     lines: dict[Place, int] = {(): 1}
     for path, line in places:
@@ -29,7 +29,7 @@ def lines_of(text: str, form: Form) -> dict[Place, int]:
 
 
 def line_of(lines: dict[Place, int], path: Place) -> int:
-    """The line of ``path``, or of the innermost part of it that is there: a missing field is told of its table."""
+    """Return the line of ``path``, or of its innermost part that exists: a missing field gets the line of its table."""
     while path not in lines:
         path = path[:-1]
     return lines[path]
@@ -53,7 +53,10 @@ def _text(node: Node) -> str:
 
 
 def _toml(node: Node, path: Place, elements: Counter[Place]) -> Iterator[tuple[Place, int]]:
-    """``elements`` counts the tables of each array of tables so far: a header means the newest of them."""
+    """Yield the path and line of every part of a TOML node.
+
+    elements: counts the tables of each array of tables so far, because a header refers to the newest of them.
+    """
     for child in node.named_children:
         match child.type:
             case "table":
@@ -95,7 +98,7 @@ def _newest(keys: Place, elements: Counter[Place]) -> Place:
 
 
 def _keys(node: Node) -> Place:
-    """The parts of a key: ``a."b c"`` is ("a", "b c")."""
+    """Return the parts of a key: ``a."b c"`` is ("a", "b c")."""
     if node.type == "dotted_key":
         return tuple(part for child in node.named_children for part in _keys(child))
     text = _text(node)

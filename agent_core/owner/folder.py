@@ -58,10 +58,11 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong with a file, or with a field of it.
+    """A fault of a file, or of one of its fields.
 
-    kind: names the text that tells it, filled in with ``values``; ``message`` says the same in English. line: from 1;
-    None if it is not known. path: of the field, in a TOML file.
+    kind: names the text for it, filled in with ``values``; ``message`` says the same in English.
+    line: from 1; None if it is not known.
+    path: of the field, in a TOML file.
     """
 
     file: Path
@@ -73,7 +74,7 @@ class Fault:
 
     @property
     def place(self) -> str:
-        """Where it stands, as ``FILE:LINE``."""
+        """The location of the fault, as ``FILE:LINE``."""
         return f"{self.file}:{self.line}" if self.line else str(self.file)
 
 
@@ -143,7 +144,7 @@ def folder() -> Path | None:
 
 
 def key() -> Path | None:
-    """Return what caches of the owner's files go by: a folder is read once in a process."""
+    """Return the key for caches of the owner's files: a folder is read once in a process."""
     own = folder()
     return own.absolute() if own is not None else None
 
@@ -154,7 +155,7 @@ def key() -> Path | None:
 def sources(part: Part, package: str = "", *inside: str) -> dict[str, OwnerSource]:
     """Return the files of a kind by name: the shipped ones in ``package``, and the owner's in their place or beside.
 
-    Raises OwnWrong if an owner's file may be written by others, or is no text.
+    Raises OwnWrong if an owner's file may be written by others, or is not text.
     """
     found: dict[str, OwnerSource] = {}
     if package:
@@ -178,7 +179,7 @@ def files(part: Part) -> list[Path]:
 
 
 def _entries(inside: Path) -> list[Path]:
-    """Return what is in a folder, by name. What begins with a dot, an underscore or README is passed over."""
+    """Return the content of a folder, by name. Names that begin with a dot, an underscore or README are ignored."""
     try:
         found = sorted(inside.iterdir())
     except OSError as error:
@@ -191,7 +192,7 @@ def _unread(file: Path, why: str) -> OwnWrong:
 
 
 def source(part: Part, file: Path) -> OwnerSource:
-    """Read an owner's file. Raises OwnWrong if others may write it, or if it is no text of a usual length."""
+    """Read an owner's file. Raises OwnWrong if others may write it, or if it is not text of a usual length."""
     name = file.name.removesuffix(part.suffix)
     if not _NAME.fullmatch(name):
         raise OwnWrong(Fault(file, "own_name", "a file's name has letters, digits, dots, hyphens and underscores only"))
@@ -228,7 +229,7 @@ def made(read: OwnerSource, make: Callable[[dict[str, Any]], T]) -> T:
 
 
 def template(read: OwnerSource, known: frozenset[str]) -> str:
-    """Return a text with ``$names`` in it. Raises OwnWrong if it is blank, or has a name that stands for nothing."""
+    """Return a text with ``$names`` in it. Raises OwnWrong if it is blank, or has an unknown name."""
     if not read.text.strip():
         raise read.wrong("own_blank", "it is empty")
     for number, line in enumerate(read.text.splitlines(), 1):
@@ -248,7 +249,7 @@ def _fault(file: Path, wrong: Any) -> Fault:
 
 
 def strays() -> Iterator[Fault]:
-    """Find what no loader would read: other names, other places."""
+    """Find files that no loader would read: other names, other places."""
     own = folder()
     if own is None:
         return
@@ -264,7 +265,7 @@ def strays() -> Iterator[Fault]:
                 yield Fault(file, "own_suffix", f"nothing reads it; files end in {suffix}", values={"suffix": suffix})
 
 
-# Who may write it -----------------------------------------------------------------------------------------------------
+# Write permissions ----------------------------------------------------------------------------------------------------
 
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 

@@ -1,4 +1,4 @@
-"""Measures how a chat page looks apart from its words: its colours and where its parts are. Needs NumPy."""
+"""Measures the look of a chat page apart from its words: the colours and places of its parts. Needs NumPy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEYBOARD = 0.12  # of the screen's height: more below the input bar is a keyboa
 
 
 def look_of(image: Image.Image, chat: ChatScreen, profile: AppProfile) -> AppLook:
-    """Return the look of the chat page in ``image``, as far as it can be measured. ``chat`` is what was read of it."""
+    """Return the look of the chat page in ``image``, as far as it can be measured. ``chat`` is the reading of it."""
     grid = Grid.of(image)
     header = layout.header(grid)
     field = next(iter(layout.fields(grid)), None)

@@ -130,7 +130,7 @@ def reds(image: Image.Image, area: Box) -> int:
 
 
 def _block(marks: Image.Image, top: int, bottom: int) -> Box | None:
-    """Return the square that fills a run of rows; None if it is no square.
+    """Return the square that fills a run of rows; None if it is not a square.
 
     The height is measured on its left half, because a mark covers only the right corner.
     """

@@ -1,7 +1,7 @@
 """Reads the chat page from its picture: the parts by their shapes, the words by recognising line by line.
 
-Whatever is not understood becomes a doubt and is never passed over: a message whose side or words are uncertain, a
-block that is no known kind of message, a page with a picture behind it.
+Anything that is not understood becomes a doubt and is never ignored: a message whose side or words are uncertain, a
+block that is not a known kind of message, a page with a picture behind it.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ async def _send_key(ocr: OcrEngine, grid: Grid, field: layout.Field, profile: Ap
 async def read_input(
     ocr: OcrEngine, image: Image.Image, field: layout.Field, profile: AppProfile
 ) -> tuple[Words, bool]:
-    """Return what was typed into an input, and whether the input is a hold-to-talk bar."""
+    """Return the text in an input, and whether the input is a hold-to-talk bar."""
     words = await _read_typed(ocr, image, field.box)
     voice = normalise(words.text).casefold() in {normalise(text).casefold() for text in profile.voice_bar_texts}
     return Words() if voice or tree.is_hint(words.text) else words, voice
@@ -206,7 +206,7 @@ async def _messages(ocr: OcrEngine, frame: Frame, page: shapes.PageShapes, secon
 def _doubts(
     page: shapes.PageShapes, found: Sequence[shapes.Shape], bubbles: Sequence[Bubble], title: Title, draft: Words
 ) -> list[Doubt]:
-    """Return everything uncertain on a page that matters for what is asked now."""
+    """Return everything uncertain on a page that matters for the current questions."""
     doubts = [Doubt.of(kind) for kind in page.doubts]
     if found and found[-1].open:
         doubts.append(Doubt(DoubtKind.BELOW))
@@ -459,7 +459,7 @@ def placed(seen: ChatScreen, image: Image.Image, profile: AppProfile) -> tuple[C
 
 
 def _without_lines(seen: ChatScreen, page: shapes.PageShapes) -> ChatScreen:
-    """Return the tree's page without calls that the picture shows as centred lines, because those are no shapes."""
+    """Return the tree's page without calls that the picture shows as centred lines, because those are not shapes."""
     kept = [
         bubble
         for bubble in seen.bubbles

@@ -20,7 +20,7 @@ from agent_core.perception.kinds import voice_seconds
 from agent_core.perception.readings import Bubble, BubbleKind, ChatScreen, Side
 from agent_core.texts.clean import DEFAULT_IGNORABLE
 
-# Characters that no font draws, controls that are no spaces, and the placeholder of an object (U+FFFC).
+# Characters that no font draws, controls that are not spaces, and the placeholder of an object (U+FFFC).
 _INVISIBLE = re.compile(rf"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ufffc{DEFAULT_IGNORABLE}]")
 _BLANKS = re.compile(r"\s+")
 # Signs that NFKC keeps apart although people read them as the same.
@@ -139,7 +139,7 @@ def distance(left: str, right: str, limit: int) -> int:
 
 
 class Likeness(StrEnum):
-    """How a name on the screen compares with the wanted one."""
+    """The likeness of a name on the screen to the wanted name."""
 
     SAME = "same"  # letter by letter
     ALIKE = "alike"  # looks the same but has other letters: this may be somebody else's name

@@ -14,7 +14,7 @@ class DoubtKind(StrEnum):
 
     # the header
     TITLE = "title"  # read with too little confidence
-    TITLE_MORE = "title_more"  # something that is no letter is beside the name
+    TITLE_MORE = "title_more"  # something that is not a letter is beside the name
     TITLES_DIFFER = "titles_differ"  # between the tree and the picture
     HEADER = "header"  # several texts of the tree may be the name
     # the messages
@@ -66,7 +66,7 @@ class Doubt:
 
     @classmethod
     def of(cls, kind: str, text: str = "") -> Doubt:
-        """Return the doubt of this kind. Words that are no kind become a doubt about an unknown part of the page."""
+        """Return the doubt of this kind. Words that name no kind become a doubt about an unknown part of the page."""
         try:
             return cls(DoubtKind(kind), text)
         except ValueError:

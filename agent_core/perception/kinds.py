@@ -43,7 +43,7 @@ _CALL = re.compile(
     rf"(?:\[?(?:语音|视频|QQ)?(?:通话|电话)\]?[\s:：,，]*)?(?P<said>(?:{'|'.join(_CALLS)})(?:[\s，,·]*点击(?:回拨|重拨))?)[。.]?",
     re.I,
 )
-# What a recogniser makes of the receiver icon before or behind such a line: signs, Latin letters, or one character.
+# A recogniser reads the receiver icon before or behind such a line as signs, Latin letters, or one character.
 _SIGN = r"(?:[^\u4e00-\u9fff]{0,3}|[\u4e00-\u9fff]\W{0,2})"
 _CALL_IN_PICTURE = re.compile(rf"{_SIGN}?{_CALL.pattern}{_SIGN}?", re.I)
 # How an app describes a message whose own words are not there; a person may well write these words.
@@ -57,7 +57,7 @@ _NAMES = (
 _MISSED_CALL = re.compile(r"(?:通话|未接|接听|回拨|无应答|忙线|拒绝|取消)")
 LONGEST_CALL = 16  # characters of an app's line about a call
 
-# Their names are no text of the customer's.
+# Their names are not the customer's text.
 WORDLESS = frozenset({BubbleKind.IMAGE, BubbleKind.STICKER, BubbleKind.VIDEO})
 CARDS = frozenset({BubbleKind.FILE, BubbleKind.LOCATION, BubbleKind.CARD})  # several texts, the first is the name
 

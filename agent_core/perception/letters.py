@@ -81,7 +81,7 @@ def is_coloured(crop: Image.Image, ground: Color) -> bool:
 
 
 def is_emoji(image: Image.Image, line: TextLine, ground: Color) -> bool:
-    """Tell whether a line holds nothing but emoji: all of it is coloured, and it is no link.
+    """Tell whether a line holds nothing but emoji: all of it is coloured, and it is not a link.
 
     On a coloured background the edges of letters are coloured, too; then the answer is False.
     """

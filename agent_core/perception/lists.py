@@ -70,7 +70,7 @@ class ChatRow:
 
     @property
     def is_new(self) -> bool:
-        """Whether the app shows anything as unread."""
+        """True if the app shows anything as unread."""
         return self.unread > 0 or self.dot
 
 

@@ -205,7 +205,7 @@ def _is_alone(ground: Color, others: Sequence[Color]) -> bool:
 async def _read(
     ocr: OcrEngine, image: Image.Image, page: PageShapes, shape: Shape, lines: Sequence[TextLine], usual: float
 ) -> tuple[Bubble, _Text | None]:
-    """Read one message. The second value is the layout of its text in the bubble, None if it is no text."""
+    """Read one message. The second value is the layout of its text in the bubble, None if it is not a text."""
     if shape.form is MessageShape.BUBBLE and lines:
         return await _read_lines(ocr, image, shape, lines, usual)
     return await _wordless(ocr, image, page, shape, usual), None

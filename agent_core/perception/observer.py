@@ -1,4 +1,4 @@
-"""Observes the phone: a still picture, what is in front, and what can be read from it."""
+"""Observes the phone: a still picture, the window in front, and the reading of both."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Observation:
     """The result of one observation.
 
     chat: the chat page in front, for apps with a profile; None if it is none or nothing could read it.
-    unread_below: the row (pixels) at which the input begins if this may be an unread chat; None if it is no chat.
+    unread_below: the row (pixels) at which the input begins if this may be an unread chat; None if it is not a chat.
     phases: seconds for ``capture`` (the picture and what is in front), ``settle`` (until the screen was still) and
     ``read`` (tree, OCR, model).
     """
@@ -57,7 +57,7 @@ class Observation:
 
     @property
     def keyboard_up(self) -> bool:
-        """Whether a keyboard is open below the chat's input, which is at the very bottom without one."""
+        """True if a keyboard is open below the chat's input, which is at the very bottom without one."""
         if self.chat is not None and self.chat.send_state is SendState.KEYBOARD:
             return True
         field = self.chat.input_box if self.chat else None
@@ -96,12 +96,12 @@ async def look_for_people(device: Device) -> Image.Image:
 
 
 async def read_for_people(device: Device) -> SeenPage:
-    """Return what the tree, which needs nothing installed, reads of the phone's current screen."""
+    """Return the tree's reading of the phone's current screen; the tree needs nothing installed."""
     return await Observer(device, ScreenReader(ocr=None, model=None)).page()
 
 
 class Observer:
-    """Observes one phone. Remembers which apps have no healthy tree, so that the tree is not requested in vain."""
+    """The observer of one phone. It remembers which apps have no healthy tree, so that none is requested in vain."""
 
     def __init__(
         self,
@@ -128,9 +128,9 @@ class Observer:
         self._ahead_since = 0.0  # monotonic
 
     def look_ahead(self, before: Frame | None = None) -> None:
-        """Begin to take the next observation's picture, while the caller stores what was done.
+        """Begin to take the next observation's picture, while the caller stores the last step.
 
-        before: the screen before an act whose effect is waited for a moment.
+        before: the screen before an action whose effect is awaited for a moment.
         """
         digest = before.digest if before is not None else None
         waiting = wait_until_still(self.device, before=digest, patience=EFFECT_SECONDS)
@@ -214,7 +214,7 @@ class Observer:
         return (await self.observe(profile, model_may_read=True)).chat
 
     async def texts_now(self, frame: Frame, window: Window) -> Sequence[Reading]:
-        """Return what can be read of a picture of this window that was taken just now."""
+        """Return the reading of a picture of this window that was taken just now."""
         return await self.reader.readings(frame, await self._nodes(window, frame))
 
     async def picture(self) -> Image.Image:

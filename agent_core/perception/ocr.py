@@ -37,7 +37,7 @@ _LINES_KEPT = 4096
 _thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ocr")
 _lock = threading.Lock()
 _instance: Any = None  # RapidOCR has no types
-_threads: int | None = None  # None: as many as the engine chooses
+_threads: int | None = None  # None: the engine's own number
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ _lines = _Lines()
 
 
 class OcrEngine:
-    """Reads with the shared instance, and keeps the newest screens by their digests."""
+    """A reader that uses the shared OCR engine, and keeps the newest screens by their digests."""
 
     def __init__(self) -> None:
         self._screens: OrderedDict[tuple[str, tuple[int, int, int, int] | None], list[Reading]] = OrderedDict()

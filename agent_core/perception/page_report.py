@@ -81,7 +81,9 @@ class RowReport(_Part):
 
 
 class PageReport(_Part):
-    """One screen. ``title``, ``input`` and ``send`` are None if the page is no chat; ``input`` also if none is seen."""
+    """One screen. ``title``, ``input`` and ``send`` are None if the page is not a chat; ``input`` also if none is
+    seen.
+    """
 
     page: PageKind
     title: TitleReport | None = None
@@ -147,7 +149,7 @@ def _covered(page: ReadPage, secrets: Secrets, hidden: Callable[[Box | None], bo
 
 
 def report(page: ReadPage, lang: Lang = "en") -> PageReport:
-    """Return what was read as plain data, with its doubts in words of this language."""
+    """Return the reading as plain data, with its doubts in words of this language."""
     if page.chat is not None:
         return _chat_report(page.chat, lang)
     rows = tuple(map(_row_report, page.rows))

@@ -99,7 +99,7 @@ def kinds() -> tuple[_Kind, ...]:
 
 
 def stands_over_apps(package: str) -> bool:
-    """Tell whether the phone itself shows dialogs over apps by this package, as the one that asks for a right."""
+    """Tell whether the phone's own dialogs over apps belong to this package, such as a dialog for a permission."""
     return any(package in kind.packages for kind in kinds())
 
 
@@ -187,7 +187,7 @@ def _matches(patterns: Sequence[str], text: str) -> bool:
 def dialog_in(
     readings: Sequence[Reading], nodes: Sequence[Node] | None, frame: Frame | None, size: tuple[int, int]
 ) -> Dialog | None:
-    """Return the dialog in front, whatever it says; None if there is none.
+    """Return the dialog in front, whatever its text; None if there is none.
 
     It is recognised by the dimmed page around it. If the picture does not tell, a tree with only a few texts, none of
     them at a page's header, is that of a dialog's window.

@@ -26,7 +26,7 @@ __all__ = ["ScreenReader", "TreeHealth"]
 
 
 class ScreenReader:
-    """Reads frames and nodes that the caller provides.
+    """A reader of frames and nodes that the caller provides.
 
     ocr: an engine whose extra is not installed is not used.
     sources: limits what is used (None: everything that is available).
@@ -39,7 +39,7 @@ class ScreenReader:
         self._transcriber = Transcriber(model) if model is not None and Source.MODEL in allowed else None
 
     def health(self, nodes: Sequence[Node] | None, frame: Frame) -> TreeHealth:
-        """Tell whether the tree says anything about what the frame shows."""
+        """Tell whether the tree has anything to say about the content of the frame."""
         return tree.health(nodes, frame.size)
 
     async def readings(
@@ -57,13 +57,13 @@ class ScreenReader:
 
     @property
     def reads_pictures(self) -> bool:
-        """Whether texts can be read here without the tree."""
+        """True if texts can be read here without the tree."""
         return self._ocr is not None
 
     async def texts(self, frame: Frame, nodes: Sequence[Node] | None) -> list[Reading] | None:
         """Return the texts with their places, as ``readings`` does, or None if nothing can read them.
 
-        A tree covers the app's window alone. What slides in over its top (a notification) is read by OCR, if it is
+        A tree covers only the app's window. A notification that slides in over its top is read by OCR, if it is
         installed and something is drawn there that the tree does not contain.
         """
         healthy = self._healthy(nodes, frame)

@@ -47,7 +47,7 @@ class BubbleKind(StrEnum):
 
 
 class SendState(StrEnum):
-    """How a chat page shows what sends a text."""
+    """The state of the control that sends a text, on a chat page."""
 
     ON = "on"  # a button that can be tapped
     DIMMED = "dimmed"  # a button that does nothing yet: QQ's classic bar with an empty input
@@ -112,7 +112,7 @@ class ChatScreen:
 
     @property
     def drawn(self) -> bool:
-        """Whether the title was read from a picture, see ``compare.name``."""
+        """True if the title was read from a picture, see ``compare.name``."""
         return self.source is not Source.TREE
 
     @property

@@ -47,7 +47,7 @@ class _Seen:
 
 
 class Redaction:
-    """Covers secrets, and remembers how the newest screens were read, so that nothing is read twice.
+    """A cover for secrets. It remembers how the newest screens were read, so that nothing is read twice.
 
     on: False covers nothing.
     """
@@ -60,13 +60,13 @@ class Redaction:
 
     @property
     def needs_tree(self) -> bool:
-        """Whether the tree is needed even if nobody else wants it, because nothing else here can read."""
+        """True if the tree is needed even if nobody else wants it, because nothing else here can read."""
         return self.on and not self._reader.reads_pictures
 
     def saw(
         self, frame: Frame, package: str | None, nodes: Sequence[Node] | None, chat: ChatScreen | None = None
     ) -> None:
-        """Remember what was known when ``frame`` was taken.
+        """Remember the reading from the time when ``frame`` was taken.
 
         A screen that was never reported here counts as sensitive.
         """
@@ -109,7 +109,7 @@ class Redaction:
 
 
 def secret_boxes(readings: Sequence[Reading], rules: SecretRules, size: tuple[int, int]) -> list[Box]:
-    """Return what the rules cover on a screen of ``size``: the whole screen if they name the page."""
+    """Return the areas that the rules cover on a screen of ``size``: the whole screen if they name the page."""
     texts = _written([(_plain(reading.text), reading.box) for reading in readings])
     if any(re.search(page, text, re.IGNORECASE) for page in rules.pages for text, _ in texts):
         return [_whole(size)]
@@ -181,7 +181,7 @@ def _next_line(place: Box, line: Box) -> bool:
 
 
 def _without_place(seen: _Seen, size: tuple[int, int]) -> Iterator[Reading]:
-    """Yield what a model transcribed of a chat; without boxes, so any secret covers all the messages."""
+    """Yield the texts that a model transcribed from a chat; without boxes, so any secret covers all the messages."""
     profile = profile_of_package(seen.package)
     if seen.chat is None or profile is None:
         return
@@ -203,7 +203,7 @@ def _whole(size: tuple[int, int]) -> Box:
 def cover(image: Image.Image, boxes: Sequence[Box]) -> Image.Image:
     """Return a copy with a mosaic over each box and a little around it.
 
-    It depends on the boxes alone, not on the pixels.
+    It depends only on the boxes, not on the pixels.
     """
     picture = image.convert("RGB") if image.mode != "RGB" else image.copy()
     draw = ImageDraw.Draw(picture)
@@ -251,7 +251,7 @@ class Secrets:
 
 
 def secrets_in(texts: Iterable[str]) -> Secrets:
-    """Return what must be covered if such texts are secret: each as a whole, and the figures in it."""
+    """Return the parts that must be covered if such texts are secret: each as a whole, and the figures in it."""
     texts = list(texts)
     whole = {text for text in texts if _known_again(text)}
     return Secrets(figures_in(texts).figures, frozenset(whole | {_escaped(text) for text in whole}))

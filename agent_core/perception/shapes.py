@@ -55,7 +55,7 @@ _QUOTE_ROOM = 0.3  # from a bubble's upper edge: a quotation ends above this, ho
 
 
 class MessageShape(StrEnum):
-    """What a shape looks like before it is read."""
+    """The look of a shape before it is read."""
 
     BUBBLE = "bubble"  # one flat background
     PICTURE = "picture"  # no flat background
@@ -249,7 +249,7 @@ class _Reading:
         return self.grid.width
 
     def take(self, band: _Band) -> None:
-        """Add the band to the shapes, or what is not understood about it to the doubts."""
+        """Add the band to the shapes, or its unclear parts to the doubts."""
         bare = band.left_avatar is None and band.right_avatar is None
         if bare and band.top <= 1 and band.height < _REMNANT * self.width:
             self.remnant = True
@@ -442,7 +442,7 @@ def _framed(own: Mask, *, cut: bool = False, open_: bool = False) -> bool:
 
 
 def _frame_color(pixels: Pixels, color: Color) -> Color:
-    """Return the colour of a bubble at its sides, where there are neither words nor a quotation."""
+    """Return the colour of a bubble at its sides, which hold neither words nor a quotation."""
     third = max(1, pixels.shape[0] // 3)
     sides = np.concatenate((pixels[third : 2 * third + 1, 1:5], pixels[third : 2 * third + 1, -5:-1]), axis=1)
     found, share = mode(sides, tolerance=4)
@@ -590,7 +590,7 @@ def _state(grid: Grid, filled: Mask, band: _Band, rows: Span, box: Box) -> Bubbl
     return state
 
 
-# Whose a message without an avatar is
+# The side of a message without an avatar
 
 
 def _sided(shapes: Sequence[Shape], profile: AppProfile, width: int) -> list[Shape]:

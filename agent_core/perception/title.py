@@ -87,8 +87,8 @@ class Title:
 async def read_title(ocr: OcrEngine, image: Image.Image, region: Box) -> Title:
     """Read the name in the line of a header that begins right of its arrow.
 
-    Everything that is no name is separated first: the pill of unread messages before it, tags and signs after it, icons
-    at the right, the status line below.
+    Everything that is not a name is separated first: the pill of unread messages before it, tags and signs after it,
+    icons at the right, the status line below.
     """
     place = name_place(image, region)
     if place is None:
@@ -243,7 +243,7 @@ def _name_line(image: Image.Image, region: Box) -> tuple[Box | None, tuple[int, 
     crop = image.crop(area.as_tuple())
     ground = picture.common_color(crop)
     rows = picture.spans(picture.projections(picture.ink(crop, ground))[1], least=2)
-    # Whatever the header's edge cuts belongs to the page below it or to the status bar above it.
+    # Rows that the header's edge cuts belong to the page below it or to the status bar above it.
     rows = [row for row in rows if row[0] > 0 and row[1] < crop.height]
     if not rows:
         return None, (0, 0), False

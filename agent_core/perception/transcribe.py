@@ -74,7 +74,7 @@ class _Words(_Line):
 
 
 class Transcriber:
-    """Asks a model for the text of crops.
+    """A reader that asks a model for the text of crops.
 
     Every method returns None if the model cannot be asked or its answer does not have the form. Pixels that could be
     read are not sent again for ``FRESH_SECONDS``, because most of a screen is as it was in the observation before.

@@ -51,7 +51,7 @@ _STATUS = re.compile(
 )
 HEADER = (0.02, 0.125)  # of the height: the middle of a header lies here
 AROUND = 0.045  # of the height: how far a header's texts are from the middle of the back arrow
-BELOW = 0.0075  # of the height: a text this far below the middle of the arrow is no name
+BELOW = 0.0075  # of the height: a text this far below the middle of the arrow is not a name
 TALLER = 1.2  # how much taller a name is than a tag beside it
 ICONS = 0.75  # of the width: the icons on the right begin here
 LOWER = 0.35  # of the height: an input above this is a search field

@@ -21,7 +21,7 @@ from agent_core.perception.readings import Bubble, BubbleKind, BubbleState, Side
 _SYSTEM = frozenset({"com.android.systemui"})
 COLUMN = 0.17  # of the width: the columns of the avatars on the left and on the right
 SMALLEST, LARGEST = 0.05, 0.16  # avatars, of the width
-PICTURE = 0.12  # of the width: anything larger is no icon
+PICTURE = 0.12  # of the width: anything larger is not an icon
 NOTICE_GAP = 0.2  # of an avatar's height: least gap between a message and a notice below it
 LEVEL = 0.15  # of an avatar's height: how far from its upper edge a nickname begins
 CENTRED = 0.02  # of the width
@@ -82,7 +82,7 @@ def with_lines(bubbles: Sequence[Bubble], lines: Sequence[Bubble]) -> tuple[Bubb
 
 
 def _call_lines(nodes: Sequence[Node], size: tuple[int, int]) -> tuple[list[Bubble], list[Node]]:
-    """Return what the app says of calls in the middle of the page, and the nodes without those of such lines.
+    """Return the app's lines about calls in the middle of the page, and the nodes without those of such lines.
 
     Nothing tells whose such a call was. It counts as the customer's, because a call below our last message is
     unanswered.
@@ -392,7 +392,7 @@ class _Page:
         return replace(bubble, sure=False)
 
     def _named(self, kind: BubbleKind, named: Sequence[Node], texts: Sequence[Node], unknown: Bubble) -> Bubble:
-        """Return a message whose kind an id names and which is no text."""
+        """Return a message whose kind an id names and which is not a text."""
         said = next((k for n in named if (k := named_kind(n.description)) is not BubbleKind.OTHER), kind)
         box = _around(named)
         inside = [node for node in texts if node.box.intersects(box)]
@@ -573,7 +573,7 @@ def _whole(bubbles: Sequence[Bubble], top: int) -> list[Bubble]:
     return list(bubbles)
 
 
-# Nothing but texts
+# Pages without anything but texts
 
 
 def _guessed(nodes: Sequence[Node], size: tuple[int, int]) -> list[Bubble]:

@@ -24,7 +24,7 @@ from agent_core.perception.readings import Bubble, BubbleKind, ChatScreen, Side,
 from agent_core.perception.title import name_place
 from agent_core.perception.transcribe import Transcriber
 
-# What a shape may be. A card has a flat background, or a picture over its whole width.
+# The possible kinds of a shape. A card has a flat background, or a picture over its whole width.
 _KINDS = {
     shapes.MessageShape.BUBBLE: CARDS | {BubbleKind.TEXT, BubbleKind.VOICE, BubbleKind.CALL},
     shapes.MessageShape.PICTURE: CARDS | {BubbleKind.IMAGE, BubbleKind.VIDEO, BubbleKind.STICKER},
@@ -118,7 +118,7 @@ def _placed(written: Sequence[Bubble], page: shapes.PageShapes) -> list[Bubble] 
 def _of_shape(bubble: Bubble, shape: shapes.Shape) -> Bubble:
     """Return the model's bubble with its place in the picture; unsure if its kind does not fit its shape.
 
-    A picture with letters is no text, though a model writes them down; a white picture looks like a bubble.
+    A picture with letters is not a text, though a model writes them down; a white picture looks like a bubble.
     """
     sure = shape.sure and not shape.doubt and bubble.kind in _KINDS[shape.form]
     return replace(bubble, box=shape.box, state=shape.state, sure=sure, doubt=shape.doubt)

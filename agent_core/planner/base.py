@@ -55,7 +55,7 @@ class CallResult:
 
 
 class Executor(Protocol):
-    """Does one small thing on a phone. Several calls may run at once, on different phones."""
+    """The phones of a planner: each call does one small job. Several calls may run at once, on different phones."""
 
     async def list_devices(self) -> Sequence[PhoneInfo]: ...
 
@@ -66,7 +66,7 @@ class Executor(Protocol):
         """
 
     async def battery(self, device_id: str) -> Battery:
-        """Read the phone's charge; nothing is known of a phone that does not exist."""
+        """Read the phone's charge; the result for a phone that does not exist is empty."""
 
 
 class Memory(Protocol):

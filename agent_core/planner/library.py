@@ -274,7 +274,7 @@ def _given(arguments: str) -> dict[str, Any]:
 
 
 async def _result(tool: PlannerTool, work: Work, given: Mapping[str, Any]) -> tuple[Any, bool]:
-    """Return what the model is told, and whether the tool did what it was asked to do."""
+    """Return the message for the model, and whether the tool did what it was asked to do."""
     words = texts(work.order.lang)
     wanted = tool.arguments(given)
     if wanted is None:
@@ -285,7 +285,7 @@ async def _result(tool: PlannerTool, work: Work, given: Mapping[str, Any]) -> tu
     except PhonedeskError as error:
         return string.Template(words.tool_failed).substitute(why=str(error)), False
     except Exception as error:  # noqa: BLE001 - a bug in one tool: the planner may go on without it
-        # The error's text may hold anything; the place where it was raised holds only code.
+        # The error's text may hold anything; the place that raised it holds only code.
         place = traceback.extract_tb(error.__traceback__)[-1]
         kind = type(error).__name__
         log.error("plan_tool_crashed", tool=tool.name, error=kind, at=f"{place.name}:{place.lineno}")

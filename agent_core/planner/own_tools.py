@@ -5,8 +5,8 @@
 
 Each function at the top level of a file is a tool with its name, its parameters (``str``, ``int``, ``float`` or
 ``bool``; those with a default are optional), and its docstring, which the planner is told. A name that begins with an
-underscore is no tool. Files are read without being run; a file is run only if one of its tools is to be used, with the
-rights of this process and without limits other than a time limit.
+underscore is not a tool. Files are read without being run; a file is run only if one of its tools is to be used, with
+the rights of this process and without limits other than a time limit.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _parameters(read: own.OwnerSource, node: ast.FunctionDef | ast.AsyncFunction
 
 
 def _kind(annotation: ast.expr | None) -> Kind | None:
-    """Return the kind that an annotation names, as ``str`` or in quotes; None if it is no kind."""
+    """Return the kind that an annotation names, as ``str`` or in quotes; None if it is not a kind."""
     if isinstance(annotation, ast.Constant):
         return _KINDS.get(str(annotation.value))
     return _KINDS.get(annotation.id) if isinstance(annotation, ast.Name) else None

@@ -38,13 +38,13 @@ Tell = Callable[[PlanEvent], Awaitable[None]]
 
 
 class Planner:
-    """Makes any number of plans, also at once, with one endpoint and one set of tools.
+    """A planner that makes any number of plans, also at once, with one endpoint and one set of tools.
 
     Call ``close`` when no plan is running.
 
     steps: the most steps of an executor call, for the prompt.
     timeout: seconds without a word from the model.
-    meter: is told of each call of the model.
+    meter: gets each call of the model.
     proxy: decides how ``base_url`` is reached.
     """
 
@@ -128,7 +128,7 @@ class Planner:
         return PlanDone(said or texts(order.lang).nothing_said, success=True)
 
     def _of_endpoint(self, error: Exception, lang: Lang) -> str:
-        """Return what is wrong with the endpoint, with the names of the planner's own settings."""
+        """Return the problem with the endpoint, with the names of the planner's own settings."""
         made = self._failures.of(error)
         self._meter.failed(self._name, made)
         return told(made, lang)

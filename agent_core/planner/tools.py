@@ -16,7 +16,7 @@ ALWAYS = ("list_devices", "chat")  # tools of every planner
 MOST_FOUND = 5  # records of the knowledge base that are shown
 
 Call = Callable[[Executor, Mapping[str, Any]], Awaitable[Any]]
-"""Does a tool's work; returns plain JSON data, a text, or a ``CallResult``."""
+"""The function that does a tool's work; it returns plain JSON data, a text, or a ``CallResult``."""
 
 Kind = Literal["string", "integer", "number", "boolean"]  # as JSON Schema names them
 

@@ -62,7 +62,7 @@ def holds(session: Session, action: Action, situation: Situation) -> bool:
 
 
 def place_of(pair: tuple[int, int], situation: Situation) -> str:
-    """Return a short digest of what stands around a point (0–1000).
+    """Return a short digest of the surroundings of a point (0–1000).
 
     It is made of the texts there. If no text was read, it is a coarse picture, which ``_alike`` compares with some
     tolerance because a button may pulse for ever. "" if there is no picture either.

@@ -21,7 +21,7 @@ from agent_core.texts import Lang, say
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What the policies know: the screen that the proposal was made on, the screen now, and the state of the gate.
+    """The facts for the policies: the screen that the proposal was made on, the screen now, and the state of the gate.
 
     profile: the app of a reply task; None in any other task.
     apps: names and packages of the apps that another task may use; () allows all.
@@ -48,13 +48,13 @@ class Situation:
     row: ChatRow | None = None  # the contact's row, if other rows have the same name
     strangers: Sequence[ChatRow] = ()  # rows with the contact's name that certainly belong to others
     open_rows: bool = False  # the reply flow decides by the ledger, too, whether anything is still to be answered
-    # If a possible chat page could not be read: the y (pixels) where its input may begin.
+    # If a possible chat page could not be read: the y (pixels) at which its input may begin.
     unread_below: int | None = None
     nodes: Sequence[Node] | None = None
 
     @property
     def in_app(self) -> bool:
-        """Whether the task's app is in front, by its whole package name."""
+        """True if the task's app is in front, by its whole package name."""
         return self.profile is not None and self.window.package in self.profile.packages
 
     @property
@@ -81,7 +81,7 @@ class Situation:
     def targets(self, action: Action) -> tuple[Reading, ...]:
         """Return the readings under the point that ``action`` may click, or () if it clicks nothing.
 
-        A swipe along a row may click a control whose label stands anywhere along the way.
+        A swipe along a row may click a control whose label is anywhere along the way.
         """
         pair, touch = touched(action, self.size), as_touch(action, self.size)
         if pair is None:
@@ -126,7 +126,7 @@ def bare(text: str) -> str:
 
 
 class Decision(StrEnum):
-    """What a policy decides about a proposal."""
+    """The decision of a policy about a proposal."""
 
     ALLOW = "allow"
     REWRITE = "rewrite"  # another action is done instead
@@ -136,9 +136,9 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one policy says of a proposal.
+    """The verdict of one policy on a proposal.
 
-    action: what is done in its place; None if it is blocked.
+    action: the action to do in its place; None if it is blocked.
     message: goes into the next prompt.
     pending_question: the question that the gate remembers from now on; None keeps the one it has.
     """
@@ -182,9 +182,9 @@ class Policy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What all policies together make of a proposal.
+    """The result of all policies together for a proposal.
 
-    action: what is done; None if nothing is.
+    action: the action to do; None if nothing is done.
     verdicts: of the policies that changed the proposal.
     """
 
@@ -197,7 +197,7 @@ class Judgement:
 
     @property
     def to_ask(self) -> str:
-        """What a person is asked about the action, in our own words; "" if no policy asks."""
+        """The question about the action for a person, in our own words; "" if no policy asks."""
         return next((verdict.message for verdict in self.verdicts if verdict.decision is Decision.ASK), "")
 
     @property
@@ -249,7 +249,7 @@ def touched(action: Action, size: tuple[int, int]) -> tuple[int, int] | None:
 
 
 def first_touch(action: Action) -> tuple[int, int] | None:
-    """Return the point (0–1000) where a finger comes down first, or None if the action is no touch."""
+    """Return the first point (0–1000) that a finger touches, or None if the action is not a touch."""
     if isinstance(action, Tap | DoubleTap | LongPress):
         return action.element
     return action.start if isinstance(action, Swipe) else None

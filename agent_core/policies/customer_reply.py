@@ -18,7 +18,7 @@ from agent_core.policies.right_chat import is_contacts
 from agent_core.policies.risk import control_at, row_around, rows_of
 
 # For a text that is about to be typed. It is narrower than ``wording.asks``, which also recognises reports of faults:
-# an answer that the model makes up ("7天内可以退货") is no question.
+# an answer that the model makes up ("7天内可以退货") is not a question.
 _QUESTION = re.compile(
     r"[?？]|怎么|怎样|如何|为什么|为啥|什么|啥|吗|么$|呢|哪|几时|几天|多久|多少|能不能|可不可以|可以不|是否|有没有|谁|"
     r"\b(how|what|why|when|where|which|who|can|could|does|do you|is there)\b",
@@ -34,7 +34,7 @@ def looks_like_question(text: str) -> bool:
 
 
 class CustomerReply:
-    """Applies the rows of the gate's table in order, each to the result of the row before."""
+    """The rows of the gate's table, applied in order, each to the result of the row before."""
 
     name = "customer_reply"
 
@@ -103,7 +103,9 @@ class _Table:
 
 
 class NoBuiltInAI:
-    """Keeps the model out of the app's own AI, which is bait: only Back, or leaving the app, leads out of it."""
+    """The policy that keeps the model out of the app's own AI, which is bait: only Back, or leaving the app, leads
+    out.
+    """
 
     name = "no_built_in_ai"
 
@@ -186,7 +188,7 @@ def nothing_new(chat: ChatScreen) -> bool:
 
 
 class NothingNew:
-    """Ends the run successfully if the contact's own chat has no open question, whatever was proposed.
+    """The policy that ends the run successfully if the contact's own chat has no open question, whatever was proposed.
 
     This serves runs without a reply flow, such as a dry run. A reply flow decides by the ledger before a model is asked
     (``open_rows``).
@@ -205,7 +207,9 @@ class NothingNew:
 
 
 class ProvenancePolicy:
-    """Lets the model type one thing only: the contact's exact name in a search field, never in a chat."""
+    """The policy that lets the model type one thing only: the contact's exact name in a search field, never in a
+    chat.
+    """
 
     name = "provenance"
 
@@ -222,11 +226,11 @@ class ProvenancePolicy:
 
 
 class UnreadPage:
-    """Blocks touches on a possible chat page that could not be read.
+    """The policy that blocks touches on a possible chat page that could not be read.
 
     Calls, settings, Send, a draft or the red mark of a failed text may be anywhere although no reading shows them.
-    Allowed are swipes that scroll above the place where the input may be, because they click nothing, and touches on a
-    dialog over the page whose words were read, because it is no part of the page.
+    Allowed are swipes that scroll above the possible place of the input, because they click nothing, and touches on a
+    dialog over the page whose words were read, because it is not part of the page.
     """
 
     name = "unread_page"

@@ -33,7 +33,7 @@ _CLAUSES = re.compile(
     r"[，,。；;！!？?\n]+|然后|接着|并且?(?=[回答])|\b(?:and\s+)?then\b|\band\b(?=\s+(?:auto|repl|respond|answer|write|text|get\s))",
     re.IGNORECASE,
 )
-# These begin another order and are no part of a name.
+# These begin another order and are not part of a name.
 _BESIDES = re.compile(r"并(?=[说回发把且告截看])|再(?=[说回发把告])|\s并")
 _ROLE = _any("联系人", "客户", "顾客", "买家", "客人", "用户", "好友", "网友")
 _NEWS = _any(
@@ -128,7 +128,7 @@ _LIST = re.compile(
 _DESCRIBES = re.compile(
     r"[那这哪某]个|昨天|前天|上次|第[一二三四五六七八九十\d]+个|[上下最][一后]个|.的" + _any("人", "那位", _ROLE)
 )
-# The way to a chat before the order (找到张三，回复), and words along it that are no names.
+# The way to a chat before the order (找到张三，回复), and words along it that are not names.
 _LED_TO = re.compile(
     rf"(?:找到|进入|点开|点击|点进|打开|搜索|选择|选中|查看|看看|看一?下|{_ROLE})(?:和|与|跟|{_ROLE}|\s|[:：])*(?!{_ROLE}|{_NEWS}|{_WHICH}|[有没未])"
     rf"([^，,\s的]{{1,{LONGEST_NAME}}})"
@@ -145,7 +145,7 @@ _ON_THE_WAY = re.compile(
 )
 # For tasks without an app: verbs that are not only used of customers, and words for another place or no customer.
 _ANSWERS_ANYTHING = re.compile(r"回|回答|解答|应答|answer", re.IGNORECASE)
-# What such a verb may be followed by if it means a customer after all: a number as a name, not as a count.
+# Such a verb means a customer after all if one of these follows: a number as a name, not as a count.
 _A_NUMBER = re.compile(r"\s*\d+(?!\s*(?:\d|[道个条题页封通]|[a-z]+s\b))", re.IGNORECASE)
 _NO_CUSTOMER = re.compile(
     r"邮件|邮箱|短信|评论|帖子?|弹幕|动态|电话|来电|通知|公告|工单|微博|朋友圈|问卷|^\s*[我你]|在.|上的|里的"
@@ -153,7 +153,8 @@ _NO_CUSTOMER = re.compile(
     r"|invitations?|surveys?|me|us|with|in|on|at|via|by|using|through|from)\b",
     re.IGNORECASE,
 )
-# Who is answered as a customer of theirs, not of ours; and words in quotes right after 回复, which are the answer.
+# People who are answered as a customer of theirs, not of ours; and words in quotes right after 回复, which are the
+# answer.
 _SERVES_US = re.compile(
     r"客服|商家|卖家|店家|骑手|快递|司机|\b(?:seller|shop|store|courier|driver|support|agent)s?\b", re.IGNORECASE
 )
@@ -358,7 +359,10 @@ def _without_app(task: str, app: AppProfile) -> str:
 
 
 def _place(profile: AppProfile, task: str) -> int | None:
-    """Return where the app is first named, or None. A name inside another app's name (企业微信) does not count."""
+    """Return the place at which the app is first named, or None.
+
+    A name inside another app's name (企业微信) does not count.
+    """
     for other in profile.unlike:
         task = re.sub(_name_pattern(other), "\0" * len(other), task, flags=re.IGNORECASE)
     found = (re.search(_name_pattern(name), task, re.IGNORECASE) for name in (profile.name, *profile.aliases))

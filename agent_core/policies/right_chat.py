@@ -54,7 +54,7 @@ def is_named_group(chat: ChatScreen, contact: str) -> bool:
 
 
 class RightChat:
-    """Blocks opening another contact's row of a list, and queries in another chat.
+    """The policy that blocks opening another contact's row of a list, and queries in another chat.
 
     Three kinds of chats are left to the reply flow, which asks a person: an unsure chat, one whose name only looks like
     the contact's, and a group that the task names.

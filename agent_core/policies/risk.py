@@ -1,4 +1,4 @@
-"""Find touches that may pay, delete, add, call, install or grant, by a control's words and by what a dialog asks.
+"""Find touches that may pay, delete, add, call, install or grant, by a control's words and by a dialog's question.
 
 A control is larger than its words: a button reaches beyond them, and a row beyond its name.
 """
@@ -74,7 +74,7 @@ def row_around(one: Reading, situation: Situation) -> Box | None:
 
 
 def of_chat(one: Reading, rows: Sequence[ChatRow]) -> bool:
-    """Tell whether a reading stands in a row of a chat list."""
+    """Tell whether a reading is in a row of a chat list."""
     return any(row.time and row.box.contains(one.box.center) for row in rows)
 
 
@@ -110,7 +110,7 @@ def _areas(one: Reading, situation: Situation) -> Iterator[Box]:
 
 
 def _first_in(one: Reading, area: Box, readings: Sequence[Reading]) -> bool:
-    """Tell whether the words name a control: no others stand above them in it, as a name stands above details."""
+    """Tell whether the words name a control: there are no others above them in it, as a name is above details."""
     return not any(
         other.box.bottom <= one.box.top + one.box.height // 4
         for other in readings
@@ -214,7 +214,7 @@ def _refuses(point: Point, situation: Situation, dialog: Dialog) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Risky:
-    """Judges readings: ``words`` name a risk; the name ``contact`` is never a button, whatever it says."""
+    """A judge of readings: ``words`` name a risk; the name ``contact`` is never a button, whatever it says."""
 
     words: Sequence[str]
     contact: str
@@ -226,7 +226,7 @@ class _Risky:
         return (one.role == "button" or length <= LONGEST_LABEL) and self.is_meant(one) and self._no_refusal(text)
 
     def in_a_row(self, one: Reading) -> bool:
-        """Tell whether a reading in a row of a chat list is a risky label: a customer's question is no button."""
+        """Tell whether a reading in a row of a chat list is a risky label: a customer's question is not a button."""
         text = bare(one.text)
         near = any(bare(word) in text and len(text) <= len(bare(word)) + _IN_A_ROW for word in self.words)
         return near and self._no_refusal(text)

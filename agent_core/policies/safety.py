@@ -1,4 +1,4 @@
-"""What a task may touch.
+"""The limits on a task's actions.
 
 A reply task may touch its own app, but nothing that pays, deletes, adds, calls or grants. Any other task may touch the
 apps that are named for it, and a person is asked before a risky tap. In both, an action runs only if the window and the
@@ -70,7 +70,7 @@ def _leaves_a_dialog(proposal: Action, situation: Situation) -> bool:
 
 
 class OneApp:
-    """Lets only the task's app be opened and touched. Outside of it only the way back is allowed."""
+    """The policy that lets only the task's app be opened and touched. Outside of it only the way back is allowed."""
 
     name = "one_app"
 
@@ -95,7 +95,7 @@ class OneApp:
 
 
 class AllowedApps:
-    """Lets only the apps that the task names be opened and touched. Without names, all are allowed."""
+    """The policy that lets only the apps that the task names be opened and touched. Without names, all are allowed."""
 
     name = "allowed_apps"
 
@@ -117,7 +117,7 @@ class AllowedApps:
 
 
 class NothingRisky:
-    """Blocks risky touches in a reply task.
+    """The policy that blocks risky touches in a reply task.
 
     Those are taps on anything that pays, deletes, adds, calls, installs or grants rights, and on links or numbers in
     messages.
@@ -156,7 +156,9 @@ class NothingRisky:
 
 
 class AskBeforeRisk:
-    """Has a person asked, in tasks that are no reply, before a tap that pays, deletes, adds, calls or grants."""
+    """The policy that asks a person, in tasks other than replies, before a tap that pays, deletes, adds, calls or
+    grants.
+    """
 
     name = "ask_before_risk"
 
@@ -171,7 +173,7 @@ class AskBeforeRisk:
 
 
 class DeliveryAlone:
-    """Keeps the model away from the controls that only the reply flow may use.
+    """The policy that keeps the model away from the controls that only the reply flow may use.
 
     Those are Send, Enter, stickers, quick replies, pasting and everything else at a chat's input, and the red mark of a
     failed text, however old, because a tap on it sends the text again.
@@ -247,8 +249,8 @@ def _call_at(point: Point, situation: Situation) -> bool:
 def red_mark_at(point: Point, situation: Situation) -> bool:
     """Tell whether a point of a chat lies on or beside the red mark of a failed message.
 
-    The mark stands left of our bubble. Each of three signs is enough: a bubble that was read as failed, the mark's node
-    in the tree, and red pixels at a place where no bubble was read.
+    The mark is left of our bubble. Each of three signs is enough: a bubble that was read as failed, the mark's node in
+    the tree, and red pixels at a place where no bubble was read.
     """
     chat, profile, width = situation.chat, situation.profile, situation.size[0]
     if chat is None or profile is None:
@@ -268,11 +270,11 @@ def red_mark_at(point: Point, situation: Situation) -> bool:
 
 
 class FreshFrame:
-    """Blocks actions on a screen that has changed since the model saw it.
+    """The policy that blocks actions on a screen that has changed since the model saw it.
 
     Rows of a chat list move between observation and tap, so a tap is blocked if its place has changed, and every touch
-    or text if another window has come to the front. In tasks that are no reply only the window counts, because a button
-    may pulse for ever, and, for a tap that a person allowed, its surroundings.
+    or text if another window has come to the front. In tasks other than replies only the window counts, because a
+    button may pulse for ever, and, for a tap that a person allowed, its surroundings.
     """
 
     name = "fresh_frame"

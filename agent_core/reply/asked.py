@@ -32,8 +32,8 @@ class CustomerQuestion:
 def asked_in(chat: ChatScreen, lang: Lang, *, start: int | None = None) -> list[CustomerQuestion]:
     """Return the questions of the newest cluster, or of the bubbles from ``start`` on, in order.
 
-    A message that asks nothing ("it is urgent") or is no text belongs to the question before it, or else to the first
-    one. If no message asks, all of them are one question. A sticker beside words is ignored.
+    A message that asks nothing ("it is urgent") or is not a text belongs to the question before it, or else to the
+    first one. If no message asks, all of them are one question. A sticker beside words is ignored.
     """
     start = len(chat.bubbles) - len(chat.question) if start is None else start
     numbered = list(enumerate(chat.bubbles))[start:]

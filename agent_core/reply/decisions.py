@@ -1,4 +1,4 @@
-"""What a person's answer means for a reply."""
+"""The effect of a person's answer on a reply."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from agent_core.texts import say
 
 
 class Decisions:
-    """Applies a person's answers to the questions of one run's reply flow."""
+    """A person's answers to the questions of one run's reply flow, and their effects."""
 
     def __init__(self, session: Session, ledger: Ledger, rows: Rows, hand_over: HandOver, *, part_chars: int) -> None:
         self._session = session
@@ -159,10 +159,9 @@ class Decisions:
         return await self._hand_over.skip(answer, planned.fingerprint if planned else "")
 
     def _no_send(self, answer: Answer) -> ActResult:
-        """Apply the answer about a text that stands typed.
+        """Apply the answer about a text that is typed but not sent.
 
-        Whatever a person chose, the chat is read before anything else is done, because they may have sent the text by
-        hand.
+        The chat is read first in any case, because the person may have sent the text by hand.
         """
         planned = self._session.planned
         if planned is not None and answer.choice == "enter":

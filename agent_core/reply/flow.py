@@ -61,7 +61,7 @@ LOOKS_ABOVE = 3  # tries to read the chat again after an answer
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """How answers are found.
+    """The settings and sources for finding answers.
 
     chooser: picks among records, if there is one.
     part_chars: a longer text is sent in parts.
@@ -146,7 +146,7 @@ class ReplyFlow:
         return await self._take_questions(seen)
 
     async def _look_above(self, seen: Observation, *, last: bool = False) -> None:
-        """Take up what the customer wrote just as we sent: it is above our answer, where nothing else looks for it.
+        """Record messages that arrived just while we sent: they are above our answer, and nothing else looks there.
 
         last: the run may end afterwards, so scrolling is worth it.
         """
@@ -228,7 +228,7 @@ class ReplyFlow:
 
     @property
     def _may_be_scrolled(self) -> bool:
-        """Whether the chat may be scrolled up: by a person if it was already open, or by the model's swipes."""
+        """True if the chat may be scrolled up: by a person if it was already open, or by the model's swipes."""
         steps = self._session.steps
         return not steps or any(step.action is not None and step.action["kind"] == "swipe" for step in steps)
 
@@ -324,7 +324,7 @@ class ReplyFlow:
         return None, touched
 
     async def _tidy_another_chat(self, chat: ChatScreen) -> None:
-        """Remove what a dead run left in the input of the chat in front, which is another contact's."""
+        """Remove the text that a dead run left in the input of the chat in front, which is another contact's."""
         if not chat.sure or chat.group or same_name(chat.title, self._session.gate.contact):
             return
         gate = self._session.gate.model_copy(update={"contact": chat.title, "chat_confirmed": ""})
@@ -350,7 +350,7 @@ class ReplyFlow:
         refusal = check_chat(seen.chat, session.gate, bound=known)
         if refusal is not None:
             return self._hand_over.refused(refusal)
-        if session.cluster is None:  # what was answered belonged to an earlier call, which the ledger knows
+        if session.cluster is None:  # the answered questions belonged to an earlier call, which the ledger knows
             session.gate.knowledge_done = False
         early = await self.before_model(seen)
         if early is not None:
@@ -447,13 +447,13 @@ class ReplyFlow:
         return self._told_sure[question.words]
 
     async def _hand(self, planned: Planned) -> ActResult:
-        """Deliver what was chosen just now."""
+        """Deliver the text that was chosen just now."""
         if stands(self._session.cluster, planned):
             return await self._hand_over.covered(planned)
         return await self._first_delivery(planned) or await self._hand_over.deliver(planned)
 
     async def _go_on(self, planned: Planned) -> ActResult:
-        """Deliver what was chosen before, by a person or an earlier attempt."""
+        """Deliver a text that was chosen before, by a person or an earlier attempt."""
         return await self._first_delivery(planned) or await self._hand_over.go_on(planned)
 
     async def _first_delivery(self, planned: Planned) -> ActResult | None:

@@ -33,7 +33,7 @@ log = structlog.get_logger(__name__)
 
 
 class ReplyDelivery:
-    """Delivers the replies of one run into chats of one app."""
+    """The delivery of one run's replies into chats of one app."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ Save = Callable[[], Awaitable[None]]
 
 
 class HandOver:
-    """One run's replies from the plan on. ``on_reply`` is told of each delivered reply; ``save`` stores the session."""
+    """One run's replies from the plan on. ``on_reply`` gets each delivered reply; ``save`` stores the session."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class HandOver:
         if row is not None and row.state is ReplyState.UNKNOWN:
             return ask(session, questions.delivery_unknown(session, row), "delivery.unknown")
         if row is not None and row.part > planned.part and list(row.parts) == planned.parts:
-            # The attempt died between the ledger and the session: those parts stand in the chat.
+            # The attempt died between the ledger and the session: those parts are in the chat.
             self._parts_sent(planned, row.part)
         return await self.deliver(planned)
 
@@ -170,7 +170,7 @@ class HandOver:
                     person=planned.person,
                     parts=planned.parts,
                 )
-            await self._save()  # if an attempt dies after this, the next one knows what was on its way
+            await self._save()  # if an attempt dies after this, the next one knows which text was on its way
             outcome = await self._deliver_part(planned)
             while outcome.result is DeliveryResult.SENT and session.planned is planned:
                 outcome = await self._deliver_part(planned)
@@ -194,7 +194,7 @@ class HandOver:
             await self._arrived(planned, frame)
 
     def _parts_sent(self, planned: Planned, count: int) -> None:
-        """Record that the first ``count`` parts stand in the chat."""
+        """Record that the first ``count`` parts are in the chat."""
         new = planned.parts[planned.part : count]
         planned.part = count
         planned.ours += new
@@ -272,7 +272,7 @@ class HandOver:
         return ask(self._session, questions.written_before(self._session, planned), "run.waiting")
 
     def sent(self, reply: ReplyRecord, key: str) -> ActResult:
-        """Return what the model is told of a reply that has arrived, and what else the customer asks."""
+        """Return the message for the model about a reply that has arrived, and the customer's other questions."""
         session = self._session
         told = say(session.lang, key, contact=reply.contact, text=reply.text)
         left = session.cluster.left_readable if session.cluster else []
@@ -347,7 +347,7 @@ class HandOver:
         return self.sent(self._session.replies[-1], key)
 
     async def covered(self, planned: Planned) -> ActResult:
-        """Record that the chosen text already stands below these messages, as the answer to another of them."""
+        """Record that the chosen text is already below these messages, as the answer to another of them."""
         await self._ledger.plan(
             planned.ledger_id,
             run_id=self._session.run_id,

@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 
 
 class Fate(StrEnum):
-    """What became of the text of an unfinished row."""
+    """The fate of an unfinished row's text."""
 
     SENT = "sent"
     RED_MARK = "red_mark"
@@ -34,7 +34,7 @@ class Fate(StrEnum):
 async def clear_in_front(
     observer: Observer, ledger: Ledger, *, lease: Lease, guard: StopGuard, touches: TouchWatch
 ) -> LedgerRow | None:
-    """Empty the input of the chat in front if a run that is over typed a reply into it, for whoever has the phone now.
+    """Empty the input of the chat in front if a run that is over typed a reply into it, for the phone's present owner.
 
     Returns a row whose text may still be there, so that a touch could send it, or None. Whether a reply that was being
     sent has arrived is left to the next run for this contact.
@@ -48,7 +48,7 @@ async def clear_in_front(
     seen = await observer.observe_closely(app)
     chat = seen.chat
     if chat is None and seen.unread_below is None:
-        return None  # a page of the app that is no chat
+        return None  # a page of the app that is not a chat
     if chat is None or not chat.sure:
         return rows[0]
     delivery = ReplyDelivery(observer, app, ledger, guard=guard, lease=lease, touches=touches)
@@ -63,7 +63,7 @@ async def clear_in_front(
 
 
 class Leftovers:
-    """Settles rows by the chat in front, which must be the row's chat."""
+    """The unfinished rows that are settled by the chat in front, which must be the row's chat."""
 
     def __init__(self, observer: Observer, profile: AppProfile, ledger: Ledger, delivery: ReplyDelivery) -> None:
         self._observer = observer
@@ -113,7 +113,7 @@ class Leftovers:
         return again if again is not None and same_name(again.title, chat.title) else chat
 
     async def _seen(self, row: LedgerRow, chat: ChatScreen, gate: GateState) -> tuple[LedgerRow, Fate] | None:
-        """Return what the text's bubble says; None if there is none, or the text is still in the input."""
+        """Return the state of the text's bubble; None if there is none, or the text is still in the input."""
         cluster, text = row.cluster, row.part_text
         if is_draft(chat.draft or "", text, chat.source):
             return None

@@ -25,7 +25,7 @@ ANCHOR = 32  # letters by which two views of a text are aligned
 
 
 class ChatLooks:
-    """Reads the chat in front for one run. It touches the phone only to close a keyboard and to scroll."""
+    """The reader of the chat in front for one run. It touches the phone only to close a keyboard and to scroll."""
 
     def __init__(self, observer: Observer, profile: AppProfile, lease: Lease) -> None:
         self._observer = observer
@@ -61,7 +61,7 @@ class ChatLooks:
         return seen
 
     async def above_ours(self, seen: Observation) -> Observation:
-        """Return the page with what stands above our newest texts, if they fill the screen."""
+        """Return the page with the messages above our newest texts, if those fill the screen."""
         seen = await self.whole(seen)
         if seen.chat is None or any(bubble.side is Side.THEM for bubble in seen.chat.bubbles):
             return seen
@@ -97,7 +97,7 @@ class ChatLooks:
                 break
             begun = any(bubble.side is until for bubble in joined)
             if joined == bubbles:
-                begun = True  # this is where the chat begins
+                begun = True  # the chat begins here
             bubbles = joined
         for _ in range(swipes + 1):
             await self._swipe(seen, up=False)
@@ -137,7 +137,7 @@ def joined_bubbles(page: tuple[Bubble, ...], below: list[Bubble], chat: ChatScre
         count = min(len(overlap), len(known))
         if count and all(alike(a, b) for a, b in zip(overlap[:count], known, strict=False)):
             return [*page[:start], *known]
-    # No complete bubble is on that page, so it must end within the one that is cut off.
+    # No complete bubble is on that page, so it must end within the cut-off one.
     last = page[-1] if page else None
     if last is None or not below or last.side is not below[0].side or last.kind is not below[0].kind:
         return None

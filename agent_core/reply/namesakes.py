@@ -24,7 +24,7 @@ _SAME = 10  # average difference of levels between the pixels of two prints of o
 
 
 class Namesakes:
-    """Reads the rows in front for one run, and asks a person if two of them have the contact's name.
+    """The reader of the rows in front for one run, which asks a person if two of them have the contact's name.
 
     The choice is stored with what distinguishes the rows; the avatar identifies the row in the next run.
     """
@@ -54,7 +54,7 @@ class Namesakes:
         return bool(preview) and chat.newest is not None and fold(chat.newest.text).startswith(preview)
 
     async def chosen(self) -> RowMark | None:
-        """Return what identifies the contact's row, if a person ever distinguished it from others of its name."""
+        """Return the features of the contact's row, if a person ever distinguished it from others of its name."""
         gate = self._session.gate
         if gate.row is None and gate.contact:
             gate.row = await self._ledger.chosen_row(self._session.serial, self._profile.key, gate.contact)
@@ -91,7 +91,7 @@ class Namesakes:
         return ask(self._session, questions.which_row(self._session, marks), "run.waiting", seen.frame)
 
     async def _told(self, seen: Observation) -> tuple[list[ChatRow], RowMark | None]:
-        """Return the rows with the contact's name, and what identifies the right one if a person ever chose it."""
+        """Return the rows with the contact's name, and the features of the right one if a person ever chose it."""
         same = self._same(await self.rows(seen))
         return same, await self.chosen() if same else None
 
@@ -122,7 +122,7 @@ def _known(rows: Sequence[ChatRow], mark: RowMark, image: Image.Image) -> ChatRo
 
 
 def _print(image: Image.Image, avatar: Box | None) -> str:
-    """Return a print of an avatar without its upper right, where the number of unread messages stands."""
+    """Return a print of an avatar without its upper right, which shows the number of unread messages."""
     if avatar is None:
         return ""
     inner = (

@@ -1,6 +1,6 @@
-"""How a delivery can end, and the checks of the chat in front that it relies on.
+"""The possible results of a delivery, and the checks of the chat in front that it relies on.
 
-The loop is told what follows: the model continues, a person is asked, the run ends, or it is put off until the
+The loop decides what follows: the model continues, a person is asked, the run ends, or it is put off until the
 knowledge base can be asked again.
 """
 
@@ -22,7 +22,7 @@ from agent_core.texts import Listed, say, told
 
 
 class DeliveryResult(StrEnum):
-    """How a delivery ended."""
+    """The result of a delivery."""
 
     SENT = "sent"
     CHANGED = "changed"  # the chat has new messages; nothing was sent
@@ -32,7 +32,7 @@ class DeliveryResult(StrEnum):
     FOREIGN_DRAFT = "foreign_draft"
     KEYBOARD = "keyboard"  # the text did not reach the input
     NOT_SENT = "not_sent"  # neither the button nor Enter had an effect; the input is empty again
-    NO_SEND = "no_send"  # no control that sends was found, or it had no effect; the text stands typed
+    NO_SEND = "no_send"  # no control that sends was found, or it had no effect; the text is still in the input
     VOICE_BAR = "voice_bar"  # the input is a hold-to-talk bar, and stays one
     RED_MARK = "red_mark"
     UNKNOWN = "unknown"
@@ -41,11 +41,11 @@ class DeliveryResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a delivery ended.
+    """The result of a delivery, with details.
 
     detail: data for the message, such as a draft or a doubt.
     title: of the chat in front.
-    chat: what was read of it, if that is not sure.
+    chat: the reading of it, if that is not sure.
     """
 
     result: DeliveryResult
@@ -116,7 +116,7 @@ def fail(session: Session, key: str, **values: object) -> ActResult:
 def waits_elsewhere(session: Session) -> ActResult:
     """End a run that leaves a question of the customer to another run, ``session.elsewhere``.
 
-    It is no failure if something was sent, or if the other run continues by itself. Raises ValueError if there is no
+    It is not a failure if something was sent, or if the other run continues by itself. Raises ValueError if there is no
     other run.
     """
     other = session.elsewhere

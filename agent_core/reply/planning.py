@@ -73,7 +73,7 @@ def _is_between(text: str, at: int) -> bool:
 
 
 def planned_with(planned: Planned, chosen: Chosen, part_chars: int, *, person: str = "") -> Planned:
-    """Return ``planned`` with what the chooser or ``person`` chose from records."""
+    """Return ``planned`` with the choice of the chooser or ``person`` from the records."""
     provenance = Provenance.COMPOSED if chosen.composed else Provenance.KNOWLEDGE
     return _with(planned, chosen.text, part_chars, provenance, person).model_copy(
         update={
@@ -124,7 +124,7 @@ def record_of(candidate: dict[str, object]) -> Record:
 
 
 def bind(planned: Planned, chat: ChatScreen) -> None:
-    """Bind ``planned`` to the chat as it was just read, because a person was shown what stands there now."""
+    """Bind ``planned`` to the chat as it was just read, because a person has been shown that state."""
     ours = list(takewhile(lambda bubble: bubble.side is Side.ME, reversed(chat.bubbles)))
     above = reversed(chat.bubbles[: len(chat.bubbles) - len(ours)])
     theirs = list(takewhile(lambda bubble: bubble.side is Side.THEM, above))

@@ -19,7 +19,7 @@ from agent_core.texts.wording import shared
 
 Tell = Callable[[AnswerEvent, Frame | None], Awaitable[None]]
 
-# Nothing of these is on its way. FAILED has a red mark; SKIPPED is left by an attempt that died before it saved.
+# No text of these is on its way. FAILED has a red mark; SKIPPED is left by an attempt that died before it saved.
 NOT_SENT = (ReplyState.PLANNED, ReplyState.FAILED)
 MAY_BE_SKIPPED = (ReplyState.PLANNED, ReplyState.FAILED, ReplyState.SKIPPED)
 SHORT = 2  # letters
@@ -89,9 +89,9 @@ class Rows:
         return row
 
     def as_shown(self, chat: ChatScreen, planned: Planned) -> list[CustomerQuestion]:
-        """Return what the chat now asks that ``planned`` was to answer.
+        """Return the present form of the question that ``planned`` was to answer.
 
-        That is the same message with what was added to it since, and the same words if they were repeated.
+        That is the same message with additions since, and the same words if they were repeated.
         """
         return [
             one
@@ -179,7 +179,7 @@ class Rows:
         return await self._ledger.advance(row.id, ReplyState.PLANNED, expected=[ReplyState.WITHDRAWN])  # asked again
 
     async def adopt(self, chat: ChatScreen) -> Cluster | None:
-        """Take up rows that were left open although our newest text stands below their questions, if there are any.
+        """Take over open rows whose questions are above our newest text, if there are any.
 
         They were left by a run that died between two answers or before it looked above its answer, or because another
         run answered a later question. All texts of ours below them must be known to the ledger: a colleague's answer
@@ -218,7 +218,7 @@ class Rows:
         return session.cluster
 
     def question_for(self, query: str) -> AskedQuestion | None:
-        """Return the open question that ``query`` is for: the one that shares most words with it, else the first."""
+        """Return the open question that ``query`` is for: the best match of their words, else the first."""
         left = self._session.cluster.left_readable if self._session.cluster else []
         if not left:
             return None
@@ -303,7 +303,7 @@ class Rows:
         frame: Frame | None = None,
         person: str = "",
     ) -> None:
-        """Tell the answer log what became of a question."""
+        """Record the outcome of a question in the answer log."""
         event = AnswerEvent(
             ledger_id,
             self._profile.key,
@@ -321,7 +321,7 @@ class Rows:
         await self._tell(event, frame)
 
     async def tell_row(self, row: LedgerRow, state: ReplyState) -> None:
-        """Tell the answer log what became of a row of an earlier attempt."""
+        """Record the outcome of a row of an earlier attempt in the answer log."""
         planned = planned_from(row, Cluster(messages=list(row.cluster)))
         await self.of(row.key.contact).tell(row.id, row.question, state, planned=planned)
 
@@ -330,7 +330,7 @@ class Rows:
         await self._tell(event, frame)
 
     def key(self, mark: str) -> MessageKey:
-        """Return the key of a message. One that a person declared to be a new question has a key of its own."""
+        """Return the key of a message. A message that a person declared to be a new question has a separate key."""
         session = self._session
         if session.answer_again and same_message(session.answer_again, mark) is not Match.DIFFERENT:
             mark = f"{mark}-again-{session.run_id}"

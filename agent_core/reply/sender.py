@@ -32,7 +32,7 @@ CLEARED_SECONDS = 0.6  # how long to look for a bubble after an unsent text was 
 UNLOCK_SECONDS = 20.0  # how long to wait for a phone that was locked meanwhile, in order to remove our text
 UNLOCK_LOOKS = 0.5
 FRESH_SECONDS = 5.0  # how old the lease check may be at Send; a picture takes well under a second
-TYPE_TRIES = 3  # as many as an Android phone has ways to type
+TYPE_TRIES = 3  # an Android phone has three ways to type
 STEADY_TRIES = 3
 
 # The ledger's state after the outcome is observed. What certainly was not sent may be sent by another run.
@@ -68,7 +68,7 @@ class Tools:
 
 
 class ReplySender:
-    """Sends a planned row while it holds the keyboard. ``seen`` is the observation that allowed it."""
+    """The sender of a planned row while it holds the keyboard. ``seen`` is the observation that allowed it."""
 
     def __init__(
         self, tools: Tools, planned: Planned, gate: GateState, keyboard: TextInput, seen: Observation, on_sent: OnSent
@@ -168,9 +168,9 @@ class ReplySender:
         return refusal or (Outcome(DeliveryResult.KEYBOARD, left or "") if left != "" else None)
 
     async def _way(self) -> SendsBy | None:
-        """Return what sends the typed text, or None if nothing is known to.
+        """Return the control that sends the typed text, or None if none is known.
 
-        It is the button if one is visible, else what a person chose or what was learnt for this phone.
+        It is the button if one is visible, else the control that a person chose or that was learnt for this phone.
         """
         if send_button(self._seen.chat) is not None:
             return "button"
@@ -186,7 +186,7 @@ class ReplySender:
         return await self._tools.ledger.learnt(self._tools.device.serial, self._tools.profile.key, version)
 
     async def _learn(self, way: SendsBy) -> None:
-        """Remember for this phone what a person chose and what then was seen to send."""
+        """Store for this phone the control that a person chose and that was then seen to send."""
         version = await version_of(self._tools.device, self._tools.profile)
         if not version:
             return
@@ -301,7 +301,7 @@ class ReplySender:
         """Watch for the bubble, and record the outcome."""
         outcome, changed = await self._watch(), None
         if outcome.result is DeliveryResult.NOT_SENT and way != "button":
-            return self._no_send()  # sending: the text stands typed, and a person decides
+            return self._no_send()  # sending: the text is typed, and a person decides
         if outcome.result is DeliveryResult.NOT_SENT:
             # The button had no effect: the text is still in the input. Enter is the only other way to send.
             refusal = await self._look()
@@ -365,10 +365,10 @@ async def watch(
     no_older: bool = False,
     others: Sequence[str] = (),
 ) -> Outcome:
-    """Watch until our bubble with ``text`` stands below ``cluster``, and return how the delivery ended.
+    """Watch until our bubble with ``text`` is below ``cluster``, and return the delivery's result.
 
     That is SENT, RED_MARK or NOT_SENT, or UNKNOWN after ``seconds``. A text that is still in the input was not sent,
-    whatever bubble looks like it.
+    even if a bubble looks like it.
 
     no_older: no bubble of ours had this text before it was sent.
     others: our other texts below ``cluster``.
@@ -395,7 +395,7 @@ async def watch(
 
 
 async def _glance(tools: Tools) -> tuple[ChatScreen | None, Frame | None]:
-    """Observe the chat. Return None for both if that fails: the next picture may show what became of the text."""
+    """Observe the chat. Return None for both if that fails: the next picture may show the outcome."""
     try:
         seen = await tools.look()
     except (DeviceOffline, ScreenOff, LeaseLost):
@@ -407,7 +407,7 @@ async def _glance(tools: Tools) -> tuple[ChatScreen | None, Frame | None]:
 
 
 def same_title(seen: Observation, now: Frame, profile: AppProfile) -> bool:
-    """Tell whether the name in the header is, pixel by pixel, the one that was seen."""
+    """Tell whether the name in the header is, pixel by pixel, the name that was seen."""
     if now.size != seen.size:
         return False
     width, height = now.size
@@ -421,7 +421,7 @@ def same_title(seen: Observation, now: Frame, profile: AppProfile) -> bool:
 
 
 def send_button(chat: ChatScreen | None) -> Point | None:
-    """Return where Send stands on the page, or None. A Send key of the keyboard does not count."""
+    """Return the place of Send on the page, or None. A Send key of the keyboard does not count."""
     if chat is None or chat.send_state not in (SendState.ON, SendState.DIMMED):
         return None
     return chat.send_point

@@ -12,7 +12,7 @@ from agent_core.session import Session
 
 
 class ReplyStage(StrEnum):
-    """How far a run is with the customer's newest messages."""
+    """The progress of a run with the customer's newest messages."""
 
     UNREAD = "unread"  # they have not been read in the contact's own chat
     READ = "read"  # each question has a row; nothing has been chosen for the next one

@@ -1,9 +1,9 @@
-"""Reads the notifications of QQ and WeChat: whom a title names, and who wrote.
+"""Reads the notifications of QQ and WeChat: the name in a title, and the writer.
 
 QQ: "昵称" or "昵称(2条新消息)", with "[特别关心]" before it for some; a group's text is "昵称: 内容". Others are
-"QQ空间动态(共1条未读)" and "关联QQ号 (3条新消息)". WeChat: the text of one message stands alone; several are
-"[2条]昵称: 内容", also in a chat of two, in which 昵称 is the title. Both can hide who wrote: "你收到了2条新消息". A
-form that is not known here says that there are messages but not whose, so the list of chats is looked at.
+"QQ空间动态(共1条未读)" and "关联QQ号 (3条新消息)". WeChat: the text of one message has no prefix; several are
+"[2条]昵称: 内容", also in a chat of two, in which 昵称 is the title. Both can hide the writer: "你收到了2条新消息". An
+unknown form says that there are messages but not whose, so the list of chats is read.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ from agent_core.sweep.rows import aside_of, digest, own_notes, whole_name
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """Who has written, by the notifications.
+    """The writers of new messages, as the notifications name them.
 
-    contacts: each with a state that changes when they write again, as far as the phone tells when.
+    contacts: each with a state that changes when they write again, as far as the phone reports the time.
     nameless: the state of notifications about messages of unknown senders; "" if there are none.
     """
 

@@ -18,7 +18,7 @@ class LookOutcome(StrEnum):
 
 
 class Aside(StrEnum):
-    """Why a row with something unread is not answered."""
+    """The reason for not answering a row with something unread."""
 
     GROUP = "group"
     SERVICE = "service"  # the app's own account, or its built-in AI
@@ -88,7 +88,7 @@ class ListMemory:
 
     @classmethod
     def of(cls, data: Mapping[str, Any] | None) -> ListMemory | None:
-        """Read the stored form; None for another release's, which makes the next look start anew."""
+        """Read the stored form; None for another release's, so that the next sweep starts from scratch."""
         try:
             return (
                 None

@@ -17,7 +17,7 @@ from agent_core.sweep.result import Aside, SetAside, Waiting
 _CUT = re.compile(r"(?:…|\.{2,3}|⋯)$")
 _SENDER = re.compile(r"^([^：:\s]{1,20})([：:]\s*\S)")  # a group's row tells who wrote
 _CLOCK_OR_LINK = re.compile(r"\d[：:]\s*\d|[：:]//")  # 10:30, 1:1, https://
-# What people write before a colon themselves. It is nobody's name.
+# Words that people themselves write before a colon. They are nobody's name.
 _LABEL = re.compile(
     r"(?:地址|单号|订单|编号|型号|货号|尺码|尺寸|规格|颜色|数量|价格|单价|总价|电话|手机|手机号|姓名|名字|收件人|收货人|邮箱|邮编|微信|微信号|链接"
     r"|网址|账号|账户|备注|时间|日期|问题|款式|品名|商品|产品|品牌|重量|身高|体重|店铺|快递|发票|抬头|税号|内容|主题|转发|回复|补充|另外|比如|例如|如下"
@@ -90,7 +90,7 @@ def aside_of(
     """Return why this row is not answered; None for a contact.
 
     A group may have a contact's name, so the app's own signs of a group count. Weaker signs (a name that ends like a
-    group's, a word before a colon) do not count for ``known`` contacts, nor for ``people``, whom runs have looked into
+    group's, a word before a colon) do not count for ``known`` contacts, nor for ``people`` whose chats a run has opened
     or answered before.
     """
     if any(same_name(called, service) for service in (*profile.service_rows, *profile.ai_entries)):

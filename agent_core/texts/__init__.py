@@ -1,4 +1,4 @@
-"""What the agent says to the model and to people, in both languages. Same keys in each file."""
+"""The agent's texts for the model and for people, in both languages. Each file has the same keys."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ENDS = tuple("。！？：；…—.!?:;")  # of a sentence, or of what goes on
 
 
 def language_of(code: str) -> Lang:
-    """Our language for an IETF tag such as ``zh-hans``; English for all that is not Chinese."""
+    """Return our language for an IETF tag such as ``zh-hans``; English for every language but Chinese."""
     return "zh" if code.lower().startswith("zh") else "en"
 
 
@@ -46,24 +46,24 @@ def system_language() -> Lang:
 
 
 def kept_language(kept: object, usual: Lang = "zh") -> Lang:
-    """The language that was kept with a run or a schedule; ``usual`` where none was."""
+    """Return the language that was stored with a run or a schedule; ``usual`` if none was."""
     return "zh" if kept == "zh" else "en" if kept == "en" else usual
 
 
 @cache
 def load_texts(package: str, lang: Lang) -> Mapping[str, str]:
-    """All texts of a language, from ``LANG.toml`` in ``package``, by ``section.key``."""
+    """Return all texts of a language, from ``LANG.toml`` in ``package``, by ``section.key``."""
     raw = tomllib.loads(resources.files(package).joinpath(f"{lang}.toml").read_text(encoding="utf-8"))
     return {f"{section}.{key}": text for section, texts in raw.items() for key, text in texts.items()}
 
 
 def catalogue(lang: Lang) -> Mapping[str, str]:
-    """What the agent says in this language, by ``section.key``."""
+    """Return the agent's texts in this language, by ``section.key``."""
     return load_texts(__name__, lang)
 
 
 def fault(error: PhonedeskError, lang: Lang) -> str:
-    """Tell what went wrong, without what to do about it.
+    """Return what went wrong, without the advice.
 
     An error without a text says it in its own words, in English.
     """
@@ -74,9 +74,9 @@ def fault(error: PhonedeskError, lang: Lang) -> str:
 
 
 def told(error: PhonedeskError, lang: Lang) -> str:
-    """Tell what went wrong and, on further lines, what to do about it.
+    """Return what went wrong and, on further lines, what to do about it.
 
-    Of what has one text for its kind, such as a model that cannot be reached, that one comes first.
+    If a kind of error has one text, such as a model that cannot be reached, that text comes first.
     """
     texts = catalogue(lang)
     names = (error.key, error.kind.removeprefix("model."))
@@ -100,13 +100,16 @@ def _word(value: object, lang: Lang) -> object:
 
 
 def is_said(said: str, lang: Lang, key: str, hole: str, **values: Any) -> bool:
-    """Whether ``said`` is the text of ``key`` with these values, whatever stands for ``hole``, if that is in it."""
+    """Tell whether ``said`` is the text of ``key`` with these values.
+
+    If ``hole`` is in the text, anything may take its place.
+    """
     head, found, tail = say(lang, key, **{**values, hole: "\0"}).partition("\0")
     return said.startswith(head) and said.endswith(tail) if found else said == head
 
 
 def rule_words(lang: Lang, policy: str) -> str:
-    """Return what a rule of the gate wants, for a person; its name if it is none of ours."""
+    """Return the rule of the gate in words for a person; its name if the rule is not ours."""
     return catalogue(lang).get(f"rule.{policy}", policy)
 
 
@@ -119,7 +122,10 @@ def weekday(lang: Lang, date: str) -> str:
 
 
 def say(lang: Lang, key: str, **values: Any) -> str:
-    """The text of ``key`` with ``values`` filled in. KeyError for an unknown key: a text must not be missing."""
+    """Return the text of ``key`` with ``values`` filled in.
+
+    Raises KeyError for an unknown key: a text must not be missing.
+    """
     return filled(catalogue(lang)[key], values, lang)
 
 
@@ -151,7 +157,7 @@ class Listed(str):
 
 
 class Worded(str):
-    """One of the agent's texts as one value of another text: said in that text's language, in English anywhere else."""
+    """One of the agent's texts as a value of another text: worded in that text's language, in English anywhere else."""
 
     __slots__ = ("key", "values")
 
@@ -184,7 +190,7 @@ class NameIn(str):
 
 
 def toml_problem(error: tomllib.TOMLDecodeError) -> Worded:
-    """Say where a file is no TOML and why; the library's own words are English."""
+    """Describe the syntax error of a TOML file and its place; the library's own words are English."""
     kind = "twice" if _TWICE.search(str(error)) else "form"
     if (at := _AT.search(str(error))) is None:
         return Worded("toml.unfinished")
@@ -192,14 +198,14 @@ def toml_problem(error: tomllib.TOMLDecodeError) -> Worded:
 
 
 def json_problem(error: ValueError) -> Worded:
-    """Say where a text is no JSON."""
+    """Describe the place of a JSON syntax error."""
     if isinstance(error, json.JSONDecodeError):
         return Worded("json.at", line=error.lineno, column=error.colno)
     return Worded("json.form")
 
 
 class _Filling(string.Formatter):
-    """``str.format``, and ``{count:reply|replies}``: one word for 1, another for any other number."""
+    """A ``str.format`` that also knows ``{count:reply|replies}``: one word for 1, another for any other number."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         one, bar, many = format_spec.partition("|")

@@ -1,7 +1,7 @@
-"""What of a text can be typed and seen: the one rule for texts that leave, and for names that are compared.
+"""The code points that can be typed and seen: the one rule for texts that leave, and for names that are compared.
 
-Code points that no font draws, or that turn other letters round, would make the typed text another one than somebody
-read and approved. Some of them (NUL, half a surrogate pair) cannot be stored or typed at all.
+Code points that no font draws, or that reorder other letters, would make the typed text differ from the text that
+somebody read and approved. Some of them (NUL, half a surrogate pair) cannot be stored or typed at all.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _MOST_MARKS = 30  # on one letter, as in the stream-safe form of UAX15: sorting 
 
 
 def clean_text(text: str) -> str:
-    r"""Return ``text`` as it is typed: in NFC, line ends as "\n", no blanks around it, nothing in it that is hidden.
+    r"""Return ``text`` as it is typed: in NFC, line ends as "\n", no blanks around it, nothing hidden in it.
 
-    Hidden are controls but newline and tab, terminal sequences, marks of direction, halves of surrogate pairs, and what
-    no font draws, unless it is a part of an emoji.
+    Hidden are controls except newline and tab, terminal sequences, marks of direction, halves of surrogate pairs, and
+    characters that no font draws, unless they are part of an emoji.
     """
     return _normal(_seen(_normal(_lines(text)))).strip()
 

@@ -1,6 +1,6 @@
-"""Fonts with Chinese characters, and how wide and on how many lines a text is drawn in them.
+"""Fonts with Chinese characters, and the width and number of lines of a text that is drawn in them.
 
-Sizes and widths share a unit: pixels where a picture is drawn, the virtual phone's page units where a page is laid out.
+Sizes and widths share a unit: pixels for a drawn picture, the virtual phone's page units for a page layout.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def font_of(char: str, size: int, hand: bool) -> ImageFont.FreeTypeFont:
     return font(size, hand and handwritten(char))
 
 
-_SYMBOLS = "★☆☎☏♀♂♡♥♪♫✓"  # of the blocks of emoji, what the font has
+_SYMBOLS = "★☆☎☏♀♂♡♥♪♫✓"  # the characters of the emoji blocks that the font has
 
 
 def is_emoji(char: str) -> bool:
@@ -72,7 +72,7 @@ def is_joiner(char: str) -> bool:
 
 @lru_cache(8192)
 def advance(char: str, size: int, hand: bool) -> float:
-    """Return how far the next character stands from this one, in pixels."""
+    """Return the distance to the next character, in pixels."""
     if is_joiner(char):
         return 0.0
     return size * 1.2 if is_emoji(char) else font_of(char, size, hand).getlength(char)
@@ -113,7 +113,7 @@ def _wrap(text: str, size: int, width: int, hand: bool) -> tuple[str, ...]:
 
 
 def _units(text: str, size: int, width: int) -> list[str]:
-    """Return what may not be broken: Latin words that fit a line, else single characters."""
+    """Return the units that may not be broken: Latin words that fit a line, else single characters."""
     units: list[str] = []
     word = ""
     for char in text:

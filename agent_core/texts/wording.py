@@ -1,4 +1,7 @@
-"""What customers' words look like: greetings, questions, fault reports. By code, so that it is the same each time."""
+"""The patterns of customers' words: greetings, questions, fault reports.
+
+By code, so that the result is the same each time.
+"""
 
 from __future__ import annotations
 
@@ -16,23 +19,23 @@ _ASKS = re.compile(
 _FAULT = re.compile(
     r"坏|不能|不了|没反应|打不开|没收到|没到|少发|漏|破|裂|退|换|报错|失败|不亮|故障|broken|refund", re.IGNORECASE
 )
-_LEAST_SHARED = 0.6  # of a query's letter pairs must stand in the customer's words
+_LEAST_SHARED = 0.6  # the share of a query's letter pairs that must be in the customer's words
 
 
 def asks(text: str) -> bool:
-    """Is something asked or reported as broken? A greeting asks nothing, whatever its sign."""
+    """Tell whether something is asked or reported as broken. A greeting asks nothing, whatever its punctuation."""
     rest = without_politeness(text)
     return bool(_ASKS.search(rest) or _FAULT.search(rest))
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text as they stand, those left out that are politeness alone."""
+    """Return the sentences of a text as written, without those that are only polite."""
     found = [match.group().strip() for match in _SENTENCE.finditer(text)]
     return [sentence for sentence in found if not is_politeness(sentence)]
 
 
 def query_of(text: str) -> str:
-    """A customer's words as a query: the one sentence that asks most, without politeness; "" where none asks."""
+    """Return a customer's words as a query: the sentence that asks most, without politeness; "" if none asks."""
     best, most = "", 0
     for sentence in sentences(text):
         score = 1 + 4 * len(_ASKS.findall(sentence)) + 3 * len(_FAULT.findall(sentence))
@@ -42,13 +45,13 @@ def query_of(text: str) -> str:
 
 
 def shared(query: str, words: str) -> float:
-    """0–1: how much of ``query`` stands in ``words``, by pairs of letters, as a recogniser would see them."""
+    """Return how much of ``query`` is in ``words`` (0–1), by pairs of letters, as a recogniser would see them."""
     asked, said = _pairs(query), _pairs(words)
     return len(asked & said) / len(asked) if asked else 0.0
 
 
 def comes_from(query: str, words: str) -> bool:
-    """Is ``query`` made of the customer's ``words``, shortened perhaps, and not of something else?"""
+    """Tell whether ``query`` is made of the customer's ``words``, shortened perhaps, and not of something else."""
     return shared(query, words) >= _LEAST_SHARED
 
 

@@ -31,7 +31,7 @@ FIRST_PHONE_SECONDS = 4.0  # and if none is; adb itself gives up on a phone that
 
 
 class AttachedPhones:
-    """Finds and connects the phones. ``close`` ends the adb server if it was started here."""
+    """The phones of this machine: found and connected here. ``close`` ends the adb server if it was started here."""
 
     def __init__(self, db: Database, settings: Callable[[], DeviceSettings]) -> None:
         self._db = db
@@ -120,12 +120,15 @@ class AttachedPhones:
         return await book_of(self._db, self._settings().names if names is None else names, entries)
 
     async def _of_other_systems(self) -> list[DeviceEntry]:
-        """Return the phones that are no Androids; all tools are asked at once."""
+        """Return the phones of the other systems; all tools are asked at once."""
         lists = await asyncio.gather(*(self._listed(*one) for one in self.other_servers().items()))
         return [entry for entries in lists for entry in entries]
 
     async def _listed(self, system: System, server: DeviceServer) -> list[DeviceEntry]:
-        """Return the phones of one tool. One that fails, or is late, has none, and takes no other tool's away."""
+        """Return the phones of one tool.
+
+        A tool that fails, or is late, has none, and does not affect the other tools.
+        """
         try:
             found = await server.devices()
         except PhonedeskError as error:
@@ -137,7 +140,7 @@ class AttachedPhones:
         return found
 
     def other_servers(self) -> dict[System, DeviceServer]:
-        """Return where the phones are attached that are no Androids, if the settings name any."""
+        """Return the servers of phones that are not Androids, if the settings name any."""
         if (path := self._settings().hdc_path) and System.HARMONYOS not in self._others:
             self._others[System.HARMONYOS] = HdcServer(path)
         return self._others
@@ -180,7 +183,7 @@ class AttachedPhones:
         return True
 
     async def _announced(self, adb: AdbServer, address: str) -> str:
-        """Return where the phone that was last at this address announces itself in the network now, "" if it does not.
+        """Return the address at which the phone that was last at this address announces itself now; "" if it does not.
 
         Wireless debugging has a new port each time that it is switched on.
         """
@@ -255,7 +258,7 @@ class AttachedPhones:
         return phone
 
     async def _other_device(self, serial: str) -> Device:
-        """Return a phone that is no Android; its own tool alone is asked."""
+        """Return a phone of another system; only its own tool is asked."""
         server = self.other_servers().get(system := system_of(serial))
         if server is None:
             raise HdcNotFound(f"{serial} is a HarmonyOS phone, and no hdc is set.", key="hdc_unset", phone=serial)
@@ -271,7 +274,7 @@ class AttachedPhones:
         return entry.reached_by[0] if entry is not None else ""
 
     async def close(self) -> None:
-        """Give up what is being connected, and close the adb server if it is ours."""
+        """Give up open connections, and close the adb server if it is ours."""
         connecting = list(self._connecting.values())
         for task in connecting:
             task.cancel()

@@ -65,10 +65,11 @@ class Backup:
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """A restore that was done.
+    """The result of a restore.
 
     made_at: when the back-up was made; None if pg_restore has put the database back.
-    held: the runs that had not ended then. before: the folder with what was there before; None if nothing was.
+    held: the runs that had not ended then.
+    before: the folder with the previous data; None if there was none.
     """
 
     made_at: datetime | None
@@ -155,7 +156,7 @@ async def restore(settings: Settings, file: Path | None) -> Restore:
 
     file: the back-up. None if pg_restore has put back the PostgreSQL of the settings: then its runs are held, and this
         machine's queue is put aside.
-    Raises ConfigInvalid if a server is at work or the file cannot be used; then nothing has changed.
+    Raises ConfigInvalid if a server is running or the file cannot be used; then nothing has changed.
     """
     if file is None and database_file(settings) is not None:
         said, advice = "There is no back-up to put back.", "Name the file of phonedesk backup."
@@ -200,7 +201,7 @@ def _locked(settings: Settings) -> ExitStack:
 
 
 def _why(error: Exception) -> Exception | str:
-    """Return why it failed: SQLite's own words for a broken copy, else the error, told in the person's language."""
+    """Return why it failed: SQLite's own words for a broken copy, else the error in the person's language."""
     return str(error) if isinstance(error, BrokenCopy) else error
 
 

@@ -27,7 +27,7 @@ class _Part(Protocol):
 
 
 def incomplete(settings: Settings) -> list[SettingProblem]:
-    """Return what ``serve`` would refuse at its start, without opening or asking anything.
+    """Return the problems that would stop ``serve`` at its start, without opening or asking anything.
 
     This runs an event loop, so it must not be called inside of one.
     """
@@ -36,7 +36,7 @@ def incomplete(settings: Settings) -> list[SettingProblem]:
 
 
 def _failing_tools(settings: Settings) -> list[SettingProblem]:
-    """Return what fails when the files with the owner's tools for the planner are run."""
+    """Return the errors of running the files with the owner's tools for the planner."""
     try:
         own_tools(settings.planner.tools if settings.planner.base_url.strip() else ())
     except own.OwnWrong as error:
@@ -64,7 +64,9 @@ async def _unbuilt(settings: Settings) -> list[SettingProblem]:
 
 
 def _problem(path: Path, error: ConfigError) -> SettingProblem:
-    """The error under the setting that it names; what is missing is told under ``path``, one by one as it is set."""
+    """Return the error as a problem of the setting that it names, or of ``path`` if it names none or a setting is
+    missing.
+    """
     if isinstance(error, ConfigInvalid):
         paths = {name.environment: name.path for name in names()}
         path = next((paths[name] for name in _NAMES.findall(error.advice) if name in paths), path)

@@ -65,7 +65,7 @@ class Core:
     reader: ScreenReader
     client_rotation: ClientRotation = field(default_factory=ClientRotation, repr=False)  # closes replaced clients
     followers: list[Callable[[Settings], None]] = field(default_factory=list, repr=False)  # called with new settings
-    counts: Counts = field(default_factory=Counts, repr=False)  # what this process has counted
+    counts: Counts = field(default_factory=Counts, repr=False)  # this process's counters
     attached: AttachedPhones = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -96,7 +96,10 @@ class Core:
             raise in_words(error, self.agent_settings(lang=lang).lang) from None
 
     async def limited(self) -> bool:
-        """Tell whether today's limit for models is reached; then nothing begins by itself. The owner is told once."""
+        """Tell whether today's limit for models is reached; then nothing begins by itself.
+
+        The owner is informed once.
+        """
         try:
             await self.meter.check()
         except ModelLimit:
@@ -115,7 +118,7 @@ class Core:
             return await self.observer(device).picture()
 
     async def _clear_leftover(self, device: Device) -> None:
-        """Clear what a dead run left in the visible input, unless somebody has the phone."""
+        """Clear the text that a dead run left in the visible input, unless somebody has the phone."""
         ledger = StoredLedger(self.db)
         if not await ledger.unfinished(device.serial):
             return
@@ -129,7 +132,7 @@ class Core:
             log.info("leftover_not_cleared", serial=device.serial, error=str(error))
 
     async def page(self, device: Device) -> SeenPage:
-        """Return what is read on the phone's screen for people, with secrets covered as the settings say."""
+        """Return the reading of the phone's screen for people, with secrets covered as the settings say."""
         async with self.client_rotation.used():
             return await self.observer(device).page()
 
@@ -216,7 +219,7 @@ class Core:
 def build_reader(settings: Settings, model: Model, ocr: OcrEngine | None = None) -> ScreenReader:
     """Return a reader with the readings that the settings allow: the tree, OCR if its extra is installed, and a model.
 
-    ocr: remembers what it has read; several readers may share one.
+    ocr: caches its readings; several readers may share one.
     """
     observe = settings.observe
     allowed = {
@@ -235,7 +238,10 @@ def question_times(settings: Settings) -> QuestionTimes:
 
 @asynccontextmanager
 async def open_core(settings: Settings, names: ModelNames = MODEL_NAMES) -> AsyncIterator[Core]:
-    """Open the parts, and close them in the end. ``names``: where the model is set, if not in the environment."""
+    """Open the parts, and close them at the end.
+
+    names: the model's settings for error messages, if they are not in the environment.
+    """
     db = await open_database(settings)
     counts = Counts()
     meter = StoredMeter(db, settings, counts)

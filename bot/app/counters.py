@@ -1,4 +1,4 @@
-"""What this process has counted since it began, for ``/metrics``. Other figures are read from the database."""
+"""This process's counters since it began, for ``/metrics``. Other figures are read from the database."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ OTHER = "other"
 
 
 class Histogram:
-    """Counts of values by size. A value counts in the bucket of the first of BOUNDS that it does not exceed, or in the
-    last bucket.
+    """Counts of values by size.
+
+    A value counts in the bucket of the first of BOUNDS that it does not exceed, or in the last bucket.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
 """Control characters in texts from outside: shown as escapes wherever people read them.
 
-A customer's message, a name, a model's reply or the body of an HTTP error may hold what a terminal obeys (C0 and C1
-controls, ESC sequences), what turns a line round (Unicode's directional formatting characters), what begins a new line
-in a viewer (U+2028, U+2029), or half a surrogate pair, which no stream can encode.
+A customer's message, a name, a model's reply or the body of an HTTP error may hold characters that a terminal obeys (C0
+and C1 controls, ESC sequences), that reorder a line (Unicode's directional formatting characters), that begin a new
+line in a viewer (U+2028, U+2029), or half a surrogate pair, which no stream can encode.
 """
 
 from __future__ import annotations

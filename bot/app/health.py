@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 MODEL_SECONDS = 10.0
 BATTERY_SECONDS = 10.0
 KNOWLEDGE_SECONDS = 5.0
-DISK_MB = 500  # people are told if the data folder's disk has less room
+DISK_MB = 500  # people are alerted if the data folder's disk has less room
 QUERY = "几天能发货"  # harmless: any customer might ask it
 ASKING = [{"role": "user", "content": "Answer with OK."}]
 
@@ -67,7 +67,7 @@ class Health:
         named = frozenset(book.serial(written) for written in named)
         states = {entry.serial: entry.state for entry in entries}
         for phone in (await fleet_of(self._core).phones()).values():
-            if phone.host not in {"", own} and states.get(phone.serial) != USABLE:  # adb has just told of ours
+            if phone.host not in {"", own} and states.get(phone.serial) != USABLE:  # adb has just reported ours
                 away = f"The host {phone.host} is not heard."
                 states[phone.serial] = phone.state if phone.alive else away
         usable = frozenset(serial for serial, state in states.items() if state == USABLE)
@@ -76,12 +76,12 @@ class Health:
     async def batteries(self) -> dict[str, Battery]:
         """Return the batteries of the phones that this process can ask now, by serial.
 
-        It only reads: it takes no lease and wakes no phone. iPhones are left out, because they tell it in a session
-        alone, and a new one may end that of a run.
+        It only reads: it takes no lease and wakes no phone. iPhones are left out, because they report it only in a
+        session, and a new session may end that of a run.
         """
         try:
             entries = await self._core.attached.glance() if self._core.settings.device.here else []
-        except PhonedeskError:  # the alert of the phones tells of it
+        except PhonedeskError:  # the alert of the phones covers it
             return {}
         asked = [entry.serial for entry in entries if entry.state == USABLE and entry.system is not System.IOS]
         read = await asyncio.gather(*map(self._battery, asked))
@@ -112,7 +112,7 @@ class Health:
     async def knowledge(self, doubted: bool) -> str:
         """Return why a knowledge base does not answer a question; "" if all do.
 
-        Each is asked by itself, because one that answers must not hide another that fails.
+        Each is asked separately, because one that answers must not hide another that fails.
         """
         await self._follow()
         for base in self._remote or (self._core.knowledge,):

@@ -25,7 +25,10 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What was read over a transport. ``connection``: the adb server's number of it, another one after each loss."""
+    """The identity that was read over a transport.
+
+    connection: the adb server's number of it, another one after each loss.
+    """
 
     connection: str
     hardware: Hardware | None
@@ -33,14 +36,14 @@ class _Read:
 
 
 class PhoneIdentities:
-    """Tells which transports of the adb server lead to one phone, and under which serial the product knows it.
+    """The identities of phones: which transports of the adb server lead to one phone, and its serial in the product.
 
     Each new connection is asked once. A phone with nothing that tells it from others is known by its transport's name.
     """
 
     def __init__(self, db: Database) -> None:
         self._phones = Phones(db)
-        self._read: dict[str, _Read] = {}  # by transport, those that are usable now
+        self._read: dict[str, _Read] = {}  # by transport, only the usable ones
         self._silent: dict[str, float] = {}  # transports whose phone did not answer, and when to ask it again
         self._reading = asyncio.Lock()
 
@@ -119,7 +122,7 @@ class PhoneIdentities:
                 started.setdefault(read.hardware.key, set()).add(read.hardware.boot_id)
         for key, boots in started.items():
             if len(boots) == 1 or len({await self._boot(adb, transport) for transport in self._of(key)} - {""}) <= 1:
-                continue  # one phone, which may have been started again since one of its transports was asked
+                continue  # one phone, which may have been restarted since one of its transports was asked
             log.warning("phones_share_identity", serial=key.partition(" ")[0])
             await self._phones.share(key)
             shared = self._of(key)
@@ -142,7 +145,7 @@ class PhoneIdentities:
 
 
 def _is_twin(transport: str, read: _Read, known: Mapping[str, _Read]) -> bool:
-    """Tell whether the adb server names a phone that tells nothing of itself like another one that is there."""
+    """Tell whether the adb server names a phone without an identity like another one that is there."""
     others = (other for name, other in known.items() if name != transport and other.hardware is not None)
     return read.hardware is None and any(other.serial == transport for other in others)
 

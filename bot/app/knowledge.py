@@ -31,7 +31,7 @@ async def build_knowledge(settings: Settings, own: EmbeddedKnowledge) -> Knowled
 
 
 def own_entries(settings: Settings, db: Database) -> EmbeddedKnowledge:
-    """Return the shop's own entries, which are in the database. A file of theirs from before is told in the log."""
+    """Return the shop's own entries, which are in the database. An older file of theirs is reported in the log."""
     if (file := former_file(settings)).is_file():
         log.warning("knowledge_file_not_read", file=str(file), advice="export it with the phonedesk that wrote it")
     return EmbeddedKnowledge(db)

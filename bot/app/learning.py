@@ -28,10 +28,10 @@ WHY = "learn"  # in the lease's row, instead of a run's id
 async def show_chat(
     core: Core, app: AppProfile, contact: str, *, serial: str = "", here: bool = False, interruptible: bool = False
 ) -> ShownChat:
-    """Open the chat with ``contact`` (``here``: take the one in front), read it and return what was read.
+    """Open the chat with ``contact`` (``here``: take the one in front), read it and return the reading.
 
     interruptible: Ctrl-C stops it.
-    Raises LeaseLost if somebody else has the phone, AppNotFound if the app is not installed, and LearningFailed if
+    Raises LeaseLost if another owner has the phone, AppNotFound if the app is not installed, and LearningFailed if
     there is nothing to confirm.
     """
     async with _phone(core, serial, interruptible=interruptible) as (device, lease):
@@ -55,7 +55,7 @@ async def show_chat(
 async def try_input(
     core: Core, shown: ShownChat, text: str, *, send: bool = False, interruptible: bool = False
 ) -> TriedInput:
-    """Type ``text`` into the chat that a person has confirmed and delete it, and return what sends a text.
+    """Type ``text`` into the chat that a person has confirmed and delete it, and return the control that sends.
 
     send: send the text before.
 
@@ -75,7 +75,7 @@ async def try_input(
 
 
 async def keep(core: Core, shown: ShownChat, sends_by: SendsBy, *, person: str) -> LearntApp:
-    """Store what a person has confirmed, beside the looks that were confirmed before for this version."""
+    """Store the look that a person has confirmed, beside the earlier looks of this version."""
     ledger = StoredLedger(core.db)
     before = await ledger.learnt(shown.serial, shown.app.key, shown.version)
     learnt = _learnt(shown, sends_by)
@@ -97,7 +97,7 @@ async def correct(core: Core, shown: ShownChat, part: Part, *, person: str) -> L
 
 
 class CoreLearning:
-    """Learns apps on the phones of this process. Each call that needs the phone leases it and gives it back.
+    """The learning of apps on the phones of this process. Each call that needs the phone leases it and gives it back.
 
     Raises LeaseLost if somebody else has the phone, LearningFailed if the app cannot be learnt, and device errors.
     """
@@ -114,7 +114,7 @@ class CoreLearning:
         return await try_input(self._core, shown, text, send=send)
 
     async def keep(self, shown: ShownChat, sends_by: SendsBy, *, person: str) -> LearntApp:
-        """Store what a person has confirmed, see ``keep``."""
+        """Store the look that a person has confirmed, see ``keep``."""
         return await keep(self._core, shown, sends_by, person=person)
 
     async def correct(self, shown: ShownChat, part: Part, *, person: str) -> LearntApp:

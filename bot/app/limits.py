@@ -49,7 +49,7 @@ def reached(limits: LimitSettings, used: Used, currency: str) -> ModelLimit | No
 
 
 class StoredMeter(Meter):
-    """Counts calls for the run and the day, and enforces the limits of the settings. The day is the owner's.
+    """A meter that counts calls for the run and the day, and enforces the settings' limits. The day is the owner's.
 
     A call is refused, or waits, before it is made. Calls under way are not cut off, so a limit can be exceeded by as
     many calls as are made at once. Reading a picture is counted but never refused, because it may be the check whether
@@ -82,7 +82,7 @@ class StoredMeter(Meter):
         return self._db.now().astimezone(self._zone).date()
 
     async def check(self) -> None:
-        """Raise ModelLimit if today's limit is reached. The owner is told once a day."""
+        """Raise ModelLimit if today's limit is reached. The owner is informed once a day."""
         if not limits_a_day(self._limits):
             return
         day = self.today
@@ -140,7 +140,7 @@ def _count(number: float) -> str:
 
 
 class Counted(Meter):
-    """Counts with another meter, and refuses nothing: for checks whether a model works at all."""
+    """A meter that counts with another one and refuses nothing: for checks whether a model works at all."""
 
     def __init__(self, meter: Meter) -> None:
         super().__init__(meter.prices)

@@ -24,7 +24,7 @@ from agent_core.errors import ConfigInvalid
 from bot.app.escapes import escaped, escaped_line, to_json
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
-SHORTEST_SECRET = 8  # a shorter text is no secret, and would be found in many words
+SHORTEST_SECRET = 8  # a shorter text is not a secret, and would be found in many words
 _SECRETS = re.compile(
     r"(?P<bot>(?<!\d)\d{6,12}:[A-Za-z0-9_-]{30,})"  # a bot token; in a URL it follows "bot" without a gap
     r"|(?P<bearer>(?i:bearer)\s+[A-Za-z0-9._~+/=-]{8,})"
@@ -49,7 +49,7 @@ def mask(text: str) -> str:
 
 
 def _masked(value: Any) -> Any:
-    """Return ``value`` masked at any depth. An object that is no plain data becomes its text."""
+    """Return ``value`` masked at any depth. An object that is not plain data becomes its text."""
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, str):

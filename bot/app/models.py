@@ -29,7 +29,7 @@ FALLBACK_NAMES = ModelNames(base_url=FALLBACKS, name=FALLBACKS, api_key=FALLBACK
 def build_model(settings: Settings, meter: Meter | None = None, names: ModelNames = MODEL_NAMES) -> Model:
     """Return the model for runs, with its fallbacks.
 
-    meter: counts each call. names: where the first model's settings are written, for errors.
+    meter: counts each call. names: the names of the first model's settings, for errors.
     """
     wanted = settings.model
     first, *others = endpoints(settings)
@@ -143,7 +143,7 @@ Close = Callable[[], Awaitable[None]]
 
 
 class ClientRotation:
-    """Closes replaced clients once nobody uses them.
+    """The rotation of clients: it closes replaced clients once nobody uses them.
 
     Each replacement begins a new generation. Users from an earlier one may still have the clients of that time.
     """

@@ -1,8 +1,8 @@
 """Alerts and digests to the services that Apprise knows: Bark, WeCom, Feishu and DingTalk robots, mail and others.
 
-Each address of the settings is a consumer of the event log with a position of its own, so that each is told once, also
-after a restart, and one that is down delays no other. An address that is new is told what happens from then on. The
-addresses hold passwords and keys: they are never logged, shown, or stored (the position is kept under a hash).
+Each address of the settings is a consumer of the event log with its own position, so that each gets every message once,
+also after a restart, and one that is down delays no other. A new address gets events from then on. The addresses hold
+passwords and keys: they are never logged, shown, or stored (the position is kept under a hash).
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class NotifyMessage:
 
 
 class NotifyService:
-    """One address of the settings. ``number``: its place there, from 1, by which people are told of it."""
+    """One address of the settings. ``number``: its place there, from 1, which messages to people name."""
 
     def __init__(self, number: int, url: str) -> None:
         """Raises ExtraMissing without the extra, and ConfigInvalid if Apprise does not understand the address."""
         require("notify")
         from apprise import Apprise
 
-        for name in ("apprise", "urllib3"):  # their lines can hold what is secret in an address
+        for name in ("apprise", "urllib3"):  # their lines can hold an address's secrets
             logging.getLogger(name).setLevel(logging.CRITICAL)
         self.number = number
         self.consumer = f"notify:{hashlib.sha256(url.encode()).hexdigest()[:16]}"
@@ -82,7 +82,7 @@ def services_of(urls: Sequence[str]) -> list[NotifyService]:
 
 
 class Notifier:
-    """Tells services of alerts and digests, from ``start`` to ``stop``."""
+    """The sender of alerts and digests to services, from ``start`` to ``stop``."""
 
     def __init__(self, db: Database, desk: Desk, services: Sequence[NotifyService], lang: Lang) -> None:
         self._db = db
@@ -110,7 +110,7 @@ class Notifier:
             nonlocal failures, position
             rows = await self._log.wait_after(position, timeout=MISSED_SECONDS)
             for row in rows:
-                # Not cut by the server's end: what is on its way would be told again after the next start.
+                # Not cut by the server's end: a message on its way would be sent again after the next start.
                 if row.kind in KINDS and not await run_shielded(self._told(service, row)):
                     failures += 1
                     return DELAYS[min(failures, len(DELAYS)) - 1]
@@ -123,7 +123,7 @@ class Notifier:
         return turn
 
     async def _told(self, service: NotifyService, row: EventRow) -> bool:
-        """Tell a service of an event, and store that it was told. Return False if it is to be tried again."""
+        """Send an event to a service, and store that it was sent. Return False if it must be tried again."""
         message = await self._message(row)
         if message is not None and not await service.send(message):
             given_up = self._db.now() - row.created_at > PATIENCE
@@ -134,7 +134,7 @@ class Notifier:
         return True
 
     async def _message(self, row: EventRow) -> NotifyMessage | None:
-        """Return what an event says; None if it is a digest for a chat."""
+        """Return the message for an event; None if it is a digest for a chat."""
         if row.kind == "alert":
             words = texts(self._lang)
             return message_of(alert_card(await self._desk.digest.alert(row.data), words))

@@ -1,6 +1,6 @@
 """The phones of this process, as their owner arranges them: connect, pair, name and set them up.
 
-What lasts is in the settings file, from which a running server takes it over, and on the phone itself.
+Lasting changes are in the settings file, from which a running server takes them over, and on the phone itself.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ KEYBOARD_FILE = Path("ADBKeyboard.apk")  # in the folder that we were started fr
 
 
 class OwnPhones:
-    """Arranges the phones of this process. ``written``: a phone's serial, name or model, as people write it."""
+    """The phones of this process. ``written``: a phone's serial, name or model, as people write it."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -55,8 +55,8 @@ class OwnPhones:
     async def disconnect(self, written: str) -> PhoneKept:
         """Disconnect a phone of the network, now and for later starts.
 
-        written: one of its addresses for that one alone, else all of them.
-        Raises NotFound if there is no such phone, LeaseLost if a run, or somebody else, has it.
+        written: one of its addresses to disconnect only that, else all of them.
+        Raises NotFound if there is no such phone, LeaseLost if a run, or another owner, has it.
         """
         attached = self._core.attached
         entries = await attached.of_adb()
@@ -127,15 +127,15 @@ class OwnPhones:
         return next((key for key in (serial, *settings) if key in settings and book.serial(key) == serial), serial)
 
     async def _keep(self, setting: str, inside: str, change: Callable[[DeviceSettings], str], serial: str) -> PhoneKept:
-        """Write a setting of phones. ``change``: what is to stand there, by the settings as they are at that moment."""
+        """Write a setting of phones. ``change``: returns the new value for the settings at that moment."""
         name, _ = find(f"device.{setting}")
         lock = FileLock(self._core.settings.data_dir / LOCK, timeout=LOCK_SECONDS)
 
         def write() -> Written:
-            # Two who change the settings at once, in this process or in another, take turns.
+            # Two writers of the settings, in this process or in another, take turns.
             with lock:
                 text = change(load().device)
-                # It builds the parts that the settings describe, in an event loop of its own.
+                # It builds the parts that the settings describe, in a separate event loop.
                 if text:
                     return set_value(name, inside, text, config_file(), incomplete)
                 return unset(name, inside, config_file(), incomplete)
@@ -170,7 +170,7 @@ class OwnPhones:
     # -- setting up
 
     async def plan(self, written: str = "", apk: Path | None = None) -> SetupReport:
-        """Return what ``set_up`` would do to a phone; nothing is changed."""
+        """Return the changes that ``set_up`` would make to a phone; nothing is changed."""
         async with self._setup(written, changes=False) as setup:
             return await setup.plan(await _keyboard_file(apk))
 
@@ -198,7 +198,7 @@ class OwnPhones:
                 yield setup
                 return
             async with self._lease_of(device):
-                await device.recover()  # what a dead run left is not to be taken for the owner's
+                await device.recover()  # the changes of a dead run must not be taken for the owner's
                 yield setup
         finally:
             await asyncio.shield(device.close())

@@ -13,7 +13,7 @@ NAME = "phonedesk"
 
 
 def release() -> str:
-    """Return the release, as it is stored and told to others; "" if the distribution is not installed."""
+    """Return the release, as it is stored and sent to others; "" if the distribution is not installed."""
     try:
         return metadata.version("phonedesk")
     except metadata.PackageNotFoundError:

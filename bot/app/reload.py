@@ -1,4 +1,4 @@
-"""Taking over settings that change while a process runs. An attempt that is active keeps what it has.
+"""Taking over settings that change while a process runs. An active attempt keeps its settings.
 
 The files are checked every second, and at once on SIGHUP. If the new settings are wrong, that is logged once, and the
 old ones stay.
@@ -40,7 +40,7 @@ Mark = tuple[tuple[int, int, int], ...]
 
 
 class Reloader:
-    """Takes over changed settings from ``start`` until ``stop``.
+    """The loop that takes over changed settings from ``start`` until ``stop``.
 
     read: returns the settings as they are written now, with those of the command line on top.
     problem: why the newest settings were refused; "" if they were not.
@@ -178,7 +178,10 @@ async def renew(core: Core, settings: Settings) -> None:
 
 
 def _closes(core: Core, base: KnowledgeBase) -> Sequence[Close]:
-    """Return what closes the knowledge base. The store of the shop's own entries stays open, because others use it."""
+    """Return the function that closes the knowledge base.
+
+    The store of the shop's own entries stays open: others use it.
+    """
     parts = base.providers if isinstance(base, ChainKnowledge) else (base,)
     return [part.close for part in parts if part is not core.store]
 

@@ -44,7 +44,7 @@ async def run_here(
 
     Ctrl-C stops it, and so does a stop request in its row, but never in the middle of Send.
     run_id: the run's row, which exists and has begun; None to make one.
-    Raises InputRejected if the text is no task, is a sweep, or needs an app that is not installed, ModelLimit if
+    Raises InputRejected if the text is not a task, is a sweep, or needs an app that is not installed, ModelLimit if
     today's limit for models is reached, and errors of the phone.
     """
     task = check_task(task)
@@ -57,7 +57,7 @@ async def run_here(
     device = await core.attached.device(serial)
     try:
         if run_id is None:
-            await refuse_if_in_use(core.db, device.serial)  # one that never had the phone is no failed run
+            await refuse_if_in_use(core.db, device.serial)  # a run that never had the phone has not failed
         await _check_installed(device, rules)
         settings = core.agent_settings(lang=lang, max_steps=max_steps)
         runs = Runs(core.db)
@@ -106,6 +106,6 @@ async def _check_installed(device: Device, rules: TaskRules) -> None:
 
 @contextmanager
 def stopped_by_interrupt(stop: StopSignal) -> Iterator[None]:
-    """Turn Ctrl-C and SIGTERM into a stop request inside the block. A stop waits for what must not be cut off."""
+    """Turn Ctrl-C and SIGTERM into a stop request inside the block. A stop waits for the end of protected work."""
     with on_signals(lambda: stop.request(Reason.STOP)):
         yield

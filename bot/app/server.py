@@ -129,7 +129,7 @@ async def server(settings: Settings, read: Callable[[], Settings] | None = None)
 
 
 async def _start_by_the_clock(stack: AsyncExitStack, core: Core) -> Housekeeping:
-    """Start what is due by the clock: schedules, questions that nobody answers, and what is deleted when it is old."""
+    """Start the periodic work: schedules, unanswered questions, and the deletion of old rows."""
     settings = core.settings
     clock = Clock(core.db, limited=core.limited, seconds=settings.queue.lost_after_seconds)
     await clock.start()
@@ -192,7 +192,7 @@ def _desk(
 
 
 def _web_app(stack: AsyncExitStack, core: Core, desk: Desk, ready: Probe) -> web.Application:
-    """Return what the web server serves, without Telegram's webhook."""
+    """Return the routes of the web server, without Telegram's webhook."""
     settings = core.settings
     names = web_names(settings.web, settings.telegram)
     app = make_app(ready, names, settings.lang)
@@ -221,7 +221,7 @@ async def _no_phone(serial: str) -> Device:
 
 
 async def _start_dispatcher(stack: AsyncExitStack, core: Core) -> None:
-    """Start the dispatcher of a server without phones: for what becomes due, and what queued runs tell of their phones.
+    """Start the dispatcher of a server without phones: for due work, and for events about the phones of queued runs.
 
     Raises ConfigInvalid if this machine's clock is wrong, because it would take working hosts for dead.
     """
@@ -286,7 +286,7 @@ async def _start_digests(stack: AsyncExitStack, settings: Settings, core: Core, 
 
 
 async def _start_alerts(stack: AsyncExitStack, settings: Settings, core: Core, reloader: Reloader | None) -> None:
-    """Start alerts, also without a bot: webhooks are sent them, and owners who come later are not told of old ones."""
+    """Start alerts, also without a bot: webhooks get them, and owners who come later do not get old ones."""
     alerts = settings.alerts
     if not alerts.after_minutes:
         return
@@ -329,7 +329,7 @@ async def serve_until(
 ) -> None:
     """Serve until ``ended`` is set.
 
-    say: called when everything is up; it may wait for what is not ready yet. read: see ``server``.
+    say: called when everything is up; it may wait for parts that are not ready yet. read: see ``server``.
     """
     async with server(settings, read) as running:
         saying = asyncio.create_task(say(running), name="say-up")

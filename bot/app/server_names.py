@@ -1,7 +1,7 @@
 """The names that our servers answer to, in any protocol.
 
-A page in a browser can make its own name lead to this machine (DNS rebinding) and then read what is served here. It
-cannot change the Host header, which holds that name. So requests for a host that is not configured are refused.
+A page in a browser can make its own name lead to this machine (DNS rebinding) and then read the responses. It cannot
+change the Host header, which holds that name. So requests for a host that is not configured are refused.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class ServerNames:
     def trusts_page_of(self, origin: str) -> bool:
         """Tell whether a page with this Origin header is one of ours.
 
-        If the host is that of the public URL, scheme and port must be the same, too: what else is served under that
-        name is not ours.
+        If the host is that of the public URL, scheme and port must be the same, too: another service under that name is
+        not ours.
         """
         parts = _ORIGIN.fullmatch(origin)
         if parts is None or not self.answers_to(parts[1]):
@@ -67,7 +67,7 @@ class ServerNames:
         return urlsplit(origin).hostname != public.hostname or origin.casefold() == self.public
 
     def is_secret(self, origin: str) -> bool:
-        """Tell whether a cookie for a page with this Origin header ("" for none) is sent over HTTPS alone."""
+        """Tell whether a cookie for a page with this Origin header ("" for none) is sent only over HTTPS."""
         return (origin or self.public).startswith("https://")
 
     def refusal(self, host: str) -> dict[str, str]:

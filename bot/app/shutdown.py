@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 
 
 class Shutdown:
-    """Ends a process in order, or at once.
+    """The end of a process, in order or at once.
 
     The first ``ask`` sets ``asked``. A second one calls ``at_once``, which is also called ``seconds`` after the first.
     A request within ``again_seconds`` belongs to the first, because a terminal and a supervisor may both send a signal.

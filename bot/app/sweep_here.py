@@ -21,7 +21,7 @@ from storage.sweeps import NewSweep, NewSwept, Sweeps
 
 @dataclass
 class Done:
-    """A sweep that was done. ``status``: as of a run; ``waiting`` if a contact waits for a person."""
+    """The result of a sweep. ``status``: as of a run; ``waiting`` if a contact waits for a person."""
 
     run_id: str
     look: NewSweep
@@ -39,10 +39,10 @@ async def sweep_here(
     store: RunStore,
     begins: Callable[[str], None] = lambda _: None,
 ) -> Done:
-    """Look for new messages, answer each contact with a run like any other, and return what was done.
+    """Check for new messages, answer each contact with a run like any other, and return the result.
 
     begins: called with each contact before the run.
-    Ctrl-C stops the active run, and no other one begins. Errors of the look are raised.
+    Ctrl-C stops the active run, and no other one begins. Raises the errors of reading the chat list.
     """
     device = await core.attached.device(serial)
     runs = Runs(core.db)

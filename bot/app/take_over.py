@@ -77,7 +77,7 @@ class TakeOvers:
             device = await self._core.attached.device(serial)
             try:
                 async with lease_of(self._core.db, device, owner=f"person-{os.getpid()}", why=WHY) as lease:
-                    await device.recover()  # what a dead run left is no work of this person's
+                    await device.recover()  # the changes of a dead run are not this person's work
                     await device.wake()
                     await self._held(_Hold(by, device, lease, 0.0), taken)
             finally:
@@ -121,7 +121,7 @@ class TakeOvers:
             await self._of(serial, by).lease.check()
             device = hold.device
             hold.until = asyncio.get_running_loop().time() + self._idle
-            if isinstance(action, Type):  # behind what is there: a person sees what they add to
+            if isinstance(action, Type):  # after the present text: a person sees what they add to
                 async with device.keyboard() as keyboard:
                     await keyboard.type(action.text)
                 return

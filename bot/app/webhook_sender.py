@@ -14,7 +14,7 @@ log = structlog.get_logger(__name__)
 
 
 class WebhookSender:
-    """Sends the events of all webhooks, from ``start`` to ``stop``. Positions and messages are in the rows."""
+    """The sender of the events of all webhooks, from ``start`` to ``stop``. Positions and messages are in the rows."""
 
     def __init__(self, db: Database, desk: DeskWebhooks) -> None:
         self._db = db
@@ -29,7 +29,7 @@ class WebhookSender:
         await self._watch.start()
 
     async def stop(self) -> None:
-        """Stop after cancelling what is being sent; it is sent again by the next process."""
+        """Stop after cancelling the active deliveries; the next process sends them again."""
         await self._watch.stop()
         await asyncio.gather(*(sending.stop() for sending in self._sending.values()))
         self._sending.clear()

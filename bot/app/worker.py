@@ -172,7 +172,7 @@ async def until_ended(ended: asyncio.Event, work: RunningWorker | None) -> None:
 
 
 class AttemptExecutor:
-    """Does an attempt of a run: loads the session, runs the agent on the phone, and stores the session."""
+    """The executor of a run's attempt: it loads the session, runs the agent on the phone, and stores the session."""
 
     def __init__(self, core: Core, host: Host) -> None:
         self._core = core
@@ -278,7 +278,7 @@ class AttemptExecutor:
             if sweep and row.planned_at is not None:
                 return AttemptOutcome("succeeded", error.message)
             if one_of_many:
-                return AttemptOutcome("stopped", error.message)  # it has not begun, so the contact is taken up again
+                return AttemptOutcome("stopped", error.message)  # it has not begun, so the contact is handled again
             raise
         return None
 

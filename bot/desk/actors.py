@@ -19,11 +19,11 @@ class AccessDenied(SecurityError):
 
 
 class StillLimited(RateLimited):
-    """The person has been told already that they ask too often. A chat says nothing until the limit is over."""
+    """The person has already been told that they ask too often. A chat says nothing until the limit is over."""
 
 
 class NotFound(PhonedeskError):
-    """There is no run, schedule, phone or question of this name."""
+    """There is no run, schedule, phone or question with this name."""
 
     kind = "desk.not_found"
 
@@ -47,7 +47,7 @@ class DoubleEntry(Conflict):
 
 
 class Role(StrEnum):
-    """What a person may do, from the least to the most."""
+    """The rights of a person, from the least to the most."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
@@ -66,10 +66,10 @@ class Actor:
     id: our id. user_id: the channel's id.
     phones, chats: the serials and chat keys that they may use; empty for all.
     chat: the chat that they ask from.
-    request: names what they asked. Several desk calls for one request count once.
+    request: names their request. Several desk calls for one request count once.
     said_at: when they asked, if the request had to wait for its turn; None for now.
-    streams: they want to see what the model thinks while it thinks, if the channel can show it.
-    looks: a page is made for them, and again whenever something happens: what it reads counts towards no limit.
+    streams: they want to see the model's thinking while it thinks, if the channel can show it.
+    looks: a page is made for them, and again after every change: its reads count towards no limit.
     """
 
     id: str
@@ -88,7 +88,7 @@ class Actor:
 
 
 def not_one_of(message: str, said: str, known: Iterable[str]) -> BadRequest:
-    """Return the error for a word that is none of the known ones.
+    """Return the error for an unknown word.
 
     message: the English text. Other languages have theirs in the text files, under the error's key.
     """

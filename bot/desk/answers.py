@@ -114,7 +114,7 @@ class DeskAnswers(DeskService):
         toggle: giving the same rating again removes it.
         key: the request's name, see ``Desk``.
         Raises NotFound if there is no such answer, BadRequest for another rating, and AccessDenied if somebody else
-        has rated the answer and the actor is no owner.
+        has rated the answer and the actor is not an owner.
         """
         found = await self._answer_or_none(answer_id)
         phone = found.serial if found else None

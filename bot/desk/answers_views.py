@@ -10,9 +10,9 @@ from agent_core.ports import Record
 
 @dataclass(frozen=True, slots=True)
 class AnswerView:
-    """A customer's question and what became of it. Times are in the owner's zone.
+    """A customer's question and its outcome. Times are in the owner's zone.
 
-    records: what the knowledge base found, best first.
+    records: the findings of the knowledge base, best first.
     sent: the text that was chosen to be sent. state: whether it was sent, as in the ledger.
     person: who wrote or chose the text. rated_by: who gave the rating (1 up, -1 down, 0 none).
     before, after: whether there is a picture of the screen.

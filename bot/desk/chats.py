@@ -9,7 +9,7 @@ from storage.chats import Chats
 class DeskChats(DeskService):
     """The service for changes of chats.
 
-    Both calls return the cards that must be shown anew: ``run`` or ``question``, and the id on the card.
+    Both calls return the cards that must be shown again: ``run`` or ``question``, and the id on the card.
     """
 
     async def moved(self, channel: str, old_id: str, new_id: str) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The base of the desk's services: what they share, and the check of rights, which is the same in every channel."""
+"""The base of the desk's services: their shared parts, and the check of rights, which is the same in every channel."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ RANK = {Role.VIEWER: 0, Role.OPERATOR: 1, Role.OWNER: 2}
 
 @dataclass
 class DeskContext:
-    """What the desk's services share. If the settings of a running server change, the server changes some of it.
+    """The parts that the desk's services share. If the settings of a running server change, the server changes some of
+    them.
 
     entries: returns the phones that adb knows.
     device: returns one of them by its serial ("" for the only one).
@@ -62,7 +63,7 @@ class DeskContext:
     provider: str = "embedded"  # the knowledge bases that answer customers, as the settings write them
     escalate_chat: str = ""  # the Telegram chat for questions that nobody answers; "" for every other owner's own
     pace: RequestLimit = field(default_factory=RequestLimit)  # how often a person may ask
-    looks: RepeatedLooks = field(default_factory=RepeatedLooks)  # what programs look at again and again
+    looks: RepeatedLooks = field(default_factory=RepeatedLooks)  # the repeated views of programs
     # When the daily and the weekly digest are sent, as the settings write it.
     digest_at: tuple[str, str] = ("", "")
     alert_chat: str = ""  # the Telegram chat for alerts; "" for every owner's own
@@ -70,7 +71,7 @@ class DeskContext:
     keep: timedelta | None = None  # how long events are kept; None for ever
     prices: Prices = field(default_factory=Prices)
     picture: Callable[[Device], Awaitable[Image.Image]] = look_for_people  # returns a phone's screen, secrets covered
-    page: Callable[[Device], Awaitable[SeenPage]] = read_for_people  # returns what is read on it
+    page: Callable[[Device], Awaitable[SeenPage]] = read_for_people  # returns the reading of the screen
     names: Mapping[str, str] = field(default_factory=dict)  # the phones' names in the settings, by serial
     tags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # their tags there
     # Like ``entries``, but returns at once and connects to nothing. None if this process does not know the phones.
@@ -97,7 +98,7 @@ class DeskContext:
 
     @property
     def uses_entries(self) -> bool:
-        """Whether the shop's own entries are among the knowledge bases that answer customers."""
+        """True if the shop's own entries are among the knowledge bases that answer customers."""
         return "embedded" in {name.strip() for name in self.provider.split(",")}
 
 
@@ -125,8 +126,9 @@ class DeskService:
         least: the role that the call needs.
         phone: the serial that the call is about; None if it is about none.
         chat: the chat that the call names. The chat that the actor asks from is checked in any case.
-        paced: False if the call does not count towards the limit of requests. What a program or a page only looks at
-            never does, and the same look of it is in the audit log once a minute.
+        paced: False if the call does not count towards the limit of requests. Views by a program or a page never do,
+        and
+            the same view is in the audit log once a minute.
         Raises AccessDenied if a right is missing, and RateLimited or StillLimited if the actor asks too often.
         """
         looks = actor.looks or (least is Role.VIEWER and actor.channel in (API, CONSOLE))
@@ -163,11 +165,11 @@ class DeskService:
         return actor.phones[0] if len(actor.phones) == 1 else ""
 
     async def _book(self, attached: Sequence[DeviceEntry] = ()) -> PhoneBook:
-        """Return the names of the phones. ``attached``: the phones known now, besides those that were seen before."""
+        """Return the names of the phones. ``attached``: the phones attached now, besides earlier ones."""
         return await book_of(self._db, self.context.names, attached, usual=self.context.serial)
 
     async def _elsewhere(self) -> list[HostPhone]:
-        """Return the phones of the other hosts, including hosts that are no longer heard."""
+        """Return the phones of the other hosts, including hosts that have stopped reporting."""
         return [phone for phone in (await self._fleet.phones()).values() if phone.host not in {"", self.context.host}]
 
     @property
@@ -179,10 +181,10 @@ class DeskService:
         return parse_zone(self.context.timezone)
 
     async def chat_of(self, run: RunRow) -> ChatRef | None:
-        """Return the chat that shows a run: where it was asked for, or the first owner's once it has asked a question.
+        """Return the chat that shows a run: the chat of its request, or the first owner's once it has asked a question.
 
-        If whoever asked for the run is gone, or may no longer see its phone, it is shown in the chat that the settings
-        name for unanswered questions, else in the first owner's. Returns None if no chat shows it.
+        If the person who asked for the run is gone, or may no longer see its phone, it is shown in the chat that the
+        settings name for unanswered questions, else in the first owner's. Returns None if no chat shows it.
         """
         chat = chat_ref(run.chat)
         if chat is not None:
@@ -203,13 +205,13 @@ class DeskService:
         return person is not None and (not serial or not person.serials or serial in person.serials)
 
     async def _owners_chat(self) -> dict[str, str] | None:
-        """Return the first owner's own chat, for what was asked for outside any chat; None if there is no owner."""
+        """Return the first owner's own chat, for requests from outside any chat; None if there is no owner."""
         owners = [person for person in await People(self._db).all() if person.role == Role.OWNER.value]
         return chat_data(own_chat(owners[0])) if owners else None
 
 
 def sees(actor: Actor, serial: str) -> bool:
-    """Tell whether the person may see what is on this phone; "" stands for no phone yet."""
+    """Tell whether the person may see this phone; "" means no phone yet."""
     return not actor.phones or serial in actor.phones
 
 

@@ -37,7 +37,7 @@ class Desk(DeskService):
 
     Calls on behalf of a person take the actor. The desk checks the actor's rights, and raises AccessDenied, RateLimited
     or StillLimited. ``key`` names a request: if a channel cannot know whether its request took effect, it repeats the
-    request with the same key and gets what the first one made.
+    request with the same key and gets the result of the first one.
     """
 
     def __init__(self, context: DeskContext) -> None:

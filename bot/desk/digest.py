@@ -45,7 +45,10 @@ DIGESTS = ("daily", "weekly")
 
 
 class DeskDigest(DeskService):
-    """The service for digests and alerts. Viewers see the figures of their phones; operators choose what chats get."""
+    """The service for digests and alerts.
+
+    Viewers see the figures of their phones; operators choose the digests of chats.
+    """
 
     # Figures ----------------------------------------------------------------------------------------------------------
 
@@ -122,7 +125,8 @@ class DeskDigest(DeskService):
             return (moment.astimezone(UTC) + timedelta(hours=1)).astimezone(self._zone)
         return datetime.combine(moment.date() + timedelta(days=1), moment.time(), tzinfo=self._zone)
 
-    # What chats get by themselves -------------------------------------------------------------------------------------
+    # Chats with digests
+    # -------------------------------------------------------------------------------------------------
 
     async def setting(self, actor: Actor, chat: ChatRef) -> DigestSetting:
         """Return which digests a chat gets."""
@@ -134,7 +138,8 @@ class DeskDigest(DeskService):
     ) -> DigestSetting:
         """Turn a chat's digests on or off; None leaves one as it is.
 
-        The chat is shown what ``actor`` may see, unless a digest stays on that another person has turned on.
+        The chat is shown the phones and runs that ``actor`` may see, unless a digest stays on that another person has
+        turned on.
         Raises BadRequest if the actor is not a paired person.
         """
         await self._allow(actor, Role.OPERATOR, "digest switch", chat=chat, daily=daily, weekly=weekly)
@@ -144,10 +149,11 @@ class DeskDigest(DeskService):
         now = await self._setting(actor, chat)
         row, kinds = await self._on(chat)
         turned = {"daily": now.daily if daily is None else daily, "weekly": now.weekly if weekly is None else weekly}
-        # While one digest stays on, the chat sees what the first person may see, whoever turns on the other.
+        # While one digest stays on, the chat keeps the first person's rights, even if another person turns on the
+        # other.
         stays = row is not None and any(turned[kind] for kind in kinds)
         person_id = row.person_id if row is not None and stays else int(actor.id)
-        # A digest that stays on loses nothing that is due by now; one that is turned on begins with the next.
+        # A digest that stays on loses nothing that is already due; one that is turned on begins with the next.
         was = {"daily": now.daily, "weekly": now.weekly}
         on_since = row.changed_at if row is not None else await self._paired_at(actor)
         await Digests(self._db).set_chat(
@@ -179,7 +185,9 @@ class DeskDigest(DeskService):
         return row, _chat(row, person).kinds if row is not None and person is not None else frozenset()
 
     async def chats(self) -> list[DigestChat]:
-        """Return the chats that get digests: those that turned them on, and owners' own unless they turned them off."""
+        """Return the chats that get digests: every chat that turned them on, and owners' own unless they turned them
+        off.
+        """
         people = {row.id: row for row in await People(self._db).all()}
         rows = {row.chat_key: row for row in await Digests(self._db).chats()}
         found = [_chat(row, people[row.person_id]) for row in rows.values() if row.person_id in people]
@@ -191,7 +199,7 @@ class DeskDigest(DeskService):
         return [chat for chat in found if chat.kinds]
 
     async def service_chats(self) -> list[DigestChat]:
-        """Return what stands for the services of the settings, which get both digests, of all phones."""
+        """Return the entry for the services of the settings, which get both digests, of all phones."""
         place = ChatRef(NOTIFY, "")
         return [DigestChat(place.key, chat_data(place), 0, datetime.min.replace(tzinfo=UTC), frozenset(DIGESTS))]
 
@@ -222,7 +230,7 @@ class DeskDigest(DeskService):
     # Alerts -----------------------------------------------------------------------------------------------------------
 
     async def alert(self, data: Mapping[str, Any]) -> AlertView:
-        """Return the alert that an ``alert`` event stands for."""
+        """Return the alert of an ``alert`` event."""
         subject, _, name = str(data["subject"]).partition(":")
         seconds = data.get("seconds")
         return AlertView(
@@ -237,7 +245,7 @@ class DeskDigest(DeskService):
     async def alerted(self, at: datetime | None = None) -> list[Addressee]:
         """Return the chats that get alerts: the one in the settings, else every owner's own.
 
-        at: when the alert was raised. Owners who came later are not told of it; None for all owners.
+        at: when the alert was raised. Owners who came later do not get it; None for all owners.
         """
         people = await People(self._db).all()
         owners = [person for person in people if person.role == Role.OWNER.value]
@@ -258,7 +266,7 @@ def _may_see(actor: Actor, chat: ChatRef) -> bool:
 
 
 def _chat(row: DigestChatRow, person: PersonRow) -> DigestChat:
-    """Return what a chat gets: nothing if its person is only a viewer now, or may no longer use this chat."""
+    """Return the digests of a chat: none if its person is only a viewer now, or may no longer use this chat."""
     actor, chat = actor_of(person), chat_ref(row.chat)
     allowed = actor.role.covers(Role.OPERATOR) and chat is not None and _may_see(actor, chat)
     wanted = {"daily": row.daily, "weekly": row.weekly}

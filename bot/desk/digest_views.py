@@ -15,7 +15,7 @@ Lang = Literal["zh", "en"]
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """How many questions an hour or a day had. ``at`` is its beginning, in the owner's zone."""
+    """The number of questions in an hour or a day. ``at`` is its beginning, in the owner's zone."""
 
     at: datetime
     alone: int = 0
@@ -38,7 +38,7 @@ class Often:
 
 @dataclass(frozen=True, slots=True)
 class ModelShare:
-    """What one model did. ``cost`` is None if its price is not known."""
+    """The work of one model. ``cost`` is None if its price is not known."""
 
     name: str
     calls: int
@@ -55,7 +55,7 @@ class DigestView:
     cost: None if no price is known.
     kept_since: the model usage before this time is no longer known; None if all of it is.
     left: how many questions have no answer. unanswered: the most frequent of them.
-    unit: what a bar stands for.
+    unit: the time that a bar covers.
     """
 
     period: Period
@@ -98,13 +98,13 @@ class DigestView:
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to tell: no questions, no calls of a model, and nobody who was not found."""
+        """True if there is nothing to report: no questions, no calls of a model, and no contact that was not found."""
         return not (self.asked or self.put_to_person or self.calls or self.not_found)
 
 
 @dataclass(frozen=True, slots=True)
 class DigestSetting:
-    """Which digests a chat gets. ``daily_at``, ``weekly_at``: as the settings write them, "" if they are off."""
+    """The digests of a chat. ``daily_at``, ``weekly_at``: as the settings write them, "" if they are off."""
 
     daily: bool
     weekly: bool

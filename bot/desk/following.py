@@ -90,9 +90,9 @@ class DeskEvents(DeskService):
 
 
 class _Tail:
-    """The newest events, read once for all who follow. It reads while somebody follows.
+    """The newest events, read once for all followers. It reads while there are any.
 
-    begin: all events after this one are kept here; those up to it are in the database alone.
+    begin: all events after this one are kept here; earlier ones are only in the database.
     """
 
     def __init__(self, db: Database) -> None:
@@ -132,7 +132,7 @@ class _Tail:
         return rows[::-1]
 
     async def more(self) -> None:
-        """Wait for more events. Raises what kept the tail from reading on."""
+        """Wait for more events. Raises the error that stopped the tail from reading."""
         await self._news.wait()
         if self._reading is not None and self._reading.done():
             self._reading.result()

@@ -79,7 +79,7 @@ class DeskHistory(DeskService):
         return ReplayView(number, await self._view(row), tuple(steps), len(pictured), gone, parts, shown)
 
     async def recording(self, actor: Actor, name: str) -> RecordingView:
-        """Return all that is kept of a run, for an owner. Raises BadRequest if nothing of it is left."""
+        """Return all stored records of a run, for an owner. Raises BadRequest if there are none left."""
         await self._allow(actor, Role.OWNER, "recording")
         row = await self._asked(actor, "recording", name)
         session = Session.model_validate_json(row.session) if row.session else None
@@ -170,7 +170,7 @@ class DeskHistory(DeskService):
                 return FrameView(picture, step=StepRecord.model_validate(event.data))
             if event.kind == "question":
                 return FrameView(picture, question=Question.model_validate(event.data))
-        except ValidationError:  # written by another release: the picture alone is worth showing
+        except ValidationError:  # written by another release: the picture by itself is worth showing
             return FrameView(picture)
         data = event.data
         said = str(data.get("sent") or "")

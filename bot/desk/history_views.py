@@ -85,9 +85,9 @@ class ReplayView:
 
 @dataclass(frozen=True, slots=True)
 class FrameView:
-    """A picture (JPEG) of a run with what happened then: a step, a question to a person, or the end of an answer.
+    """A picture (JPEG) of a run with its event: a step, a question to a person, or the end of an answer.
 
-    state: as in the answer log, "" if it is no answer. contact, text: those of the answer.
+    state: as in the answer log, "" if it is not of an answer. contact, text: those of the answer.
     """
 
     picture: bytes

@@ -1,6 +1,6 @@
 """Incoming webhooks: other systems start runs, or answer questions, by messages that they sign.
 
-What one may do is fixed when it is made. Its messages are those of an operator who may do nothing else.
+The rights of a webhook are fixed when it is made. Its messages are those of an operator who may do nothing else.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NOBODYS = new_secret()  # a message to a name that does not exist takes as long
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Who has signed a message. key: names the message, for requests that count once."""
+    """The signer of a message. key: names the message, so that a repeated request counts once."""
 
     actor: Actor
     may: May
@@ -82,7 +82,10 @@ class DeskIncomingWebhooks(DeskService):
         return secret, self._view(row)
 
     async def remove(self, actor: Actor, name: str) -> IncomingView:
-        """Remove one: its messages are refused from now on. What it has started goes on. Raises NotFound."""
+        """Remove a webhook: its messages are refused from now on. Runs that it has started continue.
+
+        Raises NotFound if there is no such webhook.
+        """
         await self._allow(actor, Role.OWNER, "webhooks incoming remove", name=name)
         row = await self._incoming.remove(name)
         if row is None:

@@ -91,7 +91,7 @@ class DeskKeys(DeskService):
         ]
 
     async def rotate(self, actor: Actor, name: str) -> tuple[str, KeyRow]:
-        """Give a key a new secret, and return it with its row. Its runs go on; the old secret is refused at once.
+        """Give a key a new secret, and return it with its row. Its runs continue; the old secret is refused at once.
 
         Raises NotFound if no key has this name.
         """

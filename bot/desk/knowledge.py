@@ -110,7 +110,7 @@ class DeskKnowledge(DeskService):
         return entry.model_copy(update={"created_at": entry.created_at.astimezone(self._zone)})
 
     async def _meant(self, actor: Actor, written: str) -> str:
-        """Return the whole id of the entry whose id begins like this, or what was written if there is none."""
+        """Return the whole id of the entry whose id begins like this, or ``written`` itself if there is none."""
         found = await self._store.begins(_id(written))
         if len(found) > 1:
             await self._allow(actor, Role.VIEWER, "kb show", entry=_id(written))
@@ -121,7 +121,7 @@ class DeskKnowledge(DeskService):
     async def named(self, actor: Actor, written: str) -> str:
         """Return the id of the entry that is meant: by its id, by its beginning, or by words of its question.
 
-        Returns what was written if there is no such entry. Raises BadRequest if several have these words.
+        Returns the text itself if there is no such entry. Raises BadRequest if several have these words.
         """
         entry_id = await self._meant(actor, written)
         if await self._store.get(entry_id) is not None:
@@ -258,7 +258,7 @@ class DeskKnowledge(DeskService):
         drop_aliases: bool = False,
         tell: Tell | None = None,
     ) -> ImportView:
-        """Return what an import would add, change, find double and refuse. Writes nothing.
+        """Return the entries that an import would add and change, its doubles and its refused rows. Writes nothing.
 
         drop_aliases: entries lose the aliases that their rows do not have.
         tell: called with the progress.
@@ -277,9 +277,9 @@ class DeskKnowledge(DeskService):
         mark: str = "",
         tell: Tell | None = None,
     ) -> ImportView:
-        """Import the files, and return what was done.
+        """Import the files, and return the changes.
 
-        mark: of the plan that was shown. If the plan is another one by now, nothing is done and that one is returned.
+        mark: of the plan that was shown. If the plan has changed since, nothing is done and the new one is returned.
         replace_doubles: a row that doubles an entry replaces it, instead of being skipped.
         """
         names = [file.name for file in files]

@@ -1,4 +1,4 @@
-"""What the desk's knowledge service takes and returns."""
+"""The parameters and results of the desk's knowledge service."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from knowledge.importing.plan import ImportPlan
 
 @dataclass(frozen=True, slots=True)
 class EntryText:
-    """What a person writes for a knowledge entry; None leaves a field as it is.
+    """A person's text for a knowledge entry; None leaves a field as it is.
 
-    aliases, tags: replace all that there were.
+    aliases, tags: replace all earlier ones.
     added: aliases to add. removed: aliases to remove, each one alias or several, separated as in a cell of an imported
         table.
     """
@@ -37,7 +37,7 @@ class KnowledgeFile:
 
 @dataclass(frozen=True, slots=True)
 class ImportView:
-    """What an import would do, or did (``done``). ``mark``: a hash of the plan."""
+    """The changes of an import, planned or made (``done``). ``mark``: a hash of the plan."""
 
     plan: ImportPlan
     mark: str
@@ -46,7 +46,7 @@ class ImportView:
 
 @dataclass(frozen=True, slots=True)
 class ImportStep:
-    """How far an import is: files read, then their rows compared with the base, then entries written."""
+    """The progress of an import: files read, then their rows compared with the base, then entries written."""
 
     kind: Literal["read", "compare", "write"]
     done: int

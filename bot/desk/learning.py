@@ -28,7 +28,7 @@ class DeskLearning(DeskService):
     async def show(
         self, actor: Actor, app: AppProfile, contact: str, *, serial: str = "", here: bool = False
     ) -> tuple[str, ShownChat]:
-        """Read a chat, and return its key and what was read, to be confirmed. ``here``: take the chat in front."""
+        """Read a chat, and return its key and the reading, to be confirmed. ``here``: take the chat in front."""
         entries = await self.context.entries()
         book = await self._book(entries)
         serial = book.serial(serial or self.context.serial)
@@ -43,7 +43,7 @@ class DeskLearning(DeskService):
         return key, shown
 
     async def try_reply(self, actor: Actor, key: str, text: str, *, send: bool) -> TriedChat:
-        """Try the input of a chat that was read correctly, and store what sends a text if that is certain."""
+        """Try the input of a chat that was read correctly, and store the control that sends if that is certain."""
         shown, _ = await self._of(actor, key, "learn.confirm")
         tried = await self._phones().try_reply(shown, text, send=send)
         self.context.shown.put(key, shown, tried)
@@ -52,7 +52,7 @@ class DeskLearning(DeskService):
         return TriedChat(shown, tried, await self._phones().keep(shown, tried.sends_by, person=actor.name))
 
     async def choose(self, actor: Actor, key: str, sends_by: SendsBy) -> TriedChat:
-        """Store what sends a text, as the person says."""
+        """Store the control that sends, as the person says."""
         shown, tried = await self._of(actor, key, "learn.choose")
         if tried is None:
             raise _forgotten()
@@ -66,7 +66,7 @@ class DeskLearning(DeskService):
         return shown
 
     async def shown(self, actor: Actor, key: str) -> ShownChat:
-        """Return what was shown under this key."""
+        """Return the chat that was shown under this key."""
         return (await self._of(actor, key, "learn.shown"))[0]
 
     async def _of(self, actor: Actor, key: str, command: str) -> tuple[ShownChat, TriedInput | None]:

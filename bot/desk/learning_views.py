@@ -38,7 +38,7 @@ class ShownChat:
 
 @dataclass(frozen=True)
 class TriedChat:
-    """A chat whose input was tried. ``learnt`` is None as long as a person must still say what sends a text."""
+    """A chat whose input was tried. ``learnt`` is None as long as a person must still name the control that sends."""
 
     shown: ShownChat
     tried: TriedInput
@@ -52,5 +52,5 @@ class ShownChats:
     chats: OrderedDict[str, tuple[ShownChat, TriedInput | None]] = field(default_factory=OrderedDict)
 
     def put(self, key: str, shown: ShownChat, tried: TriedInput | None = None) -> None:
-        """Store what was shown; the oldest is dropped if there are more than MOST_SHOWN."""
+        """Store a shown chat; the oldest is dropped if there are more than MOST_SHOWN."""
         keep_newest(self.chats, key, (shown, tried), MOST_SHOWN)

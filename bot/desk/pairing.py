@@ -29,10 +29,10 @@ class PairingLimit:
     def __init__(self) -> None:
         self._wrong: deque[tuple[datetime, str]] = deque()
         self._until: dict[str, datetime] = {}
-        self._told: dict[str, datetime] = {}  # who has been told of the limit, and until when it holds
+        self._told: dict[str, datetime] = {}  # the people who know of the limit, and until when it applies
 
     def check(self, person: str, now: datetime) -> None:
-        """Raise RateLimited if no code from ``person`` is checked now, and StillLimited once they have been told."""
+        """Raise RateLimited if no code from ``person`` is checked now, and StillLimited if they already know that."""
         self._forget(now)
         until = self._until.get(person)
         if until is None and len(self._wrong) >= WRONG_OF_ALL:
@@ -95,9 +95,9 @@ class RequestLimit:
 
 
 class RepeatedLooks:
-    """Which looks of programs and pages the audit log has: one that is repeated is written down once a minute.
+    """The views by programs and pages that the audit log already has: a repeated one is recorded once a minute.
 
-    A program that asks every second, and a page that looks again at whatever happens, would fill it otherwise.
+    A program that asks every second, and a page that reloads at every change, would fill the log otherwise.
     """
 
     def __init__(self) -> None:

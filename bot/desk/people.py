@@ -71,7 +71,7 @@ class DeskPeople(DeskService):
         return actor_of(row)
 
     async def join(self, code: str, lang: str) -> Actor | None:
-        """Make a member of whoever has this code of the console, which is used up. Return None for a wrong code."""
+        """Make a member of the person with this code of the console, which is used up. Return None for a wrong code."""
         row = await People(self._db).join(code, lang=language_of(lang))
         if row is None:
             return None
@@ -131,11 +131,13 @@ class DeskPeople(DeskService):
         return [actor for row in await People(self._db).all() if (actor := actor_of(row)).channel == channel]
 
     async def admit(self, actor: Actor) -> None:
-        """Count a request. Raises RateLimited if it is one too many, and StillLimited once the person has been told."""
+        """Count a request. Raises RateLimited if it is one too many, and StillLimited if the person already knows
+        that.
+        """
         await self._count(actor, "asked")
 
     async def turned_away(self, channel: str, user_id: str, name: str, what: str) -> None:
-        """Write a refusal to the audit log that no call of the desk writes. ``what``: one word for what was tried."""
+        """Write a refusal to the audit log that no call of the desk writes. ``what``: one word for the attempt."""
         known = await self.actor(channel, user_id)
         who = known.id if known else f"{channel}:{user_id}"
         if self._notebook.takes(who, self._db.now()):

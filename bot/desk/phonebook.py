@@ -27,7 +27,7 @@ def short_serial(serial: str) -> str:
 class PhoneBook:
     """The names of phones.
 
-    names: those in the settings, by serial or by what else the owner calls a phone there.
+    names: those in the settings, by serial or by another name of the phone there.
     models: of all phones that were seen, by serial.
     addresses: the serials of the phones that have other names in adb, too (network addresses), by these names.
     """
@@ -96,9 +96,9 @@ def _plain(name: str) -> str:
 async def book_of(
     db: Database, names: Mapping[str, str], entries: Sequence[DeviceEntry] = (), *, usual: str = ""
 ) -> PhoneBook:
-    """Return the names of the phones that are attached now (``entries``) and of those that were seen before.
+    """Return the names of the phones that are attached now (``entries``) and of all phones seen before.
 
-    names: those in the settings. usual: the phone that the settings name, seen or not.
+    names: the names in the settings. usual: the phone that the settings name, seen or not.
     """
     seen = await Phones(db).models()
     now = {entry.serial: entry.model or seen.get(entry.serial, "") for entry in entries}
@@ -106,7 +106,7 @@ async def book_of(
         **await Phones(db).addresses(),
         **{name: entry.serial for entry in entries for name in entry.transports},
     }
-    # A name of adb that another phone has now, or that is nobody's but the phone's own, is no address.
+    # A name in adb that another phone has now, or that only this phone uses, is not an address.
     there = {entry.serial for entry in entries}
     addresses = {name: serial for name, serial in addresses.items() if name != serial and name not in there}
     models = {**({usual: seen.get(usual, "")} if usual and usual not in addresses else {}), **seen, **now}

@@ -1,4 +1,4 @@
-"""Phones: which are attached to this machine or another host, and what they show."""
+"""Phones: those attached to this machine or another host, and their screens."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class DeskPhones(DeskService):
     """The service for phones and their screens. Viewers may use it."""
 
     async def all(self) -> list[PhoneView]:
-        """Return the phones that are attached, and those of hosts that are no longer heard. Checks no rights."""
+        """Return the attached phones, and those of hosts that have stopped reporting. Checks no rights."""
         held = {lease.serial: lease.run_id for lease in await Leases(self._db, seconds=self._fleet.seconds).held()}
         entries = await self.context.entries()
         book = await self._book(entries)
@@ -96,7 +96,7 @@ class DeskPhones(DeskService):
         return await asyncio.to_thread(to_jpeg, shown)
 
     async def page(self, actor: Actor, serial: str | None = None) -> SeenPage:
-        """Return what is read on the phone's screen. Raises BadRequest for a phone of another host."""
+        """Return the reading of the phone's screen. Raises BadRequest for a phone of another host."""
         wanted, host = await self._seen_phone(actor, serial)
         if host is not None:
             said = f"The phone {host.serial} is at the host {host.host}; its screen can be shown here, but not read."
@@ -142,7 +142,7 @@ class DeskPhones(DeskService):
         return await (await self._arranging(actor, "tag", phone)).tag(phone, tags, away=away)
 
     async def plan_setup(self, actor: Actor, phone: str) -> SetupReport:
-        """Return what ``set_up`` would do to a phone ("" for the only one); nothing is changed."""
+        """Return the changes that ``set_up`` would make to a phone ("" for the only one); nothing is changed."""
         phones, serial = await self._checked(actor, "setup", phone)
         return await phones.plan(serial)
 
@@ -152,7 +152,7 @@ class DeskPhones(DeskService):
         return await phones.set_up(serial)
 
     async def undo_setup(self, actor: Actor, phone: str) -> SetupReport:
-        """Put back what ``set_up`` changed. Raises LeaseLost if somebody else has the phone."""
+        """Put back the changes of ``set_up``. Raises LeaseLost if another owner has the phone."""
         phones, serial = await self._checked(actor, "setup.undo", phone)
         return await phones.undo(serial)
 

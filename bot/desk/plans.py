@@ -30,7 +30,7 @@ class DeskPlans(DeskService):
 
     @property
     def ready(self) -> bool:
-        """Whether this process can make plans: it has a planner and phones."""
+        """True if this process can make plans: it has a planner and phones."""
         return self.context.planning is not None and self.context.planning.ready
 
     async def start(
@@ -49,8 +49,8 @@ class DeskPlans(DeskService):
         session: the conversation to continue, by the person's own name for it; "" for a new one.
         after: the run of a plan whose conversation to continue, if it is the person's own.
         key: the request's name, see ``Desk``.
-        Raises InputRejected for a text that is no task, NotFound for no such phone, and ConfigMissing if this process
-        makes no plans.
+        Raises InputRejected for a text that is not a task, NotFound for no such phone, and ConfigMissing if this
+        process makes no plans.
         """
         task = check_task(task)
         if key and (begun := await ids.find(self._db, key)) is not None:  # asked again: return that plan

@@ -1,4 +1,4 @@
-"""What the desk's service for plans takes and returns."""
+"""The parameters and results of the desk's service for plans."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PlanCallView:
 
 @dataclass(frozen=True, slots=True)
 class PlanView:
-    """The progress of a plan. ``said``: what the planner said last; "" once that is the plan's outcome."""
+    """The progress of a plan. ``said``: the planner's last words; "" once they are the plan's outcome."""
 
     calls: tuple[PlanCallView, ...] = ()
     said: str = ""
@@ -31,7 +31,8 @@ class NewPlan:
     """A request for a plan.
 
     session: the key of its conversation.
-    serials: the phones that it may use, () for all. only: the one that it is about, "" for any of these.
+    serials: the phones that it may use, () for all.
+    only: the phone that it is about, "" for any of these.
     key: the request's name, see ``Desk``.
     """
 

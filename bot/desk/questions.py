@@ -36,7 +36,7 @@ class DeskQuestions(DeskService):
     """The service for questions to people. Viewers may see them, and operators may answer."""
 
     async def answer(self, actor: Actor, question_id: str, *, choice: str = "", text: str = "") -> AnswerOutcome:
-        """Answer a question, and return what became of the answer. The first answer wins.
+        """Answer a question, and return the outcome of the answer. The first answer wins.
 
         The same answer by the same person again is ``accepted``, not ``late``.
         Raises BadRequest if the answer is none of the choices and the question takes no free text.

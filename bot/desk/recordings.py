@@ -1,4 +1,4 @@
-"""What is kept of a run's steps: the saved session, the requests to the model, and both kinds of pictures."""
+"""The records of a run's steps: the saved session, the requests to the model, and both kinds of pictures."""
 
 from __future__ import annotations
 

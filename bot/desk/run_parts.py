@@ -22,7 +22,8 @@ from storage.sweeps import SweepRow, Sweeps, Swept
 TOLD = ("tool_call", "tool_result", "message")
 MOST_SHOWN = 300  # characters of an argument, and of a result
 _OVER: Mapping[str, SweptState] = {FAILED: "failed", STOPPED: "stopped"}
-NEWS = {"cut_off", "group", "look_alike"}  # reasons to set a contact aside that are told once: a person may want to act
+# reasons to set a contact aside that are reported once: a person may want to act
+NEWS = {"cut_off", "group", "look_alike"}
 
 
 async def plan_run(db: Database, view: RunView, book: PhoneBook) -> RunView:
@@ -120,7 +121,7 @@ async def _silent(db: Database, row: RunRow, looked: SweepRow | None) -> bool:
     if row.status == FAILED:
         before = await Runs(db).find(schedule_id=row.schedule_id, before=row.id, limit=1)
         return bool(before) and (before[0].status, before[0].message) == (FAILED, row.message)
-    if looked is not None and row.message:  # whom nobody knows, for the first time
+    if looked is not None and row.message:  # contacts that nobody knows, for the first time
         return False
     details: Mapping[str, Any] = looked.details if looked is not None else {}
     left = details.get("left") or ()

@@ -32,7 +32,7 @@ from storage.runs import ACTIVE, PLAN, PLAN_PART, RUNNING, WAITING, RunRow, Runs
 
 MAX_NUMBER = 9  # digits; an id has 13 characters
 MOST_GOING = 500
-GLANCE_SECONDS = 2.0  # how long a view waits for adb to say what is attached
+GLANCE_SECONDS = 2.0  # how long a view waits for adb's list of phones
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,11 @@ class DeskRuns(DeskService):
     ) -> RunView:
         """Queue a run, or a sweep if the task is to answer several contacts or everybody, and return it.
 
-        chat: where its card is shown; None for nowhere, and for the first owner's chat once it asks something.
+        chat: the chat for its card; None for none, and for the first owner's chat once it asks something.
         serial: the serial or name of the phone; None for the default one.
         key: the request's name, see ``Desk``.
-        Raises InputRejected if the text is no task or the rules do not fit it, and NotFound if there is no such phone.
+        Raises InputRejected if the text is not a task or the rules do not fit it, and NotFound if there is no such
+        phone.
         """
         task = check_task(task)
         check_rules(task, rules)
@@ -152,7 +153,7 @@ class DeskRuns(DeskService):
         return view if view is not None and view.held else None
 
     async def resume(self, actor: Actor, run_id: str | None = None) -> RunView | None:
-        """Let a held run go on, and return it; None if none is held. Raises NotFound if the id names no run.
+        """Let a held run continue, and return it; None if none is held. Raises NotFound if the id names no run.
 
         Without an id, resume the newest held run of this person, else of anybody.
         """
@@ -184,7 +185,7 @@ class DeskRuns(DeskService):
     async def _going_of(self, actor: Actor) -> RunRow | None:
         """Return the run that is meant if none is named: one's own, else a schedule's; None if there is none.
 
-        A running one comes before those that have started, and these before queued ones. Somebody else's run is meant
+        A running one comes before those that have started, and these before queued ones. Another person's run is meant
         only if no other one is running.
         """
         going = await Runs(self._db).find(statuses=ACTIVE, limit=MOST_GOING)
@@ -299,7 +300,7 @@ class DeskRuns(DeskService):
             except PhonedeskError:
                 pass  # no adb: no phone
         elif not elsewhere:
-            return _Away()  # nobody here knows what is attached
+            return _Away()  # the attached phones are unknown here
         why = away_from(row.wanted, entries, elsewhere)
         if not why or row.attempt_due_at is None:
             return _Away()
@@ -322,7 +323,7 @@ def _no_run(name: str) -> NotFound:
 def status_of(row: RunRow, *, asks: bool) -> RunStatus:
     """Return a run's status for people. ``asks``: it has an open question.
 
-    A run with an open question is waiting, even while its attempt goes on and keeps the phone for the answer. A run
+    A run with an open question is waiting, even while its attempt continues and keeps the phone for the answer. A run
     that was answered or resumed and only needs its phone is queued.
     """
     if row.status == RUNNING and asks:

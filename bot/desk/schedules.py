@@ -63,10 +63,10 @@ class DeskSchedules(DeskService):
         """Add a schedule, and return it with its next three times.
 
         expression: the times as a person writes them; "" for a watch.
-        chat: where its cards are shown; None for the first owner's chat.
+        chat: the chat for its cards; None for the first owner's chat.
         key: the request's name, see ``Desk``.
-        Raises InputRejected if the text is no task or the rules do not fit it, BadRequest if the expression or the wish
-        cannot be read or the schedule exists already, and NotFound if there is no such phone.
+        Raises InputRejected if the text is not a task or the rules do not fit it, BadRequest if the expression or the
+        wish cannot be read or the schedule exists already, and NotFound if there is no such phone.
         """
         task = check_task(task)
         kind = _kind(task, rules)
@@ -111,7 +111,7 @@ class DeskSchedules(DeskService):
         rules: TaskRules | None = None,
         wish: ScheduleWish = NO_WISH,
     ) -> ScheduleView:
-        """Change what is not None. Raises BadRequest as ``add`` does."""
+        """Change the fields that are not None. Raises BadRequest for the same reasons as ``add``."""
         row = await self._known(actor, schedule_id, "edit", chat=chat)
         values = await self._values(wish)
         _check_watch(row.kind == WATCH, expression or "", rules, wish)
@@ -172,7 +172,7 @@ class DeskSchedules(DeskService):
     async def run(self, actor: Actor, schedule_id: str, *, chat: ChatRef | None = None, key: str = "") -> RunView:
         """Start the schedule's task now, and return the run.
 
-        chat: where the card is shown; None for the schedule's own chat.
+        chat: the chat for the card; None for the schedule's own chat.
         key: the request's name, see ``Desk``.
         """
         row = await self._named(schedule_id)
@@ -212,7 +212,7 @@ class DeskSchedules(DeskService):
         return await self._view(await self._named(schedule_id) or _none(schedule_id))
 
     async def news(self, data: Mapping[str, Any]) -> ScheduleNews | None:
-        """Return what a ``schedule`` event tells people; None if it tells nothing."""
+        """Return the message of a ``schedule`` event for people; None if it has none."""
         since, row = data.get("since"), await Schedules(self._db).get(int(data.get("schedule_id") or 0))
         if row is None or not since or data.get("what") != "missed":
             return None
@@ -237,7 +237,7 @@ class DeskSchedules(DeskService):
     def _understood(self, expression: str, timezone: str) -> str:
         """Return the form of an expression that is stored.
 
-        Raises BadRequest if it cannot be read, with what was understood and what was not, or if its time is over.
+        Raises BadRequest if it cannot be read, with the understood and the other parts, or if its time is over.
         """
         now = self._db.now()
         try:

@@ -1,4 +1,4 @@
-"""What the desk's service for schedules and watches takes and returns."""
+"""The parameters and results of the desk's service for schedules and watches."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NO_WISH = ScheduleWish()
 class LastTick:
     """The newest tick and its run. Times are in the schedule's time zone.
 
-    what: what became of the tick. at: when it was planned.
+    what: the outcome of the tick. at: when it was planned.
     status: of the run; None if there is none.
     """
 

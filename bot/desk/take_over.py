@@ -1,4 +1,4 @@
-"""Taking a phone over: a person holds it and acts on it, and what ran on it is parked meanwhile."""
+"""Taking a phone over: a person holds it and acts on it, and its run is parked meanwhile."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from storage.runs import Runs
 if TYPE_CHECKING:
     from bot.app.take_over import TakeOvers
 
-PARK_SECONDS = 30.0  # for a run to come to a place where it can be parked
+PARK_SECONDS = 30.0  # for a run to reach a point at which it can be parked
 LOOK_SECONDS = 0.2
 
 
@@ -24,11 +24,14 @@ class DeskTakeOver(DeskService):
     """The service for taking phones over. ``serial``: a phone's serial, or its name."""
 
     def holder(self, serial: str) -> str:
-        """Return the id of who has taken the phone over in this process, "" if nobody has. Checks no rights."""
+        """Return the id of the person who has taken the phone over in this process, "" if nobody has.
+
+        Checks no rights.
+        """
         return self.context.take_overs.holder(serial) if self.context.take_overs is not None else ""
 
     async def take(self, actor: Actor, serial: str) -> str:
-        """Take the phone over, and return its serial. A run that has it is parked, and goes on afterwards.
+        """Take the phone over, and return its serial. A run that has it is parked, and continues afterwards.
 
         Raises LeaseLost if another person or a set-up has the phone, Conflict if its run does not stop in time, and
         NotFound if no such phone is attached here.
@@ -85,7 +88,7 @@ class DeskTakeOver(DeskService):
         await self._own().act(serial, actor.id, action)
 
     async def give_back(self, actor: Actor, serial: str) -> str:
-        """Give the phone back, and return its serial. What was parked goes on."""
+        """Give the phone back, and return its serial. A parked run continues."""
         serial = await self._allowed(actor, serial, "give back")
         await self._own().give_back(serial, actor.id)
         return serial

@@ -153,7 +153,7 @@ class DeskTeam(DeskService):
         """Remove a person, and return them. Their runs and schedules continue. Raises BadRequest for the last owner."""
         row = await self._person_or_none(who)
         await self._allow(actor, Role.OWNER, REMOVE, person=who, before=_stored(row) if row else None)
-        row = row or await self._person(who)  # raises what is wrong with the name
+        row = row or await self._person(who)  # raises the problem with the name
         view = await self._view(row)
         try:
             gone = await People(self._db).remove(row.id)
@@ -199,7 +199,10 @@ class DeskTeam(DeskService):
         return [_refused_view(row, names, self._zone) for row in await self._audit.refused(limit)]
 
     async def audit(self, actor: Actor, *, before: int = 0, limit: int = 20) -> Sequence[AuditView]:
-        """Return what was done and refused, the newest first. ``before``: the id of an entry; 0 for the newest."""
+        """Return the log of actions and refusals, the newest first.
+
+        ``before``: the id of an entry; 0 for the newest.
+        """
         await self._allow(actor, Role.OWNER, "audit")
         names = await self._names() | await program_names(self._db)
         rows = await self._audit.last(limit, before=before)
@@ -224,7 +227,7 @@ class DeskTeam(DeskService):
         return replace(actor, lang=actor_of(replace(row, lang=lang)).lang)
 
     async def stream(self, actor: Actor, wanted: bool) -> Actor:
-        """Set whether a person wants to see what the model thinks while it thinks, and return the changed actor."""
+        """Set whether a person wants to see the model's thinking while it thinks, and return the changed actor."""
         await self._allow(actor, Role.VIEWER, "settings", streams=wanted)
         row = await self._row_of(actor)
         await People(self._db).update(row.id, streams=wanted)
@@ -288,7 +291,7 @@ class DeskTeam(DeskService):
         return views
 
     async def _phones(self, written: Sequence[str] | None) -> list[str] | None:
-        """Return the serials of these phones. Raises NotFound for an unknown one, and names those that are known."""
+        """Return the serials of these phones. Raises NotFound, with the known phones, for an unknown one."""
         if written is None:
             return None
         written = [name for name in written if name.strip()]  # an empty one lifts the limit

@@ -41,8 +41,8 @@ class InviteView:
     """An invitation that nobody has used yet.
 
     by: who made it. code: only set when it is made, because only its hash is stored.
-    name: who is invited to the console, "" for somebody who pairs in Telegram. link: the console's, with the code.
-    phones, chats: the limits of whoever uses it, as in ``Actor``; OWN_CHAT is their own private chat.
+    name: the person invited to the console, "" for somebody who pairs in Telegram. link: the console's, with the code.
+    phones, chats: the limits of the person who uses it, as in ``Actor``; OWN_CHAT is their own private chat.
     phone_names: the phones' names for people.
     """
 

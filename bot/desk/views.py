@@ -31,7 +31,7 @@ class RunStatus(StrEnum):
 
     @property
     def final(self) -> bool:
-        """Whether the run has ended."""
+        """True if the run has ended."""
         return self in {RunStatus.SUCCEEDED, RunStatus.FAILED, RunStatus.STOPPED}
 
 
@@ -40,10 +40,10 @@ SweptState = Literal["waiting", "answering", "answered", "nothing", "asked", "el
 
 @dataclass(frozen=True, slots=True)
 class SweptView:
-    """A contact of a sweep. ``texts``: what has reached them.
+    """A contact of a sweep. ``texts``: the texts that have reached them.
 
     The state ``quiet`` means that they were left out because the quiet hours have begun, ``elsewhere`` that an older
-    run has their question and goes on by itself.
+    run has their question and continues by itself.
     """
 
     contact: str
@@ -57,8 +57,8 @@ class SweptView:
 class SweepView:
     """The progress of a sweep.
 
-    looked: how many contacts it has looked at; None before it has looked. details: who was left out, and why.
-    silent: nobody is told of it, because it began by itself and nothing happened.
+    looked: how many contacts it has checked; None before it has checked any. details: the contacts left out, and why.
+    silent: nobody is informed of it, because it began by itself and nothing happened.
     reply_to: the contact if it carries out a schedule that answers one contact; "" if it was ordered as a sweep.
     """
 
@@ -73,10 +73,10 @@ class SweepView:
 class RunView:
     """A run as a person sees it, made from its rows.
 
-    steps: how many are done. last_step: the newest of them; its ``action`` is what was done after the gate.
+    steps: how many are done. last_step: the newest of them; its ``action`` is the one done after the gate.
     position: the place in the phone's queue, 1 for the next, 0 if the run is not queued.
     away: why the phone that a queued run waits for cannot be used. "none": it may have any phone, and there is none.
-        "host": its host ``away_host`` has not been heard since ``away_since``.
+        "host": its host ``away_host`` has not reported since ``away_since``.
     away_until: how long the run waits for the phone. Like ``away_since``, it is in the owner's zone.
     """
 
@@ -95,11 +95,11 @@ class RunView:
     message: str = ""
     error_kind: str = ""  # of the error that ended or postponed it, see agent_core.errors
     left_to: LeftTo = ""  # as in its session
-    again_at: datetime | None = None  # a postponed run is queued and goes on then (in the owner's zone)
+    again_at: datetime | None = None  # a postponed run is queued and continues then (in the owner's zone)
     spent: Spent = field(default_factory=Spent)
     replies: tuple[ReplyRecord, ...] = ()
-    notes: tuple[KeptNote, ...] = ()  # what the model noted from pages, and its summaries
-    answers: tuple[AnswerView, ...] = ()  # those that were sent, from the log, the oldest first; people can rate them
+    notes: tuple[KeptNote, ...] = ()  # the model's notes from pages, and its summaries
+    answers: tuple[AnswerView, ...] = ()  # the sent answers, from the log, the oldest first; people can rate them
     position: int = 0
     stopped_by: str = ""  # who was the first to stop it
     held: bool = False  # by a person, until Resume; a running one is about to be held
@@ -108,8 +108,8 @@ class RunView:
     away_host: str = ""
     away_since: datetime | None = None
     parent: str = ""  # the sweep or plan that it belongs to, whose card shows it
-    sweep: SweepView | None = None  # None if it is no sweep
-    plan: PlanView | None = None  # None if it is no plan
+    sweep: SweepView | None = None  # None if it is not a sweep
+    plan: PlanView | None = None  # None if it is not a plan
     in_plan: bool = False  # ``parent`` is a plan
     watch: bool = False  # a watch has started it, so nobody waits for its card
     created_at: datetime | None = None
@@ -145,7 +145,7 @@ class QuestionView:
 
 @dataclass(frozen=True, slots=True)
 class PhoneView:
-    """A phone and what it does now."""
+    """A phone and its present state."""
 
     serial: str
     name: str
@@ -158,7 +158,7 @@ class PhoneView:
 
 @dataclass(frozen=True, slots=True)
 class PhoneKept:
-    """What the settings file says of a phone from now on. ``hidden``: the environment says otherwise, and wins."""
+    """A phone's new entry in the settings file. ``hidden``: the environment has another one, which wins."""
 
     serial: str
     file: str
@@ -188,7 +188,7 @@ class StatusView:
 
 @dataclass(frozen=True, slots=True)
 class AnswerOutcome:
-    """What became of an answer. ``by``, ``answer``: of the answer that counts; if late, it is somebody else's."""
+    """The outcome of an answer. ``by``, ``answer``: of the answer that counts; if late, it is another person's."""
 
     state: Literal["accepted", "late", "unknown"]
     by: str = ""
@@ -208,4 +208,4 @@ class EventView:
     pictured: bool = False  # there is one, though ``picture`` may not have been read
 
 
-OWN_CHAT = "own"  # in an invitation: the private chat of whoever uses it
+OWN_CHAT = "own"  # in an invitation: the private chat of the person who uses it

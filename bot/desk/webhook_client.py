@@ -1,7 +1,7 @@
 """One attempt to deliver a webhook's message over HTTP.
 
-It follows no redirect, connects to no other address than the one that was checked, reads the beginning of the answer
-alone, and takes at most TIMEOUT in all.
+It follows no redirect, connects to no other address than the checked one, reads only the beginning of the answer, and
+takes at most TIMEOUT in all.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LONGEST_PAUSE = 7 * 86400.0  # seconds
 
 
 class WebhookClient:
-    """Delivers messages. ``proxy``: decides how a host is reached."""
+    """The client that delivers messages. ``proxy``: decides how a host is reached."""
 
     def __init__(
         self, rules: TargetRules = PUBLIC, proxy: ProxySetting = WEBHOOK_PROXY, *, seconds: float = TIMEOUT
@@ -43,7 +43,7 @@ class WebhookClient:
         self._certificates: ssl.SSLContext | None = None  # takes 20 ms to load
 
     async def attempt(self, hook: WebhookRow, message: DeliveryRow, now: datetime) -> Attempt:
-        """Send a message once, signed now, and return how it ended. Raises nothing of the network."""
+        """Send a message once, signed now, and return the outcome. Network errors are not raised."""
         began = time.monotonic()
         status, error, answer, pause = None, "", "", None
         try:
@@ -68,7 +68,7 @@ class WebhookClient:
             **headers(hook.secrets(now), message.message_id, int(now.timestamp()), body),
         }
         if self._certificates is None:
-            self._certificates = httpx2.create_ssl_context()  # reads from the environment where they are
+            self._certificates = httpx2.create_ssl_context()  # reads their location from the environment
         async with (
             httpx2.AsyncClient(
                 timeout=None,  # the whole attempt has one
@@ -109,6 +109,6 @@ def _retry_after(value: str) -> float | None:
 
 
 def _why(error: Exception) -> str:
-    """Return what the network says, in one line, without the URL's address in front."""
+    """Return the network's error in one line, without the URL's address in front."""
     said = " ".join(str(error).split())[:200]
     return f"{type(error).__name__}: {said}" if said else type(error).__name__

@@ -1,4 +1,4 @@
-"""What webhooks are sent: the form of a message, by the Standard Webhooks scheme."""
+"""The messages of webhooks: their form, by the Standard Webhooks scheme."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ class WebhookPayload(BaseModel):
 
 
 def message_of(event: EventRow) -> Message:
-    """Return what an event is to a webhook. The id is the event's, so that a receiver knows a repetition."""
+    """Return the message of an event for a webhook.
+
+    The id is the event's, so that a receiver recognises a repetition.
+    """
     details = dict(event.data)
     cut = len(json.dumps(details, ensure_ascii=False).encode()) > MOST_DETAILS
     data = WebhookEvent(
@@ -54,6 +57,6 @@ def message_of(event: EventRow) -> Message:
 
 
 def test_message(message_id: str, now: datetime) -> Message:
-    """Return a message by which a receiver can be tried out."""
+    """Return a message by which a receiver can be tested."""
     payload = WebhookPayload(type=TEST, timestamp=now, data=WebhookEvent(id=0, run="", details={}))
     return Message(message_id, TEST, payload.model_dump_json())

@@ -1,8 +1,8 @@
-"""Where webhooks may be sent: to public addresses over https, and to what the owner allows by a setting.
+"""The allowed targets of webhooks: public addresses over https, and others that the owner allows by a setting.
 
-Whoever may add a webhook could otherwise have this machine send requests into its own network: to a router, a database,
-or the service from which a cloud machine gets its credentials. A name is resolved once and the connection goes to that
-very address, so that a name cannot point elsewhere after it was checked.
+A person who may add a webhook could otherwise have this machine send requests into its own network: to a router, a
+database, or the service that gives a cloud machine its credentials. A name is resolved once and the connection goes to
+that very address, so that a name cannot point elsewhere after it was checked.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RESOLVING_SECONDS = 5.0
 ALLOW = "PHONEDESK_WEBHOOKS__ALLOW_PRIVATE"
 _PORTS = {"http": 80, "https": 443}
 _UNICAST = ip_network("2000::/3")  # the only part of IPv6 that is given to machines on the internet, RFC 4291
-_NAT64 = ip_network("64:ff9b::/96")  # its addresses stand for IPv4 ones, RFC 6052
+_NAT64 = ip_network("64:ff9b::/96")  # its addresses hold IPv4 ones, RFC 6052
 
 Address = IPv4Address | IPv6Address
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -69,9 +69,9 @@ class TargetRules:
     resolve: Resolve = resolved
 
     async def target(self, url: str) -> Target:
-        """Return where ``url`` leads now.
+        """Return the target that ``url`` leads to now.
 
-        Raises BadRequest if it is no address that a webhook can have, InputRejected if it may not be asked, and
+        Raises BadRequest if it is not an address that a webhook can have, InputRejected if it may not be asked, and
         OSError if its name cannot be resolved.
         """
         parts = checked_url(url)
@@ -82,7 +82,7 @@ class TargetRules:
         if not found:
             raise OSError(f"The name {host} has no address.")
         named = any(host.lower() == each.lower() for each in self.allowed)
-        # Every address must be allowed: a name with a public and a private one is no mistake of its owner.
+        # Every address must be allowed: a name with a public and a private one is not its owner's mistake.
         if not named and not all(self._in_allowed(each) for each in found):
             refused = next((each for each in found if not self._in_allowed(each) and not _is_public(each)), None)
             if refused is not None:
@@ -135,8 +135,9 @@ def checked_url(url: str) -> SplitResult:
 
 
 def _literal(host: str) -> Address | None:
-    """Return the address that ``host`` is; None for a name. Other spellings of one (0x7f.1) are left to the resolver,
-    whose answer is checked.
+    """Return the address that ``host`` is; None for a name.
+
+    Other spellings of one (0x7f.1) are left to the resolver, whose answer is checked.
     """
     try:
         return ip_address(host)
@@ -145,7 +146,7 @@ def _literal(host: str) -> Address | None:
 
 
 def _plain(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 address stands for, else the address itself."""
+    """Return the IPv4 address inside an IPv6 address, else the address itself."""
     if isinstance(address, IPv4Address):
         return address
     inside = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)

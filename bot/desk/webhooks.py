@@ -1,6 +1,6 @@
 """Webhooks: events by kind, sent to programs that do not ask for them.
 
-Only owners have them: a webhook is sent what happens on every phone.
+Only owners have them: a webhook receives the events of every phone.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 
 class DeskWebhooks(DeskService):
-    """The service for webhooks: owners add, list, remove, test and rotate them, and see what was delivered."""
+    """The service for webhooks: owners add, list, remove, test and rotate them, and see the deliveries."""
 
     def __init__(self, context: DeskContext) -> None:
         super().__init__(context)
@@ -91,7 +91,7 @@ class DeskWebhooks(DeskService):
         return secret, self._view(row)
 
     async def test(self, actor: Actor, webhook_id: int) -> DeliveryView:
-        """Send a webhook a test message now, once, and return what became of it.
+        """Send a webhook a test message now, once, and return the outcome.
 
         If it gets through, a disabled webhook is enabled for the events from now on. Raises NotFound if there is none.
         """
@@ -142,9 +142,9 @@ class DeskWebhooks(DeskService):
         return [row for row in await self._webhooks.all() if row.disabled_at is None]
 
     async def turn(self, webhook_id: int, seen: int) -> tuple[int, datetime | None]:
-        """Make messages of a webhook's new events, and deliver what is due, one message.
+        """Make messages of a webhook's new events, and deliver one due message.
 
-        seen: what the last call returned first, 0 at the beginning.
+        seen: the first value returned by the last call, 0 at the beginning.
         Returns the newest event that was seen, and when there is more to do: now, later, or None if nothing waits.
         """
         hook = await self._webhooks.get(webhook_id)

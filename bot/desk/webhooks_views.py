@@ -1,4 +1,4 @@
-"""How webhooks and their deliveries are shown, and which events they can be sent."""
+"""The views of webhooks and their deliveries, and the events that they can be sent."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ KINDS: tuple[str, ...] = (
 )
 
 
-May = Literal["run", "answer"]  # what an incoming webhook may do
+May = Literal["run", "answer"]  # the rights of an incoming webhook
 
 
 @dataclass(frozen=True, slots=True)

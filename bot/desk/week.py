@@ -48,7 +48,8 @@ class WeekDay:
 class WeekView:
     """The coming seven days, from now on.
 
-    quiet: the schedules with quiet hours. paused, watches: they have no times. later: nothing of them is this week.
+    quiet: the schedules with quiet hours. paused, watches: they have no times. later: schedules without a time this
+    week.
     """
 
     now: datetime

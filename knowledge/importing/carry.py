@@ -19,7 +19,7 @@ from knowledge.importing.plan import ImportPlan, OnDouble, decide, wanted_by
 async def plan_import(
     base: EmbeddedKnowledge, name: str, drafts: Sequence[Draft], *, drop_aliases: bool = False
 ) -> ImportPlan:
-    """Return what would happen if doubles are skipped; nothing is written. ``drop_aliases``: see ``decide``."""
+    """Return the import's result if doubles are skipped; nothing is written. ``drop_aliases``: see ``decide``."""
     forms = Forms()
     wanted = await asyncio.to_thread(wanted_by, drafts, forms)
     related = await base.related(wanted, forms)
@@ -33,11 +33,11 @@ async def carry_out(
     doubles: OnDouble = "skip",
     wrote: Callable[[int, int], None] | None = None,
 ) -> ImportPlan:
-    """Write the plan, all or nothing. Returns what was done: with doubles replaced it changes more than ``plan`` shows.
+    """Write the plan, all or nothing. Returns the changes: with doubles replaced it changes more than ``plan`` shows.
 
     wrote: is called now and then with the number of entries written, and of all.
 
-    Raises InputRejected if the base has changed since, so that the plan is no longer what would happen.
+    Raises InputRejected if the base has changed since, so that the plan is out of date.
     """
     done = plan
 

@@ -33,9 +33,9 @@ _NO = frozenset(["false", "no", "n", "0", "pending", "off", "否", "停用", "�
 class Draft:
     """One row of the file.
 
-    place: where it is, for a person: "faq.xlsx, sheet 售后, row 7".
+    place: its place in words for a person: "faq.xlsx, sheet 售后, row 7".
     problem: why this row cannot be taken.
-    notes: what a person should know about the file ("… has no header"), attached to its first row.
+    notes: facts about the file for a person ("… has no header"), attached to its first row.
 
     A field is None if the file has no column for it: an entry that is changed keeps its own.
     """
@@ -74,7 +74,7 @@ def column(name: str) -> str | None:
 
 
 def columns(cells: Iterable[str]) -> list[str | None] | None:
-    """Return the fields of a header's cells; None if it is no header, which names a question and an answer."""
+    """Return the fields of a header's cells; None if it is not a header, which names a question and an answer."""
     found = [column(cell) for cell in cells]
     return found if {"question", "answer"} <= set(found) else None
 

@@ -34,7 +34,7 @@ def read_json(name: str, data: bytes) -> Sequence[Draft]:
 
 
 class _NoJson:
-    """Stands for something that could not be parsed, because None is a value."""
+    """The marker for a value that could not be parsed, because None is a value."""
 
 
 def _parsed(text: str) -> object:

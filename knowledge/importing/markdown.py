@@ -197,7 +197,7 @@ def _draft(name: str, section: _Section, taken: Allowance, *, foreign: bool) -> 
 
 
 def _fields(found: dict[str, object]) -> tuple[Fields, bool | None, list[str]]:
-    """Return the other fields of the comment, whether the entry is live, and what cannot be read."""
+    """Return the other fields of the comment, whether the entry is live, and the parts that cannot be read."""
     fields: list[tuple[str, str | Sequence[str]]] = []
     faults: list[str] = []
     live: bool | None = None

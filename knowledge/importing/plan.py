@@ -122,7 +122,7 @@ class ImportPlan:
 
     @property
     def writes(self) -> int:
-        """How many entries it adds or changes."""
+        """The number of entries that it adds or changes."""
         return len(self.added) + len(self.changed)
 
     @property
@@ -178,7 +178,8 @@ class _Item:
 
 
 class _Planner:
-    """Settles rows in the file's order, against the entries that no row changes and the rows before.
+    """The planner of an import. It settles rows in the file's order, against the entries that no row changes and the
+    rows before.
 
     A row that is left out brings back the entry which it would have changed; so everything is settled again without it,
     until every remaining row is taken.
@@ -286,7 +287,7 @@ class _Planner:
         item.new = item.new.model_copy(update={"aliases": (*had, *new)})
 
     def _item(self, draft: Draft) -> _Item | None:
-        """Return what the row alone would do; None if it is refused or changes nothing."""
+        """Return the effect of the row by itself; None if it is refused or changes nothing."""
         if draft.problem:
             self._refused.append(Refused(draft.place, draft.problem))
             return None
@@ -469,7 +470,7 @@ def _both(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
 
 
 def _reason(error: InputRejected) -> str:
-    """Return why a row is no entry, in words that can be given in the person's language."""
+    """Return why a row is not an entry, in words that can be given in the person's language."""
     if isinstance(error.message, ImportMessage):
         return error.message
     why = error.message.removeprefix("This is no entry: ").rstrip(".")

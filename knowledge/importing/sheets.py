@@ -33,7 +33,7 @@ def read_xlsx(name: str, data: bytes) -> Sequence[Draft]:
     Sheets without one are reported, and read by position if no sheet has one.
 
     A formula gives the value that was saved with it; its cell is reported if there is none. Raises InputRejected if the
-    file is no Excel file or exceeds a limit.
+    file is not an Excel file or exceeds a limit.
     """
     with _said(name):
         return _read(name, data)
@@ -154,7 +154,7 @@ def _exact(text: str) -> Decimal:
 
 
 class _Shape(NamedTuple):
-    """How a format shows a number: text before and after, its digits (None: unchanged); or as a date."""
+    """The way in which a format shows a number: text before and after, its digits (None: unchanged); or as a date."""
 
     is_date: bool
     is_period: bool

@@ -29,7 +29,7 @@ _PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # read piece by piece; o
 
 
 class NoWorkbook(Exception):
-    """The file is no Excel file, or a broken one."""
+    """The file is not an Excel file, or a broken one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Workbook:
 
     @property
     def from_1904(self) -> bool:
-        """Whether days are counted from 1904."""
+        """True if days are counted from 1904."""
         return self._book.from_1904
 
     def format_of(self, style: int) -> str:
@@ -133,7 +133,7 @@ class Workbook:
 
 
 class _Reader:
-    """Receives the elements of one part as they come. Names are without their namespace's prefix."""
+    """The receiver of the elements of one part as they come. Names are without their namespace's prefix."""
 
     def start(self, name: str, attributes: dict[str, str]) -> None: ...
 

@@ -46,7 +46,7 @@ class PhonesSeen:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """How to find out whether a service works.
+    """A check of whether a service works.
 
     ask: returns "" if the service works, else what is wrong. Its argument ``doubted`` is True if the newest sign from
         runs is an error of the service, or if it is down; a check that costs nothing may then not be enough.
@@ -61,9 +61,10 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class AlertTimes:
-    """When people are told.
+    """The timing of alerts.
 
-    ``after``: how long something must be down before people are told. ``poll``: the time between two probes.
+    ``after``: how long something must be down before people are alerted.
+    ``poll``: the time between two probes.
     """
 
     after: timedelta
@@ -100,7 +101,7 @@ class _Shown:
 
 
 class AlertWatch(Periodic):
-    """Alerts people, from ``start`` to ``stop``. What is down since when, and what was told, is in the rows.
+    """Alerts people, from ``start`` to ``stop``. The outages, their beginnings and the alerts sent are in the rows.
 
     phones: returns the phones as adb sees them.
     probes: by subject (``model``, ``knowledge``).
@@ -154,7 +155,9 @@ class AlertWatch(Periodic):
                 await self._down(PHONE + serial, why.get(serial, why.get("", "")))
 
     async def _look_at_batteries(self, rows: Mapping[str, OutageRow]) -> None:
-        """Tell at once of a battery that is low or hot: that is no blip, and the phone may soon be off."""
+        """Alert at once to a battery that is low or hot, because that does not pass by itself, and the phone may soon
+        be off.
+        """
         now = self._db.now()
         read = self._batteries_at
         if self._batteries is None or (read is not None and now - read < timedelta(seconds=BATTERY_SECONDS)):
@@ -197,7 +200,7 @@ class AlertWatch(Periodic):
                 await self._up(subject)
             return
         if shown.asked_at is None and not is_down:
-            # No probe at the start, when other work goes first; but the first one comes sooner than the later ones.
+            # No probe at the start, when other work has priority; but the first one comes sooner than the later ones.
             shown.asked_at = now - max(timedelta(0), self._times.poll - self._times.after)
         doubted = shown.failed_at is not None and (shown.asked_at is None or shown.failed_at >= shown.asked_at)
         if shown.asked_at is not None and now - shown.asked_at < self._times.pause(row) and not doubted:

@@ -65,7 +65,10 @@ AT_DEADLINE: Mapping[QuestionKind, AtDeadline] = {
 
 @dataclass(frozen=True, slots=True)
 class QuestionTimes:
-    """Minutes; 0 is never. ``remind``: the time to the first reminder, at most half of the deadline."""
+    """The times of a question in minutes; 0 is never.
+
+    ``remind``: the time to the first reminder, at most half the deadline.
+    """
 
     deadline: float = 0.0
     remind: float = 0.0
@@ -89,7 +92,7 @@ class QuestionTimes:
 
 
 NO_TIMES = QuestionTimes()
-NO_WORDS = "—"  # stands for a free-text answer that nobody wrote; the agent tells its model so
+NO_WORDS = "—"  # a free-text answer that nobody wrote; the agent tells its model so
 
 
 def answer_at_deadline(kind: QuestionKind) -> Answer | None:
@@ -101,7 +104,7 @@ def answer_at_deadline(kind: QuestionKind) -> Answer | None:
 
 
 class QuestionWatch(Periodic):
-    """Closes questions whose deadline passed, reminds and escalates, from ``start`` to ``stop``.
+    """The watch that closes questions past their deadline, reminds and escalates, from ``start`` to ``stop``.
 
     All state is in the rows. Several processes may watch: each thing is done by one of them.
     """
@@ -113,7 +116,10 @@ class QuestionWatch(Periodic):
         self._look_seconds = look_seconds
 
     async def once(self) -> None:
-        """Do what is due now. Deadlines go first, so that nobody is reminded of a question that is over."""
+        """Do everything that is due now.
+
+        Deadlines come first, so that nobody is reminded of a question that is over.
+        """
         closed = await self._questions.expire()
         reminded = await self._questions.remind()
         escalated = await self._questions.escalate()

@@ -1,4 +1,4 @@
-"""When digests are due and for which chats; each is sent once.
+"""Sending digests: when they are due and for which chats. Each is sent once.
 
 A digest before noon covers the whole day before (a weekly one the seven days before). One at noon or later covers the
 24 hours (seven days) that end at its time. So nothing is left out, and nothing is reported twice.
@@ -32,8 +32,8 @@ log = structlog.get_logger(__name__)
 class DigestChat:
     """A chat that gets digests.
 
-    ``chat`` has the same keys as in cards. ``person_id``: the chat is shown what this person may see. ``since``:
-    digests that were due before are not sent. ``serials``: only these phones, empty for all.
+    ``chat`` has the same keys as in cards. ``person_id``: the chat is shown the phones and runs that this person may
+    see. ``since``: digests that were due before are not sent. ``serials``: only these phones, empty for all.
     """
 
     key: str
@@ -49,7 +49,7 @@ IsEmpty = Callable[[datetime, datetime, Sequence[str]], Awaitable[bool]]
 
 
 class DigestWatch(Periodic):
-    """Has digests sent when they are due, from ``start`` to ``stop``. All state is in the rows.
+    """A loop that has digests sent when they are due, from ``start`` to ``stop``. All state is in the rows.
 
     Several processes may watch: each digest is sent by one of them.
 

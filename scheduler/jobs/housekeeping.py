@@ -1,6 +1,6 @@
 """Deletes old rows in batches, and gives their space back to the disk at night.
 
-``storage.retention`` says what is deleted when, and what is kept for ever.
+``storage.retention`` defines which rows are deleted and when, and which are kept for ever.
 """
 
 from __future__ import annotations

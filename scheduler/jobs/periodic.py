@@ -1,4 +1,4 @@
-"""Repeat work in the background: one loop for every watch, with one rule for what goes wrong in it."""
+"""Repeat work in the background: one loop for every watch, with one rule for its errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Work = Callable[[], Awaitable[float | None]]
 
 
 class Periodic:
-    """Does ``work`` again and again in a task of its own, from ``start`` to ``stop``.
+    """A task that does ``work`` again and again, from ``start`` to ``stop``.
 
     If ``work`` raises, the error is logged, and it is tried again the next time: the database may be away for a moment.
 

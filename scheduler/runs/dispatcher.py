@@ -42,7 +42,7 @@ class _Started:
 
 
 class Dispatcher(Periodic):
-    """Starts due attempts.
+    """The dispatcher, which starts due attempts.
 
     A change by this process takes effect at once, one by another process within ``storage.engine.PULSE_SECONDS``.
     Each phone has one attempt under way at a time, the first in line. A run whose phone no host reaches waits for as
@@ -100,7 +100,7 @@ class Dispatcher(Periodic):
         return await self._hand_out()
 
     async def _tidy(self) -> None:
-        """Do what becomes due by time alone: expire questions past their deadline, revive attempts that died."""
+        """Do the work that is due only by time: expire questions past their deadline, revive attempts that died."""
         worker = self._worker
         at_work = [*worker.runs_at_work, *worker.at_work_beside] if worker is not None else []
         await self._questions.expire()
@@ -154,7 +154,7 @@ class Dispatcher(Periodic):
     def _ending(self, due: Sequence[RunRow]) -> dict[str, str]:
         """Return the runs whose earlier attempt is still active here, and their phones.
 
-        The earlier attempt has to let go of its phone before the next one starts.
+        The earlier attempt has to release its phone before the next one starts.
         """
         if self._worker is None:
             return {}
@@ -198,7 +198,7 @@ class Dispatcher(Periodic):
         """Write an event for each waiting run whose phone went away or came back.
 
         A run that joins the line gets no event, because it is shown with the state that its phone has then. The log
-        reports a missing phone for new runs too; the person at the server's terminal is told from it.
+        reports a missing phone for new runs too, for the person at the server's terminal.
         """
         before, self._missing = self._missing, {}
         for run in due:
@@ -213,7 +213,7 @@ class Dispatcher(Periodic):
                 await self._events.append(run.id, "phone", {"missing": missing})
 
     async def _free(self, due: Sequence[RunRow], here: Sequence[str] | None, busy: set[str]) -> list[str]:
-        """Return the phones for runs that take any phone, the one that was used longest ago first."""
+        """Return the phones for runs that take any phone, the least recently used first."""
         free = [serial for serial in here or () if serial not in busy]
         if len(free) > 1 and any(not run.wanted for run in due):
             used = await self._leases.last_used()

@@ -20,11 +20,11 @@ from storage.runs.giving_up import MOST_TRIES, GaveUp, LeftAlone, plain_words
 async def carry_out(
     agent: PhoneAgent, session: Session, stop: StopSignal, *, prepare: Callable[[], Awaitable[None]] | None = None
 ) -> None:
-    """Have the agent go on with ``session`` until an outcome, a question that nobody answers now, Stop or Hold.
+    """Have the agent continue ``session`` until an outcome, a question that nobody answers now, Stop or Hold.
 
     The session holds the result; the caller stores it while the phone is still ours. Raises LeaseLost if another owner
     has taken the phone, and passes on a cancellation that is neither Stop nor Hold: then the run is not over, and
-    another attempt goes on with it.
+    another attempt continues it.
 
     stop: the signal of the agent's lease; it cancels this task.
     prepare: is done on the phone before the agent's first observation. Stop cancels it too.
@@ -48,7 +48,7 @@ async def carry_out(
 
 @dataclass(frozen=True, slots=True)
 class AttemptOutcome:
-    """How an attempt ended.
+    """The outcome of an attempt.
 
     - ``waiting``: for a person's answer.
     - ``held``: parked by Hold.

@@ -30,12 +30,12 @@ log = structlog.get_logger(__name__)
 Listing = Callable[[], Awaitable[Mapping[str, str]]]
 """Returns the phones that this process sees now: state by serial, as adb writes it."""
 Picture = Callable[[str], Awaitable[bytes]]
-"""Returns what the phone with this serial shows now, as a JPEG of full resolution."""
+"""A function that returns the present screen of the phone with this serial, as a JPEG of full resolution."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClockCheck:
-    """Compares this machine's clock with the database's. They must agree, because heartbeat times decide who is alive.
+    """The check of this machine's clock against the database's. They must agree: heartbeat times decide who is alive.
 
     seconds: how long a process without a heartbeat counts as alive.
     """
@@ -262,7 +262,7 @@ class Fleet:
         return {phone.serial: phone for phone in await Hosts(self.db, seconds=self.seconds).phones()}
 
     async def is_worked(self) -> bool:
-        """Whether any process works phones."""
+        """Tell whether any process works phones."""
         return bool(await Hosts(self.db, seconds=self.seconds).alive())
 
     def is_missing(self, run: RunRow, phones: Mapping[str, HostPhone]) -> bool:

@@ -147,7 +147,7 @@ async def _in_use(db: Database, serial: str) -> LeaseLost:
 
 
 async def finish(work: Awaitable[object]) -> None:
-    """Finish ``work`` even if the caller is cancelled meanwhile: what it stores must not be lost."""
+    """Finish ``work`` even if the caller is cancelled meanwhile, because its data must not be lost."""
     task = asyncio.ensure_future(work)
     while not task.done():
         try:

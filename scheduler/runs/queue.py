@@ -42,9 +42,9 @@ OVER = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
 log = structlog.get_logger(__name__)
 
 Work = Callable[[str], Awaitable[None]]
-"""Does one attempt, given its id.
+"""The function that does one attempt, given its id.
 
-Returns when the attempt is over or belongs to another; it is called again if it raises.
+It returns when the attempt is over or belongs to another; it is called again if it raises.
 """
 
 
@@ -97,7 +97,7 @@ class ProcessLock:
 
         Return the token of the process that had it before. Raises ConfigInvalid if another process has it.
 
-        token: what this process is called in the database.
+        token: the name of this process in the database.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -112,7 +112,10 @@ class ProcessLock:
         self._lock.release()
 
     def busy(self) -> ConfigInvalid | None:
-        """Return what ``acquire`` would raise now, or None if the lock is free. The former holder stays on record."""
+        """Return the error that ``acquire`` would raise now, or None if the lock is free.
+
+        The former holder stays on record.
+        """
         if not self.path.exists():
             return None
         try:
@@ -152,7 +155,7 @@ def system_url(url: str) -> str:
 
 
 class DbosQueue:
-    """Starts attempts as DBOS workflows, and deletes its own old ones, which DBOS itself would keep for ever.
+    """The queue that starts attempts as DBOS workflows, and deletes its own old ones, which DBOS would keep for ever.
 
     url: DBOS's own database; with SQLite, another file than ours.
     executor_id: stays the same over restarts and differs between processes.

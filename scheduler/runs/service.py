@@ -14,7 +14,7 @@ from storage.runs import NewRun, RunRow, Runs
 
 # Runs with the higher priority go first; of equals, the older run.
 PERSON = 10  # a person asked for it and is watching
-BEGUN = 8  # goes on after an answer or its host's death: before everything but what a person asked for
+BEGUN = 8  # continues after an answer or its host's death: before everything except a person's request
 WATCH = 6  # a customer has just written
 SCHEDULE = 0
 ASKED_SWEEP = 3  # one contact of a sweep that a person asked for
@@ -40,7 +40,7 @@ def places(due: Sequence[RunRow], phones: Sequence[str]) -> Mapping[str, int]:
 
 
 class RunService:
-    """What can be done with runs. Every call takes effect in the database and wakes this process's dispatcher."""
+    """The operations on runs. Every call takes effect in the database and wakes this process's dispatcher."""
 
     def __init__(self, db: Database, *, worker: Worker | None = None) -> None:
         self._runs = Runs(db)

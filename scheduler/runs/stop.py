@@ -1,4 +1,4 @@
-"""How an attempt is told to end: Stop, Hold, a lost phone, the end of the process."""
+"""The signals that end an attempt: Stop, Hold, a lost phone, the end of the process."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ log = structlog.get_logger(__name__)
 
 
 class Reason(StrEnum):
-    """Why an attempt is told to end."""
+    """The reason why an attempt must end."""
 
     STOP = "stop"  # a person asked for it: the run ends as stopped
     HOLD = "hold"  # a person parks the run: the next attempt begins at Resume
     LEASE_LOST = "lease_lost"  # another owner has the phone: touch it no more, at once
-    SHUTDOWN = "shutdown"  # this process ends: the next attempt goes on elsewhere
+    SHUTDOWN = "shutdown"  # this process ends: the next attempt continues elsewhere
 
 
 class StopSignal:
-    """Tells the work of an attempt to end. A stop cancels its task, but never inside ``shielded()``.
+    """The signal that ends the work of an attempt. A stop cancels its task, but never inside ``shielded()``.
 
     ``requested`` and ``hold_requested`` may be read between steps. At Hold the attempt ends at a point where no part of
     a step is lost: at once inside ``may_park()`` (a model is being asked), else at the next ``park_here()`` (before an
@@ -108,11 +108,11 @@ class StopSignal:
             if self.requested and not self._shields:
                 self.cancel()
         if self.requested and not self._shields:
-            await asyncio.sleep(0)  # the cancellation arrives here, not in the middle of what comes next
+            await asyncio.sleep(0)  # the cancellation arrives here, not in the middle of the next step
 
 
 class StopRequests:
-    """Polls for Stop and Hold requests, which are written into the run's row.
+    """The poll for Stop and Hold requests, which are written into the run's row.
 
     One query serves all runs that are active here. It runs at each change of the runs, and every ``seconds`` in case a
     change was missed.

@@ -26,7 +26,8 @@ class StoredRuns:
     """``agent_core.ports.RunStore`` over runs, events and the answer log.
 
     attempt: the attempt that writes; None if no attempt does. Once its turn is over (another attempt has the run, or
-        the run is over) its writes change nothing and raise LeaseLost. The exception is what has already left the
+        the run is over) its writes change nothing and raise LeaseLost. The exception is a text that has already left
+        the
         phone: the attempt that sent it still records it.
     learn: is called with each sent answer that a person had a hand in (their own text, or the record that they chose)
         after the answer is stored, and again if the event is repeated after a restart. Its errors are logged. The new

@@ -45,7 +45,7 @@ class _LiveAttempt:
 
 AttemptWork = Callable[[str, int, HeldLease], Awaitable[AttemptOutcome]]
 Taker = Callable[[int], bool]
-"""Is called each time an attempt of its run gets the phone, with the lease's fencing token.
+"""A function that is called each time an attempt of its run gets the phone, with the lease's fencing token.
 
 If it returns False, the attempt does not begin, and the taker ends the run.
 """
@@ -54,7 +54,7 @@ MayBegin = Callable[[RunRow], Awaitable[bool]]
 
 
 class Worker:
-    """Does the attempts of this process.
+    """The part of this process that does attempts.
 
     A Stop cancels ``work``. It tidies up (keyboard, input, screen) while it unwinds, and the lease is released after
     that.

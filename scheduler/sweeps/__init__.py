@@ -1,1 +1,1 @@
-"""Sweeps: whom they check, whom of these they answer, and in which order."""
+"""Sweeps: the contacts that they check, those that they answer, and the order."""

@@ -34,8 +34,8 @@ from storage.schedules import Schedules
 from storage.sweeps import MarkRow, NewSweep, NewSwept, SweepRow, Sweeps, SweptApp
 
 MOST_QUESTIONS = 1000  # the most open questions that are read
-RECENT = 10  # runs of a schedule among which earlier looks are found; one that failed may not have looked
-_READABLE = (LookOutcome.READ, LookOutcome.UNCHANGED)  # outcomes that tell whom nobody knows
+RECENT = 10  # runs of a schedule in which earlier looks are searched; a run that failed may have none
+_READABLE = (LookOutcome.READ, LookOutcome.UNCHANGED)  # outcomes after which unknown names are reported
 QUIET_HOURS = "quiet hours"  # the message of a sweep that did not begin because of them
 
 log = structlog.get_logger(__name__)
@@ -52,14 +52,14 @@ class SweepEyes:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A sweep's result and what follows from it, to be stored and started by ``Sweeps``."""
+    """A sweep's result and the runs that follow from it, to be stored and started by ``Sweeps``."""
 
     sweep: NewSweep
     start: tuple[NewSwept, ...]
 
 
 async def prepare(db: Database, row: RunRow, device: Device, eyes: SweepEyes, lease: Lease) -> Prepared:
-    """Check the phone's chat list, with the lease held, and choose whom to answer.
+    """Check the phone's chat list, with the lease held, and choose the contacts to answer.
 
     Raises CommandFailed if the list cannot be reached or read, and InputRejected if no contact has the tags.
     """
@@ -117,7 +117,10 @@ async def prepare(db: Database, row: RunRow, device: Device, eyes: SweepEyes, le
 
 
 async def sweep_attempt(db: Database, row: RunRow, device: Device, eyes: SweepEyes, lease: Lease) -> AttemptOutcome:
-    """Do a worker's attempt of a sweep. ``waiting``: its runs go on. A repeated attempt starts nobody's run twice."""
+    """Do a worker's attempt of a sweep.
+
+    ``waiting``: its runs continue. A repeated attempt starts no contact's run twice.
+    """
     sweeps = Sweeps(db)
     looked = await sweeps.get(row.id)
     if looked is None:
@@ -132,9 +135,9 @@ async def sweep_attempt(db: Database, row: RunRow, device: Device, eyes: SweepEy
 
 
 async def not_found(db: Database, row: RunRow, details: Mapping[str, Any]) -> str:
-    """Return what a sweep ends with if contacts were named whom nobody knows; "" if there is nothing new to tell.
+    """Return the closing message of a sweep for named contacts that nobody knows; "" if there is nothing new to report.
 
-    A sweep that began by itself tells it of those who were known, or not named, at the schedule's look before.
+    A sweep that began by itself reports those that were known, or not named, at the schedule's last sweep.
     """
     unknown = [str(name) for name in details.get("unknown") or ()]
     if unknown and row.planned_at is not None:
@@ -157,7 +160,7 @@ async def _sweeps_before(db: Database, row: RunRow) -> Sequence[RunRow]:
 async def in_quiet_hours(db: Database, row: RunRow, now: datetime) -> bool:
     """Tell whether a sweep, or a run of it, may not begin because its schedule is in its quiet hours.
 
-    What a person has started by hand is not a tick of the schedule, and may always begin.
+    A run that a person has started by hand is not a tick of the schedule, and may always begin.
     """
     sweep = await Runs(db).get(row.parent_id) if row.parent_id else row
     if sweep is not None and sweep.planned_at is None and not sweep.options.get(BY_WATCH):
@@ -241,8 +244,8 @@ async def _unknown(
 async def _asked(db: Database, order: SweepOrder, serial: str, chosen: SweepPlan) -> dict[str, list[str]]:
     """Return the ids of the questions that wait for a person, by contact: of any run of this app on this phone.
 
-    Only contacts for whom it makes a difference are included: the quiet ones, and those who are left for a question. If
-    there are none, nothing is read.
+    Only contacts for which it makes a difference are included: the quiet ones, and those that are left for a question.
+    If there are none, nothing is read.
     """
     names = [*chosen.quiet, *(contact for contact, why in chosen.left if why is Left.ASKED)]
     if not names:
@@ -259,7 +262,7 @@ async def _asked(db: Database, order: SweepOrder, serial: str, chosen: SweepPlan
 
 
 def _contact_of(question: QuestionRow) -> str:
-    """Return the contact whom a question is about; "" if it is about none."""
+    """Return the contact that a question is about; "" if it is about none."""
     return str((question.payload.get("data") or {}).get("contact") or "")
 
 

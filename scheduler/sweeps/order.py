@@ -1,4 +1,4 @@
-"""Whom a sweep is about, as people write it: ``11 小王``, ``#vip``, ``未读``."""
+"""The target of a sweep, as people write it: ``11 小王``, ``#vip``, ``未读``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _QUOTES = (("“", "”"), ('"', '"'), ("「", "」"), ("『", "』"))
 
 @dataclass(frozen=True, slots=True)
 class SweepOrder:
-    """Whom a sweep is about.
+    """The target of a sweep.
 
     names, tags: contacts by name and by tag; both empty for everybody who has written something new.
     app: the key of the app's profile.
@@ -81,7 +81,8 @@ def read_task(task: str, *, one: bool = False) -> SweepOrder | None:
 
 
 def kind_of(task: str) -> str:
-    """Return what a schedule with this task starts: ``sweep`` or ``run``. Raises InputRejected as ``read_task``.
+    """Return the kind of run that a schedule with this task starts: ``sweep`` or ``run``. Raises InputRejected as
+    ``read_task``.
 
     A schedule that answers one contact is a sweep, too: it checks the chat list before any model is asked, and reports
     nothing if there is nothing new.

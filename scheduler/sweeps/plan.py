@@ -1,4 +1,4 @@
-"""Which of the waiting contacts are answered now: pure decisions, without database and phone."""
+"""The choice of the waiting contacts to answer now: pure decisions, without database and phone."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from agent_core.sweep import IN_CHAT, UnreadLook, Waiting
 from storage.runs import FAILED, QUEUED, RUNNING, STOPPED, SUCCEEDED, WAITING
 from storage.sweeps import MarkRow
 
-MOST_TRIES = 3  # for the same message; then it is tried ever more rarely, and people are told
+MOST_TRIES = 3  # for the same message; then it is tried less and less often, and people are informed
 LAST_TRY = 7  # then only people are left
 FIRST_REST = timedelta(hours=1)  # after the third try; twice as long after each further one
-OUTAGE_REST = timedelta(minutes=15)  # if what the run needs was away, which is not the message's fault
-REMEMBERED = timedelta(days=2)  # how long people are told who was given up
+OUTAGE_REST = timedelta(minutes=15)  # if a service that the run needs was away, which is not the message's fault
+REMEMBERED = timedelta(days=2)  # how long people are informed about a contact that was given up
 _OUTAGES = ("model", "knowledge", "device", "config", "security.rate")
 _NO_OUTAGES = ("model.refused", "model.format")
 CUT_SHORT = "model.limit"  # of a run that succeeded: the limit left something unanswered
@@ -25,7 +25,7 @@ BLIND = "blind"  # the state of a contact when nothing can be read
 
 
 class Left(StrEnum):
-    """Why a contact who waits is not answered by this sweep."""
+    """The reason why a waiting contact is not answered by this sweep."""
 
     AT_WORK = "at_work"  # a run for them is in line or active
     ASKED = "asked"  # a run of theirs waits for a person
@@ -47,10 +47,11 @@ class ChosenContact:
 
 @dataclass(frozen=True, slots=True)
 class SweepPlan:
-    """Whom a sweep answers now.
+    """The contacts that a sweep answers now.
 
-    ``start``: the longest waiting first. ``left``: who waits and is not answered now. ``quiet``: who was named and has
-    nothing new.
+    ``start``: the longest waiting first.
+    ``left``: contacts that wait and are not answered now.
+    ``quiet``: contacts that were named and have nothing new.
     """
 
     start: tuple[ChosenContact, ...] = ()
@@ -59,8 +60,9 @@ class SweepPlan:
     waiting: tuple[str, ...] = ()
 
     def without_asked(self, asked: Collection[str]) -> SweepPlan:
-        """Return the plan with those of ``quiet`` for whom a question waits moved to ``left``, because they have
-        something new.
+        """Move the contacts of ``quiet`` that a question waits for to ``left``, because they have something new.
+
+        Returns the new plan.
         """
         waits = [name for name in self.quiet if any(same_name(name, one) for one in asked)]
         left = tuple((name, Left.ASKED) for name in waits)
@@ -82,7 +84,7 @@ class Rules:
 
 
 def plan(look: UnreadLook, targets: Sequence[str] | None, marks: Mapping[str, MarkRow], rules: Rules) -> SweepPlan:
-    """Return whom to answer now. ``targets``: the contacts that the sweep is about; None for everybody."""
+    """Return the contacts to answer now. ``targets``: the contacts that the sweep is about; None for everybody."""
     waiting = list(look.waiting)
     if targets is not None:
         waiting = [one for one in waiting if any(same_name(one.contact, name) for name in targets)]
@@ -113,7 +115,7 @@ def _why_not(one: Waiting, mark: MarkRow, rules: Rules) -> Left | None:
         return Left.ASKED  # parked by a person, who resumes it
     newer = one.state not in (mark.state, BLIND)
     if mark.run_status == WAITING:
-        # If their chat was open, it may well show what the person was asked about.
+        # If their chat was open, it may well show the message that the person was asked about.
         as_asked = one.state.startswith(IN_CHAT) and not mark.state.startswith(IN_CHAT)
         return None if newer and not as_asked else Left.ASKED
     if rules.asked or newer or (mark.run_status == STOPPED and not mark.run_started):
@@ -133,7 +135,7 @@ def _why_not(one: Waiting, mark: MarkRow, rules: Rules) -> Left | None:
 
 
 def _given_up(mark: MarkRow, now: datetime) -> Left | None:
-    """Return why a failed or cut-short run's message is not tried now (yet, or any more), or None if it is."""
+    """Return why a failed or cut-short run's message is not tried now (not yet, or never again), or None if it is."""
     if mark.tries < MOST_TRIES:
         return None
     outage = _was_outage(mark)
@@ -161,7 +163,7 @@ def _is_unfinished(mark: MarkRow) -> bool:
 
 
 def owed(marks: Mapping[str, MarkRow], now: datetime) -> list[Waiting]:
-    """Return the contacts who wait although nothing is unread any more, and whom nobody has answered since.
+    """Return the contacts that still wait without an answer although nothing of theirs is unread any more.
 
     Either their run failed or was cut short, and opening their chat removed the mark from the list. Or they wrote into
     the chat that was open, and no run has begun to handle it.

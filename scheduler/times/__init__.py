@@ -1,4 +1,6 @@
-"""When a schedule is due: what people write (``natural``), the form that is stored (``formal``), and its times."""
+"""The times of schedules: the words that people write (``natural``), the stored form (``formal``), and the due
+times.
+"""
 
 from __future__ import annotations
 

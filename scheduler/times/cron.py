@@ -58,7 +58,7 @@ class CronTimes:
 
     @property
     def by_the_wall(self) -> bool:
-        """Whether it follows the wall clock; otherwise it means moments of the day, each of which comes once."""
+        """True if it follows the wall clock; otherwise it means moments of the day, each of which comes once."""
         minute, hour, *_ = self.expression.split()
         return minute.startswith("*") or hour.startswith("*")
 

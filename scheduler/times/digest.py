@@ -1,4 +1,4 @@
-"""When a digest is due, and the period that it covers."""
+"""The times at which a digest is due, and the period that it covers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Turns what people write for a time, in Chinese or English, into the stored form (``scheduler.times.formal``).
+"""Turns people's words for a time, in Chinese or English, into the stored form (``scheduler.times.formal``).
 
-A text is understood completely or not at all. A text with two possible meanings is refused, with what was understood
-and what to write instead; nothing is guessed.
+A text is understood completely or not at all. A text with two possible meanings is refused, with the understood parts
+and a correct example; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scheduler.times.zones import parse_zone
 
 HOUR = timedelta(hours=1)
 MAX_TEXT = 200  # characters
-# The hours that go with a word for a part of the day, and what is added to them.
+# The hours that a word for a part of the day allows, and the hours added to them.
 _HALVES: dict[str, tuple[tuple[range, int], ...]] = {
     "am": ((range(1, 12), 0), (range(12, 13), -12)),
     "pm": ((range(1, 12), 12), (range(12, 13), 0)),
@@ -56,7 +56,7 @@ class _Group:
 
 
 def understand(text: str, timezone: str, now: datetime) -> str:
-    """Return the stored form of what a person wrote. ``now`` (aware): tomorrow is counted from it.
+    """Return the stored form of a person's words. ``now`` (aware): tomorrow is counted from it.
 
     Raises InputRejected with a key if the text is not understood, could mean two things, or is never due.
     """
@@ -99,7 +99,8 @@ class _Reader:
             raise self._partly(rest)
         return [part for group in self._groups() for part in self._of(group)]
 
-    # Errors, each with what was understood ----------------------------------------------------------------------------
+    # Errors, each with the understood parts
+    # -------------------------------------------------------------------------------
 
     def _partly(self, rest: str, upto: int | None = None) -> InputRejected:
         understood = self._words(self._tokens if upto is None else [one for one in self._tokens if one.end <= upto])
@@ -156,7 +157,7 @@ class _Reader:
     def _put(
         self, group: _Group, meaning: ClockTime | Days | Day | Interval | FromNow | TimeSpan, *, joined: bool
     ) -> bool:
-        """Add a meaning to the group; False if it does not go with what is already there."""
+        """Add a meaning to the group; return False if it does not fit the present ones."""
         match meaning:
             case Days() if group.day is None and (not group.days or joined):
                 group.days.append(meaning)

@@ -60,7 +60,7 @@ def split(text: str) -> tuple[str, str]:
         return text.strip(), ""
     wrong = _wrong(when)
     if wrong is not None:
-        # No shorter time is taken, because words would be lost; but it shows where the task may begin.
+        # A shorter time is never taken, because words would be lost; but it shows a possible beginning of the task.
         ends = [one.end for one in words[-2::-1] if one.end <= MAX_TEXT]
         right = next((text[:end].strip() for end in ends if _wrong(text[:end]) is None), "")
         if right and wrong.key not in _SAID_BEST:
@@ -82,7 +82,7 @@ def _wrong(when: str) -> InputRejected | None:
 
 
 def task_after(when: str, rest: str) -> str:
-    """Return the task in what follows a time. Raises InputRejected if it begins like another time."""
+    """Return the task in the text after a time. Raises InputRejected if it begins like another time."""
     begun = rest.lstrip(" \t")
     if begun[:1] in ("\n", ":", "："):
         return begun[1:].strip()

@@ -1,7 +1,6 @@
 """The words that times consist of, in Chinese and English: turns a text into a list of tokens.
 
-Nothing is guessed here: anything that is no such word stays as the rest of the text. ``natural`` decides what the words
-mean together.
+Nothing is guessed here: other words stay as the rest of the text. ``natural`` decides what the words mean together.
 """
 
 from __future__ import annotations
@@ -151,7 +150,7 @@ def number(text: str) -> int | None:
 
 
 def tokens(text: str) -> tuple[list[Token], int]:
-    """Return the tokens at the beginning of a ``plain`` text, and where they end: the rest is no such word."""
+    """Return the tokens at the beginning of a ``plain`` text, and the index after them: the rest is not such a word."""
     found: list[Token] = []
     place = 0
     while True:

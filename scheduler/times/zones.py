@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from agent_core.errors import InputRejected
 
-LEAP = timedelta(hours=3)  # a larger change is no daylight saving time: the zone moved over the date line
+LEAP = timedelta(hours=3)  # a larger change is not daylight saving time: the zone moved over the date line
 _STEP = timedelta(hours=6)  # no two changes are this close together
-# What people write for the zone that they live in, if the tz database has no such city, or not in Chinese.
+# Names that people write for their zone, if the tz database has no such city, or not in Chinese.
 _CITIES = {
     "Asia/Shanghai": "北京 上海 广州 深圳 天津 重庆 杭州 南京 武汉 成都 西安 中国 beijing guangzhou shenzhen china",
     "Asia/Urumqi": "乌鲁木齐 新疆",

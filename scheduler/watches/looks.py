@@ -1,4 +1,4 @@
-"""When a watch starts a sweep of the chat list, and when a sweep that comes anyway is enough."""
+"""The decision whether a watch starts a sweep of the chat list, or a sweep that comes anyway is enough."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ async def start_look(db: Database, row: ScheduleRow, serial: str, why: str, once
 async def use_since_look(db: Database, place: SweptApp, lease_seconds: float) -> Use | None:
     """Return the newest use of a phone that is free and whose chat list was not checked since, or None.
 
-    While an app was in front it showed no notifications of messages, and what came into the open chat after a run had
-    read it counts as read in the app. Return None, too, while a person is using the phone.
+    While an app was in front it showed no notifications of messages, and messages that came into the open chat after a
+    run had read it count as read in the app. Return None, too, while a person is using the phone.
     """
     watches = Watches(db, lease_seconds=lease_seconds)
     return await watches.use_since_look(place, left_alone=[kind.value for kind in LEFT_ALONE])
@@ -52,15 +52,15 @@ async def use_since_look(db: Database, place: SweptApp, lease_seconds: float) ->
 class Coming:
     """The sweeps of one chat list that are about to run or are active.
 
-    in_line: those in line that are as urgent as a watch's.
-    working: those that are active; they may have read the list already.
+    in_line: the sweeps in line that are as urgent as a watch's.
+    working: the active sweeps; they may have read the list already.
     """
 
     in_line: Sequence[SweepOrder]
     working: Sequence[SweepOrder]
 
     def will_see(self, order: SweepOrder) -> bool:
-        """Tell whether a sweep that has not begun covers everybody whom ``order`` is about."""
+        """Tell whether a sweep that has not begun covers everybody in ``order``."""
         return any(one.everybody or one == order for one in self.in_line)
 
     def sees(self, names: Collection[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Whom a watch is about, as people write it: ``盯着 11 小王``, ``值守 #vip``, ``watch all``."""
+"""The target of a watch, as people write it: ``盯着 11 小王``, ``值守 #vip``, ``watch all``."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ _BETWEEN = " \t\n:：,，"
 
 
 def kind_of(task: str) -> str:
-    """Return what a schedule with this task is: ``watch``, ``sweep`` or ``run``.
+    """Return the kind of run that a schedule with this task starts: ``watch``, ``sweep`` or ``run``.
 
-    Raises InputRejected as ``read_order``.
+    Raises InputRejected for the same reasons as ``read_order``.
     """
     return kind_without_watch(task) if read_watch(task) is None else KIND
 
 
 def read_watch(task: str) -> SweepOrder | None:
-    """Return whom a watch is to follow, or None if the task is not a watch.
+    """Return the contacts that a watch is to follow, or None if the task is not a watch.
 
-    Raises InputRejected if nobody is named, because everybody has to be asked for explicitly, and as ``read_order``.
+    Raises InputRejected if nobody is named, because everybody has to be asked for explicitly, and for the same reasons
+    as ``read_order``.
     """
     whom = _whom(task)
     if whom is None:

@@ -41,14 +41,14 @@ from storage.watches import Watches
 # The longest time between two refreshes. A change by another process is seen within ``storage.engine.PULSE_SECONDS``.
 REFRESH_SECONDS = 5.0
 AWAY_SECONDS = 10.0  # before a phone whose notifications cannot be read is asked again
-LIST = ""  # stands for the chat list among the names of contacts
+LIST = ""  # the chat list among the names of contacts
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class WatchTimes:
-    """Seconds.
+    """The times of a watch, in seconds.
 
     ``settle``: since the newest message. ``longest``: since the first. ``cool_down``: as for sweeps. ``lease``: how
     long a holder without a heartbeat keeps a phone.
@@ -104,7 +104,7 @@ class PhoneWatch:
         for row in rows:
             try:
                 order = read_watch(row.task)
-            except InputRejected as error:  # a row of another release; the others go on
+            except InputRejected as error:  # a row of another release; the others continue
                 log.error("watch.unreadable", schedule_id=row.id, error=str(error))
                 continue
             if order is None:
@@ -147,7 +147,8 @@ class PhoneWatch:
     async def _look_at_list(self, watch: _Watch, now: float) -> None:
         """Start a sweep when the watch begins, and after each use of the phone.
 
-        It sees what came before the watch or while the phone was in use, whether or not a notification still shows it.
+        It sees messages from before the watch or from while the phone was in use, whether or not a notification still
+        shows them.
         """
         serial, app = self.device.serial, watch.order.app
         use = await use_since_look(self._db, SweptApp(serial, app), self._times.lease) if watch.begun else None
@@ -227,7 +228,7 @@ class PhoneWatch:
 
 @dataclass
 class Watcher:
-    """Follows the phones of this host, from ``start`` to ``stop``.
+    """The watcher that follows the phones of this host, from ``start`` to ``stop``.
 
     phones: returns the serials of this host's phones.
     device: opens a phone; the watcher closes it.
@@ -306,6 +307,6 @@ def _is_quiet(db: Database, row: ScheduleRow) -> bool:
 
 
 def _at_work(active: Sequence[RunRow]) -> list[str]:
-    """Return the contacts whom a run is to answer now."""
+    """Return the contacts that a run is to answer now."""
     read = [reply_task(run.task) for run in active if at_work(run)]
     return [one.contact for one in read if one is not None]

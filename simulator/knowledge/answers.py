@@ -16,7 +16,7 @@ ANSWER = "48小时内发货"
 SURE = 0.99
 JUST_ALLOWED = 4 * 1024 * 1024 - 64  # bytes: a little less than what a client reads at most
 
-# Texts that are not what they look like, by what is in them.
+# Texts that differ from their looks, by the reason.
 DIRTY = {
     "nul": "48\x00小时",
     "bell": "48小时\x07",
@@ -90,13 +90,13 @@ def _filled(form: Form, unit: str) -> bytes:
 
 
 def _many(form: Form) -> bytes:
-    """300,000 records, or as many as there is room for."""
+    """Return an answer of 300,000 records, or as many as fit."""
     one = flat(form, "a")
     return wrapped(form, "[" + ",".join([one] * min(300_000, (JUST_ALLOWED - 40) // (len(one) + 1))) + "]")
 
 
 def _rising(form: Form) -> bytes:
-    """80,000 records, the best ones last."""
+    """Return an answer of 80,000 records, the best ones last."""
     records = [flat(form, f"{number}", f"{number / 100_000}") for number in range(80_000)]
     return wrapped(form, "[" + ",".join(records) + "]")
 
@@ -110,7 +110,7 @@ def _dirty(form: Form) -> bytes:
 
 
 def _composed_in_parts(form: Form) -> bytes:
-    """A clean answer whose accent stands behind its letter, as some systems write it."""
+    """Return a clean answer with an accent behind its letter, as some systems write it."""
     return _records(form, [record(form, "Cafe\u0301, 48小时内发货", question=QUESTION)])
 
 

@@ -3,8 +3,8 @@
     async with HostileKnowledge() as service:
         base = DifyKnowledge(f"{service.url}/gzip_bomb", "set", TOKEN, timeout=1)
 
-It speaks over a bare socket, because no HTTP server would say most of this. What it gets it reads strictly: a request
-that is none, or does not ask for an answer as it is, stands in ``refused``.
+It speaks over a bare socket, because no HTTP server would send most of this. It reads requests strictly: a malformed
+request, or one that does not ask for an answer in the right form, is recorded in ``refused``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _GOOD = "[]"
 
 @dataclass(slots=True)
 class Call:
-    """One call as it is answered. ``elsewhere`` is the address that a redirect leads to."""
+    """One call to answer. ``elsewhere`` is the address that a redirect leads to."""
 
     form: Form
     elsewhere: str
@@ -46,7 +46,7 @@ class Call:
             await asyncio.sleep(pause)
 
     async def head(self, *headers: str, status: str = "200 OK") -> None:
-        """The beginning of an answer, with the headers that are given and no others."""
+        """Send the beginning of an answer, with exactly the given headers."""
         lines = [f"HTTP/1.1 {status}", "Content-Type: application/json", "Connection: close", *headers]
         await self.send("".join(f"{line}\r\n" for line in [*lines, ""]).encode())
 
@@ -319,8 +319,10 @@ def bomb() -> bytes:
 
 
 class HostileKnowledge:
-    """``calls``: the cases that were asked for. ``refused``: what was wrong with a request. ``elsewhere``: what came to
-    the host that redirects lead to.
+    """A knowledge service that attacks its client.
+
+    ``calls``: the cases that were asked for. ``refused``: the faults of requests. ``elsewhere``: the requests that came
+    to the host of the redirects.
     """
 
     def __init__(self) -> None:
@@ -367,7 +369,7 @@ class HostileKnowledge:
             writer.close()
 
     async def _read(self, reader: asyncio.StreamReader) -> tuple[str, Form]:
-        """The case and the form that a request asks for."""
+        """Read a request. Return its case and its form."""
         lines = (await reader.readuntil(b"\r\n\r\n")).decode("ascii").split("\r\n")
         method, path, version = lines[0].split(" ")
         pairs = (line.partition(":") for line in lines[1:] if line)

@@ -3,7 +3,7 @@
     async with HostileModel("gzip bomb") as server:
         model = ChatModel(server.url, "m", "key")
         ...
-    assert not server.elsewhere      # what the host that it redirects to was told
+    assert not server.elsewhere      # the requests to the host that it redirects to
 
 The names of the attacks are in ``ATTACKS``. ``GET /v1/models`` is attacked in the same way as the completions.
 """
@@ -29,7 +29,7 @@ Parts = AsyncIterator[bytes]
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """What is sent after the status line. ``chunked``: each part as a chunk of its own; else as it is."""
+    """The answer of an attack, after the status line. ``chunked``: each part is sent as a chunk; otherwise as it is."""
 
     body: Callable[[], Parts]
     status: str = "200 OK"
@@ -53,7 +53,7 @@ async def _once(*parts: bytes) -> Parts:
 
 
 async def _again(part: bytes, *, begin: bytes = b"", times: int = _ENDLESS, pause: float = 0.0) -> Parts:
-    """``begin``, then ``part`` again and again, many at once where there is no pause."""
+    """Yield ``begin``, then ``part`` again and again, many at once if there is no pause."""
     yield begin
     if pause:
         while True:
@@ -66,7 +66,7 @@ async def _again(part: bytes, *, begin: bytes = b"", times: int = _ENDLESS, paus
 
 
 async def _singly(part: bytes, times: int, *, begin: bytes = b"") -> Parts:
-    """As ``_again``, each in a part of its own."""
+    """Yield the same as ``_again``, each ``part`` by itself."""
     yield begin
     for _ in range(times):
         yield part
@@ -170,7 +170,10 @@ ATTACKS: Mapping[str, Attack] = {
 
 
 class HostileModel:
-    """``url`` ends with ``/v1``. ``requests`` are those that came, ``elsewhere`` what was sent after a redirect."""
+    """A model server that attacks its client. ``url`` ends with ``/v1``.
+
+    ``requests``: the requests that came. ``elsewhere``: those that were sent after a redirect.
+    """
 
     def __init__(self, attack: str) -> None:
         self._attack = ATTACKS[attack]

@@ -1,4 +1,7 @@
-"""What a chat completions request shows: task, past calls, the newest screen. Nothing else is known of the phone."""
+"""Reading a chat completions request: task, past calls, the newest screen.
+
+The model knows nothing else of the phone.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +26,13 @@ from agent_core.texts import Lang
 
 _CALL = re.compile(r"<answer>\s*(.*?)\s*(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
 _INFO_MARK = "** Screen Info **"
-# Width of a character of a chat's text in thousandths of the screen's width, where no box is given.
+# Width of a character of a chat's text in thousandths of the screen's width, if no box is given.
 _WIDE_CHAR, _NARROW_CHAR = 41, 22
-MAX_PIXELS = 16_000_000  # a larger picture is refused: it is no screen
+MAX_PIXELS = 16_000_000  # a larger picture is refused: it is not a screen
 
 
 class BadRequest(ValueError):
-    """The request is no chat completion this model can read."""
+    """The request is not a chat completion that this model can read."""
 
 
 class _ImageUrl(BaseModel):
@@ -90,7 +93,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A request, read. ``seen`` from the top; None where nothing but a picture was given.
+    """A request, read. ``seen`` from the top; None if only a picture was given.
 
     ``instruction`` is set for a plain request (no Screen Info): then there is no task.
     """
@@ -106,14 +109,14 @@ class View:
 
 
 def _language(request: ChatRequest) -> Lang:
-    """The language that the system prompt begins in; Chinese without one."""
+    """Return the language that the system prompt begins in; Chinese without one."""
     prompt = next((message.text for message in request.messages if message.role == "system"), "")
     head = prompt.strip().partition("\n")[0]
     return "en" if head.isascii() and head else "zh"
 
 
 def read_request(request: ChatRequest) -> View:
-    """BadRequest where there is no user message, or a picture that is none."""
+    """Read a request. Raises BadRequest if it has no user message, or a broken picture."""
     users = [message for message in request.messages if message.role == "user"]
     if not users:
         raise BadRequest("the request has no user message")
@@ -136,7 +139,7 @@ def read_request(request: ChatRequest) -> View:
 
 
 def _call(turn: str) -> str:
-    """The call in a past turn, as this model would have written it, in whatever form it stands there; "" for none."""
+    """Return the call in a past turn, as this model would have written it, whatever its form; "" for none."""
     found = _CALL.search(turn)
     if found:
         return found.group(1)
@@ -147,7 +150,7 @@ def _call(turn: str) -> str:
 
 
 def _screen_info(text: str) -> dict[str, Any] | None:
-    """The JSON object at the end of a user's message."""
+    """Return the JSON object at the end of a user's message."""
     start = text.rfind("\n\n{")
     try:
         data = json.loads(text[start:]) if start >= 0 else None
@@ -173,7 +176,7 @@ def _elements(data: object) -> tuple[Seen, ...] | None:
 
 
 def _with_avatars(seen: tuple[Seen, ...] | None, picture: Image.Image | None) -> tuple[Seen, ...] | None:
-    """Elements that were read from the picture say nothing of its avatars: those are looked for in it."""
+    """Add the avatars of the picture to elements that were read from it, because those do not include avatars."""
     if not seen or picture is None or any(item.role for item in seen):
         return seen
     return tuple(sorted([*seen, *_avatars(picture)], key=lambda item: item.y))
@@ -197,15 +200,15 @@ def _picture(url: str) -> Image.Image:
         raise BadRequest(f"the picture cannot be read: {error}") from None
 
 
-AVATAR = "avatar"  # the role of what only a picture shows: a square or a disc beside a message
-_COLUMNS = ((0.03, 0.13), (0.87, 0.97))  # of the width, where avatars stand
+AVATAR = "avatar"  # the role of an avatar, which only a picture shows: a square or a disc beside a message
+_COLUMNS = ((0.03, 0.13), (0.87, 0.97))  # the columns of avatars, as shares of the width
 _AVATAR_SIZES = (0.07, 0.14)  # of the width
 _ACROSS = 16  # how many pixels of a column are looked at in each row
-_UNLIKE = 10  # of 255, in any colour: a pixel that is none of the page's ground
+_UNLIKE = 10  # of 255, in any colour: the least by which a pixel differs from the page's ground
 
 
 async def read_picture(engine: OcrEngine, picture: Image.Image) -> tuple[Seen, ...]:
-    """The lines and the avatars of a picture, from the top."""
+    """Return the lines and the avatars of a picture, from the top."""
     width, height = picture.size
     lines = [reading for reading in await engine.read(picture) if reading.text and reading.confidence >= 0.5]
     seen = [
@@ -223,7 +226,7 @@ async def read_picture(engine: OcrEngine, picture: Image.Image) -> tuple[Seen, .
 
 
 def _avatars(picture: Image.Image) -> list[Seen]:
-    """The avatars at both edges; none if the ground behind them is a picture, too."""
+    """Return the avatars at both edges; none if the ground behind them is a picture, too."""
     width, height = picture.size
     found = []
     for left, right in _COLUMNS:
@@ -249,7 +252,7 @@ _KEY_ROWS = ("QWERTYUIOP", "ASDFGHJKL", "ZXCVBNM")
 
 
 def without_keyboard(seen: Sequence[Seen]) -> tuple[Seen, ...]:
-    """What stands above the keys of a keyboard, where one is shown."""
+    """Return the items above the keys of a keyboard, if one is shown; else all."""
     keys = [item for item in seen if item.y > 500 and any(_letters(item) in row for row in _KEY_ROWS if _letters(item))]
     if sum(len(_letters(item)) for item in keys) < 8:
         return tuple(seen)
@@ -284,9 +287,10 @@ _AVATAR = re.compile(r"头像$|的资料卡$|^我的资料卡$")
 
 
 def bubbles(seen: Sequence[Seen], *, top: int, bottom: int) -> list[SeenBubble]:
-    """The text bubbles between two heights, the newest last. An avatar beside its first line tells whose a bubble is.
+    """Return the text bubbles between two heights, the newest last. The avatar beside its first line shows a bubble's
+    side.
 
-    Without avatars the other side's bubbles stand left of the middle.
+    Without avatars the other side's bubbles are left of the middle.
     """
     avatars = [item for item in seen if _is_avatar(item) and top < item.y < bottom]
     from_tree = any(item.role and item.role != AVATAR for item in seen)
@@ -297,7 +301,7 @@ def bubbles(seen: Sequence[Seen], *, top: int, bottom: int) -> list[SeenBubble]:
             continue
         last = groups[-1][-1] if groups else None
         if last is not None and from_tree and item.y < last.y:
-            continue  # lies inside the bubble before: what that one quotes
+            continue  # lies inside the last bubble: its quotation
         together = last is not None and not from_tree and 0 <= item.y - last.y < _LINE_PITCH
         if together and abs(item.left - groups[-1][0].left) < 60:
             groups[-1].append(item)
@@ -316,13 +320,13 @@ def _is_avatar(item: Seen) -> bool:
 
 
 def _is_mine(group: Sequence[Seen], avatars: Sequence[Seen], *, from_tree: bool) -> bool | None:
-    """Whether a bubble is our own; None for times and notices, which stand in the middle."""
+    """Tell whether a bubble is our own; None for times and notices, which are in the middle."""
     first, widest = group[0], max(group, key=lambda line: line.right - line.left)
     beside = [avatar for avatar in avatars if abs(avatar.y - first.y) <= _BESIDE]
     wide = widest.right - widest.left > _WIDE
     if not beside and abs(widest.x - 500) <= 20 and not wide:
         return None
-    if from_tree and not beside:  # what the tree tells of is a whole bubble, however high
+    if from_tree and not beside:  # an element of the tree is a whole bubble, however high
         beside = [avatar for avatar in avatars if avatar.y <= first.y]
     if beside:
         return beside[-1].x > 500

@@ -20,10 +20,10 @@ from agent_core.texts import Lang, load_texts
 from agent_core.texts.wording import asks, query_of, sentences
 from simulator.model.reading import Seen, SeenBubble, View, bubbles, without_keyboard
 
-_TITLE = (35, 110)  # heights, in thousandths, between which a page's title stands
+_TITLE = (35, 110)  # heights of a page's title, in thousandths
 _PILL = re.compile(r"^\d{1,2}\+? +")  # the count of unread messages before a title, read as one line with it
 _INPUT_BELOW = 350
-_BAR_TOP = 915  # where messages end on any phone: what stands lower belongs to the bar
+_BAR_TOP = 915  # messages end above this height on any phone; anything lower belongs to the bar
 _BAR = re.compile(r"^(?:发送|Send|按住\s*说话|Hold to Talk)$", re.IGNORECASE)
 _TABS_BELOW = 900
 _TABS = frozenset({"消息", "频道", "联系人", "动态", "微信", "通讯录", "发现", "我"})
@@ -35,7 +35,7 @@ _DISMISS = re.compile(
     r"^(?:关闭|关闭广告|我知道了|知道了|稍后再说|以后再说|下次再说|暂不更新|暂不|忽略|不感兴趣|跳过\s*\d*\s*s?|[×✕xX])$"
 )
 _RELOAD = re.compile(r"^(?:重新加载|点击重试|重试|刷新)$")
-_SEARCH = re.compile(r"^\W*[QOao0]?\W*(?:搜索|Search)$", re.IGNORECASE)  # with what OCR makes of the magnifier
+_SEARCH = re.compile(r"^\W*[QOao0]?\W*(?:搜索|Search)$", re.IGNORECASE)  # with OCR's readings of the magnifier
 _WHEN = re.compile(r"^(?:\d{1,2}:\d{2}|昨天|前天|(?:星期|周).|\d+月\d+日|\d+[/-]\d+\S*)$")  # in a list of chats
 _SENT = re.compile(r"已经?(?:发送给|发出)|答案已经发送|has been sent|was sent|already been sent", re.IGNORECASE)
 _SKIPPED = re.compile(r"已由(?:人工|程序“[^”]*”)跳过|skipped by", re.IGNORECASE)
@@ -52,7 +52,7 @@ _HOME = re.compile(r"桌面|主屏幕|home screen", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What the model says: its thinking and one call."""
+    """One step of the model: its thinking and one call."""
 
     thinking: str
     call: str
@@ -96,13 +96,13 @@ def abort(message: str) -> str:
 
 
 def blind(lang: Lang) -> Move:
-    """Neither elements nor eyes."""
+    """Return the move for a request with neither elements nor a picture that can be read."""
     _lang.set(lang)
     return Move(say("blind"), do("Interact", question=say("blind_question")))
 
 
 def decide(view: View) -> Move:
-    """The next move. ``view.seen`` must be there."""
+    """Return the next move. ``view.seen`` must not be None."""
     _lang.set(view.lang)
     seen = without_keyboard(view.seen or ())
     reply = _reply(view.task)
@@ -127,7 +127,7 @@ def _query_in(call: str) -> str:
 
 
 def _repeated(view: View, call: str) -> int:
-    """How often this very call stands at the end of the history."""
+    """Count how often this very call is repeated at the end of the history."""
     count = 0
     for past in reversed(view.calls):
         if past != call:
@@ -137,7 +137,7 @@ def _repeated(view: View, call: str) -> int:
 
 
 def _other_way(view: View, move: Move) -> Move:
-    """A move that was made before without effect is made differently: shifted, then by going back."""
+    """Change a move that had no effect before: shift it, then go back."""
     times = _repeated(view, move.call)
     if not times or not _NO_EFFECT.search(view.observation) or "Tap" not in move.call:
         return move
@@ -180,7 +180,10 @@ class _Reply:
         return None
 
     def _is_bubble_lane(self, item: Seen) -> bool:
-        """On the contact's own page a bubble may say 关闭, too; a dialog's button is in the middle or has a twin."""
+        """Tell whether an item may be a bubble.
+
+        On the contact's own page a bubble may say 关闭, too; a dialog's button is in the middle or has a twin.
+        """
         twin = any(o is not item and abs(o.y - item.y) < 8 and 400 < o.x < 880 for o in self.seen)
         middle = 400 < item.x < 600 or item.y < _TITLE[1]
         return self._title() == self.contact and item.role != "button" and not middle and not twin
@@ -196,10 +199,10 @@ class _Reply:
         return texts[0] if texts else ""
 
     def _messages_end(self) -> int | None:
-        """Where the messages of a chat end; None on other pages.
+        """Return the y at which the messages of a chat end; None on other pages.
 
-        An empty input says nothing that can be read, and Send may come after typing only. Then a page with the
-        contact's name above is the chat, if it has neither the tabs of the list nor a search.
+        An empty input has no readable text, and Send may come after typing only. Then a page with the contact's name
+        above is the chat, if it has neither the tabs of the list nor a search.
         """
         rows = [i.y for i in self.seen if i.y > _INPUT_BELOW and (i.role == "input" or _BAR.match(i.text))]
         if rows:
@@ -210,7 +213,7 @@ class _Reply:
         return _BAR_TOP if not other and self._title() == self.contact else None
 
     def _cancel(self) -> bool:
-        """Whether this page can be left as a search is."""
+        """Tell whether this page has a search's cancel button."""
         return any(item.text in {"取消", "Cancel"} and item.y < _TITLE[1] for item in self.seen)
 
     def _chat(self) -> Move | None:
@@ -247,20 +250,22 @@ class _Reply:
         return {query for call in self.view.calls if (query := _query_in(call))}
 
     def _named(self) -> Seen | None:
-        """The row whose name is the contact's, whole: no preview, no unread mark, no title, not twice the wrong one."""
+        """Return the row whose whole name is the contact's: no preview, no unread mark, no title, not twice the wrong
+        one.
+        """
         rows = [i for i in self.seen if i.y > _TITLE[1] and 150 < i.x < 700 and i.role not in {"input", "image"}]
         times = [item.y for item in self.seen if item.x > 800 and _WHEN.match(item.text)]
         for item in rows:
             if item.text != self.contact or self._left_again(_tap(item)) >= 2:
                 continue
-            # A preview stands close below another text; in a list with times, they stand beside the names.
+            # A preview is close below another text; in a list with times, they are beside the names.
             below = any(0 < item.y - other.y < 35 and other.text != self.contact for other in rows)
             if not below and (not times or any(abs(item.y - y) < 10 for y in times)):
                 return item
         return None
 
     def _left_again(self, call: str) -> int:
-        """How often this call led to a page that was left again, at once or after one question there."""
+        """Count how often this call led to a page that was left again, at once or after one question there."""
         calls, back = self.view.calls, do("Back")
         return sum(1 for n, one in enumerate(calls) if one == call and back in calls[n + 1 : n + 3])
 
@@ -306,9 +311,9 @@ class _Reply:
 
 
 def _newest_question(messages: Sequence[SeenBubble]) -> str:
-    """The query for the other side's messages since our last bubble: the first of them that asks.
+    """Return the query for the other side's messages since our last bubble: the first of them that asks.
 
-    Where none asks anything, the newest words as they are: what to do with them is for the knowledge base, or a person.
+    If none asks anything, return the newest words as they are: the knowledge base or a person decides about them.
     """
     cluster: list[str] = []
     for message in reversed(messages):
@@ -323,7 +328,7 @@ def _newest_question(messages: Sequence[SeenBubble]) -> str:
 
 
 def _answered_last(messages: Sequence[SeenBubble]) -> list[str]:
-    """All that is asked in the messages above our newest ones, sentence by sentence: some of it may be open still."""
+    """Return all questions in the messages above our newest ones, sentence by sentence: some may be open still."""
     asked: list[str] = []
     above = list(itertools.dropwhile(lambda message: message.mine, reversed(messages)))
     for message in itertools.takewhile(lambda message: not message.mine, above):

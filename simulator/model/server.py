@@ -70,13 +70,13 @@ async def _models(_: web.Request) -> web.Response:
 
 
 class DemoModel:
-    """Answers chat completions by the demo's rules; a subclass may put replies of its own in their place."""
+    """A model that answers chat completions by the demo's rules; a subclass may replace its replies."""
 
     def __init__(self, engine: OcrEngine | None) -> None:
         self._engine = engine
 
     async def complete(self, request: web.Request) -> web.StreamResponse:
-        """The handler of ``/v1/chat/completions``."""
+        """Handle ``/v1/chat/completions``."""
         body = await request.text()
         try:
             asked = ChatRequest.model_validate_json(body)
@@ -95,7 +95,7 @@ class DemoModel:
         return web.json_response({**_head("chat.completion", asked.model), "choices": [choice], "usage": usage})
 
     async def reply(self, request: web.Request, asked: ChatRequest, view: View) -> str:
-        """What is said to ``asked``, which ``view`` is read from. BadRequest where it cannot be answered."""
+        """Return the reply to ``asked``, which ``view`` is read from. Raises BadRequest if it cannot be answered."""
         if view.instruction:
             return await self._plain(view)
         if view.seen or (view.seen is not None and view.picture is None):

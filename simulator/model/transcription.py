@@ -1,4 +1,4 @@
-"""Plain requests with a picture: write down what stands in it, in the form that the instruction shows."""
+"""Plain requests with a picture: write down its texts, in the form that the instruction shows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BAR = 0.4  # of its width: a picture higher than this shows more than the bar o
 
 
 def transcribe(instruction: str, seen: Sequence[Seen], size: tuple[int, int]) -> str:
-    """The lines from the top; as JSON lines where the instruction shows the fields title, button, side or draft.
+    """Return the lines from the top; as JSON lines if the instruction shows the fields title, button, side or draft.
 
     ``size``: of the picture, in pixels.
     """
@@ -41,7 +41,7 @@ def _json(data: object) -> str:
 
 
 def _title(seen: Sequence[Seen]) -> str:
-    """The leftmost text that is no arrow or count."""
+    """Return the leftmost text that is neither an arrow nor a count."""
     words = [
         item for item in sorted(seen, key=lambda item: item.left) if not re.fullmatch(r"[<＜〈‹(（]\S*", item.text)
     ]

@@ -1,4 +1,4 @@
-"""The device side of adb over TCP: what lets any real adb client use the virtual phone.
+"""The device side of adb over TCP, so that any real adb client can use the virtual phone.
 
 One server is one phone on one port of 127.0.0.1. ``adb connect 127.0.0.1:PORT`` attaches it to a real adb server.
 """
@@ -80,12 +80,12 @@ class AdbdServer:
         self._connections: dict[asyncio.Task[None], Transport] = {}
         self._waiting: list[tuple[Transport, PublicKey]] = []
         self._refusing = False
-        self._reversed: dict[str, str] = {}  # ports of the phone, and what on the host they lead to
+        self._reversed: dict[str, str] = {}  # ports of the phone, and their targets on the host
 
     # -- life
 
     async def start(self) -> None:
-        """Listen; ``port`` is then the one that is used."""
+        """Start to listen; ``port`` is then the actual one."""
         self._server = await asyncio.start_server(self._accept, self.host, self.port, limit=READ_LIMIT)
         self.port = self._server.sockets[0].getsockname()[1]
 
@@ -110,12 +110,12 @@ class AdbdServer:
 
     @property
     def connections(self) -> int:
-        """How many hosts are connected."""
+        """The number of connected hosts."""
         return len(self._connections)
 
     @property
     def running_services(self) -> int:
-        """How many services run, over all connections."""
+        """The number of running services, over all connections."""
         return sum(transport.running for transport in self._connections.values())
 
     def drop(self) -> None:
@@ -124,7 +124,7 @@ class AdbdServer:
             transport.abort()
 
     def refuse(self, refusing: bool) -> None:
-        """While True new connections are cut at once: what is unplugged stays unplugged."""
+        """Cut new connections at once while ``refusing`` is True: an unplugged phone stays unplugged."""
         self._refusing = refusing
 
     def follow(self, faults: Faults) -> None:
@@ -135,7 +135,7 @@ class AdbdServer:
     def approve(self, *, always: bool = True) -> None:
         """Allow the hosts that have offered a key and wait, as a tap on the phone's dialog does.
 
-        With ``always`` the key is known from then on. LookupError where nobody waits.
+        With ``always`` the key is known from then on. Raises LookupError if no host waits.
         """
         waiting = [(transport, key) for transport, key in self._waiting if transport in self._connections.values()]
         self._waiting.clear()
@@ -150,7 +150,7 @@ class AdbdServer:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._refusing:
-            self.phone.screen()  # lets happen what is due by now: nobody else can ask the phone while it is unplugged
+            self.phone.screen()  # run the due events: nobody else can ask the phone while it is unplugged
         if self._refusing or self._server is None:
             writer.transport.abort()
             return
@@ -167,7 +167,7 @@ class AdbdServer:
             del self._connections[task]
             self._waiting = [pair for pair in self._waiting if pair[0] is not transport]
 
-    # -- what a connection asks
+    # -- requests of a connection
 
     def banner(self) -> bytes:
         names = ("ro.product.name", "ro.product.model", "ro.product.device")
@@ -188,7 +188,7 @@ class AdbdServer:
         self._waiting.append((transport, key))
 
     def service(self, name: str) -> Callable[[Stream], Awaitable[None]] | None:
-        """What serves this service, None where the phone does not have it."""
+        """Return the handler of this service; None if the phone does not have it."""
         self.calls.append(ServiceCall(time.monotonic(), name[:KEPT_CALL_CHARACTERS]))
         head, _, rest = name.partition(":")
         kind, *options = head.split(",")
@@ -227,7 +227,7 @@ class AdbdServer:
         await stream.write(header + pixels)
 
     def _reverse(self, request: str) -> bytes:
-        """Keep, list and drop what ``adb reverse`` asks for. No app of this phone ever connects to such a port."""
+        """Store, list and drop the ports of ``adb reverse``. No app of this phone ever connects to such a port."""
         verb, _, rest = request.partition(":")
         if verb == "list-forward":
             text = "".join(f"(reverse) {remote} {local}\n" for remote, local in self._reversed.items()).encode()
@@ -250,7 +250,7 @@ class AdbdServer:
         self.drop()
 
     async def _serve_raw(self, stream: Stream, line: str) -> None:
-        """``exec:`` and shell v1: standard output and error in one stream of bytes, no exit code."""
+        """Serve ``exec:`` and shell v1: standard output and error in one stream of bytes, no exit code."""
         result = await self.shell.session().run(line, stdin=lambda: _read_all(stream), live=stream.write)
         await stream.write(result.merged())
 
@@ -273,7 +273,7 @@ class AdbdServer:
             await self._serve_raw(stream, line)
 
     async def _serve_interactive(self, stream: Stream, *, framed: bool, terminal: bool) -> None:
-        """Lines as they come, with a prompt where there is a terminal, until ``exit`` or the end."""
+        """Run lines as they come, with a prompt if there is a terminal, until ``exit`` or the end."""
         session = self.shell.session()
 
         async def say(data: bytes) -> None:
@@ -306,7 +306,7 @@ class AdbdServer:
 
 
 def _features_of(phone: ShellPhone) -> tuple[str, ...]:
-    """What adbd of the phone's Android can do: before version 7 nothing of it."""
+    """Return the features of adbd on the phone's Android: none before version 7."""
     return FEATURES if int(phone.properties.get("ro.build.version.sdk", "33")) >= 24 else ()
 
 
@@ -315,7 +315,7 @@ def _failed(why: str) -> bytes:
 
 
 async def _read_all(stream: Stream) -> bytes:
-    """Everything until the host ends the stream."""
+    """Read everything until the host ends the stream."""
     held = bytearray()
     while piece := await stream.read():
         held += piece
@@ -324,7 +324,7 @@ async def _read_all(stream: Stream) -> bytes:
 
 
 async def _read_framed(stream: Stream) -> bytes:
-    """The next piece of standard input in shell v2, empty where it is closed."""
+    """Return the next piece of standard input in shell v2, empty if it is closed."""
     while True:
         try:
             kind, length = _PACKET.unpack(await stream.read_exactly(_PACKET.size))

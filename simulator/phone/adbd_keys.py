@@ -23,7 +23,10 @@ class PublicKey:
 
     @classmethod
     def parse(cls, blob: bytes) -> PublicKey:
-        """From what a host offers: base64 of Android's key structure, a blank, a comment, NUL. ValueError otherwise."""
+        """Read a key as a host offers it: base64 of Android's key structure, a blank, a comment, NUL.
+
+        Raises ValueError for any other form.
+        """
         encoded, _, comment = blob.rstrip(b"\0").partition(b" ")
         try:
             raw = base64.b64decode(encoded, validate=True)
@@ -38,7 +41,7 @@ class PublicKey:
         return cls(modulus, exponent, comment.decode("utf-8", "replace"))
 
     def signed(self, token: bytes, signature: bytes) -> bool:
-        """Whether the holder of this key has signed ``token``."""
+        """Tell whether the holder of this key has signed ``token``."""
         if len(signature) != _MODULUS_BYTES:
             return False
         tail = _SHA1_PREFIX + token

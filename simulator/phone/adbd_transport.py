@@ -26,7 +26,7 @@ CNXN, AUTH, OPEN, OKAY, CLSE, WRTE = map(_code, (b"CNXN", b"AUTH", b"OPEN", b"OK
 AUTH_TOKEN, AUTH_SIGNATURE, AUTH_PUBLIC_KEY = 1, 2, 3
 VERSION = 0x01000001  # from this version on checksums are not looked at
 MAX_PAYLOAD = 1024 * 1024
-MIN_PAYLOAD = 4096  # what the oldest hosts take
+MIN_PAYLOAD = 4096  # the payload of the oldest hosts
 MAX_PAYLOAD_BEFORE_ONLINE = 64 * 1024
 MAX_SERVICE_BYTES = 65_535
 MAX_STREAMS = 256
@@ -44,14 +44,14 @@ class StreamClosed(ConnectionResetError):
 
 
 class BadPacket(Exception):
-    """What came is not the protocol: the connection is closed."""
+    """The data is not the protocol: the connection is closed."""
 
 
 class Stream:
     """One service that a host has opened.
 
-    ``ends_input``: the host closes the stream to end what it sends, and the service goes on with what has come. Shell
-    v2 has a packet of its own for that; there a closed stream means that nobody is left.
+    ``ends_input``: the host closes the stream to end its input, and the service continues with the input so far. Shell
+    v2 has a separate packet for that; there a closed stream means that the host is gone.
     """
 
     def __init__(self, transport: Transport, local: int, remote: int, *, ends_input: bool) -> None:
@@ -68,7 +68,10 @@ class Stream:
         self._reading = False
 
     async def read(self) -> bytes:
-        """The next piece of what the host sent, empty at the end. Only now is it acknowledged, so a host must wait."""
+        """Return the next piece that the host sent, empty at the end.
+
+        It is acknowledged only now, so a host must wait.
+        """
         if self._buffer:
             piece = bytes(self._buffer)
             self._buffer.clear()
@@ -86,7 +89,7 @@ class Stream:
         return piece
 
     async def read_exactly(self, count: int) -> bytes:
-        """``asyncio.IncompleteReadError`` where the stream ends before."""
+        """Read ``count`` bytes. Raises ``asyncio.IncompleteReadError`` if the stream ends before."""
         held = self._buffer
         self._buffer = bytearray()
         while len(held) < count:
@@ -100,7 +103,7 @@ class Stream:
         return wanted
 
     async def write(self, data: Payload) -> None:
-        """Send, and wait until the host has taken it. StreamClosed where it does not want it any more."""
+        """Send, and wait until the host has taken it. Raises StreamClosed if the host has closed the stream."""
         view = memoryview(data)
         while view:
             part = view[: self._transport.max_payload]
@@ -126,9 +129,10 @@ class Stream:
         self._acknowledged.set()
 
     def host_closed(self, *, gone: bool) -> None:
-        """The end of what comes. A service that is still reading gets the rest and ends by itself, others are stopped.
+        """Record that the host sends no more. A service that still reads gets the rest and ends itself; others are
+        stopped.
 
-        ``gone``: the whole connection went; nothing goes on.
+        ``gone``: the whole connection is lost, and no service continues.
         """
         self.closed = True
         finishing = not gone and self.ends_input and (self._reading or not self._incoming.empty())
@@ -139,7 +143,7 @@ class Stream:
 
 
 class Host(Protocol):
-    """What a connection needs of its server."""
+    """The part of the server that a connection needs."""
 
     def banner(self) -> bytes: ...
 
@@ -171,11 +175,11 @@ class Transport:
 
     @property
     def running(self) -> int:
-        """How many services run."""
+        """The number of running services."""
         return len(self._tasks)
 
     async def run(self) -> None:
-        """Until the host goes away, sends what is not the protocol, or ``abort``."""
+        """Read packets until the host goes away, sends anything but the protocol, or ``abort`` is called."""
         try:
             async with asyncio.timeout(HANDSHAKE_SECONDS):
                 await self._one_packet()
@@ -223,7 +227,7 @@ class Transport:
         if len(data):
             self._writer.write(data)
 
-    # -- what comes
+    # -- incoming packets
 
     async def _one_packet(self) -> None:
         command, first, second, length, _, inverted = HEADER.unpack(await self._reader.readexactly(HEADER.size))
@@ -247,7 +251,7 @@ class Transport:
         self._connected = True
         self._version = min(version, VERSION)
         self.max_payload = min(max_payload, MAX_PAYLOAD)
-        for stream in list(self._streams.values()):  # a host that begins anew has forgotten its streams
+        for stream in list(self._streams.values()):  # a host that starts again has forgotten its streams
             stream.host_closed(gone=True)
         self._streams.clear()
         self.online = False

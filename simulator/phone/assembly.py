@@ -21,7 +21,7 @@ from simulator.phone.world import Chat, ContactKind, Message, Side, World
 
 IME_SETTING = ("secure", "default_input_method")
 ENABLED_SETTING = ("secure", "enabled_input_methods")
-# Where Android keeps what `wm size` and `wm density` set: "720,1600" and "320".
+# Android's keys for the values that `wm size` and `wm density` set: "720,1600" and "320".
 FORCED_SIZE = ("global", "display_size_forced")
 FORCED_DENSITY = ("secure", "display_density_forced")
 ADB_KEYBOARD = InstalledApp(ime.ADB_PACKAGE, "ADB Keyboard", ".AdbIME", "2.4", launchable=False)
@@ -33,7 +33,7 @@ CHECKED = tuple(sorted({f"{look.app} {look.version}" for look in LOOKS.values()}
 
 
 def build_apps(host: Host, scenario: Scenario, start: datetime) -> dict[str, App]:
-    """The apps that are installed, by the scenario's names for them, with their chats as of ``start``."""
+    """Return the installed apps, by the scenario's names for them, with their chats as of ``start``."""
     account = scenario.phone.account
     worlds = {"qq": World(account=account), "wechat": World(account=account, notices=tuple(scenario.wechat_rows))}
     for contact in scenario.contacts:
@@ -59,7 +59,10 @@ def _look(scenario: Scenario, app: str) -> Look:
 
 
 def installed_apps(apps: Iterable[App], versions: Mapping[str, str], *, adb_keyboard: bool) -> dict[str, InstalledApp]:
-    """What the package manager lists, by package. ``versions`` are by package; the system's apps have its version."""
+    """Return the package manager's list, by package.
+
+    ``versions`` are by package; the system's apps have its version.
+    """
     found = [InstalledApp(app.package, app.label, app.activity, versions.get(app.package, "13")) for app in apps]
     if adb_keyboard:
         found.append(ADB_KEYBOARD)

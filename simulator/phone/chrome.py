@@ -1,4 +1,4 @@
-"""What the system draws around and over the apps: status bar, gesture bar, lock screen, shade, dialog."""
+"""The parts that the system draws around and over the apps: status bar, gesture bar, lock screen, shade, dialog."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ UPDATE_TITLE = "发现新版本"  # of an app's own update dialog
 
 
 def ink_on(color: str) -> str:
-    """The colour of the system's marks over this one."""
+    """Return the colour of the system's marks over this one."""
     red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
     return "#1a1a1a" if red * 3 + green * 6 + blue > 1400 else "#ffffff"
 
 
 def status_bar(now: datetime, battery: int, color: str, waiting: int, operator: str = "") -> Element:
-    """Clock at the left, signal and battery at the right, a dot where notifications wait. ``color`` lies under it.
+    """Return clock at the left, signal and battery at the right, a dot if notifications wait. ``color`` lies under it.
 
     ``operator`` is the mobile operator's name, which takes the clock's place.
     """
@@ -50,7 +50,7 @@ def gesture_bar(height: int, color: str = "#1a1a1a") -> Element:
 
 
 def buttons(height: int, color: str, press: Callable[[str], None]) -> list[Element]:
-    """The three buttons at the lower edge: recent apps, home, back."""
+    """Return the three buttons at the lower edge: recent apps, home, back."""
     y, ink = height - BUTTON_BAR // 2, "#7a7a7a"
 
     def paint(canvas: Canvas) -> None:
@@ -68,7 +68,7 @@ def buttons(height: int, color: str, press: Callable[[str], None]) -> list[Eleme
 
 
 def floating_window(height: int, tap: Handler) -> Element:
-    """A small window of another app over the page, with a call that goes on."""
+    """Return a small window of another app over the page, with an active call."""
     top = height * 62 // 100
     box: Rect = (850, top, 1056, top + 230)
 
@@ -99,7 +99,7 @@ def lock_screen(height: int, now: datetime) -> list[Element]:
 
 
 def pin_screen(height: int, typed: int, *, shut: bool) -> list[Element]:
-    """The lock screen that asks for a PIN: a dot for each digit that was typed."""
+    """Return the lock screen that asks for a PIN: a dot for each digit that was typed."""
 
     def paint(canvas: Canvas) -> None:
         canvas.rect((0, 0, WIDTH, height), "#1d2b3f")
@@ -121,7 +121,7 @@ def pin_screen(height: int, typed: int, *, shut: bool) -> list[Element]:
 def shade(
     height: int, notes: Sequence[Notification], open_note: Callable[[Notification], None], close: Handler
 ) -> list[Element]:
-    """The notification shade over the whole screen."""
+    """Return the notification shade over the whole screen."""
     found = [
         Element((0, 0, WIDTH, height), paint=lambda canvas: canvas.dim(0.72), listed=False, tap=close),
         label(56, 170, "通知", 52, "#ffffff", id="title"),
@@ -147,7 +147,7 @@ def _note(note: Notification, top: int, open_note: Callable[[Notification], None
 
 
 def dialog(height: int, text: str, close: Handler, accept: Handler) -> list[Element]:
-    """A dialog over the page: a text, a button that nobody should press, 关闭, and an X."""
+    """Return a dialog over the page: a text, a button that nobody should press, 关闭, and an X."""
     lines = wrap(text, 44, 700)[:8]
     top = height // 2 - 260
     box: Rect = (130, top, 950, top + 330 + 64 * len(lines))
@@ -175,7 +175,7 @@ def dialog(height: int, text: str, close: Handler, accept: Handler) -> list[Elem
 
 
 def update_dialog(height: int, form: str, close: Handler, accept: Handler) -> list[Element]:
-    """An app's own update dialog.
+    """Return an app's own update dialog.
 
     form: "buttons" has two of them; "picture" has one and, above the text, a picture that closes the dialog.
     """

@@ -1,4 +1,4 @@
-"""What goes on inside the virtual phone: its apps, the focus, the world's events, the layers of its screen.
+"""The inner workings of the virtual phone: its apps, the focus, the world's events, the layers of its screen.
 
 ``phone.py`` is its face to the outside. The apps see this as ``apps.base.Host``, the keyboards as ``ime.Typist``.
 """
@@ -114,14 +114,14 @@ class PhoneCore:
                 if chat.unread and chat.newest:
                     self._notify(app, chat, chat.newest)
 
-    # ---- what the apps and the keyboards ask of the phone --------------------------------------------------------
+    # ---- the apps' and keyboards' requests to the phone ----------------------------------------------------------
 
     def keyboard_shown(self) -> bool:
         return self._focus is not None and not self._keyboard_hidden and not self._covered()
 
     @property
     def geometry(self) -> Geometry:
-        """Of the screen now, as ``wm size`` and the fault ``rotation`` have it."""
+        """The geometry of the screen now, as ``wm size`` and the fault ``rotation`` set it."""
         forced = re.fullmatch(r"(\d{3,4}),(\d{3,4})", self.settings.get(FORCED_SIZE, ""))
         return Geometry((int(forced[1]), int(forced[2])) if forced else self.physical_size, self.faults.rotation)
 
@@ -172,7 +172,7 @@ class PhoneCore:
 
     @contextmanager
     def _done_by(self, who: By) -> Iterator[None]:
-        """What happens inside is recorded as done by ``who``."""
+        """Record everything that happens inside the block as done by ``who``."""
         before, self._by = self._by, who
         try:
             yield
@@ -180,7 +180,7 @@ class PhoneCore:
             self._by = before
 
     def launch_app(self, package: str) -> bool:
-        """Bring an app to the front, on the page where it was left."""
+        """Bring an app to the front, on the page on which it was left."""
         self._advance()
         app = self._apps.get(package)
         if app is None:
@@ -242,7 +242,7 @@ class PhoneCore:
             self._focus.selected = False
 
     def press(self, name: str) -> None:
-        """A key on an unlocked screen that is on."""
+        """Press a key on an unlocked screen that is on."""
         match name:
             case "BACK":
                 self._back()
@@ -261,7 +261,7 @@ class PhoneCore:
                 pass
 
     def notifications(self) -> Sequence[Notification]:
-        """The newest first."""
+        """Return the notifications, the newest first."""
         self._advance()
         return list(reversed(self._notes.values()))
 
@@ -278,17 +278,17 @@ class PhoneCore:
             self.link.drop()
         self._changed()
 
-    # ---- what a person who holds it has of it (person.Held) -----------------------------------------------------
+    # ---- for a person who holds the phone (person.Held) ---------------------------------------------------------
 
     def scene(self) -> display.Scene:
-        """What is on the screen now, in its layers."""
+        """Return the content of the screen now, in its layers."""
         return self._display.scene(self._key())
 
     def elements(self) -> list[Element]:
         return self.scene().all()
 
     def press_at(self, x: float, y: float) -> Element | None:
-        """A finger's tap at a place in units, real or injected; what was hit."""
+        """Tap with a finger at a place in units, real or injected. Return the element that was hit."""
         element = hit(self.elements(), x, y)
         if element and element.tap:
             element.tap()
@@ -337,21 +337,21 @@ class PhoneCore:
             self.insert("\n")
 
     def _paste(self) -> None:
-        """The key for pasting, into the field that has the focus."""
+        """Paste into the field that has the focus, as the key for pasting does."""
         fault = self.faults.clipboard
         if self.clipboard and fault != "no_paste" and not (self._covered() or self.faults.stuck_keyboard):
             self.insert(self.clipboard[:20] if fault == "cut" else self.clipboard)
 
     def _covered(self) -> bool:
-        """Whether something lies over the app that takes its keyboard away."""
+        """Tell whether anything over the app takes its keyboard away."""
         return bool(self.faults.asleep or self.faults.locked or self._shade or self.faults.popup or self._updating())
 
     def _updating(self) -> bool:
-        """Whether a chat app shows its update dialog."""
+        """Tell whether a chat app shows its update dialog."""
         return bool(self.faults.update) and isinstance(self._front, ChatApp)
 
     def _key(self) -> tuple[object, ...]:
-        """All that the screen depends on."""
+        """Return everything that the screen depends on."""
         self._display.size = self.geometry.upright
         return (self._version, f"{self._clock():%d%H%M}", self._display.size)
 
@@ -361,7 +361,7 @@ class PhoneCore:
             self._display.begin_transition(self.faults.slow)
 
     def _advance(self) -> None:
-        """Let happen what is due by now."""
+        """Run the events that are due."""
         now = self._clock()
         if self.faults.sleeps and not self.faults.asleep and now - self._touched >= self._screen_time():
             self._fall_asleep()
@@ -373,7 +373,7 @@ class PhoneCore:
                 self._happen(moment, event)
 
     def _screen_time(self) -> timedelta:
-        """How long the screen stays on while nobody uses the phone. It is on the cable."""
+        """Return how long the screen stays on while nobody uses the phone. It is on the cable."""
         if self.settings.get(("global", "stay_on_while_plugged_in"), "0") != "0":
             return timedelta.max
         return timedelta(milliseconds=int(self.settings.get(("system", "screen_off_timeout"), "60000")))
@@ -495,11 +495,12 @@ class PhoneCore:
             package = chrome.SYSTEM_UI
         elements = app.elements()
         if app.secret():
-            elements.append(background((0, 0, WIDTH, self.height), "#000000"))  # what it hides is there all the same
+            # the content below it is there all the same
+            elements.append(background((0, 0, WIDTH, self.height), "#000000"))
         return display.Scene(elements, system, overlay, package)
 
     def _lower_edge(self, app: App) -> list[Element]:
-        """The keyboard, and below it what the system draws at the screen's end."""
+        """Return the keyboard, and below it the system's bar at the screen's end."""
         found: list[Element] = []
         color = app.bottom_color()
         if self.keyboard_shown():

@@ -1,4 +1,4 @@
-"""From elements to what a client sees: the picture, the tree, and both in their faulty forms."""
+"""From elements to the views of a client: the picture, the tree, and both in their faulty forms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT_CLASS = "android.widget.FrameLayout"
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Everything on the screen, bottom layer first. Where ``overlay`` is not empty, it alone is the active window."""
+    """Everything on the screen, bottom layer first. If ``overlay`` is not empty, it is the only active window."""
 
     page: Sequence[Element]
     system: Sequence[Element] = ()  # status bar, keyboard: over the page, never in the tree
@@ -30,7 +30,7 @@ class Scene:
 
 
 def paint(scene: Scene, size: tuple[int, int]) -> Image.Image:
-    """The screen as an RGB picture of ``size`` pixels."""
+    """Return the screen as an RGB picture of ``size`` pixels."""
     image = Image.new("RGB", size, "white")
     canvas = Canvas(image)
     with handwriting(scene.hand):
@@ -41,7 +41,7 @@ def paint(scene: Scene, size: tuple[int, int]) -> Image.Image:
 
 
 def nodes(scene: Scene, size: tuple[int, int], *, texts: bool = True) -> list[Node]:
-    """The tree of the active window: its root, then everything in it that has a node."""
+    """Return the tree of the active window: its root, then everything in it that has a node."""
     scale = size[0] / WIDTH
     found = [root(scene, size)]
     for element in scene.overlay or scene.page:
@@ -65,7 +65,9 @@ def nodes(scene: Scene, size: tuple[int, int], *, texts: bool = True) -> list[No
 
 
 def hidden(scene: Scene) -> list[Node]:
-    """What ordinary accessibility services see of an app that hides from them: one node without a place."""
+    """Return the tree that ordinary accessibility services see of an app that hides from them: one node without a
+    place.
+    """
     return [Node(box=Box(0, 0, 0, 0), class_name=ROOT_CLASS, package=scene.package)]
 
 
@@ -75,7 +77,7 @@ def root(scene: Scene, size: tuple[int, int]) -> Node:
 
 @dataclass(slots=True)
 class Display:
-    """Keeps the scene and the picture of the newest version, so that an unchanged screen is not drawn again."""
+    """The scene and the picture of the newest version, kept so that an unchanged screen is not drawn again."""
 
     size: tuple[int, int]
     compose: Callable[[], Scene]
@@ -88,16 +90,16 @@ class Display:
     _from: Image.Image | None = field(default=None, repr=False)
 
     def scene(self, key: tuple[object, ...]) -> Scene:
-        """The scene of this ``key``: whatever the screen depends on."""
+        """Return the scene of this ``key``, which holds everything that the screen depends on."""
         if self._scene is None or key != self._key:
             before, self._scene, self._key = self._scene, self.compose(), key
-            # The same page a minute later is no older one: the clock is not in the tree.
+            # The same page a minute later is not an older one: the clock is not in the tree.
             if before is not None and nodes(before, self.size) != nodes(self._scene, self.size):
                 self._older = before
         return self._scene
 
     def older(self, key: tuple[object, ...]) -> Scene:
-        """The newest scene with another tree than the one of ``key`` has; that one itself if there was none before."""
+        """Return the newest scene with another tree than that of ``key``; that one itself if there was none before."""
         scene = self.scene(key)
         return self._older or scene
 
@@ -106,11 +108,11 @@ class Display:
         self.transition = pictures
 
     def step(self) -> None:
-        """Somebody looked; the animation has gone on."""
+        """Advance the animation, because a client has looked."""
         self.transition = max(0, self.transition - 1)
 
     def picture(self, key: tuple[object, ...]) -> Image.Image:
-        """The picture of this key. The same object as long as nothing changes: do not draw on it."""
+        """Return the picture of this key. It is the same object as long as nothing changes: do not draw on it."""
         scene = self.scene(key)
         if self._image is None or key != self._image_key:
             self._image, self._image_key = paint(scene, self.size), key
@@ -120,7 +122,7 @@ class Display:
         return self._between(self._image)
 
     def _between(self, image: Image.Image) -> Image.Image:
-        """A page that slides in from the right, each picture further."""
+        """Return a page that slides in from the right, each picture further."""
         width, height = self.size
         shift = width * (self.transition + 1) // (self.transition + 3)
         moving = (self._from or Image.new("RGB", self.size, "white")).copy()

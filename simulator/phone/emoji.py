@@ -17,7 +17,7 @@ _HANDS = {*range(0x1F446, 0x1F450), 0x1F64C, 0x1F64F, 0x1F91D, 0x270A, 0x270B, 0
 
 
 class _Pen:
-    """Draws on the grid, whatever the size of the picture."""
+    """A pen that draws on the grid, whatever the size of the picture."""
 
     def __init__(self, image: Image.Image) -> None:
         self._draw = ImageDraw.Draw(image)
@@ -45,7 +45,7 @@ class _Pen:
 
 @lru_cache(256)
 def emoji_image(char: str, pixels: int) -> Image.Image:
-    """An RGBA square of ``pixels``. The same character always looks the same; many characters share a design."""
+    """Return an RGBA square of ``pixels``. The same character always looks the same; many characters share a design."""
     image = Image.new("RGBA", (pixels * _SMOOTH, pixels * _SMOOTH))
     pen, code = _Pen(image), ord(char)
     if code in _OTHERS:

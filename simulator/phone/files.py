@@ -57,12 +57,14 @@ class _File:
 
 
 def refusal(code: int, path: str) -> OSError:
-    """The error of this errno; its ``strerror`` is what a phone prints."""
+    """Return the error of this errno; its ``strerror`` is printed by a phone."""
     return OSError(code, os.strerror(code), path)
 
 
 def normal(path: str, folder: str = "/") -> str:
-    """``path`` as seen from ``folder``: absolute, without ``.`` and ``..``, aliases of the shared storage resolved."""
+    """Return ``path`` as seen from ``folder``: absolute, without ``.`` and ``..``, aliases of the shared storage
+    resolved.
+    """
     parts: list[str] = []
     for part in (path if path.startswith("/") else f"{folder}/{path}").split("/"):
         if part == "..":
@@ -90,7 +92,7 @@ class FileTree:
         return int(self._clock())
 
     def stat(self, path: str) -> FileStat | None:
-        """None where there is nothing."""
+        """Return the status of a path; None if there is nothing."""
         path = normal(path)
         if path in self._folders:
             return FileStat(stat.S_IFDIR | 0o771, 4096, self._folders[path])
@@ -110,7 +112,7 @@ class FileTree:
         return self._files[path].data
 
     def check_writable(self, path: str) -> None:
-        """OSError where a file could not be written here."""
+        """Raise OSError if a file cannot be written here."""
         path = normal(path)
         if path in _DEVICES:
             return
@@ -183,7 +185,7 @@ class FileTree:
         self._folders[path] = self.now()
 
     def names(self, path: str) -> Sequence[tuple[str, FileStat]]:
-        """What is in a folder, by name; OSError where it is none."""
+        """Return the content of a folder, by name. Raises OSError if it is not a folder."""
         path = normal(path)
         if path not in self._folders:
             raise refusal(errno.ENOTDIR if self.stat(path) else errno.ENOENT, path)
@@ -197,7 +199,7 @@ class FileTree:
         return found
 
     def glob(self, pattern: str, folder: str = "/") -> Sequence[str]:
-        """Whole paths that fit; ``*`` and ``?`` stay within one name. Empty where none fits."""
+        """Return the whole paths that match; ``*`` and ``?`` stay within one name. Empty if none matches."""
         wanted = normal(pattern, folder).split("/")
         found = []
         for whole in sorted({*self._folders, *self._files}):

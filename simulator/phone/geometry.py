@@ -1,4 +1,4 @@
-"""Where the pages of the virtual phone are on the screen that its clients see."""
+"""The position of the virtual phone's pages on the screen that its clients see."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from simulator.phone.widgets import WIDTH
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """Pages are drawn upright. On a phone that lies on its side they are small in the middle, between black bars, as
-    Android shows apps that know no landscape.
+    """The geometry of the screen. Pages are drawn upright; on a phone that lies on its side they are small in the
+    middle, between black bars, as Android shows apps that know no landscape.
 
     upright: width and height of the phone held upright, in pixels.
     rotation: quarter turns, 0–3, as Android counts them.
@@ -24,7 +24,7 @@ class Geometry:
 
     @property
     def lies(self) -> bool:
-        """Whether the phone lies on its side."""
+        """True if the phone lies on its side."""
         return self.rotation % 2 == 1
 
     @property

@@ -1,8 +1,8 @@
-"""The keyboards: what they draw, and how ADB Keyboard listens to broadcasts, with all its traps.
+"""The keyboards: their drawing, and ADB Keyboard's treatment of broadcasts, with all its traps.
 
 A broadcast is never answered, whether anybody listened or not. ADB Keyboard listens only while it is the current input
-method; where the phone asks for it, only to broadcasts that name its package; and what it types goes into the focused
-field or nowhere.
+method; if the phone asks for it, only to broadcasts that name its package; and its text goes into the focused field or
+nowhere.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ _EDITOR_ACTIONS = {"2", "3", "4", "6"}  # go, search, send, done
 
 
 class Typist(Protocol):
-    """What the keyboard types into: the phone."""
+    """The target of the keyboard's typing: the phone."""
 
     @property
     def focus(self) -> TextField | None: ...
 
     def insert(self, text: str) -> None:
-        """Into the focused field, if there is one."""
+        """Type into the focused field, if there is one."""
 
     def erase(self, count: int | None) -> None:
         """Take ``count`` characters off the focused field's end; None takes all."""
 
     def press(self, name: str) -> None:
-        """A key of the keyboard: ENTER, DEL, BACK …"""
+        """Press a key of the keyboard: ENTER, DEL, BACK …"""
 
 
 def height_of(method: str) -> int:
-    """How much of the screen the keyboard covers, in units."""
+    """Return how much of the screen the keyboard covers, in units."""
     return ADB_HEIGHT if method == ADB else SOGOU_HEIGHT
 
 
 def editor_action(field: TextField) -> Callable[[], None] | None:
-    """What the action key of the keyboard does in this field: nothing where Enter makes new lines."""
+    """Return the function of the keyboard's action key in this field; None if Enter makes new lines."""
     return field.action if field.enter_acts or not field.multiline else None
 
 
 def hear(typist: Typist, action: str, extras: Mapping[str, str]) -> None:
-    """What ADB Keyboard does with a broadcast that it has received."""
+    """Do what ADB Keyboard does with a broadcast that it has received."""
     field = typist.focus
     if field is None:
         return
@@ -96,7 +96,7 @@ def _characters(chars: str) -> str:
 
 
 def adb_keyboard(height: int) -> list[Element]:
-    """The bar of ADB Keyboard at the bottom of a screen of ``height`` units."""
+    """Return the bar of ADB Keyboard at the bottom of a screen of ``height`` units."""
     top = height - ADB_HEIGHT
     return [
         background((0, top, WIDTH, height), ADB_COLOR),
@@ -111,7 +111,7 @@ def adb_keyboard(height: int) -> list[Element]:
 
 
 def sogou_keyboard(height: int, typist: Typist, stuck: bool) -> list[Element]:
-    """A keyboard with letters, as wide as the screen."""
+    """Return a keyboard with letters, as wide as the screen."""
     top = height - SOGOU_HEIGHT
     action = typist.focus.action_key if typist.focus else "换行"
     keys = _keys(top, action)

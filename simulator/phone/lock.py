@@ -9,9 +9,9 @@ LOCK_OUT = timedelta(seconds=30)
 
 
 class PinLock:
-    """What stands in the PIN field, and what came of the PINs before.
+    """The PIN field and the count of wrong PINs.
 
-    ``pin`` "" is a lock screen that asks for none. ``asking``: the PIN field is shown.
+    pin: "" is a lock screen that asks for none. asking: the PIN field is shown.
     """
 
     def __init__(self, pin: str) -> None:
@@ -35,7 +35,7 @@ class PinLock:
             self.typed += "".join(digit for digit in digits if digit.isdecimal())
 
     def confirm(self, now: datetime) -> bool:
-        """Check what was typed, and return whether the phone opens. Fewer than four digits do not count as a try."""
+        """Check the typed PIN, and return whether the phone opens. Fewer than four digits do not count as a try."""
         typed, self.typed = self.typed, ""
         if not self.asking or self.shut(now) or len(typed) < 4:
             return False
@@ -49,5 +49,5 @@ class PinLock:
         return False
 
     def shut(self, now: datetime) -> bool:
-        """Whether no PIN is taken at the moment, because too many were wrong."""
+        """Tell whether no PIN is accepted at the moment, because too many were wrong."""
         return self._shut_until is not None and now < self._shut_until

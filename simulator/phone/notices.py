@@ -1,4 +1,4 @@
-"""What the notifications of chat apps say."""
+"""The texts of chat apps' notifications."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from simulator.phone.world import Chat, ContactKind, Message
 
 
 def notification(look: Look, chat: Chat, message: Message) -> tuple[str, str]:
-    """Title and text of what an app posts of a message, as the newest of ``chat.unread``."""
+    """Return title and text of an app's notification of a message, as the newest of ``chat.unread``."""
     words = message.summary
     sender = message.sender
     if look.app == "wechat":

@@ -1,4 +1,4 @@
-"""The glass of the virtual phone: what fingers do to it, as the kernel tells of it. What is injected is not here."""
+"""The touch panel of the virtual phone: fingers on it, as the kernel reports them. Injected touches are not here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ EV_SYN, EV_KEY, EV_ABS = 0, 1, 3
 BTN_TOUCH = 0x14A
 X, Y, TRACKING_ID = 0x35, 0x36, 0x39
 UP = 0xFFFFFFFF
-MAX_WAITING = 4096  # events of a listener that does not read; what is older is lost, as in the kernel's own buffer
+MAX_WAITING = 4096  # events of a listener that does not read; older ones are lost, as in the kernel's own buffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class TouchPanel:
         return len(self._listeners)
 
     def touch(self, x: float, y: float) -> None:
-        """A finger comes down at a place in pixels and goes up again."""
+        """Move a finger down at a place in pixels and up again."""
         self._touches += 1
         self._emit(
             [
@@ -51,7 +51,7 @@ class TouchPanel:
         )
 
     async def events(self) -> AsyncGenerator[list[InputEvent], None]:
-        """What happens from now on, as it comes; it never ends by itself."""
+        """Yield the events from now on, as they come; it never ends by itself."""
         queue: asyncio.Queue[InputEvent] = asyncio.Queue(MAX_WAITING)
         self._listeners.add(queue)
         try:

@@ -8,7 +8,7 @@ from simulator.phone.panel import TouchPanel
 from simulator.phone.scenario import EventPart
 from simulator.phone.widgets import WIDTH, Element, TextField
 
-_KEYS_AT = (0.5, 0.82)  # where a keyboard's keys are, as shares of the screen
+_KEYS_AT = (0.5, 0.82)  # the place of a keyboard's keys, as shares of the screen
 
 
 class Held(Protocol):
@@ -22,24 +22,24 @@ class Held(Protocol):
     def log(self, what: str, detail: str = "") -> None: ...
 
     def elements(self) -> list[Element]:
-        """What is on the screen now, the topmost last."""
+        """Return the elements on the screen now, the topmost last."""
 
     def press_at(self, x: float, y: float) -> Element | None: ...
 
     def uncover(self) -> None:
-        """Screen on and unlocked, shade and dialog away."""
+        """Turn the screen on, unlock it, and remove shade and dialog."""
 
     def show_chat(self, key: str) -> None:
-        """The contact's chat in front."""
+        """Bring the contact's chat to the front."""
 
     def chat_field(self) -> TextField | None:
-        """The input of the chat in front."""
+        """Return the input of the chat in front."""
 
     def focus_on(self, field: TextField | None) -> None: ...
 
 
 def act(phone: Held, event: EventPart) -> None:
-    """Do what a ``person_…`` event says."""
+    """Carry out a ``person_…`` event."""
     match event.do:
         case "person_tap":
             _tap(phone, event)
@@ -55,7 +55,7 @@ def act(phone: Held, event: EventPart) -> None:
 def _tap(phone: Held, event: EventPart) -> None:
     place = _place(phone, event)
     if place is None:
-        phone.log("person_missed", event.on)  # what the scenario wants tapped is not on the screen
+        phone.log("person_missed", event.on)  # the target of the tap is not on the screen
         return
     x, y = place
     phone.log("person_tap", event.on or f"{x:.0f},{y:.0f}")
@@ -64,7 +64,7 @@ def _tap(phone: Held, event: EventPart) -> None:
 
 
 def _place(phone: Held, event: EventPart) -> tuple[float, float] | None:
-    """In units."""
+    """Return the place of an event in units; None if its target is not on the screen."""
     if event.x is not None and event.y is not None:
         return event.x * WIDTH / 1000, event.y * phone.height / 1000
     for element in reversed(phone.elements()):
@@ -75,7 +75,9 @@ def _place(phone: Held, event: EventPart) -> tuple[float, float] | None:
 
 
 def _type(phone: Held, text: str) -> None:
-    """Into the chat in front, behind what stands there. It is no client's typing, so it is not told as that."""
+    """Type into the chat in front, after the present draft. It is not a client's typing, so it is not reported as
+    that.
+    """
     field = phone.chat_field()
     phone.log("person_type", text)
     _touch(phone, *_KEYS_AT)

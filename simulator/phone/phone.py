@@ -1,4 +1,4 @@
-"""The virtual phone as its users see it: the shell's port (``ShellPhone``), and what steers and questions it."""
+"""The virtual phone as its users see it: the shell's port (``ShellPhone``), and the controls and reports."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FIRST_DISPLAY, SECOND_DISPLAY = "4619827259835644672", "4619827551948147201"
 
 
 class VirtualPhone(PhoneCore):
-    """Fits ``ShellPhone``. Time comes from ``clock``; what is due happens when the phone is next looked at.
+    """A virtual phone; implements ``ShellPhone``. Time comes from ``clock``; due events happen at the next call.
 
     It is used from one event loop. Places of taps and swipes are pixels.
     """
@@ -51,22 +51,22 @@ class VirtualPhone(PhoneCore):
         clock: Callable[[], datetime] = local_now,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """``scenario`` None is the shipped ``default.toml``."""
+        """scenario: None is the shipped ``default.toml``."""
         super().__init__(scenario, clock, sleep)
         self.occluded = False  # a call or an alarm lies over the lock screen
         self._lying: tuple[Image.Image, Image.Image] | None = None  # the newest picture, upright and lying
 
-    # ---- what a client looks at (ShellPhone) --------------------------------------------------------------------
+    # ---- views of a client (ShellPhone) -------------------------------------------------------------------------
 
     async def picture(self) -> Image.Image:
-        """The screen now, RGB. The same object while nothing changes: do not draw on it."""
+        """Return the screen now, RGB. It is the same object while nothing changes: do not draw on it."""
         picture = await self.shown()
         self._record.pictures += 1
         self._looked()
         return picture
 
     def _looked(self) -> None:
-        """A client took a picture: what waited for that may happen now."""
+        """Record that a client took a picture, and start the events that waited for that."""
         app = self._front
         if self.faults.black or self._covered() or not isinstance(app, ChatApp):
             return
@@ -76,7 +76,10 @@ class VirtualPhone(PhoneCore):
             self._script.happened("looked", CHAT_LIST, self._clock())
 
     async def tree(self) -> Sequence[Node]:
-        """The accessibility tree in its present mode; TreeFailure where the dump fails (screen off or moving, too)."""
+        """Return the accessibility tree in its present mode.
+
+        Raises TreeFailure if the dump fails, also because the screen is off or moves.
+        """
         self._advance()
         self._record.trees += 1
         mode = self.tree_mode
@@ -99,7 +102,7 @@ class VirtualPhone(PhoneCore):
         return [replace(node, box=geometry.box(node.box)) for node in found] if geometry.lies else found
 
     def _hides(self) -> bool:
-        """Whether the app in front shows nothing of itself, because no screen reader is on."""
+        """Tell whether the app in front hides its content, because no screen reader is on."""
         app = self._front
         reader = self.settings.get(("secure", "enabled_accessibility_services"), "")
         return isinstance(app, ChatApp) and app.look.hidden_tree and not (self._shade or self.faults.locked or reader)
@@ -141,10 +144,10 @@ class VirtualPhone(PhoneCore):
         self._advance()
         return ScreenState(awake=not self.faults.asleep, locked=self.faults.locked)
 
-    # ---- what a client does (ShellPhone) ------------------------------------------------------------------------
+    # ---- actions of a client (ShellPhone) -----------------------------------------------------------------------
 
     def check_may_change(self, what: Literal["settings", "ime", "apps"]) -> None:
-        """InputRefused where the maker does not let adb change settings, input methods, or what is installed."""
+        """Raise InputRefused if the maker does not let adb change settings, input methods, or the installed apps."""
         if what == "settings" and self.faults.settings_denied:
             raise InputRefused(SETTINGS_DENIED)
         if what == "ime" and (self.faults.ime_refused or self.faults.settings_denied):
@@ -161,7 +164,7 @@ class VirtualPhone(PhoneCore):
             self.input_methods = [*self.input_methods, ime.ADB]
 
     def uninstall(self, package: str) -> bool:
-        """False where it is not installed."""
+        """Uninstall an app. Return False if it is not installed."""
         if package not in self.apps:
             return False
         self.apps = {name: app for name, app in self.apps.items() if name != package}
@@ -175,7 +178,10 @@ class VirtualPhone(PhoneCore):
         return True
 
     def choose_input_method(self, name: str) -> bool:
-        """False where it is not installed; InputRefused where the maker's setting is off."""
+        """Choose an input method.
+
+        Return False if it is not installed. Raises InputRefused if the maker's setting is off.
+        """
         self.check_may_change("ime")
         if name not in self.input_methods:
             return False
@@ -196,7 +202,7 @@ class VirtualPhone(PhoneCore):
         package = self._front.package
         message = None if ignored else self._message_at(*place)
         element = None if ignored else self.press_at(*place)
-        if element is None and not ignored:  # a message takes no tap here; that it was tapped is told all the same
+        if element is None and not ignored:  # a message takes no tap here; the tap is recorded all the same
             element = next((e for e in reversed(self.elements()) if e.text and e.covers(*place)), None)
         named = (element.text or element.description or element.id) if element else ""
         self._record.taps.append({"x": x, "y": y, "on": named, "package": package})
@@ -214,8 +220,10 @@ class VirtualPhone(PhoneCore):
         return None
 
     async def swipe(self, x1: float, y1: float, x2: float, y2: float, seconds: float) -> None:
-        """As Android has it: a swipe that does not move, or that stays on one thing and does not scroll, is a tap, and
-        held for longer a long press. That is noted and does nothing, but on a button, which knows no long press.
+        """Swipe, with Android's rules.
+
+        A swipe that does not move, or that stays on one element and does not scroll, is a tap, and a long press if it
+        is held longer. A long press is recorded and does nothing, except on a button, which knows no long press.
         """
         self._check_input()
         scale = self.geometry.scale
@@ -239,7 +247,7 @@ class VirtualPhone(PhoneCore):
         self._changed()
 
     def _stays(self, x1: float, y1: float, x2: float, y2: float) -> bool:
-        """Whether a swipe ends on what it began on, and no page takes it to scroll."""
+        """Tell whether a swipe ends on the element that it began on, and no page scrolls by it."""
         units = self.geometry.units
         element = None if self.faults.locked else hit(self.elements(), *units(x1, y1))
         along = abs(x2 - x1) > abs(y2 - y1) or (element is not None and element.kind == BUTTON)
@@ -267,7 +275,7 @@ class VirtualPhone(PhoneCore):
         self._changed()
 
     async def key_combination(self, names: Sequence[str]) -> None:
-        """Ctrl+A selects what is in the field; the others do nothing."""
+        """Select the content of the field for Ctrl+A; do nothing for other combinations."""
         self._check_input()
         self.log("keys", "+".join(names))
         usable = not self.faults.asleep and not self.faults.locked and not self._covered()
@@ -275,7 +283,9 @@ class VirtualPhone(PhoneCore):
             self._focus.selected = True
 
     async def swipe_back(self) -> None:
-        """iOS's swipe from the left edge: one page back in the app in front, whatever its keyboard; never out of it."""
+        """Swipe from the left edge as on iOS: one page back in the app in front, whatever its keyboard; never out of
+        it.
+        """
         self._check_input()
         self.log("swipe_back")
         if not self._covered() and not self.faults.ignored_taps:
@@ -298,7 +308,7 @@ class VirtualPhone(PhoneCore):
                 pass
 
     async def text(self, text: str) -> None:
-        """``input text``: key events, so what is not ASCII is lost, and no input method has a say in it."""
+        """Type as ``input text`` does: by key events, so all but ASCII is lost, and no input method takes part."""
         self._check_input()
         if self.faults.locked and not self.faults.asleep:
             self.lock.add(text, self._clock())
@@ -307,7 +317,7 @@ class VirtualPhone(PhoneCore):
             self.insert("".join(char for char in text if char.isascii()))
 
     async def paste(self, text: str) -> None:
-        """Any text into the focused field, as Ctrl+V of an injected keyboard does."""
+        """Put any text into the focused field, as Ctrl+V of an injected keyboard does."""
         self._check_input()
         if not self._covered() and not self.faults.stuck_keyboard:
             self.insert(text)
@@ -369,10 +379,10 @@ class VirtualPhone(PhoneCore):
     def touch_panel(self) -> TouchPanel | None:
         return None if self.faults.getevent_denied else self.panel
 
-    # ---- what the control port and the tests do -----------------------------------------------------------------
+    # ---- for the control port and the tests ---------------------------------------------------------------------
 
     async def shown(self) -> Image.Image:
-        """The screen now, as ``picture`` gives it to a client, but nobody has looked."""
+        """Return the screen now, as ``picture`` returns it to a client, but without counting as a client's look."""
         self._advance()
         if self.faults.asleep or self.faults.black:
             return Image.new("RGB", self.size)
@@ -384,37 +394,40 @@ class VirtualPhone(PhoneCore):
         return self._lying[1]
 
     def model_asked(self) -> None:
-        """A model is asked now: to be called before each call, where a scenario counts them (``after_model``)."""
+        """Record that a model is asked now. Call it before each call, if a scenario counts them (``after_model``)."""
         self._script.happened("model", "", self._clock())
         self._advance()
 
     def receive(self, contact: str, text: str, kind: str = "text") -> None:
-        """A customer (``11``; ``wechat:11`` for the other app) writes. LookupError, ValueError where it can not be."""
+        """Deliver a message of a customer (``11``; ``wechat:11`` for the other app).
+
+        Raises LookupError or ValueError if it is impossible.
+        """
         part = MessagePart(text=text, kind=Kind(kind))
         self._advance()
         self._deliver(contact, Message(Side.THEM, part.text, part.kind, self._clock()))
 
     def set_tree(self, mode: str) -> None:
-        """full, no_texts, empty, stale, failing or slow. ValueError otherwise."""
+        """Set the tree's mode: full, no_texts, empty, stale, failing or slow. Raises ValueError for any other."""
         try:
             self.tree_mode = TreeMode(mode)
         except ValueError:
             raise ValueError(f"no tree mode {mode!r}; there are {', '.join(TreeMode)}") from None
 
     def recall(self, contact: str, text: str = "") -> None:
-        """The other side takes back its newest message (with this text, where one is given)."""
+        """Recall the other side's newest message (with this text, if one is given)."""
         _, chat = self._find(contact)
         if chat.recall(Side.THEM, text) is None:
             raise LookupError(f"{contact} has no such message")
         self._changed()
 
     def colleague(self, contact: str, text: str) -> None:
-        """Our account answers from another device."""
+        """Deliver an answer of our account from another device."""
         self._advance()
         self._deliver(contact, Message(Side.ME, text, Kind.TEXT, self._clock()))
 
     def report(self) -> Report:
-        """What really happened: ``report()["sent"]["11"]`` are the texts we sent, in order. Plain JSON data."""
+        """Return what really happened: ``report()["sent"]["11"]`` are the texts we sent, in order. Plain JSON data."""
         self._advance()
         window = self.window()
         record = self._record

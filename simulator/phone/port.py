@@ -1,4 +1,4 @@
-"""What the shell of the virtual phone needs of the phone behind it.
+"""The interface that the shell of the virtual phone needs of the phone behind it.
 
 ``phone.py`` is the phone (its world, apps, keyboard, screen); ``adbd.py`` and ``shell.py`` are the way in. Points are
 in pixels, durations in seconds. Everything runs in one event loop; calls that take a while are coroutines.
@@ -34,7 +34,7 @@ class PhysicalDisplay:
 
 
 class TreeFailure(Exception):
-    """``uiautomator dump`` fails; the message is what it prints."""
+    """``uiautomator dump`` fails; the message is its output."""
 
 
 class InputRefused(Exception):
@@ -53,35 +53,38 @@ class ShellPhone(Protocol):
 
     @property
     def size(self) -> tuple[int, int]:
-        """Of the screen as it is turned and as ``wm size`` has it, in pixels."""
+        """The size of the screen in its orientation and as ``wm size`` sets it, in pixels."""
 
     @property
     def rotation(self) -> int:
         """Quarter turns, 0–3."""
 
     def displays(self) -> Sequence[PhysicalDisplay]:
-        """At least one; a picture without a number is of the first."""
+        """Return the displays, at least one; a picture without a number is of the first."""
 
     def capture_fault(self) -> Literal["", "fails", "half", "warns"]:
-        """What is wrong with ``screencap``."""
+        """Return the fault of ``screencap``."""
 
     def clipboard_fault(self) -> Literal["", "denied", "ignored", "no_paste", "killed", "killed_late", "cut"]:
-        """What is wrong with pasting."""
+        """Return the fault of pasting."""
 
     async def pass_time(self, seconds: float) -> None:
         """Let a program on the phone wait."""
 
     async def key_combination(self, names: Sequence[str]) -> None:
-        """Keys that are held at the same time (``input keycombination``)."""
+        """Press keys at the same time (``input keycombination``)."""
 
     def focus_told(self) -> Literal["", "null", "unsaid"]:
-        """What ``dumpsys window`` says in place of the focused window; "" if it names it."""
+        """Return what ``dumpsys window`` prints in place of the focused window; "" if it names it."""
 
     async def picture(self) -> Image.Image:
-        """The screen now, RGB, after the faults that hold (slow, black …)."""
+        """Return the screen now, RGB, after the active faults (slow, black …)."""
 
     async def tree(self) -> Sequence[Node]:
-        """The accessibility tree in its present mode. TreeFailure where a dump fails; slow where the mode says so."""
+        """Return the accessibility tree in its present mode.
+
+        Raises TreeFailure if a dump fails; slow if the mode says so.
+        """
 
     def window(self) -> Window: ...
 
@@ -95,33 +98,36 @@ class ShellPhone(Protocol):
         """Store a setting (None deletes it) and let the screen follow (input method, brightness, stay on …)."""
 
     def check_may_change(self, what: Literal["settings", "ime", "apps"]) -> None:
-        """InputRefused where the maker does not let adb change settings, input methods, or what is installed."""
+        """Raise InputRefused if the maker does not let adb change settings, input methods, or the installed apps."""
 
     def install(self, package: str) -> None:
         """Install an app. ADB Keyboard brings its input method, which is not enabled; another has no page."""
 
     def uninstall(self, package: str) -> bool:
-        """False where it is not installed."""
+        """Uninstall an app. Return False if it is not installed."""
 
     def choose_input_method(self, name: str) -> bool:
-        """False where it is not installed. InputRefused where the maker's setting is off."""
+        """Choose an input method.
+
+        Return False if it is not installed. Raises InputRefused if the maker's setting is off.
+        """
 
     async def tap(self, x: float, y: float) -> None: ...
 
     async def swipe(self, x1: float, y1: float, x2: float, y2: float, seconds: float) -> None:
-        """A swipe that does not move is a tap, or a long press where it lasts."""
+        """Swipe. A swipe that does not move is a tap, or a long press if it lasts."""
 
     async def key(self, name: str) -> None:
-        """``BACK``, ``HOME``, ``ENTER`` …: the name without KEYCODE_."""
+        """Press a key: ``BACK``, ``HOME``, ``ENTER`` …, the name without KEYCODE_."""
 
     async def text(self, text: str) -> None:
-        """``input text``: ASCII only, already unescaped."""
+        """Type as ``input text`` does: ASCII only, already unescaped."""
 
     async def launch(self, package: str) -> bool:
-        """Bring the app to the front; False where it is not installed."""
+        """Bring the app to the front. Return False if it is not installed."""
 
     async def open_url(self, url: str, package: str | None = None) -> bool:
-        """``am start -a VIEW -d URL [-p PACKAGE]``; False where no app (or not this one) takes it."""
+        """Do ``am start -a VIEW -d URL [-p PACKAGE]``. Return False if no app (or not this one) takes it."""
 
     async def force_stop(self, package: str) -> None: ...
 
@@ -129,7 +135,7 @@ class ShellPhone(Protocol):
         """Deliver a broadcast (the ADB Keyboard listens). Nothing is answered, whether anybody listened or not."""
 
     def touch_panel(self) -> TouchPanel | None:
-        """What ``getevent`` reads; None where it may not."""
+        """Return the touch panel that ``getevent`` reads; None if it may not."""
 
     async def open_shade(self, opened: bool) -> None:
-        """``cmd statusbar expand-notifications`` / ``collapse``."""
+        """Do ``cmd statusbar expand-notifications`` / ``collapse``."""

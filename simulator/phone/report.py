@@ -1,4 +1,4 @@
-"""What really happened in a virtual phone, as plain JSON data."""
+"""The record of what really happened in a virtual phone, as plain JSON data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MessageReport(TypedDict):
 class TapReport(TypedDict):
     x: float  # pixels
     y: float
-    on: str  # the text, description or id of what was hit; "" for nothing
+    on: str  # the text, description or id of the element that was hit; "" for none
     package: str
 
 
@@ -73,7 +73,7 @@ class Report(TypedDict):
 
 @dataclass(slots=True)
 class Recorder:
-    """What is noted while it happens; the rest of a report is read off the phone."""
+    """The part of a report that is recorded while it happens; the rest is read from the phone."""
 
     sent: dict[str, list[str]] = field(default_factory=dict)
     opened: list[str] = field(default_factory=list)

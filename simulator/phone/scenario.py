@@ -1,4 +1,4 @@
-"""Scenario files: the world of a virtual phone, and what happens in it. TOML or JSON.
+"""Scenario files: the world of a virtual phone, and the events in it. TOML or JSON.
 
 A small one::
 
@@ -12,8 +12,8 @@ A small one::
     contact = "11"
     text = "好的谢谢"
 
-Every field has a default but the name of a contact. A contact of the other chat app is written ``wechat:NAME`` where it
-is referred to. Whatever is unknown is refused, with the file and the field.
+Every field has a default except the name of a contact. A contact of the other chat app is referred to as
+``wechat:NAME``. Unknown fields are refused, with the file and the field.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ class _Part(BaseModel):
 
 
 def _usual(usual: object, none: object) -> BeforeValidator:
-    """``true`` is the usual strength of a fault, ``false`` and null none."""
+    """Return a validator: ``true`` is the usual strength of a fault, ``false`` and null none."""
     return BeforeValidator(lambda value: usual if value is True else none if value is False or value is None else value)
 
 
 class Faults(_Part):
-    """What is wrong with the phone. ``true`` sets the usual strength, ``false`` ends it."""
+    """Faults of the phone. ``true`` sets the usual strength, ``false`` ends it."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True, validate_assignment=True)
 
     slow: Annotated[int, Field(ge=0, le=100), _usual(3, 0)] = 0
-    """After each change, so many pictures differ before the screen is still."""
+    """The number of pictures that differ after each change, before the screen is still."""
     black: bool = False
-    """Pictures are black, as of a protected window."""
+    """Pictures are black, as those of a protected window."""
     asleep: bool = False
     """The screen is off."""
     locked: bool = False
@@ -68,7 +68,7 @@ class Faults(_Part):
     offline: bool = False
     """The phone takes the connection and says nothing: adb shows it as offline."""
     rotation: Annotated[int, Field(ge=0, le=3), _usual(1, 0)] = 0
-    """So many quarter turns: 1 and 3 lie on a side, with the page small in the middle between black bars."""
+    """The number of quarter turns: 1 and 3 lie on a side, with the page small in the middle between black bars."""
     two_displays: Annotated[Literal["", "first", "second"], _usual("second", "")] = ""
     """The phone has two displays, of which this one is on, as a folded phone's outer one."""
     capture: Annotated[Literal["", "fails", "half", "warns"], _usual("fails", "")] = ""
@@ -99,17 +99,17 @@ class Faults(_Part):
     install_denied: bool = False
     """Apps can not be installed over adb (the maker's setting is off)."""
     send_fails: bool = False
-    """What is sent gets a red mark and does not leave."""
+    """A sent message gets a red mark and does not leave."""
     send_slow: Annotated[float, Field(ge=0, le=600), _usual(3.0, 0.0)] = 0.0
-    """What is sent has a spinner for so many seconds."""
+    """A sent message shows a spinner for this many seconds."""
     not_logged_in: bool = False
     """QQ shows its login page."""
     banner: bool = False
-    """Chat apps say under the title that there is no network. What is sent fails with send_fails alone."""
+    """Chat apps say under the title that there is no network. Messages fail only with send_fails."""
     getevent_denied: bool = False
     """The touch panel's events can not be read."""
     hidden_previews: bool = False
-    """Notifications of chat apps tell neither who wrote nor what."""
+    """Notifications of chat apps show neither the sender nor the text."""
 
 
 AppName = Literal["qq", "wechat", "payment", "settings", "browser"]
@@ -120,7 +120,7 @@ class OtherAppPart(_Part):
     """An app that shows its name and nothing else."""
 
     label: Annotated[str, Field(min_length=1, max_length=20)]
-    """What stands below its icon."""
+    """The name below its icon."""
     package: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$", max_length=100)]
     listed_only: bool = False
     """It has no icon on the pages of the home screen, only in the list of all apps, which a swipe up opens."""
@@ -133,15 +133,15 @@ class PhonePart(_Part):
     size: tuple[Annotated[int, Field(ge=360, le=2160)], Annotated[int, Field(ge=640, le=4800)]] = (1080, 2400)
     """Width and height in pixels; at least 1.6 times as high as wide."""
     override_size: tuple[Annotated[int, Field(ge=360, le=2160)], Annotated[int, Field(ge=640, le=4800)]] | None = None
-    """What ``wm size`` set in place of ``size``; pictures and places have this size then."""
+    """The size that ``wm size`` set in place of ``size``; pictures and places then have this size."""
     override_density: Annotated[int, Field(ge=120, le=900)] | None = None
-    """What ``wm density`` set; it is told and changes nothing."""
+    """The density that ``wm density`` set; it is reported and changes nothing."""
     sdk: Annotated[int, Field(ge=23, le=40)] = 33
     """Before 24 adb tells no exit codes, before 30 refused input is refused in other words."""
     android: str = "13"
     battery: Annotated[int, Field(ge=0, le=100)] = 87
     pin: Annotated[str, Field(pattern=r"^(\d{4,16})?$")] = ""
-    """What the lock screen asks for; five wrong ones, and it takes none for 30 s. Empty: nothing."""
+    """The PIN of the lock screen; after five wrong ones it takes none for 30 s. Empty: no PIN."""
     account: Annotated[str, Field(min_length=1, max_length=30)] = "本店客服"
     """Our own name in the chat apps. Our avatar depends on it."""
     font_scale: Annotated[float, Field(ge=0.7, le=1.6)] = 1.0
@@ -155,11 +155,11 @@ class PhonePart(_Part):
     floating: bool = False
     """A small window of another app lies over every page."""
     navigation: Literal["gestures", "buttons"] = "gestures"
-    """What stands at the lower edge of the screen: a bar for gestures, or three buttons."""
+    """The controls at the lower edge of the screen: a bar for gestures, or three buttons."""
     apps: list[AppName] = ["qq", "wechat", "payment", "settings", "browser"]
     """The apps that are installed beside the launcher."""
     app_versions: dict[Literal["qq", "wechat", "payment"], Version] = {}
-    """Where an app's version is another than the usual one."""
+    """The version of an app, if it is not the usual one."""
 
     others: list[OtherAppPart] = []
     """Further apps, on the pages right of the first one."""
@@ -195,19 +195,19 @@ class MessagePart(_Part):
     state: MessageState = MessageState.OK
     quoted: str = ""
     sender: str = ""
-    """In a group: who wrote it."""
+    """In a group: the sender."""
     quoted_sender: str = ""
-    """Whose message a quote quotes; the other side's, if it is not said."""
+    """The sender of the quoted message; the other side, if empty."""
     transcript: str = ""
-    """Of a voice message: the text that the app shows below it."""
+    """For a voice message: the text that the app shows below it."""
     detail: str = ""
-    """Of a file its size, of a card its description."""
+    """For a file its size, for a card its description."""
     footer: str = ""
-    """Of a card: the line that says where it is from."""
+    """For a card: the line with its source."""
     paper: bool = False
     """An image that is mostly white, with small text: the screenshot of an order, or of the lines in ``text``."""
     size: tuple[Annotated[int, Field(ge=60, le=700)], Annotated[int, Field(ge=60, le=1200)]] | None = None
-    """Of an image: its width and height on a page 1080 wide."""
+    """For an image: its width and height on a page 1080 wide."""
 
     @model_validator(mode="after")
     def _has_text(self) -> MessagePart:
@@ -222,9 +222,9 @@ class ContactPart(_Part):
     number: Annotated[str, Field(pattern=r"^\d{0,12}$")] = ""
     """The QQ number, by which ``mqqwpa://im/chat?uin=…`` opens the chat."""
     members: Annotated[int, Field(ge=0)] = 0
-    """Of a group."""
+    """The number of members of a group."""
     draft: str = ""
-    """What stands in the chat's input at the start."""
+    """The text in the chat's input at the start."""
     unread: Annotated[int, Field(ge=0, le=9999)] = 0
     """Unread messages, if they are more than the history holds."""
     signs: list[Sign] = []
@@ -234,8 +234,9 @@ class ContactPart(_Part):
     strip: Annotated[str, Field(max_length=200)] = ""
     """The notice that is pinned under the header, in WeChat."""
     chip: Annotated[str, Field(max_length=20)] = ""
-    """What stands at the page's right edge and leads to other messages: "↑ 12条新消息" under the header, others above
-    the input."""
+    """The pill at the page's right edge that leads to other messages: "↑ 12条新消息" under the header, others above the
+    input.
+    """
     muted: bool = False
     """No notifications; in the list a red dot in place of the count."""
     special: bool = False
@@ -245,7 +246,7 @@ class ContactPart(_Part):
 
     @property
     def key(self) -> str:
-        """How the contact is referred to: its name, with the app before it where that is not QQ."""
+        """The name by which files refer to the contact, with the app before it if that is not QQ."""
         return self.name if self.app == "qq" else f"{self.app}:{self.name}"
 
 
@@ -254,7 +255,7 @@ class EventPart(_Part):
 
     at: Annotated[float, Field(ge=0)] | None = None
     before_sent: str | None = None
-    """In the moment in which a text of ours leaves for this contact: it stands above that text."""
+    """At the moment in which a text of ours leaves for this contact: the event's message is above that text."""
     after_sent: str | None = None
     """After a text of ours left for this contact."""
     after_opened: str | None = None
@@ -266,7 +267,7 @@ class EventPart(_Part):
     after_model: Annotated[int, Field(ge=1)] | None = None
     """Before the model is asked for the first, second … time."""
     count: Annotated[int, Field(ge=1)] = 1
-    """Of the trigger: the first, second … time. after_model has its own."""
+    """The occurrence of the trigger that counts: the first, second … time. after_model has its own."""
     delay: Annotated[float, Field(ge=0)] = 0.0
 
     do: Literal[
@@ -285,31 +286,31 @@ class EventPart(_Part):
     """``colleague``: our account answers from another device. ``recall``: the other side recalls its newest message.
     ``person_…``: a finger on the glass taps, opens the contact's chat, types into the chat in front.
     ``notification_open``: the app goes to the contact's chat by itself. ``notification``: the app notifies of something
-    that is no message. ``status``: the line under the contact's name becomes the text."""
+    that is not a message. ``status``: the line under the contact's name becomes the text."""
     contact: str = ""
     text: str = ""
     kind: Kind = Kind.TEXT
     quoted: str = ""
     sender: str = ""
-    """In a group: who writes."""
+    """In a group: the sender."""
     app: Literal["qq", "wechat"] = "qq"
-    """Whose notification it is."""
+    """The app of the notification."""
     title: Annotated[str, Field(max_length=60)] = ""
-    """Of a notification."""
+    """The title of a notification."""
     fault: str = ""
     value: bool | float | str = True
     """The strength of the fault."""
     mode: TreeMode = TreeMode.FULL
     x: Annotated[float, Field(ge=0, le=1000)] | None = None
-    """Of a person's tap: 0–1000 from the left."""
+    """For a person's tap: 0–1000 from the left."""
     y: Annotated[float, Field(ge=0, le=1000)] | None = None
-    """Of a person's tap: 0–1000 from the top."""
+    """For a person's tap: 0–1000 from the top."""
     on: str = ""
-    """Of a person's tap, in place of x and y: the text of what is tapped."""
+    """For a person's tap, in place of x and y: the text to tap."""
 
     @property
     def trigger(self) -> tuple[str, str]:
-        """What it waits for: (leaves, sent, opened, typed or looked; contact), ("model", "") or ("at", "")."""
+        """The trigger: (leaves, sent, opened, typed or looked; contact), ("model", "") or ("at", "")."""
         if self.after_model is not None:
             return ("model", "")
         if self.before_sent is not None:
@@ -322,7 +323,7 @@ class EventPart(_Part):
 
     @property
     def times(self) -> int:
-        """At which occurrence of the trigger."""
+        """The occurrence of the trigger at which it happens."""
         return self.after_model or self.count
 
     @model_validator(mode="after")
@@ -357,7 +358,7 @@ def _need_text(kind: Kind, text: str) -> None:
 
 
 def looks_by_app(keys: Sequence[str]) -> dict[str, str]:
-    """The looks ``keys`` by the app that they are of. Raises ValueError if one is unknown or two are of one app."""
+    """Return the looks ``keys`` by their apps. Raises ValueError if one is unknown or two are of one app."""
     for key in keys:
         if key not in LOOKS:
             raise ValueError(f"no look {key!r}; there are {', '.join(LOOKS)}")
@@ -372,12 +373,12 @@ class Scenario(_Part):
     keyboard: KeyboardPart = Field(default_factory=KeyboardPart)
     faults: Faults = Field(default_factory=Faults)
     look: str | list[str] = []
-    """How the chat apps look: one of LOOKS, or one for each app."""
+    """The look of the chat apps: one of LOOKS, or one for each app."""
     tree: TreeMode = TreeMode.FULL
     enter_sends: bool = False
     """Enter sends in a chat; else it makes a new line."""
     wechat_rows: list[Annotated[str, Field(min_length=1, max_length=60)]] = []
-    """Rows of WeChat's list that are no chats: "Windows 微信已登录", "折叠置顶聊天"."""
+    """Rows of WeChat's list that are not chats: "Windows 微信已登录", "折叠置顶聊天"."""
     contacts: list[ContactPart] = []
     events: list[EventPart] = []
 

@@ -1,4 +1,4 @@
-"""Reading scenario files, TOML or JSON. What is wrong in one is told with the file, the line, and what is allowed."""
+"""Reading scenario files, TOML or JSON. Errors name the file, the line, and the allowed values."""
 
 from __future__ import annotations
 
@@ -31,9 +31,11 @@ class ScenarioInvalid(ConfigInvalid):
 
 
 def load_scenario(path: Path, kind: type[S] = Scenario) -> S:  # type: ignore[assignment]  # the default of S
-    """The scenario of a ``.toml`` or ``.json`` file. ConfigMissing, or ConfigInvalid with ``FILE:LINE`` of each fault.
+    """Return the scenario of a ``.toml`` or ``.json`` file.
 
-    ``kind`` is what the file is read as: the world alone, or a class that has more fields.
+    kind: the type of the scenario: the world only, or a class that has more fields.
+
+    Raises ConfigMissing if there is no file, ConfigInvalid with ``FILE:LINE`` of each fault.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -58,7 +60,10 @@ def parse_scenario(
     name: str = "scenario",
     form: Form = "toml",
 ) -> S:
-    """The scenario that ``text`` describes; ConfigInvalid says where ``name`` is wrong and what would be allowed."""
+    """Return the scenario in ``text``.
+
+    Raises ConfigInvalid, with each wrong place in ``name`` and the allowed values.
+    """
     try:
         data: object = json.loads(text) if form == "json" else tomllib.loads(text)
     except ValueError as error:
@@ -90,13 +95,13 @@ def _without_lines(faults: list[str]) -> ScenarioInvalid:
 
 
 def default_scenario() -> Scenario:
-    """The shipped one."""
+    """Return the shipped scenario."""
     file = resources.files("simulator.phone").joinpath("scenarios", "default.toml")
     return parse_scenario(file.read_text(encoding="utf-8"), name="default.toml")
 
 
 def parts_of(kind: type[BaseModel]) -> dict[str, type[BaseModel]]:
-    """The tables of a scenario by their fields' names, with those inside them: ``contacts``, ``history`` …"""
+    """Return the tables of a scenario by their fields' names, with those inside them: ``contacts``, ``history`` …"""
     found: dict[str, type[BaseModel]] = {}
     for name, info in kind.model_fields.items():
         for part in _models(info.annotation):
@@ -120,7 +125,7 @@ def _syntax_line(message: str, text: str) -> int:
 def _fault(
     location: tuple[int | str, ...], kind: str, message: str, model: type[BaseModel], data: object
 ) -> tuple[Place, str]:
-    """The path that is meant, and what is wrong there."""
+    """Return the path that is meant, and what is wrong there."""
     message = message.removeprefix("Value error, ")
     if kind == "extra_forbidden" and not _holds(data, location):  # a field's value that had to be another part's field
         return location[:-1], f"{_shown(location[:-1])}: {location[-1]!r} is not known"
@@ -135,7 +140,7 @@ def _fault(
 
 
 def _holds(data: object, path: Place) -> bool:
-    """Whether there is a value at ``path``."""
+    """Tell whether there is a value at ``path``."""
     for part in path:
         try:
             data = data[part]  # type: ignore[index]  # a table by its keys, or an array by its places

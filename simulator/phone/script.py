@@ -1,4 +1,4 @@
-"""What a scenario lets happen: at a time, or after something was done. No tasks run; what is due happens when asked."""
+"""The events of a scenario: at a time, or after an action. No tasks run; events that are due happen when asked for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from simulator.phone.scenario import EventPart
 
 
 class Script:
-    """Holds events until they are due. ``start`` is when the phone was switched on."""
+    """The events that are not due yet. ``start`` is when the phone was switched on."""
 
     def __init__(self, events: list[EventPart], start: datetime) -> None:
         self._waiting = [event for event in events if event.trigger[0] != "at"]
@@ -17,7 +17,7 @@ class Script:
         self._seen: Counter[tuple[str, str]] = Counter()
 
     def happened(self, what: str, contact: str, now: datetime) -> None:
-        """Something "leaves" or was "sent", "opened", "typed" or "looked" at for a contact: plan what waited for it."""
+        """Start the events that waited for this: something "leaves" or was "sent", "opened", "typed" or "looked" at."""
         trigger = (what, contact)
         self._seen[trigger] += 1
         for event in [event for event in self._waiting if event.trigger == trigger]:
@@ -26,7 +26,7 @@ class Script:
                 self._planned.append((now + timedelta(seconds=event.delay), event))
 
     def due(self, now: datetime) -> list[tuple[datetime, EventPart]]:
-        """Take out what is due by now, the earliest first."""
+        """Remove and return the events that are due, the earliest first."""
         due = sorted((entry for entry in self._planned if entry[0] <= now), key=lambda entry: entry[0])
         self._planned = [entry for entry in self._planned if entry[0] > now]
         return due

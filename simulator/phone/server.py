@@ -1,6 +1,6 @@
 """Serving a virtual phone: the adb side, and a port to look into it and to steer it.
 
-The state port, on 127.0.0.1 (bodies are JSON; what is wrong with one is answered as 400 ``{"error": …}``)::
+The state port, on 127.0.0.1 (bodies are JSON; faults in a body are answered as 400 ``{"error": …}``)::
 
     GET  /state                                         what really happened: ``report.Report``
     GET  /screen.png                                    the screen as it is now
@@ -75,12 +75,12 @@ class RunningPhone:
 
     @property
     def address(self) -> str:
-        """What ``adb connect`` takes."""
+        """The argument for ``adb connect``."""
         return f"{HOST}:{self.adb_port}"
 
 
 def state_app(phone: VirtualPhone) -> web.Application:
-    """The state and control port of one phone."""
+    """Return the web application of one phone's state and control port."""
     app = web.Application(middlewares=[_only_here])
     app.router.add_get("/state", lambda _: _json(phone.report()))
     app.router.add_get("/screen.png", lambda _: _screen(phone))
@@ -102,7 +102,7 @@ async def _json(data: object, status: int = 200) -> web.Response:
 async def _only_here(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """A page in a browser on this machine must not steer the phone: no foreign host name, no form's content type."""
+    """Refuse pages of a browser on this machine: no foreign host name, no form's content type may steer the phone."""
     name = request.host.rpartition(":")[0] or request.host
     if name not in (HOST, "localhost"):
         return await _json({"error": f"this port answers as {HOST} only"}, 403)
@@ -123,7 +123,7 @@ def _png(picture: Image.Image) -> bytes:
 
 
 def _control(model: type[Body], act: Callable[[Body], None]) -> Callable[[web.Request], Awaitable[web.Response]]:
-    """A handler that reads a body, acts on it, and says what was wrong with it."""
+    """Return a handler that reads a body, acts on it, and reports what is wrong with it."""
 
     async def handle(request: web.Request) -> web.Response:
         try:
@@ -148,10 +148,12 @@ async def serve(
     auth: Auth = "none",
     phone: VirtualPhone | None = None,
 ) -> AsyncIterator[RunningPhone]:
-    """One phone on 127.0.0.1: adbd on ``port``, the state server on ``state_port`` (0: any free one).
+    """Serve one phone on 127.0.0.1: adbd on ``port``, the state server on ``state_port`` (0: any free one).
 
-    ``scenario`` may be a file; None is the shipped default. A ``phone`` that exists already is served as it is.
-    ConfigInvalid where the scenario is wrong; OSError where a port is taken.
+    scenario: may be a file; None is the shipped default.
+    phone: an existing phone, which is served as it is.
+
+    Raises ConfigInvalid if the scenario is wrong, OSError if a port is taken.
     """
     if phone is None:
         phone = VirtualPhone(load_scenario(scenario) if isinstance(scenario, Path) else scenario)

@@ -40,7 +40,7 @@ Live = Callable[[bytes], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class ShellResult:
-    """``chunks`` are what was written, in order: (1 standard output or 2 standard error, bytes)."""
+    """The result of a line. ``chunks``: the output, in order: (1 standard output or 2 standard error, bytes)."""
 
     exit_code: int
     chunks: list[tuple[int, bytes]]
@@ -58,7 +58,10 @@ class ShellResult:
 
 
 class Shell:
-    """``stdin`` is the bytes, or a coroutine function that gets them all; it is called only where a command reads."""
+    """The shell of a virtual phone.
+
+    ``stdin`` of a run is the bytes, or a coroutine function that gets them all; it is called only if a command reads.
+    """
 
     def __init__(self, phone: ShellPhone, files: FileTree, commands: Mapping[str, Command] = COMMANDS) -> None:
         """commands: the vocabulary, by the commands' names."""
@@ -89,7 +92,7 @@ class ShellSession:
         self._live: Live | None = None
 
     async def run(self, line: str, *, stdin: bytes | ReadInput = b"", live: Live | None = None) -> ShellResult:
-        """``live`` takes what a command writes before its end, where it is one that goes on and on."""
+        """Run a line. ``live`` gets the output of a command that does not end by itself, as it comes."""
         self._live = live
         try:
             parsed = parse(line)
@@ -111,7 +114,7 @@ class ShellSession:
         return chunks
 
     async def _run_pipeline(self, pipeline: Pipeline, read_input: ReadInput) -> Chunks:
-        """One after the other: what a command writes is whole before the next one reads it."""
+        """Run the commands one after the other: the output of one is complete before the next one reads it."""
         chunks: Chunks = []
         last = pipeline.commands[-1]
         piped = len(pipeline.commands) > 1
@@ -151,7 +154,10 @@ class ShellSession:
     async def _open_redirects(
         self, redirects: list[Redirect], read_input: ReadInput
     ) -> tuple[dict[int, int | str], ReadInput]:
-        """Where each descriptor goes: a descriptor outside, or a file. Files are emptied now, as a shell does."""
+        """Return the target of each descriptor: an outer descriptor, or a file.
+
+        Files are emptied now, as a shell does.
+        """
         targets = dict(_INHERITED)
         for redirect in redirects:
             if isinstance(redirect.target, int):
@@ -254,7 +260,7 @@ class ShellSession:
     async def _run_command(
         self, name: str, arguments: list[str], read_input: ReadInput, own: Mapping[str, str]
     ) -> Chunks:
-        """Run a command of the vocabulary. ``own``: variables that were set for it alone."""
+        """Run a command of the vocabulary. ``own``: variables that were set only for it."""
         function = self.commands.get(name.removeprefix("/system/bin/").removeprefix("/system/xbin/"))
         if function is None:
             self.code = NOT_FOUND
@@ -293,7 +299,7 @@ class ShellSession:
     # -- words
 
     async def _expand(self, word: Word) -> list[str]:
-        """The arguments that a word becomes: variables and commands put in, split at blanks, file patterns matched."""
+        """Return the arguments of a word: variables and commands inserted, split at blanks, file patterns matched."""
         fields: list[list[tuple[str, bool]]] = [[]]  # of (text, quoted)
         for part in word:
             text = await self._value(part)
@@ -347,7 +353,7 @@ def _java(call: Call, kind: str, message: str) -> bytes:
 
 
 def _reader(data: bytes | ReadInput) -> ReadInput:
-    """A reader that gives everything once, and nothing afterwards."""
+    """Return a reader that gives everything once, and nothing afterwards."""
     given = False
 
     async def read() -> bytes:
@@ -361,7 +367,7 @@ def _reader(data: bytes | ReadInput) -> ReadInput:
 
 
 def _joined(chunks: Chunks) -> Chunks:
-    """Neighbours of the same descriptor as one."""
+    """Join neighbouring chunks of the same descriptor."""
     joined: list[tuple[int, list[bytes]]] = []
     for descriptor, data in chunks:
         if joined and joined[-1][0] == descriptor:

@@ -1,7 +1,7 @@
 """The grammar of the virtual phone's shell: a small part of what Android's mksh reads.
 
 Lists (``;``, ``&``, ``&&``, ``||``, new lines), pipes, ``!``, groups in parentheses or braces, redirections, quotes,
-``$NAME``, ``${NAME}``, ``$?`` and ``$(…)``. No loops, no functions: what asks for them is a syntax error.
+``$NAME``, ``${NAME}``, ``$?`` and ``$(…)``. No loops, no functions: they are a syntax error.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class CommandList:
 
 
 def parse(line: str, depth: int = 0) -> CommandList:
-    """ShellSyntaxError where it cannot be read."""
+    """Parse a line. Raises ShellSyntaxError if it cannot be read."""
     parser = _Parser(line, depth)
     parsed = parser.command_list("")
     parser.expect_end()
@@ -305,7 +305,7 @@ class _Parser:
         return parts
 
     def _expansion(self, *, quoted: bool) -> Part | None:
-        """What a ``$`` here begins, None where it is only a ``$``."""
+        """Return the expansion that begins at this ``$``, None if it is only a ``$``."""
         following = self._line[self._at + 1 : self._at + 2]
         if following == "(":
             return self._substitution(quoted=quoted)
@@ -333,7 +333,7 @@ class _Parser:
         return Part("variable", name, quoted)
 
     def _substitution(self, *, quoted: bool) -> Part:
-        """``$(…)``: its end is found by reading what is in it; it is run when the word is needed."""
+        """Read ``$(…)``: its end is found by reading its content; it is run when the word is needed."""
         if self._depth >= MAX_DEPTH:
             raise ShellSyntaxError("nested too deeply")
         self._at += 2

@@ -36,7 +36,7 @@ class ByteStream(Protocol):
 
 
 class ProtocolViolation(Exception):
-    """The host sent what no host sends; the stream ends after telling it so."""
+    """The host sent something that no host sends; the stream ends after an error message."""
 
 
 async def serve_sync(stream: ByteStream, files: FileTree) -> None:
@@ -56,7 +56,7 @@ class _SyncService:
         self._files = files
 
     async def one_request(self) -> bool:
-        """False where the host has said QUIT."""
+        """Serve one request. Return False if the host has said QUIT."""
         name, length = _REQUEST.unpack(await self._stream.read_exactly(_REQUEST.size))
         if name == b"QUIT":
             return False

@@ -1,8 +1,8 @@
-"""What a screen is made of: elements that are painted, hit-tested and dumped from one list.
+"""The elements of a screen: painted, hit-tested and dumped from one list.
 
 Everything is laid out on a page of 1080 units' width, whatever the screen's size; ``Canvas`` scales to pixels. Boxes
 are (left, top, right, bottom) in units, right and bottom outside. Corners, circles and lines of text are drawn with
-masks that are kept, because a phone's screen changes a little at a time.
+masks that are cached, because a phone's screen changes a little at a time.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _corners(radius: int) -> tuple[Image.Image, ...]:
 
 @lru_cache(768)
 def _line(text: str, size: int, bold: bool, hand: bool) -> Image.Image:
-    """The mask of one line of text, with the line's full height."""
+    """Return the mask of one line of text, with the line's full height."""
     mask = Image.new("L", (max(1, round(text_width(text, size)) + 3), round(size * 1.45)))
     draw = ImageDraw.Draw(mask)
     if not any(is_emoji(char) or is_joiner(char) or (hand and not handwritten(char)) for char in text):
@@ -59,7 +59,7 @@ def _line(text: str, size: int, bold: bool, hand: bool) -> Image.Image:
 
 
 def _face(draw: ImageDraw.ImageDraw, x: float, y: float, size: int) -> None:
-    """An emoji of any kind: a round face, which is all that a reader of this screen has to see of it."""
+    """Draw an emoji of any kind as a round face, which is all that a reader of this screen needs to see of it."""
     draw.ellipse((x, y, x + size, y + size), outline=255, width=max(2, size // 14))
     for eye in (0.3, 0.62):
         draw.ellipse((x + size * eye, y + size * 0.32, x + size * (eye + 0.09), y + size * 0.45), fill=255)
@@ -67,7 +67,7 @@ def _face(draw: ImageDraw.ImageDraw, x: float, y: float, size: int) -> None:
 
 
 def _apart(text: str) -> list[str]:
-    """The text in pieces: each emoji and joiner by itself, what stands between them together."""
+    """Split a text: each emoji and joiner by itself, the characters between them together."""
     pieces: list[str] = []
     for char in text:
         alone = is_emoji(char) or is_joiner(char)
@@ -119,7 +119,7 @@ class Canvas:
         self.image.paste(ImageColor.getrgb(color), (left, top), _ellipse(max(1, right - left), max(1, bottom - top)))
 
     def ring(self, box: Rect, color: str, inner: str, width: int) -> None:
-        """A ring of ``width`` units around a disc of the colour ``inner``."""
+        """Draw a ring of ``width`` units around a disc of the colour ``inner``."""
         self.oval(box, color)
         self.oval((box[0] + width, box[1] + width, box[2] - width, box[3] - width), inner)
 
@@ -136,7 +136,7 @@ class Canvas:
     def text(
         self, x: float, y: float, text: str, size: int, color: str, anchor: Anchor = "left", bold: bool = False
     ) -> None:
-        """One line; ``x`` is its left, middle or right, ``y`` the middle of its characters."""
+        """Draw one line; ``x`` is its left, middle or right, ``y`` the middle of its characters."""
         if not text:
             return
         pixels = max(6, self._px(size))
@@ -147,7 +147,7 @@ class Canvas:
         self.image.paste(ImageColor.getrgb(color), place, mask)
 
     def rich(self, x: float, y: float, runs: Sequence[tuple[str, str]], size: int, *, bold: bool = False) -> None:
-        """One line of texts, each in its colour, with emoji in theirs; ``y`` is the middle of the characters."""
+        """Draw one line of texts, each in its colour, with emoji in theirs; ``y`` is the middle of the characters."""
         pixels = max(6, self._px(size))
         left = x * self.scale
         for text, color in runs:
@@ -162,7 +162,7 @@ class Canvas:
                 left += text_width(part, pixels)
 
     def blend(self, box: Rect, top: str, bottom: str, radius: int) -> None:
-        """A rounded area whose colour goes over from ``top`` to ``bottom``."""
+        """Draw a rounded area whose colour changes from ``top`` to ``bottom``."""
         left, up, right, down = self._box(box)
         if right <= left or down <= up:
             return
@@ -175,7 +175,7 @@ class Canvas:
         self.image.paste(ground, (left, up), shape.reduce(2))
 
     def stamp(self, name: str, box: Rect, paint: Callable[[], None]) -> None:
-        """Draw what always looks the same and fills its box: once, then from a copy kept under ``name``."""
+        """Draw a picture that always looks the same and fills its box: once, then from a copy kept under ``name``."""
         key = (name, self.image.size, box)
         if key not in _STAMPS:
             paint()
@@ -185,7 +185,7 @@ class Canvas:
         self.image.paste(_STAMPS[key], self._box(box)[:2])
 
     def dim(self, strength: float) -> None:
-        """Darken what is there, as under a dialog."""
+        """Darken everything so far, as under a dialog."""
         table = [round(value * (1 - strength)) for value in range(256)]
         self.image.paste(self.image.point(table * 3))
 
@@ -196,7 +196,7 @@ Handler = Callable[[], None]
 
 @dataclass(slots=True)
 class Element:
-    """One thing on the screen. ``id`` is without the package. Later elements lie over earlier ones."""
+    """One element of the screen. ``id`` is without the package. Later elements lie over earlier ones."""
 
     box: Rect
     text: str = ""
@@ -208,12 +208,12 @@ class Element:
     focused: bool = False
     listed: bool = True  # False: drawn, but no node of the tree (a keyboard's keys, separators)
     blocks: bool = False  # takes taps although it has no handler (a dialog's backdrop)
-    package: str = ""  # where it is not the front app's
-    clip: Rect | None = field(default=None)  # what of it can be seen and tapped
+    package: str = ""  # if it is not the front app's
+    clip: Rect | None = field(default=None)  # the part of it that can be seen and tapped
     about: object = None  # the message that it shows whole, for those who compare a reading with the truth
 
     def visible(self) -> Rect | None:
-        """The box within the clip; None where nothing of it is seen."""
+        """Return the box within the clip; None if nothing of it is visible."""
         left, top, right, bottom = self.box
         if self.clip is not None:
             left, top = max(left, self.clip[0]), max(top, self.clip[1])
@@ -221,7 +221,7 @@ class Element:
         return (left, top, right, bottom) if right > left and bottom > top else None
 
     def covers(self, x: float, y: float) -> bool:
-        """Whether it is seen at this place."""
+        """Tell whether it is visible at this place."""
         box = self.visible()
         return box is not None and box[0] <= x < box[2] and box[1] <= y < box[3]
 
@@ -233,7 +233,7 @@ GROUP = "android.widget.RelativeLayout"
 
 
 def background(box: Rect, color: str, radius: int = 0) -> Element:
-    """A coloured area that is no node of the tree."""
+    """Return a coloured area that is not a node of the tree."""
     return Element(box, paint=lambda canvas: canvas.rect(box, color, radius), listed=False)
 
 
@@ -250,7 +250,7 @@ def label(
     tap: Handler | None = None,
     listed: bool = True,
 ) -> Element:
-    """A line of text with a box of its own; ``y`` is its middle."""
+    """Return a line of text with its own box; ``y`` is its middle."""
     width = round(text_width(text, size))
     left = {"left": x, "middle": x - width // 2, "right": x - width}[anchor]
     box = (left, y - round(size * 0.65), left + max(width, 1), y + round(size * 0.65))
@@ -258,7 +258,7 @@ def label(
 
 
 def hit(elements: Sequence[Element], x: float, y: float) -> Element | None:
-    """The topmost element that takes a tap at this place (in units)."""
+    """Return the topmost element that takes a tap at this place (in units)."""
     for element in reversed(elements):
         if (element.tap or element.blocks) and element.covers(x, y):
             return element
@@ -267,13 +267,13 @@ def hit(elements: Sequence[Element], x: float, y: float) -> Element | None:
 
 @dataclass(slots=True)
 class TextField:
-    """What is typed into. ``action``: what its editor action or Enter does."""
+    """An input field. ``action``: the effect of its editor action or Enter."""
 
     text: str = ""
     multiline: bool = False
     action: Handler | None = None
-    enter_acts: bool = False  # Enter does the action where the field could take a new line
-    action_key: str = "换行"  # what the keyboard's action key says
+    enter_acts: bool = False  # Enter does the action although the field could take a new line
+    action_key: str = "换行"  # the label of the keyboard's action key
 
     selected: bool = False  # all of the text is
 

@@ -1,4 +1,4 @@
-"""The world behind the screen: contacts, their chats, and what was said when. Plain data and time."""
+"""The world behind the screen: contacts, their chats, and their messages with times. Plain data and time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Kind(StrEnum):
     FILE = "file"  # its text is the name
     LOCATION = "location"  # its text is the place
     CARD = "card"  # a link or a mini-program; its text is the title
-    CALL = "call"  # its text is what the app says of a call
+    CALL = "call"  # its text is the app's line about a call
     TIP = "tip"  # a grey line in the middle
     RECALLED = "recalled"
 
@@ -57,20 +57,20 @@ class Message:
     kind: Kind
     time: datetime
     state: MessageState = MessageState.OK
-    quoted: str = ""  # what a quote quotes
+    quoted: str = ""  # the quoted text
     sender: str = ""  # in a group, who wrote it
     from_here: bool = False  # it left through this phone's input
     quoted_sender: str = ""  # whose text a quote quotes; the other side's, if it is not said
-    transcript: str = ""  # of a voice message: the text that stands below it
+    transcript: str = ""  # of a voice message: the text below it
     detail: str = ""  # of a file its size, of a card its description
-    footer: str = ""  # of a card: where it is from
+    footer: str = ""  # of a card: its source
     paper: bool = False  # an image that is a white page with small text
     size: tuple[int, int] | None = None  # of an image, in units
     done_at: datetime | None = None  # when SENDING ends
 
     @property
     def summary(self) -> str:
-        """How a chat list shows it."""
+        """The message's text in a chat list."""
         match self.kind:
             case Kind.IMAGE:
                 return "[图片]"
@@ -97,7 +97,7 @@ class Message:
 
     @property
     def call(self) -> str:
-        """What stands in the bubble of a call."""
+        """The text in the bubble of a call."""
         return self.text or "通话时长 01:20"
 
     @property
@@ -107,7 +107,7 @@ class Message:
 
     @property
     def seconds(self) -> int:
-        """The length of a voice message: its text, where that is a number."""
+        """The length of a voice message: its text, if that is a number."""
         return int(self.text) if self.text.isdecimal() and len(self.text) < 3 else 5
 
 
@@ -146,7 +146,7 @@ class Chat:
         return done
 
     def recall(self, side: Side, text: str = "") -> Message | None:
-        """Recall the side's newest message (with this text, where one is given)."""
+        """Recall the side's newest message (with this text, if one is given)."""
         for message in reversed(self.messages):
             if message.side is side and message.kind is not Kind.RECALLED and text in ("", message.text):
                 message.kind = Kind.RECALLED
@@ -160,13 +160,13 @@ class World:
 
     chats: dict[str, Chat] = field(default_factory=dict)
     account: str = "我"  # our own name
-    notices: tuple[str, ...] = ()  # rows of the list that are no chats
+    notices: tuple[str, ...] = ()  # rows of the list other than chats
 
     def by_time(self) -> list[Chat]:
-        """Chats with messages, the newest first."""
+        """Return the chats with messages, the newest first."""
         filled = [chat for chat in self.chats.values() if chat.messages]
         return sorted(filled, key=lambda chat: chat.messages[-1].time, reverse=True)
 
     def search(self, words: str) -> list[Chat]:
-        """Every chat whose name or number holds ``words``."""
+        """Return every chat whose name or number holds ``words``."""
         return [chat for chat in self.chats.values() if words in chat.name or words == chat.number] if words else []

@@ -1,6 +1,6 @@
 """A strict Bot API server on this machine: for the demo, which needs no Telegram, and for the tests.
 
-It takes what Telegram takes and refuses what Telegram refuses, in Telegram's words. Needs the extra ``[demo]``.
+It accepts and refuses the same calls as Telegram, in Telegram's words. Needs the extra ``[demo]``.
 """
 
 from simulator.telegram.people import FakeUser

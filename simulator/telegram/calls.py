@@ -1,8 +1,7 @@
 """From an HTTP request to one of aiogram's method classes, or to a refusal.
 
-The classes are generated from the Bot API's documentation by others, so what is accepted here does not depend on the
-library that the bot speaks with. Telegram itself passes over unknown parameters; here they are refused, because they
-are always somebody's mistake.
+The classes are generated from the Bot API's documentation by others, so the accepted calls do not depend on the library
+that the bot uses. Telegram itself ignores unknown parameters; here they are refused, because they are always a mistake.
 """
 
 from __future__ import annotations
@@ -55,13 +54,13 @@ class Call:
     files: dict[str, Upload] = field(default_factory=dict)
 
     def get(self, name: str) -> Any:
-        """A parameter's value; None where it was left out."""
+        """Return a parameter's value; None if it was left out."""
         value = getattr(self.method, name, None)
         return None if isinstance(value, Default) else value
 
 
 async def read_call(request: web.Request, name: str) -> Call:
-    """Raises ApiError where Telegram would refuse the request before looking at what it asks for."""
+    """Read a call. Raises ApiError if Telegram would refuse the request before it reads its subject."""
     cls = METHODS.get(name.lower())
     if cls is None:
         raise ApiError(404, "Not Found: method not found")
@@ -107,7 +106,7 @@ async def _read_values(request: web.Request) -> tuple[dict[str, object], dict[st
 
 
 def _leaves(annotation: object) -> set[object]:
-    """The plain types and containers that a parameter may be."""
+    """Return the plain types and containers that a parameter may be."""
     origin = typing.get_origin(annotation)
     if origin in {typing.Union, types.UnionType}:
         return set().union(*(_leaves(part) for part in typing.get_args(annotation)))
@@ -117,7 +116,7 @@ def _leaves(annotation: object) -> set[object]:
 
 
 def _decoded(key: str, value: object, annotation: object) -> object:
-    """A form knows only text: objects and lists come as JSON in it."""
+    """Decode a value of a form, which holds only text: objects and lists are JSON in it."""
     if not isinstance(value, str):
         return value
     leaves = _leaves(annotation)

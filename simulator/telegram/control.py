@@ -1,4 +1,4 @@
-"""The people's side over HTTP, under ``/control/``, for whoever is not in this process (the demo, acceptance tests)."""
+"""The people's side over HTTP, under ``/control/``, for other processes (the demo, acceptance tests)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ B = TypeVar("B", bound=BaseModel)
 
 
 def message_json(message: Message) -> Json:
-    """A message as a person sees it. Pictures are fetched from ``picture``."""
+    """Return a message as a person sees it. Pictures are fetched from ``picture``."""
     file = message.content.file
     return {
         "id": message.id,

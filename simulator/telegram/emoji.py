@@ -19,7 +19,7 @@ Pen = ImageDraw.ImageDraw
 
 
 def clusters(text: str) -> list[str]:
-    """The text cut into what is drawn as one: an emoji with the marks that belong to it, else single characters."""
+    """Split the text into units of drawing: an emoji with the marks that belong to it, else single characters."""
     found: list[str] = []
     for char in text:
         if found and is_joiner(char):
@@ -30,13 +30,13 @@ def clusters(text: str) -> list[str]:
 
 
 def pictured(cluster: str) -> bool:
-    """Whether this is drawn here rather than with the font."""
+    """Tell whether this is drawn here rather than with the font."""
     return (cluster[0] in _DRAWN and (VARIATION in cluster or cluster[0] not in _IN_FONT)) or is_emoji(cluster[0])
 
 
 @lru_cache(256)
 def emoji(cluster: str, size: int) -> Image.Image:
-    """RGBA, ``size`` pixels square."""
+    """Return an RGBA picture, ``size`` pixels square."""
     image = Image.new("RGBA", (_GRID, _GRID))
     _DRAWN.get(cluster[0], _face)(ImageDraw.Draw(image))
     if cluster[0] == "👎":

@@ -3,8 +3,8 @@
     async with HostileTelegram("endless_body") as server:
         bot = Bot(TOKEN, f"{server.url}/bot", …)
 
-Each case answers any method in its own way; ``CASES`` names them. It speaks HTTP/1.1 byte by byte, for what it sends
-is mostly what no server library would.
+Each case answers any method in its own way; ``CASES`` names them. It speaks HTTP/1.1 byte by byte, because no server
+library would send most of this.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ CASES: dict[str, Case] = {}
 
 
 class HostileTelegram:
-    """``requests``: the request lines that came. ``elsewhere``: the URL that it sends others to.
+    """A Bot API server that attacks its client.
 
-    ``path``: what getFile says where a file is.
+    requests: the request lines that came.
+    elsewhere: the URL that it sends clients to.
+    path: the place of a file in the answer of getFile.
     """
 
     def __init__(self, case: str, *, elsewhere: str = "", path: str = "documents/a.csv") -> None:
@@ -109,7 +111,7 @@ async def large_body(_: HostileTelegram) -> AsyncIterator[bytes]:
 
 @case
 async def gzip_bomb(_: HostileTelegram) -> AsyncIterator[bytes]:
-    """A gigabyte in a megabyte. After a full flush a block of deflate can be repeated as it is."""
+    """Send a gigabyte in a megabyte. After a full flush a block of deflate can be repeated as it is."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     begin = packer.compress(b'{"ok": true, "result": "') + packer.flush(zlib.Z_FULL_FLUSH)
     block = packer.compress(b"x" * MEGABYTE) + packer.flush(zlib.Z_FULL_FLUSH)
@@ -197,7 +199,7 @@ async def redirect(server: HostileTelegram) -> AsyncIterator[bytes]:
 
 @case
 async def file_elsewhere(server: HostileTelegram) -> AsyncIterator[bytes]:
-    """getFile names ``path``; whoever asks for a file gets it."""
+    """Answer getFile with ``path``, and every request for a file with the file."""
     if server.method == "getFile":
         yield _result({"file_id": "F", "file_unique_id": "U", "file_size": 1, "file_path": server.path})
     else:
@@ -206,7 +208,7 @@ async def file_elsewhere(server: HostileTelegram) -> AsyncIterator[bytes]:
 
 @case
 async def file_too_large(server: HostileTelegram) -> AsyncIterator[bytes]:
-    """It was said to have one byte."""
+    """Send an endless file that was announced with one byte."""
     async for piece in file_elsewhere(server) if server.method == "getFile" else endless_body(server):
         yield piece
 
@@ -223,7 +225,7 @@ NONSENSE = (
 
 @case
 async def nonsense(server: HostileTelegram) -> AsyncIterator[bytes]:
-    """Another piece of it each time."""
+    """Send a different piece of nonsense each time."""
     yield _answer(NONSENSE[(len(server.requests) - 1) % len(NONSENSE)])
 
 
@@ -235,7 +237,7 @@ ODD_PARAMETERS: tuple[Any, ...] = (
 
 @case
 async def odd_errors(server: HostileTelegram) -> AsyncIterator[bytes]:
-    """Another error each time."""
+    """Send a different error each time."""
     odd = ODD_PARAMETERS[(len(server.requests) - 1) % len(ODD_PARAMETERS)]
     yield _answer(json.dumps({"ok": False, "description": ["x"], "parameters": odd}).encode(), status="429 Many")
 

@@ -1,4 +1,4 @@
-"""What each method does to the world. One function a method, registered under its name."""
+"""The effect of each method on the world. One function a method, registered under its name."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _buttons(markup: object) -> tuple[tuple[Button, ...], ...]:
 
 
 def _file(world: World, call: Call, value: object, media: str) -> StoredFile:
-    """A file that was uploaded, attached, or is known by its id."""
+    """Return a file that was uploaded, attached, or is known by its id."""
     if isinstance(value, str) and value.startswith("attach://"):
         name = value.removeprefix("attach://")
         if name not in call.files:
@@ -61,7 +61,7 @@ def _file(world: World, call: Call, value: object, media: str) -> StoredFile:
 
 
 def _place(world: World, call: Call) -> tuple[Chat, Message | None, int | None]:
-    """Chat, the message replied to, and the topic of a send call; counts against the chat's rate."""
+    """Return the chat, the message replied to, and the topic of a send call; it counts against the chat's rate."""
     chat = world.chat_for_bot(call.get("chat_id"))
     world.check_limit(chat.id)
     reply_to: Message | None = None
@@ -79,7 +79,10 @@ def _place(world: World, call: Call) -> tuple[Chat, Message | None, int | None]:
 
 
 def _writable(world: World, chat: Chat, thread_id: int) -> None:
-    """General has no number; a closed topic takes words of those who manage topics, or made it, alone."""
+    """Refuse a topic that does not exist, or that is closed for a bot that neither manages topics nor made it.
+
+    General has no number.
+    """
     topic = chat.topics.get(thread_id)
     if topic is None:
         raise refuse("message thread not found")
@@ -102,7 +105,7 @@ def _send(world: World, call: Call, content: Content) -> dict[str, Any]:
 
 
 def _own(world: World, call: Call, missing: str = "message to edit not found") -> Message:
-    """The bot's message that a call is about; counts against the chat's rate."""
+    """Return the bot's message that a call is about; it counts against the chat's rate."""
     if call.get("inline_message_id") is not None:
         raise refuse("MESSAGE_ID_INVALID")
     if call.get("chat_id") is None:
@@ -110,7 +113,7 @@ def _own(world: World, call: Call, missing: str = "message to edit not found") -
     chat = world.chat_for_bot(call.get("chat_id"))
     world.check_limit(chat.id)
     message = world.find(chat, call.get("message_id"), missing)
-    if message.sender.id != world.bot.id or message.force_reply:  # one that brought a keyboard of its own stays
+    if message.sender.id != world.bot.id or message.force_reply:  # a message with its own keyboard stays
         raise refuse("message can't be edited")
     return message
 
@@ -132,7 +135,7 @@ def _captioned(world: World, call: Call, media: str, value: object) -> Content:
     ).with_entities(entities)
 
 
-# Who and how ----------------------------------------------------------------------------------------------------------
+# People and settings --------------------------------------------------------------------------------------------------
 
 
 @handles
@@ -159,7 +162,7 @@ async def log_out(world: World, call: Call) -> object:
 async def set_webhook(world: World, call: Call) -> object:
     url = str(call.get("url") or "")
     parts = urlsplit(url)
-    # Telegram's own servers want https; one that runs here takes http for this machine, as its --local mode does.
+    # Telegram's own servers want https; a local server takes http for this machine, as its --local mode does.
     if url and not (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)):
         raise refuse("bad webhook: An HTTPS URL must be provided for webhook")
     secret = call.get("secret_token") or ""
@@ -280,7 +283,7 @@ async def send_document(world: World, call: Call) -> object:
 
 
 def _media_content(world: World, call: Call, item: Any) -> Content:
-    """``item`` is one of aiogram's InputMedia… classes."""
+    """Return the content of a part of an album. ``item`` is one of aiogram's InputMedia… classes."""
     if item.type not in {"photo", "animation", "document"}:
         raise refuse(f"{item.type} is not held by this server")
     mode = item.parse_mode if isinstance(item.parse_mode, str) else None
@@ -324,7 +327,7 @@ async def send_chat_action(world: World, call: Call) -> object:
 
 @handles
 async def send_message_draft(world: World, call: Call) -> object:
-    """A preview in a private chat, which the next message of the bot takes away; "" shows that the bot thinks."""
+    """Show a preview in a private chat, which the bot's next message removes; "" shows that the bot thinks."""
     if not call.get("draft_id"):
         raise refuse("draft_id must be non-zero")
     await world.check_drafts()
@@ -375,7 +378,7 @@ async def edit_message_media(world: World, call: Call) -> object:
         raise refuse("message can't be edited: album items keep their type")
     old = message.content.file
     if old is not None and content.file is not None and old.data == content.file.data:
-        content = replace(content, file=old)  # the same picture sent again is no change, as at Telegram
+        content = replace(content, file=old)  # the same picture sent again is not a change, as at Telegram
     return _change(world, message, replace(content, buttons=_buttons(call.get("reply_markup"))))
 
 

@@ -1,4 +1,4 @@
-"""The people in front of Telegram: what they write and tap, and what they see."""
+"""The people in front of Telegram: their messages and taps, and their views."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MEDIA: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Toast:
-    """What a tapped button showed: ``alert`` as a box to be closed, else as a fleeting line. Empty text: nothing."""
+    """The text that a tapped button showed: ``alert`` as a box to close, else as a brief line. Empty text: nothing."""
 
     text: str
     alert: bool = False
@@ -62,7 +62,7 @@ class FakeUser:
         """Write a message; the first one in a private chat starts it.
 
         ``as_chat``: in the name of the group itself (an anonymous admin), or of a channel; then Telegram's own bot
-        stands for the person.
+        takes the person's place.
         """
         where = chat or self.chat
         if where.type == "private":
@@ -86,7 +86,10 @@ class FakeUser:
         reply_to: Message | None = None,
         album: str = "",
     ) -> Message:
-        """Send what is neither words nor a document: a kind of ``MEDIA``. Of one album are those with the same name."""
+        """Send a message that is neither words nor a document: a kind of ``MEDIA``.
+
+        Messages with the same name form an album.
+        """
         where = chat or self.chat
         if where.type == "private":
             where.started, where.blocked = True, False
@@ -109,7 +112,7 @@ class FakeUser:
         thread_id: int | None = None,
         forwarded: bool = False,
     ) -> Message:
-        """Send a document. Its name is the sender's own: Telegram leaves it as it is, but for folders."""
+        """Send a document. Its name is the sender's own: Telegram leaves it as it is, except for folders."""
         where = chat or self.chat
         if where.type == "private":
             where.started, where.blocked = True, False
@@ -122,9 +125,10 @@ class FakeUser:
         return message
 
     def _reaches_bot(self, chat: Chat, content: Content, reply_to: Message | None) -> bool:
-        """Privacy mode: in groups a bot gets commands that may be for it, and replies to itself.
+        """Tell whether the bot gets a message: in privacy mode, in groups, only commands that may be for it, and
+        replies to it.
 
-        What stands first must be a command as Telegram marks them: in Latin letters, with the half-wide slash.
+        The message must begin with a command as Telegram marks them: in Latin letters, with the half-wide slash.
         """
         if chat.kicked:
             return False
@@ -145,12 +149,12 @@ class FakeUser:
     async def tap(self, message: Message, button: str, *, timeout: float = TIMEOUT) -> Toast:  # noqa: ASYNC109 - as said
         """Tap the button with this label (or a part of it, or its data) and wait for the bot's answer to it.
 
-        TimeoutError where the bot never answers the callback query: the person would see it spin.
+        Raises TimeoutError if the bot never answers the callback query: the person would see it spin.
         """
         return await self._answered(*self.tapped(message, button), timeout=timeout)
 
     async def tap_stale(self, message: Message, data: str, *, timeout: float = TIMEOUT) -> Toast:  # noqa: ASYNC109 - as said
-        """Tap a button that this person's app still shows, whatever stands there now: by its data."""
+        """Tap a button that this person's app still shows, although the message may have changed: by its data."""
         shown = [button for edit in message.edits for row in edit.content.buttons for button in row]
         if data not in {button.data for button in shown}:
             raise LookupError(f"message {message.id} never had a button {data!r}")
@@ -163,7 +167,7 @@ class FakeUser:
         return Toast(answer["text"], answer["alert"])
 
     def tapped(self, message: Message, button: str) -> tuple[Json, asyncio.Future[Json]]:
-        """The callback query of a tap, not sent yet, and the future of its answer."""
+        """Return the callback query of a tap, not sent yet, and the future of its answer."""
         return self._query(message, message.button(button).data)
 
     def _query(self, message: Message, data: str) -> tuple[Json, asyncio.Future[Json]]:
@@ -223,7 +227,7 @@ class FakeUser:
         timeout: float = TIMEOUT,  # noqa: ASYNC109 - how long a person looks
         chat: Chat | None = None,
     ) -> T:
-        """Wait until ``met`` of the chat is true and give what it gave. TimeoutError shows the chat as it is."""
+        """Wait until ``met`` of the chat is true and return its result. TimeoutError shows the chat as it is."""
         where = chat or self.chat
         try:
             value: Any = await self.world.wait_until(lambda: met(where), timeout)
@@ -234,7 +238,7 @@ class FakeUser:
 
 
 def transcript(chat: Chat) -> str:
-    """The chat as lines, for a person who looks at a failed test or at the demo."""
+    """Return the chat as lines, for a person who looks at a failed test or at the demo."""
     lines = []
     for message in chat.messages:
         picture = f"[{message.content.media}] " if message.content.media else ""

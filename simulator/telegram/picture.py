@@ -56,10 +56,12 @@ _SMOOTH = 4
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Who looks, at what. ``title`` and ``subtitle`` stand at the top; none without a title.
+    """The look of a chat's picture, and its viewer.
 
-    ``viewer`` is the person whose phone it is: what they wrote stands at the right. ``words`` may put other words in
-    place of what is written, such as times that are another each day; ``time`` is the clock under each message.
+    title, subtitle: at the top; none without a title.
+    viewer: the person whose phone it is: their messages are at the right.
+    words: may replace the texts, such as times that change each day.
+    time: the clock under each message.
     """
 
     title: str = ""
@@ -72,7 +74,7 @@ class Look:
 
 
 def chat_picture(messages: Sequence[Message], look: Look, *, toast: Toast | None = None) -> Image.Image:
-    """RGB, ``look.width`` wide and as high as it has to be. ``toast`` lies over the end, as after a tap."""
+    """Return an RGB picture, ``look.width`` wide and as high as needed. ``toast`` lies over the end, as after a tap."""
     group = any(message.chat.type != "private" for message in messages)
     parts = [_Part(together, look, group) for together in _albums(messages)]
     top = HEADER if look.title else 0
@@ -93,7 +95,9 @@ def chat_picture(messages: Sequence[Message], look: Look, *, toast: Toast | None
 
 
 def to_png(picture: Image.Image, description: str = "", *, colours: int = 255) -> bytes:
-    """A small PNG; ``description`` goes along in it, for whoever cannot see it (``Image.text["Description"]``)."""
+    """Return a small PNG. ``description`` is stored in it, for people who cannot see it
+    (``Image.text["Description"]``).
+    """
     info = PngImagePlugin.PngInfo()
     if description:
         info.add_itxt("Description", description)
@@ -104,7 +108,7 @@ def to_png(picture: Image.Image, description: str = "", *, colours: int = 255) -
 
 
 def _palette(picture: Image.Image, colours: int) -> Image.Image:
-    """The picture's colours, and those of small marks, which would be lost among so many greys."""
+    """Return the picture's colours, and those of small marks, which would be lost among so many greys."""
     band = max(8, picture.height // 100)
     sheet = Image.new("RGB", (picture.width, picture.height + band * len(MARKS)), BACK)
     sheet.paste(picture)
@@ -115,7 +119,7 @@ def _palette(picture: Image.Image, colours: int) -> Image.Image:
 
 
 def transcript(messages: Sequence[Message], words: Words = same) -> str:
-    """All that can be read in the picture but what stands inside of pictures."""
+    """Return all texts of the picture, except those inside of pictures."""
     return "\n\n".join(
         "\n".join(
             [
@@ -129,7 +133,7 @@ def transcript(messages: Sequence[Message], words: Words = same) -> str:
 
 
 def _albums(messages: Sequence[Message]) -> list[list[Message]]:
-    """Messages of one album together."""
+    """Group the messages of one album."""
     found: list[list[Message]] = []
     for message in messages:
         if found and message.media_group_id and found[-1][0].media_group_id == message.media_group_id:
@@ -165,7 +169,7 @@ class _Part:
         return lines_of(block.spans, self.size, width - (20 if block.kind == "quote" else 0))
 
     def _needed(self) -> int:
-        """The width of a bubble of words."""
+        """Return the width of a bubble of words."""
         wide = [line_width(line, self.size) + (26 if block.kind == "quote" else 0)
                 for block, lines in self.blocks for line in lines]  # fmt: skip
         if self.file is not None:
@@ -196,7 +200,10 @@ class _Part:
             y += KEY + 5
 
     def _lay(self, page: Image.Image | None, top: int) -> int:
-        """Everything in the bubble, from its top down; the bubble's height. Without a page it only measures."""
+        """Draw everything in the bubble, from its top down.
+
+        Return the bubble's height. Without a page, only measure.
+        """
         y = top + PAD - 4
         y = self._above(page, y)
         if self.media is not None:
@@ -216,7 +223,7 @@ class _Part:
         return self._clock(page, y, room) - top
 
     def _above(self, page: Image.Image | None, y: int) -> int:
-        """Who writes, where there are several, and what is replied to."""
+        """Draw the sender, if there are several, and the message replied to. Return the y below them."""
         x = self.left + PAD
         if self.avatar:
             if page is not None:
@@ -293,7 +300,7 @@ def _keys(page: Image.Image, box: tuple[int, int, int, int], row: Sequence[Butto
 
 
 def _toast(toast: Toast, look: Look) -> Image.Image:
-    """A dark line that would go away; an alert as a light box with a shadow's edge."""
+    """Return a toast: a dark line that would go away; an alert as a light box with a shadow's edge."""
     size = round(look.size * 0.95)
     lines = lines_of([Span(look.words(toast.text))], size, look.width - 140)
     step = round(size * LEADING)
@@ -309,7 +316,7 @@ def _toast(toast: Toast, look: Look) -> Image.Image:
 
 
 def _picture_of(message: Message) -> Image.Image | None:
-    """A photo, or a moving picture's frame in the middle with a mark at its corner."""
+    """Return a photo, or the middle frame of a moving picture with a mark at its corner."""
     content = message.content
     if content.file is None or content.media not in {"photo", "animation"}:
         return None
@@ -325,7 +332,7 @@ def _picture_of(message: Message) -> Image.Image | None:
 
 
 def _media(pictures: Sequence[Image.Image], width: int) -> Image.Image:
-    """One picture on a ground of the bubble's width, or several side by side."""
+    """Return one picture on a ground of the bubble's width, or several side by side."""
     if len(pictures) > 1:
         columns = min(len(pictures), 5)
         wide = (width - 4 * (columns - 1)) // columns
@@ -372,7 +379,7 @@ def _shade(own: bool) -> str:
 
 
 def _rounded(page: Image.Image, box: tuple[int, int, int, int], radius: int, fill: str) -> None:
-    """A rectangle with smooth corners."""
+    """Draw a rectangle with smooth corners."""
     left, top, right, bottom = box
     mask = Image.new("L", ((right - left) * _SMOOTH, (bottom - top) * _SMOOTH))
     ImageDraw.Draw(mask).rounded_rectangle((0, 0, mask.width - 1, mask.height - 1), radius * _SMOOTH, fill=255)
@@ -380,7 +387,7 @@ def _rounded(page: Image.Image, box: tuple[int, int, int, int], radius: int, fil
 
 
 def _corner_mask(size: tuple[int, int], radius: int, words_below: bool) -> Image.Image:
-    """Round above, and below where nothing follows."""
+    """Return a mask that is round at the top, and at the bottom if nothing follows."""
     width, height = size
     mask = Image.new("L", (width * _SMOOTH, height * _SMOOTH))
     low = height * _SMOOTH - 1 + (radius * _SMOOTH if words_below else 0)

@@ -1,4 +1,4 @@
-"""What Telegram refuses, and the words it does so with."""
+"""Telegram's refusals, in Telegram's words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_PHOTO_BYTES = 10 * 1024 * 1024
 MAX_PHOTO_SIDES = 10_000
 MAX_PHOTO_RATIO = 20
 MAX_UPLOAD_BYTES = 50 * 1024 * 1024
-MAX_DOWNLOAD_BYTES = 20 * 1024 * 1024  # what a bot may fetch
+MAX_DOWNLOAD_BYTES = 20 * 1024 * 1024  # the most that a bot may fetch
 MAX_PLACEHOLDER = 64
 
 NOT_MODIFIED = (
@@ -54,7 +54,7 @@ def refuse(description: str) -> ApiError:
 
 
 def utf16(text: str) -> int:
-    """Length as Telegram counts it: UTF-16 code units."""
+    """Return the length as Telegram counts it: UTF-16 code units."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
@@ -90,7 +90,7 @@ def _entity_text(match: re.Match[str]) -> str:
 
 
 class _HtmlReader:
-    """Reads the HTML style of the Bot API; offsets in complaints are bytes of UTF-8, in entities UTF-16 units."""
+    """A reader of the Bot API's HTML style; offsets in complaints are bytes of UTF-8, in entities UTF-16 units."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -166,7 +166,7 @@ class _HtmlReader:
 
 
 def parse_text(text: str, parse_mode: str | None) -> tuple[str, list[Entity]]:
-    """The text a person sees and its entities. Blanks around it go, as Telegram does it."""
+    """Return the text that a person sees and its entities. Blanks around it are removed, as Telegram does."""
     if parse_mode is None or parse_mode == "":
         return text.strip(), []
     if parse_mode.lower() != "html":
@@ -204,7 +204,7 @@ def checked_caption(caption: str | None, parse_mode: str | None) -> tuple[str, l
 
 
 def photo_size(data: bytes) -> tuple[int, int]:
-    """Width and height of a picture that may be sent as a photo."""
+    """Return width and height of a picture that may be sent as a photo."""
     if len(data) > MAX_PHOTO_BYTES:
         raise refuse(
             f"file of size {len(data)} bytes is too big for a photo; the maximum size is {MAX_PHOTO_BYTES} bytes"
@@ -221,7 +221,10 @@ def photo_size(data: bytes) -> tuple[int, int]:
 
 
 def animation_size(data: bytes) -> tuple[int, int]:
-    """Width and height of a GIF, 0 of a film. What is neither would be shown as a mere file: here it is refused."""
+    """Return width and height of a GIF, 0 of a film.
+
+    Any other file is refused here; Telegram would show it as a mere file.
+    """
     if data[4:8] == b"ftyp":
         return 0, 0
     try:
@@ -234,25 +237,25 @@ def animation_size(data: bytes) -> tuple[int, int]:
 
 
 def no_size(data: bytes) -> tuple[int, int]:
-    """Of a file that is not looked into."""
+    """Return 0, 0 for a file that is not examined."""
     return 0, 0
 
 
 def check_rights(media: str, *, allowed: bool) -> None:
-    """In a group where the bot may send words alone."""
+    """Refuse media in a group in which the bot may send only words."""
     if media and not allowed:
         raise refuse(f"not enough rights to send {media}s to the chat")
 
 
 def check_kind(is_photo: bool, media: str) -> None:
-    """A file that is sent again by its id keeps its kind."""
+    """Refuse a file that is sent again by its id as another kind."""
     if is_photo != (media == "photo"):
         have, want = ("Photo", media.capitalize()) if is_photo else ("Document", "Photo")
         raise refuse(f"can't use file of type {have} as {want}")
 
 
 def check_keyboard(rows: Sequence[Sequence[Any]]) -> None:
-    """``rows`` of aiogram's InlineKeyboardButton."""
+    """Check a keyboard. ``rows`` of aiogram's InlineKeyboardButton."""
     if sum(len(row) for row in rows) > 100:
         raise refuse("REPLY_MARKUP_TOO_LONG")
     for button in (button for row in rows for button in row):

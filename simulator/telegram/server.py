@@ -22,15 +22,16 @@ from simulator.telegram.world import AS_TEXT, CallRecord, Chat, Json, World
 
 T = TypeVar("T")
 MAX_REQUEST = 64 * 1024 * 1024
-POLL_SECONDS = 50  # what Telegram makes of longer ones
+POLL_SECONDS = 50  # Telegram shortens longer ones to this
 
 
 class FakeTelegram:
-    """``async with FakeTelegram() as tg``: a Bot API server on 127.0.0.1, and the people behind it.
+    """A Bot API server on 127.0.0.1, and the people behind it: ``async with FakeTelegram() as tg``.
 
-    ``url`` and ``file_url`` are what a client takes as base URLs (the token follows them at once). ``webhook_retry``
-    is the pause in seconds before an update that the webhook did not take is sent again. ``proxies`` stands for the
-    reverse proxies of the outside world: the public https address → where the server behind it listens on this machine.
+    ``url`` and ``file_url`` are the base URLs for a client (the token follows them at once). ``webhook_retry`` is the
+    pause in seconds before an update that the webhook did not take is sent again. ``proxies`` stands for the reverse
+    proxies of the outside world: the public https address → the address at which the server behind it listens on this
+    machine.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class FakeTelegram:
     # The people -------------------------------------------------------------------------------------------------------
 
     def user(self, user_id: int, name: str = "Person", lang: str = "en") -> FakeUser:
-        """The person with this id, made where there is none."""
+        """Return the person with this id. A new one is made if there is none."""
         if user_id not in self.users:
             self.users[user_id] = FakeUser(self.world, self.world.member(user_id, name, lang))
         return self.users[user_id]
@@ -110,7 +111,7 @@ class FakeTelegram:
         *,
         chat: Chat | None = None,
     ) -> T:
-        """``FakeUser.sees`` for the first person (or in ``chat``)."""
+        """Wait as ``FakeUser.sees`` does, for the first person (or in ``chat``)."""
         first = next(iter(self.users.values()))
         return await first.sees(met, timeout=timeout, chat=chat)
 
@@ -170,7 +171,7 @@ class FakeTelegram:
             words = "can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
             raise ApiError(409, words)
         if self._poll is not None and not self._poll.done():
-            # The newer poll wins; the older is told.
+            # The newer poll wins; the older gets an error.
             self._poll.set_result(None)
         this_poll = self._poll = asyncio.get_running_loop().create_future()
         if call.get("allowed_updates") is not None:
@@ -241,7 +242,7 @@ def _answer(error: ApiError) -> web.Response:
 
 
 def _hang_up(request: web.Request) -> web.Response:
-    """The connection is cut without an answer."""
+    """Cut the connection without an answer."""
     if request.transport is not None:
         request.transport.abort()
     return web.Response()

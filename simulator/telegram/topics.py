@@ -21,7 +21,7 @@ def _forum(world: World, call: Call) -> Chat:
 
 
 def _topic(world: World, call: Call, what: str) -> tuple[Chat, Topic]:
-    """One that the bot may manage: as an administrator with the right, or because it made it."""
+    """Return a topic that the bot may manage: as an administrator with the right, or because it made it."""
     chat = _forum(world, call)
     topic = chat.topics.get(call.get("message_thread_id"))
     if topic is None:

@@ -21,7 +21,7 @@ LEADING = 1.42  # height of a line, in sizes
 _NOT_FIRST = "，。！？；：、）》」』】…,.!?;:)”’"  # may not begin a line, as Chinese typesetting has it
 _TOUCHABLE = re.compile(
     r"(?<![\w/.])/[a-z][a-z0-9_]*|https?://[^\s，。]+|@[a-zA-Z]\w{3,}"
-)  # what the apps make links of
+)  # the apps make links of these
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A quote has a bar at its side, and stands on lines of its own."""
+    """A part of a message. A quote has a bar at its side, and separate lines."""
 
     kind: Literal["plain", "quote"]
     spans: tuple[Span, ...]
@@ -54,7 +54,7 @@ def same(words: str) -> str:
 
 
 def blocks(content: Content, words: Words = same) -> list[Block]:
-    """The text or caption as it is shown; ``words`` may put others in place of those of one style."""
+    """Return the text or caption as it is shown. ``words`` may replace those of one style."""
     spans: list[tuple[bool, Span]] = []  # whether it is quoted, and the span
     entities = [dict(entity) for entity in content.entities]
     offset = 0
@@ -91,7 +91,7 @@ def _with_links(span: Span) -> Iterable[Span]:
 
 
 def _trimmed(block: Block) -> Block:
-    """Without a newline at its edges: a block stands on lines of its own anyway."""
+    """Remove the newlines at the edges of a block, because it is on separate lines anyway."""
     spans = [span for span in block.spans if span.text]
     if spans:
         spans[0] = replace(spans[0], text=spans[0].text.removeprefix("\n"))
@@ -116,7 +116,10 @@ def line_width(line: Line, size: int) -> float:
 
 
 def lines_of(spans: Sequence[Span], size: int, width: float) -> list[Line]:
-    """Broken so that none is wider than ``width`` (but for a closing mark); Latin words stay whole where they fit."""
+    """Break a text so that no line is wider than ``width`` (except for a closing mark).
+
+    Latin words stay whole if they fit.
+    """
     lines: list[list[Span]] = [[]]
     used = 0.0
     for span in spans:
@@ -155,7 +158,7 @@ def _units(text: str, size: int, width: float) -> list[str]:
 
 
 def cut_to(text: str, size: int, width: float) -> str:
-    """In one line, with … where something was left out."""
+    """Cut a text to one line, with … if anything was left out."""
     text = " ".join(text.split())
     if width_of(text, size) <= width:
         return text
@@ -172,7 +175,7 @@ def cut_to(text: str, size: int, width: float) -> str:
 
 
 def write(image: Image.Image, place: tuple[float, float], line: Line, size: int, ink: str = "") -> None:
-    """One line with its upper left corner at ``place``. ``ink`` in place of the spans' own colours."""
+    """Draw one line with its upper left corner at ``place``. ``ink`` replaces the spans' own colours."""
     pen = ImageDraw.Draw(image)
     x, y = place
     baseline = y + size * 1.1

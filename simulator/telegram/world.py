@@ -1,4 +1,4 @@
-"""Chats, people, messages and files as Telegram holds them, and what goes over the wire of them."""
+"""Chats, people, messages and files as Telegram holds them, and their JSON on the wire."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simulator.telegram.rules import ApiError, Entity, refuse, utf16
 
 Json = dict[str, Any]
 
-AS_TEXT = "as text"  # in an update: what is brought in its place
+AS_TEXT = "as text"  # in an update: the text that is delivered in its place
 UPDATE_KINDS = ("message", "edited_message", "channel_post", "callback_query", "my_chat_member")
 # Without allowed_updates Telegram sends all kinds but a few rare ones, which are not made here.
 
@@ -43,7 +43,7 @@ class StoredFile:
     mime: str = ""
     width: int = 0
     height: int = 0
-    media: str = ""  # what it was sent as, first
+    media: str = ""  # the kind that it was first sent as
 
     @property
     def unique_id(self) -> str:
@@ -51,7 +51,7 @@ class StoredFile:
 
     @property
     def path(self) -> str:
-        """Where it is fetched from: a name of the server's own, with the file's ending."""
+        """The path to fetch it from: a name of the server's own, with the file's ending."""
         _, dot, ending = self.name.rpartition(".")
         plain = ending.isascii() and ending.isalnum()
         return f"documents/file_{self.file_id[1:]}{f'.{ending}' if dot and plain else ''}"
@@ -77,7 +77,7 @@ class Button:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a message shows; an edit replaces all of it. ``media``: which kind ``file`` was sent as."""
+    """The content of a message; an edit replaces all of it. ``media``: the kind that ``file`` was sent as."""
 
     text: str = ""
     caption: str = ""
@@ -100,7 +100,10 @@ class Edit:
 
 @dataclass(slots=True)
 class Message:
-    """A message as a person sees it. ``edits`` is what it showed and when; the first is the message as it was sent."""
+    """A message as a person sees it.
+
+    ``edits``: its contents and their times; the first is the message as it was sent.
+    """
 
     id: int
     chat: Chat
@@ -110,11 +113,11 @@ class Message:
     thread_id: int | None = None
     reply_to: Message | None = None
     force_reply: bool = False
-    placeholder: str = ""  # what stands in the input that it opens
+    placeholder: str = ""  # the hint in the input that it opens
     selective: bool = False  # the forced reply is for who is named in it, or whose message it answers
     silent: bool = False  # it made no sound
     forwarded: bool = False
-    service: Json = field(default_factory=dict)  # what a service message tells of
+    service: Json = field(default_factory=dict)  # the content of a service message
     media_group_id: str = ""
     edits: list[Edit] = field(default_factory=list)
     deleted: bool = False
@@ -153,7 +156,10 @@ class Message:
         return len(self.edits) > 1
 
     def button(self, label_or_data: str) -> Button:
-        """The button whose label or data this is, else the one whose label contains it; LookupError where none is."""
+        """Return the button with this label or data, else the one whose label contains it.
+
+        Raises LookupError if there is none.
+        """
         every = [button for row in self.content.buttons for button in row]
         exact = [button for button in every if label_or_data in {button.text, button.data}]
         for button in exact or [button for button in every if label_or_data in button.text]:
@@ -215,7 +221,10 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """``animated``: it changed the one that was there. ``at`` on the clock of ``time.monotonic``."""
+    """A draft of a message.
+
+    animated: it changed the draft before it. at: on the clock of ``time.monotonic``.
+    """
 
     id: int
     text: str
@@ -225,7 +234,7 @@ class Draft:
 
 @dataclass(slots=True, eq=False)
 class Chat:
-    """A chat as a person sees it: ``messages`` are those that are there, ``every`` also those that were deleted."""
+    """A chat as a person sees it. ``messages``: those that are there. ``every``: also those that were deleted."""
 
     id: int
     type: Literal["private", "group", "supergroup", "channel"]
@@ -233,16 +242,16 @@ class Chat:
     started: bool = False  # a private chat: the person wrote first
     blocked: bool = False
     migrated_to: int | None = None
-    no_media: bool = False  # a group in which the bot may send words alone
+    no_media: bool = False  # a group in which the bot may send only words
     kicked: bool = False
     forum: bool = False
-    bot_admin: bool = False  # it is sent every message then, privacy mode or not
+    bot_admin: bool = False  # it then receives every message, privacy mode or not
     manages_topics: bool = False  # an administrator with can_manage_topics
     topics: dict[int, Topic] = field(default_factory=dict)
     every: list[Message] = field(default_factory=list)
     actions: list[str] = field(default_factory=list)
     drafts: list[Draft] = field(default_factory=list)  # every state that one had, oldest first
-    draft: Draft | None = None  # the one that can be seen
+    draft: Draft | None = None  # the visible one
 
     @property
     def messages(self) -> list[Message]:
@@ -260,12 +269,14 @@ class Chat:
         return self.messages[-1]
 
     def in_topic(self, name: str) -> list[Message]:
-        """What the bot shows in the topic of this name ("" for General), oldest first; a service message is none."""
+        """Return the bot's messages in the topic of this name ("" for General), oldest first, without service
+        messages.
+        """
         threads = {topic.id for topic in self.topics.values() if topic.name == name} if name else {None}
         return [message for message in self.from_bot if message.thread_id in threads and not message.service]
 
     def saying(self, words: str) -> list[Message]:
-        """The bot's messages that show these words, oldest first."""
+        """Return the bot's messages that show these words, oldest first."""
         return [message for message in self.from_bot if words in message.words]
 
     def json(self) -> Json:
@@ -276,7 +287,7 @@ class Chat:
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """``at`` on the clock of ``time.monotonic``; ``code`` is what was answered."""
+    """One call of the bot. ``at`` on the clock of ``time.monotonic``; ``code`` is the status of the answer."""
 
     at: float
     method: str
@@ -302,7 +313,7 @@ class World:
         self.updates: list[Json] = []  # not confirmed yet, oldest first
         self.allowed_updates: list[str] = []
         self.webhook = Webhook()
-        self.privacy = True  # in groups the bot is sent commands, replies to itself and service messages alone
+        self.privacy = True  # in groups the bot receives only commands, replies to itself and service messages
         self.commands: dict[str, list[Json]] = {}  # by scope and language
         self.toasts: dict[str, asyncio.Future[Json]] = {}  # open callback queries
         self.calls: list[CallRecord] = []
@@ -316,14 +327,18 @@ class World:
         self._serials = itertools.count(1)
         self._changed = asyncio.Event()
 
-    # What happens here wakes whoever waits ----------------------------------------------------------------------------
+    # Events wake the waiting tasks
+    # ----------------------------------------------------------------------------------------
 
     def changed(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
 
     async def wait_until(self, met: Callable[[], Any], timeout: float) -> Any:  # noqa: ASYNC109 - a test states it
-        """What ``met`` gives once it is true; an empty list, LookupError and IndexError are "not yet". TimeoutError."""
+        """Wait until ``met`` returns something true, and return that.
+
+        An empty list, LookupError and IndexError mean "not yet". Raises TimeoutError after ``timeout`` seconds.
+        """
         async with asyncio.timeout(timeout):
             while True:
                 changed = self._changed
@@ -348,7 +363,7 @@ class World:
         return self.chats.setdefault(chat_id, Chat(chat_id, kind, title, started=True, forum=forum))
 
     def topic(self, chat: Chat, name: str, creator: Member) -> Topic:
-        """A new topic, with the service message that tells of it."""
+        """Make a new topic, with the service message that announces it."""
         message = self.post(chat, creator, Content())
         message.service = {"forum_topic_created": {"name": name, "icon_color": 7322096}}
         message.thread_id = message.id
@@ -356,7 +371,7 @@ class World:
         return topic
 
     def tell(self, chat: Chat, sender: Member, service: Json, *, thread_id: int | None = None) -> Message:
-        """A service message. The bot is sent it unless it did so itself."""
+        """Post a service message. The bot receives it unless it is the sender."""
         message = self.post(chat, sender, Content(), thread_id=thread_id)
         message.service = service
         if sender.id != self.bot.id:
@@ -364,7 +379,7 @@ class World:
         return message
 
     def delete_topic(self, chat: Chat, thread_id: int) -> None:
-        """A topic with all that stands in it. Nobody is told."""
+        """Delete a topic with all its messages. Nobody is notified."""
         del chat.topics[thread_id]
         for message in chat.every:
             if message.thread_id == thread_id:
@@ -372,7 +387,7 @@ class World:
         self.changed()
 
     def upgrade(self, group: Chat, chat_id: int, by: Member) -> Chat:
-        """A group becomes a supergroup: another chat, in which the old messages are not."""
+        """Make a supergroup of a group: another chat, without the old messages."""
         chat = self.group(chat_id, group.title)
         group.migrated_to = chat_id
         self.tell(group, by, {"migrate_to_chat_id": chat_id})
@@ -380,7 +395,7 @@ class World:
         return chat
 
     def chat_for_bot(self, chat_id: int | str) -> Chat:
-        """The chat that the bot may write to, or the refusal."""
+        """Return the chat that the bot may write to, or raise the refusal."""
         number = int(chat_id) if str(chat_id).lstrip("-").isdigit() else 0
         chat = self.chats.get(number)
         if str(chat_id).strip() == "":
@@ -469,7 +484,7 @@ class World:
         self.push_raw({"update_id": update_id, AS_TEXT: text})
 
     def confirm_below(self, offset: int) -> None:
-        """Forget what is older than ``offset``; a negative one keeps that many of the newest."""
+        """Forget updates older than ``offset``; a negative one keeps that many of the newest."""
         if offset < 0:
             self.updates = self.updates[offset:]
         else:
@@ -479,11 +494,13 @@ class World:
     # Trouble on demand ------------------------------------------------------------------------------------------------
 
     def limit_next(self, chat: Chat | int, times: int = 1, retry_after: int = 1) -> None:
-        """The next ``times`` messages or edits for this chat are refused with 429."""
+        """Refuse the next ``times`` messages or edits for this chat with 429."""
         self._limits[chat if isinstance(chat, int) else chat.id] = (times, retry_after)
 
     def refuse_drafts(self, code: int, retry_after: int = 1) -> None:
-        """No draft is taken any more: 400 (not offered here), 404 (no such method), 429; 0: it is never answered."""
+        """Refuse every draft from now on: 400 (not offered here), 404 (no such method), 429; 0: it is never
+        answered.
+        """
         self._no_drafts = (code, retry_after)
 
     def take_drafts(self) -> None:
@@ -509,11 +526,11 @@ class World:
             raise ApiError(429, f"retry after {retry_after}", retry_after=retry_after)
 
     def break_next(self, method: str, times: int = 1, how: Literal["before", "after", "502"] = "before") -> None:
-        """The connection drops before the call is looked at, or after it took effect; or the gateway answers 502."""
+        """Drop the connection before the call is read, or after it took effect; or answer 502 as a gateway does."""
         self._faults.setdefault(method.lower(), []).extend([how] * times)
 
     def answer_late(self, method: str, seconds: float) -> None:
-        """The next call takes effect at once, and is answered after so long."""
+        """Answer the next call of ``method`` only after so many seconds; it takes effect at once."""
         self._late[method.lower()] = seconds
 
     def lateness(self, method: str) -> float:
@@ -525,7 +542,7 @@ class World:
 
 
 def command_entities(text: str) -> list[Entity]:
-    """The bot_command entities that Telegram finds in a person's text."""
+    """Return the bot_command entities that Telegram finds in a person's text."""
     entities: list[Entity] = []
     offset = 0
     for word in text.replace("\n", " ").split(" "):

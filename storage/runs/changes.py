@@ -96,7 +96,7 @@ def waits_for_people() -> sa.ColumnElement[bool]:
 async def settle(connection: AsyncConnection, db: Database, sweep_id: str) -> bool:
     """End a sweep if all its runs are over, in an open transaction.
 
-    Return False if one is not, or if it is no sweep.
+    Return False if one is not, or if it is not a sweep.
     """
     # Two of its runs may end at once. The lock makes the second see that the first is over.
     locked = sa.update(runs).where(runs.c.id == sweep_id, runs.c.status == WAITING).values(status=WAITING)

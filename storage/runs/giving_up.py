@@ -1,4 +1,4 @@
-"""When to give up on a run whose attempts end prematurely, one after the other."""
+"""The rule for giving up on a run whose attempts end prematurely, one after the other."""
 
 from __future__ import annotations
 

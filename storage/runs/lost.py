@@ -1,4 +1,4 @@
-"""Attempts that ended prematurely: which runs have one, and how these go on."""
+"""Attempts that ended prematurely: the runs that have one, and how these continue."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def dead(now: datetime, older_than: timedelta, alive_here: Sequence[str]) -> sa.
 def _plans_elsewhere(beats: sa.ColumnElement[bool], alive_here: Sequence[str]) -> sa.Select[tuple[str]]:
     """Select the plans that another process makes, or made until a moment ago.
 
-    A part that died with its plan may be found a little earlier than the plan. It must not go on alone: what becomes of
+    A part that died with its plan may be found a little earlier than the plan. It must not continue alone: the fate of
     the parts is decided together with the plan.
     """
     its = runs.alias("its")
@@ -53,7 +53,7 @@ async def end_plan(
     """End a plan whose process is gone, if the run's row matches ``which`` and is a plan. Return whether it did.
 
     Its parts end with it, except those that wait for a person. The person who reads that the plan is over may start it
-    again, and then nothing of the old one may go on unattended.
+    again, and then no part of the old one may continue unattended.
     """
     is_plan = runs.c.options["kind"].as_string() == PLAN
     outcome = sa.case((runs.c.stop_requested, STOPPED), else_=FAILED)
@@ -170,7 +170,7 @@ async def _fail(connection: AsyncConnection, db: Database, run_id: str, message:
 
 
 async def free_phones(connection: AsyncConnection, run_id: str) -> None:
-    """Take the phone from whoever holds it for this run."""
+    """Take the phone from the owner that holds it for this run."""
     lost = sa.update(leases).where(leases.c.run_id == run_id)
     await connection.execute(lost.values(owner="", run_id="", fencing=leases.c.fencing + 1, heartbeat_at=None))
 

@@ -329,8 +329,8 @@ class Runs:
     async def request_hold(self, run_id: str) -> bool:
         """Hold a run until ``resume``. Return False if it is held already or over.
 
-        An active attempt sees it and parks, a run in line leaves the line, and one that waits for a person does not go
-        on with the answer.
+        An active attempt sees it and parks, a run in line leaves the line, and one that waits for a person does not
+        continue with the answer.
         """
         parked = sa.case((runs.c.status == RUNNING, RUNNING), else_=WAITING)
         return await self._one(
@@ -380,9 +380,9 @@ class Runs:
         return number
 
     async def resume(self, run_id: str) -> bool:
-        """Put a held run back: its next attempt is due, unless it waits for an answer. Return False if it is not held.
+        """Release a held run: its next attempt is due, unless it waits for an answer. Return False if it is not held.
 
-        A run that has not parked yet parks and then goes on.
+        A run that has not parked yet parks and then continues.
         """
         async with self._db.write(durable=True) as connection:
             freed = await connection.execute(

@@ -1,4 +1,4 @@
-"""The row of a run, and what a new run is made from."""
+"""The row of a run, and the data for a new run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RunRow:
     - ``serial``: the phone wanted or given, "" for any.
     - ``any_phone``: the run asked for no phone, and ``serial`` was chosen for it.
     - ``session``: JSON text as saved by the agent, None before that.
-    - ``chat``: where the run was requested (channel, chat, thread, message).
+    - ``chat``: the place of the request (channel, chat, thread, message).
     - ``options``: max_steps, lang, dry_run …
     - ``host`` took attempt ``host_attempt``.
     - ``parent_id``: the sweep or plan that it belongs to. A sweep waits until all its runs are over, and ends with the
@@ -67,12 +67,12 @@ class RunRow:
 
     @property
     def was_added_begun(self) -> bool:
-        """Whether it was added as ``NewRun.begun`` and is running: no host took it from the line."""
+        """True if it was added as ``NewRun.begun`` and is running: no host took it from the line."""
         return self.status == RUNNING and self.host_attempt == 0
 
     @property
     def again_at(self) -> datetime | None:
-        """When a run that was put off goes on; None for other runs."""
+        """The time at which a run that was put off resumes; None for other runs."""
         return self.attempt_due_at if self.status == QUEUED and self.started_at is not None else None
 
     @property

@@ -1,4 +1,4 @@
-"""What people are asked, where it is shown, and what they answer."""
+"""Questions to people, the places that show them, and the answers."""
 
 from __future__ import annotations
 

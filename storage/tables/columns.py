@@ -1,4 +1,4 @@
-"""What all tables share: the metadata and the column types."""
+"""The shared parts of all tables: the metadata and the column types."""
 
 from __future__ import annotations
 

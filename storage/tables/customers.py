@@ -1,4 +1,4 @@
-"""Customers, what they asked and were sent, what sweeps know of them, and the knowledge entries."""
+"""Customers, their questions and answers, the sweeps' state of them, and the knowledge entries."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ chosen_rows = sa.Table(
     sa.Column("chosen_at", UtcTime, nullable=False),
 )
 
-# What a sweep found. Its contacts are runs of their own.
+# The findings of a sweep. Its contacts have their own runs.
 sweeps = sa.Table(
     "sweeps",
     metadata,
@@ -112,7 +112,7 @@ sweeps = sa.Table(
     sa.Index(None, "created_at"),
 )
 
-# What the last sweep of a chat list stored for the next one.
+# Data about a chat list that the last sweep stored for the next one.
 sweep_lists = sa.Table(
     "sweep_lists",
     metadata,
@@ -122,7 +122,7 @@ sweep_lists = sa.Table(
     sa.Column("looked_at", UtcTime, nullable=False),
 )
 
-# What sweeps know of a contact. ``state``: what was unread when the run was started, "" if nothing is any more.
+# The sweeps' state of a contact. ``state``: what was unread when the run was started, "" if nothing is any more.
 contact_marks = sa.Table(
     "contact_marks",
     metadata,
@@ -136,7 +136,7 @@ contact_marks = sa.Table(
     sa.Column("swept_at", UtcTime, nullable=False),
 )
 
-# The shop's knowledge entries. ``words`` is what each is found by, see storage/knowledge_index.py.
+# The shop's knowledge entries. ``words`` is the search data of each, see storage/knowledge_index.py.
 knowledge_entries = sa.Table(
     "knowledge_entries",
     metadata,

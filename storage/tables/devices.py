@@ -18,14 +18,14 @@ leases = sa.Table(
     sa.Index(None, "run_id"),
 )
 
-# What alerts are about: each phone that was seen, the model, the knowledge base.
+# The subjects of alerts: each phone that was seen, the model, the knowledge base.
 watched = sa.Table(
     "watched",
     metadata,
     sa.Column("subject", sa.Text, primary_key=True),  # phone:<serial>, model, knowledge
     sa.Column("down_since", UtcTime),  # None: it is up
     sa.Column("seen_down_at", UtcTime),
-    sa.Column("told_at", UtcTime),  # None: nobody was told of this outage
+    sa.Column("told_at", UtcTime),  # None: nobody has been alerted to this outage
     sa.Column("why", sa.Text, nullable=False, server_default=""),
     sa.Column("looked_at", UtcTime, nullable=False),
 )
@@ -36,11 +36,11 @@ phones = sa.Table(
     metadata,
     sa.Column("serial", sa.Text, primary_key=True),
     sa.Column("model", sa.Text, nullable=False, server_default=""),  # as adb writes it, with underscores
-    sa.Column("hardware", sa.Text, nullable=False, server_default=""),  # what tells it from all others; "": nothing
+    sa.Column("hardware", sa.Text, nullable=False, server_default=""),  # the identity that no other phone has; "": none
     sa.Column("seen_at", UtcTime, nullable=False),
 )
 
-# Where phones were reached over the network. An address is the phone's that was there last.
+# Network addresses of phones. An address belongs to the phone that was last reached there.
 phone_addresses = sa.Table(
     "phone_addresses",
     metadata,
@@ -49,7 +49,7 @@ phone_addresses = sa.Table(
     sa.Column("seen_at", UtcTime, nullable=False),
 )
 
-# What was learnt about one version of an app on one phone.
+# Learnt facts about one version of an app on one phone.
 learnt_apps = sa.Table(
     "learnt_apps",
     metadata,
@@ -60,7 +60,7 @@ learnt_apps = sa.Table(
     sa.Column("learnt_at", UtcTime, nullable=False),
 )
 
-# What an icon of a phone's home screen opened, by its label without spaces and case.
+# The app that an icon of a phone's home screen opened, by its label without spaces and case.
 app_labels = sa.Table(
     "app_labels",
     metadata,
@@ -82,7 +82,7 @@ hosts = sa.Table(
     sa.Column("heartbeat_at", UtcTime, nullable=False),
 )
 
-# The processes that run a clock, which starts what schedules make due. They need not be hosts.
+# The processes that run a clock, which starts due schedules. They need not be hosts.
 clocks = sa.Table(
     "clocks",
     metadata,
@@ -101,7 +101,7 @@ host_phones = sa.Table(
     sa.Index(None, "serial"),
 )
 
-# What one process requests of a phone that another one has.
+# Requests of one process to a phone that another process has.
 phone_requests = sa.Table(
     "phone_requests",
     metadata,

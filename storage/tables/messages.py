@@ -50,7 +50,7 @@ cards = sa.Table(
     sa.Index(None, "chat_id", "message_id"),
 )
 
-# What the console's chats show: Telegram keeps its own.
+# The messages of the console's chats: Telegram keeps its own.
 chat_messages = sa.Table(
     "chat_messages",
     metadata,
@@ -82,7 +82,7 @@ topics = sa.Table(
     sa.Index(None, "chat_id", "thread_id"),
 )
 
-# What was made for a channel's request with an idempotency key: a repeated request gets the same.
+# The result of a channel's request with an idempotency key: a repeated request gets the same.
 requests = sa.Table(
     "requests",
     metadata,
@@ -92,7 +92,7 @@ requests = sa.Table(
     sa.Index(None, "created_at"),
 )
 
-# Where digests go. An owner's own chat without a row gets both; any other chat gets what its row says.
+# The chats that get digests. An owner's own chat without a row gets both; any other chat gets what its row says.
 digest_chats = sa.Table(
     "digest_chats",
     metadata,
@@ -100,7 +100,7 @@ digest_chats = sa.Table(
     sa.Column("chat", Json, nullable=False),  # channel, chat_id, thread_id, kind
     sa.Column("daily", sa.Boolean, nullable=False, server_default=no()),
     sa.Column("weekly", sa.Boolean, nullable=False, server_default=no()),
-    # The person who turned it on: the chat is shown what this person may see.
+    # The person who turned it on: the chat is shown the phones and runs that this person may see.
     sa.Column("person_id", sa.Integer, nullable=False),
     sa.Column("changed_at", UtcTime, nullable=False),
 )

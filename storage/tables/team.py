@@ -1,4 +1,4 @@
-"""Who has access, and who did what."""
+"""People with access, and the log of their actions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ people = sa.Table(
     "people",
     metadata,
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
-    sa.Column("telegram_id", sa.BigInteger, unique=True),  # NULL for people who use the console alone
+    sa.Column("telegram_id", sa.BigInteger, unique=True),  # NULL for people who only use the console
     sa.Column("role", sa.Text, nullable=False),
     sa.Column("name", sa.Text, nullable=False, server_default=""),
     sa.Column("lang", sa.Text, nullable=False, server_default="zh"),

@@ -1,4 +1,4 @@
-"""Webhooks: the addresses that are sent events, and what was sent to them."""
+"""Webhooks: the addresses that receive events, and the messages sent to them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import sqlalchemy as sa
 
 from storage.tables.columns import BigId, Json, UtcTime, metadata
 
-# A secret signs what is sent, so it is stored as it is, like those of the settings file. Numbers are never reused,
-# because the audit log and the consumers of the event log name them.
+# A secret signs messages, so it is stored as it is, like those of the settings file. Numbers are never reused, because
+# the audit log and the consumers of the event log name them.
 webhooks = sa.Table(
     "webhooks",
     metadata,

@@ -1,4 +1,4 @@
-"""Runs, their events and pictures, what starts them, what their models used, and plans."""
+"""Runs, their events and pictures, the schedules that start them, the use of their models, and plans."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ schedules = sa.Table(
     sa.Column("said", sa.Text, nullable=False, server_default=""),  # the expression as a person wrote it
     sa.Column("overlap", sa.Text, nullable=False, server_default="skip"),
     sa.Column("queued_for", UtcTime),  # the tick whose run starts when the run before it is over
-    sa.Column("last_what", sa.Text, nullable=False, server_default=""),  # what became of the newest tick
+    sa.Column("last_what", sa.Text, nullable=False, server_default=""),  # the outcome of the newest tick
     sa.Column("last_at", UtcTime),
     sa.Column("last_run_id", sa.Text, nullable=False, server_default=""),
     sa.Column("removed_at", UtcTime),  # kept for a while, so that it can be put back
@@ -156,7 +156,7 @@ planner_items = sa.Table(
 )
 
 
-# What models used, by the owner's day, over all processes.
+# The use of models by the owner's day, over all processes.
 model_days = sa.Table(
     "model_days",
     metadata,

@@ -1,6 +1,6 @@
 """Builds an action from a call's name and arguments: one set of names and arguments for all dialects.
 
-Every problem is told to the model in the words that it wrote. Coordinates are whole numbers 0–1000; 500.0 is whole,
+Every problem is reported to the model in the words that it wrote. Coordinates are whole numbers 0–1000; 500.0 is whole,
 500.4 is rounded, and fractions of the screen such as [0.5, 0.3] are refused, because rounding would tap a corner.
 Durations are seconds (a number, ``"2 seconds"``, ``"500 ms"``), at most 30.
 
@@ -282,7 +282,7 @@ def _call_api(a: CallArguments) -> Action:
 def _query(name: str, url: str | None, data: Value) -> str:
     """Return the query in a call of a knowledge base's own service. The address itself is never called.
 
-    Raises ActionParseError if the address is no knowledge base's, or if ``data`` holds anything but one query.
+    Raises ActionParseError if the address is not a knowledge base's, or if ``data`` holds anything but one query.
     """
     if not _KNOWLEDGE_URL.search(url or ""):
         raise ActionParseError(f"{name} calls no web address. For the knowledge base write GET_KNOWLEDGE_DATA.")

@@ -1,4 +1,4 @@
-"""The interface of every dialect: where a call may begin, and the call at that place."""
+"""The interface of every dialect: the next place for a call, and the call at that place."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Dialect(Protocol):
 
     @property
     def hint(self) -> str:
-        """What a reply must contain, for a model that wrote no call."""
+        """The required content of a reply, for a model that wrote no call."""
 
     def next_start(self, text: str, pos: int, end: int) -> int | None:
         """Return where the next call may begin, between ``pos`` and ``end``; None if there is no such place."""

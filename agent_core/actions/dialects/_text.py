@@ -185,7 +185,10 @@ def shown(value: Value) -> str:
 
 
 class Scanner:
-    """Reads values from ``text`` from ``pos`` on. Raises Incomplete at the end of the text, else ActionParseError."""
+    """A reader of values from ``text``, from ``pos`` on.
+
+    It raises Incomplete at the end of the text, else ActionParseError.
+    """
 
     def __init__(self, text: str, pos: int) -> None:
         self.text = text
@@ -197,7 +200,7 @@ class Scanner:
             self.pos = match.end()
 
     def peek(self) -> str:
-        """Return the next character that is no whitespace. Raises Incomplete if there is none."""
+        """Return the next character that is not whitespace. Raises Incomplete if there is none."""
         self.space()
         if self.pos >= len(self.text):
             raise Incomplete(_CUT_OFF)

@@ -10,7 +10,7 @@ from agent_core.actions.dialects._text import QUOTES, Scanner, TextPosition, Val
 from agent_core.actions.types import Action
 from agent_core.errors import ActionParseError
 
-# The bracket must be followed by something that only a call has there; "do(...)" in prose is no call.
+# The bracket must be followed by something that only a call has there; "do(...)" in prose is not a call.
 _START = re.compile(
     rf"(?<![A-Za-z0-9_.])(do|finish)\s{{0,4}}[(（](?=\s{{0,20}}(?:[)）{QUOTES}\d\[{{]|[A-Za-z_]\w{{0,60}}\s{{0,4}}[=＝,，)）]|\Z))",
     re.IGNORECASE,

@@ -19,7 +19,7 @@ _NESTED = ("arguments", "parameters", "params", "args")
 _THOUGHTS = ("thought", "thinking", "think", "reasoning", "explain", "explanation")
 # Bare numbers: a swipe's are milliseconds (one below 10 can only be seconds), others from 100 on.
 _UNITS = Units(wait_ms_from=100, swipe_ms_from=10)
-# A model that lists what it sees writes many objects; after this many, only what begins as a call counts.
+# A model that lists what it sees writes many objects; after this many, only an object that begins as a call counts.
 _MOST_OTHERS = 20
 _SURE_START = re.compile(rf"[{{｛]\s{{0,200}}[{QUOTES}](?:_metadata|action|operation)[{QUOTES}]\s{{0,4}}[:：]")
 
@@ -59,7 +59,7 @@ class JsonCalls:
 
 
 def _named(values: dict[str, Value]) -> dict[str, Value]:
-    """Write ``{"tap": [500, 300]}`` out as the call that it stands for; return any other object unchanged."""
+    """Rewrite ``{"tap": [500, 300]}`` as the call that it means; return any other object unchanged."""
     keys = [key for key in values if key not in _THOUGHTS]
     if len(keys) != 1 or plain(keys[0]) not in POINTING:
         return values

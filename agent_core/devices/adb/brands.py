@@ -1,4 +1,4 @@
-"""Phone makers: what each calls the switches without which adb may not tap, change settings or install apps.
+"""Phone makers: their names for the switches without which adb may not tap, change settings or install apps.
 
 The advice itself is text in both languages (section ``brand`` of ``agent_core.texts``).
 """
@@ -15,7 +15,7 @@ Brand = Literal["xiaomi", "oppo", "vivo", "huawei", "honor", "samsung", "other"]
 Refused = Literal["input", "install"]
 
 PROPERTIES = ("ro.product.manufacturer", "ro.product.brand")
-# A brand whose phones have the maker's system, as they name themselves in PROPERTIES.
+# The names that phones with a maker's own system give in PROPERTIES.
 _NAMES: Mapping[str, Brand] = {
     "xiaomi": "xiaomi",
     "redmi": "xiaomi",
@@ -41,12 +41,12 @@ def brand_of(*names: str) -> Brand:
 
 
 def advice(brand: Brand, refused: Refused) -> Worded:
-    """Return what the owner can do on the phone if it refuses taps and settings (``input``) or apps (``install``)."""
+    """Return the owner's remedy if the phone refuses taps and settings (``input``) or apps (``install``)."""
     return Worded(f"brand.{brand}_{refused}")
 
 
 def owner_steps(brand: Brand, lang: Lang) -> tuple[str, ...]:
-    """Return what only the owner of such a phone can set up, one step a line."""
+    """Return the steps that only the owner of such a phone can do, one a line."""
     own = () if brand == "other" else tuple(say(lang, f"brand.{brand}_steps").split("\n"))
     return (*own, *say(lang, "brand.other_steps").split("\n"))
 

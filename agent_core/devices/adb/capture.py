@@ -1,5 +1,7 @@
-"""What is on the screen: its picture by the faster of two ways, decoded, hashed and checked; and its accessibility
-tree, as ``uiautomator dump`` prints it.
+"""Pictures and the accessibility tree of the screen.
+
+A picture is taken by the faster of two ways, then decoded, hashed and checked. The tree is read from ``uiautomator
+dump``.
 """
 
 from __future__ import annotations
@@ -27,10 +29,10 @@ from agent_core.errors import ScreenshotFailed, TreeUnavailable
 from agent_core.geometry import Box
 
 _TRIALS = 2  # captures by each way before one is preferred; they are wanted anyway
-_LOOK_AGAIN = 100  # captures after which the slower way is measured anew
+_LOOK_AGAIN = 100  # captures after which the slower way is measured again
 _PNG = b"\x89PNG\r\n\x1a\n"
 _MARK = b"phonedesk-picture\n"
-# Pixel formats of android.graphics.PixelFormat that a screen has, by what Pillow calls them.
+# Pixel formats of android.graphics.PixelFormat that a screen has, by Pillow's names for them.
 _RAW_MODES = {1: "RGBX", 2: "RGBX", 5: "BGRX"}
 
 
@@ -40,14 +42,14 @@ class Way(StrEnum):
 
 
 class RawUnusableError(Exception):
-    """What came is no raw picture of the screen as it was known."""
+    """The output is not a raw picture of the known screen size."""
 
 
 @dataclass(frozen=True, slots=True)
 class CapturedPicture:
     frame: Frame
     black: bool
-    before: str  # what was printed before the picture
+    before: str  # printed before the picture
     several_displays: bool
 
 
@@ -60,10 +62,10 @@ class _Decoded:
 
 @dataclass(slots=True)
 class CaptureHistory:
-    """What the pictures taken so far of a phone over one connection have told, for this run and later ones.
+    """The sizes and timings of earlier pictures of a phone over one connection, kept for later runs.
 
-    size: of the newest picture. seconds: how long the newest pictures took by each way, without and with a command
-    line before them.
+    size: of the newest picture.
+    seconds: the durations of the newest pictures by each way, without and with a command line before them.
     """
 
     size: tuple[int, int] | None = None
@@ -85,18 +87,23 @@ class CaptureHistory:
 
 
 class Capture:
-    """Takes pictures through ``transport``. Way and timings are learned from the captures that are taken anyway."""
+    """The camera of one phone, over ``transport``.
+
+    Way and timings are learned from the captures that are taken anyway.
+    """
 
     def __init__(self, transport: Transport, time: Time, history: CaptureHistory) -> None:
-        self.display: str | None = None  # physical id, where there are several
+        self.display: str | None = None  # physical id, if there are several
         self._transport, self._time = transport, time
         self._history = history
         self._last: tuple[bytes, _Decoded] | None = None
 
     async def take(self, before: str = "") -> CapturedPicture:
-        """One picture, in one call; ``before`` is a command line whose output is wanted with it.
+        """Take one picture, in one call.
 
-        ScreenshotFailed where no whole picture came. A black one is told, not refused.
+        before: a command line to run first; its output is returned with the picture.
+
+        Returns black pictures too, with ``black`` set. Raises ScreenshotFailed if no whole picture came.
         """
         history = self._history
         history.count += 1
@@ -109,7 +116,7 @@ class Capture:
             return await self._take(Way.PNG, before)
 
     def forget(self) -> None:
-        """Let go of the pictures that are kept for comparing."""
+        """Release the pictures that are kept for comparing."""
         self._last = None
 
     @property
@@ -168,7 +175,10 @@ def _words(data: bytes) -> str:
 
 
 def decode_png(data: bytes) -> Image.Image:
-    """RGB, from what ``screencap -p`` printed, warnings before it among it. ScreenshotFailed where it is not whole."""
+    """Decode the output of ``screencap -p``, which may have warnings before the picture, to RGB.
+
+    Raises ScreenshotFailed if the picture is not whole.
+    """
     start = data.find(_PNG)
     if start < 0:
         raise ScreenshotFailed(f"The phone gave no picture: {_words(data)}.", key="no_screenshot", why=_words(data))
@@ -180,9 +190,15 @@ def decode_png(data: bytes) -> Image.Image:
 
 
 def decode_raw(data: bytes, size: tuple[int, int] | None) -> Image.Image:
-    """RGB, from what ``screencap`` printed: width, height, format, from Android 9 a colour space (each 4 bytes, little
-    endian), then four bytes a pixel. ``size`` is what a PNG showed, either way round; RawUnusableError where it is not
-    that."""
+    """Decode the output of ``screencap`` to RGB.
+
+    Its format is width, height, pixel format and, from Android 9, a colour space (each 4 bytes, little endian), then
+    four bytes a pixel.
+
+    size: the size of the last PNG; the raw picture must have it in either orientation.
+
+    Raises RawUnusableError if it does not.
+    """
     if size is None:
         raise RawUnusableError
     for width, height in (size, size[::-1]):
@@ -207,7 +223,10 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def extract_xml(output: bytes) -> str:
-    """The document in what the tool printed around it. TreeUnavailable, with the tool's own words, where none is."""
+    """Cut the XML document out of the tool's output.
+
+    Raises TreeUnavailable, with the tool's own words, if there is none.
+    """
     text = output.decode("utf-8", "replace")
     end = text.rfind("</hierarchy>")
     start = text.rfind("<?xml", 0, end) if end >= 0 else -1
@@ -222,9 +241,10 @@ def extract_xml(output: bytes) -> str:
 
 
 def parse_tree(xml: str, size: tuple[int, int] | None = None) -> tuple[Node, ...]:
-    """Nodes in document order, boxes in pixels, clipped to ``size`` (else to the first node's box).
+    """Return the nodes in document order.
 
-    Nodes of which nothing is on the screen are left out. TreeUnavailable where it is not well-formed.
+    Boxes are in pixels, clipped to ``size`` (else to the first node's box). Nodes that are entirely off the screen are
+    left out. Raises TreeUnavailable if the XML is not well-formed.
     """
     try:
         root = fromstring(_mended(xml))

@@ -64,14 +64,17 @@ _ACTIVITY_LINE = command_line(("dumpsys", "activity", "activities", PIPE, "grep"
 
 
 class Address(Protocol):
-    """Where the adb server listens."""
+    """The address that an adb server listens on."""
 
     host: str
     port: int
 
 
 class AdbDevice:
-    """Fits ``Device``. Reads are tried again by the retry table; what acts never is, once the phone was asked."""
+    """An Android phone over adb; implements ``Device``.
+
+    Reads are retried by the retry table. An action is never repeated once the phone was asked to do it.
+    """
 
     def __init__(
         self,
@@ -86,7 +89,7 @@ class AdbDevice:
         at: str = "",
         elsewhere: Elsewhere | None = None,
     ) -> None:
-        """``at``, ``elsewhere``: see ``Transport``."""
+        """at, elsewhere: see ``Transport``."""
         self._serial = serial
         self._time = Time(clock, sleep)
         self._transport = Transport(server.host, server.port, serial, sleep=sleep, at=at, elsewhere=elsewhere)
@@ -109,15 +112,15 @@ class AdbDevice:
 
     @property
     def round_trips(self) -> int:
-        """How many calls have been made to the phone so far."""
+        """The number of calls made to the phone so far."""
         return self._transport.round_trips
 
     @property
     def capture_way(self) -> Way:
-        """How the next picture would be taken: the faster way, once both were tried."""
+        """The way in which the next picture would be taken: the faster one, once both were tried."""
         return self._capture.way
 
-    # -- what it is
+    # -- identity and state
 
     async def info(self) -> DeviceInfo:
         displays = ("dumpsys", "window", "displays", PIPE, "grep", "cur=")
@@ -173,7 +176,7 @@ class AdbDevice:
         return names
 
     async def app_version(self, package: str) -> str | None:
-        """Kept for an hour, and no longer than the list of packages."""
+        """Return the version. It is kept for an hour, and no longer than the list of packages."""
         check_package(package)
         now = self._time.clock()
         asked_at, version = self._versions.get(package, (now - PACKAGES_SECONDS, None))
@@ -183,10 +186,10 @@ class AdbDevice:
             self._versions[package] = (now, version)
         return version
 
-    # -- what it shows
+    # -- the screen
 
     async def look(self) -> Look:
-        """``window()`` and ``screen()`` of one moment, in one call."""
+        """Return the window in front and the state of the screen, in one call."""
         return await self._look_of((await self._read_line(LOOK_LINE)).out)
 
     async def window(self) -> Window:
@@ -199,7 +202,10 @@ class AdbDevice:
         return (await self._shot_again("")).frame
 
     async def observe(self) -> LookedPicture:
-        """Picture and look in one call. ScreenOff where the screen is off, whatever the picture shows."""
+        """Return a picture and the look, in one call.
+
+        Raises ScreenOff if the screen is off, whatever the picture shows.
+        """
         shot = await self._shot_again(LOOK_LINE)
         return LookedPicture(shot.frame, await self._look_of(shot.before))
 
@@ -225,7 +231,7 @@ class AdbDevice:
             )
         return parse.parse_notifications(result.out)
 
-    # -- what is done to it
+    # -- actions
 
     async def tap(self, point: Point) -> None:
         await self._act(("input", "tap", *_pair(point)))
@@ -251,11 +257,14 @@ class AdbDevice:
         return self._keyboard.hold()
 
     async def restore_keyboard(self) -> str | None:
-        """Put back the keyboard that a run which died left behind; its id, or None. Call it when a phone is taken."""
+        """Put back the keyboard that a dead run left behind. Call this when a phone is taken.
+
+        Returns the id of the keyboard; None if there was nothing to do.
+        """
         return await self._keyboard.restore()
 
     async def launch(self, package: str) -> None:
-        """CommandFailed where it was started but something else is in front 10 s later."""
+        """Bring the app to the front. Raises CommandFailed if something else is in front 10 s after it was started."""
         try:
             await self._launcher.launch(package)
         except AppNotFound:
@@ -263,7 +272,7 @@ class AdbDevice:
             raise
 
     def start_apps_afresh(self) -> None:
-        """Each app that is launched from now on begins anew, the first time: what it showed before is gone."""
+        """Restart each app at its next first launch from now on, so that nothing of what it showed before is left."""
         self._launcher.start_afresh()
 
     async def open_url(self, url: str, package: str) -> None:
@@ -289,21 +298,25 @@ class AdbDevice:
         await self._power.screen_lock.recover()
 
     async def wake(self) -> None:
-        """ScreenOff where it stays off; CommandFailed where the lock screen asks for a secret that we do not have."""
+        """Turn the screen on and unlock the phone.
+
+        Raises ScreenOff if the screen stays off, CommandFailed if the lock screen asks for a secret that we do not
+        have.
+        """
         await self._power.wake()
 
     def kept_awake(self) -> AbstractAsyncContextManager[None]:
         return self._power.hold()
 
     def unlock_with(self, pin: SecretStr | None) -> None:
-        """Have ``wake`` type this PIN where the lock screen asks for one; ``leave`` then locks the phone again."""
+        """Have ``wake`` type this PIN if the lock screen asks for one; ``leave`` then locks the phone again."""
         self._power.screen_lock.pin = pin
 
     def touch_watch(self) -> AbstractAsyncContextManager[TouchWatch]:
         return self._touches.watch()
 
     async def restore_awake(self) -> bool:
-        """Put back what a run which died changed to keep the screen on; whether there was anything."""
+        """Put back the settings that a dead run changed to keep the screen on. Return whether there were any."""
         return await self._power.restore()
 
     async def leave(self) -> None:
@@ -331,7 +344,7 @@ class AdbDevice:
         return shot
 
     async def _choose_display(self) -> bool:
-        """Look for the display that is on; True where it is another than the one used so far."""
+        """Look for the display that is on. Return whether it is not the one used so far."""
         result = await self._read(("dumpsys", "display"))
         displays = parse.parse_display_count(result.out)
         found = parse.parse_active_display(result.out) if displays > 1 else None
@@ -343,7 +356,7 @@ class AdbDevice:
         look = parse.parse_look(text)
         if look.window.kind is not WindowKind.NONE or "mCurrentFocus" in text or "mFocusedApp" in text:
             return look
-        # Some makers print neither; what runs in front is then asked of the activity manager.
+        # Some makers print neither; then the activity manager is asked for the app in front.
         return parse.parse_look(text + (await self._read_line(_ACTIVITY_LINE)).out)
 
     async def _dump(self) -> str:
@@ -352,7 +365,7 @@ class AdbDevice:
         try:
             output = await self._transport.exec_out(line, seconds=60)
             if b"</hierarchy>" not in output and b"ERROR" not in output:
-                # Where there is no terminal to print to, a file; never one of an earlier dump.
+                # If there is no terminal to print to, use a file, but never one of an earlier dump.
                 remove = ("rm", "-f", _TREE_FILE)
                 dump = ("uiautomator", "dump", "--compressed", _TREE_FILE)
                 line = command_line(remove, (*dump, Raw("&&"), "cat", _TREE_FILE), remove)
@@ -366,7 +379,7 @@ class AdbDevice:
     # -- calls
 
     async def _read(self, *commands: Sequence[str | Raw]) -> ShellResult:
-        """Commands that may be run twice without harm."""
+        """Run commands that may be run twice without harm."""
         return await self._read_line(command_line(*commands))
 
     async def _read_line(self, line: str) -> ShellResult:
@@ -380,7 +393,7 @@ class AdbDevice:
 
 
 def connection_of(serial: str) -> str:
-    """Return ``usb`` or ``tcp``, which is to be seen in the transport's name."""
+    """Return ``usb`` or ``tcp``, judged by the name of the transport."""
     over_network = ":" in serial or "._adb-tls-connect._tcp" in serial or serial.startswith("emulator-")
     return "tcp" if over_network else "usb"
 

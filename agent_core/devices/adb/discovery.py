@@ -1,4 +1,7 @@
-"""Which phones there are, and choosing one. It is never guessed: where several could be meant, that is an error."""
+"""The list of attached phones, and the choice of one.
+
+If several could be meant, that is an error: nothing is guessed.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,9 @@ DESCRIBE_SECONDS = 5.0
 async def list_devices(server: DeviceServer, entries: Sequence[DeviceEntry] | None = None) -> list[DeviceInfo]:
     """Return every phone that is attached.
 
-    Of one that cannot be asked, or does not answer within ``DESCRIBE_SECONDS``, only serial, status and connection are
-    known.
+    If a phone cannot be asked, or does not answer within ``DESCRIBE_SECONDS``, only its serial, status and connection
+    are known.
+
     entries: the phones to describe, if they were listed already.
     """
     listed = await server.devices() if entries is None else entries
@@ -27,15 +31,16 @@ async def list_devices(server: DeviceServer, entries: Sequence[DeviceEntry] | No
 
 
 async def connect(server: AdbServer, address: str) -> AdbDevice:
-    """Attach the phone at ``host:port`` and wait until it can be used. Errors as ``AdbServer.connect``."""
+    """Attach the phone at ``host:port`` and wait until it can be used. Raises the errors of ``AdbServer.connect``."""
     await server.connect(address)
     return server.device(address)
 
 
 async def find_device(server: AdbServer, serial: str | None = None) -> AdbDevice:
-    """The phone of this serial (``host:port`` is connected first), or the only usable one where none is named.
+    """Return the phone with this serial (``host:port`` is connected first), or the only usable phone if none is named.
 
-    DeviceOffline, DeviceUnauthorized; ConfigInvalid where none is named and several are usable.
+    Raises DeviceOffline or DeviceUnauthorized if the phone cannot be used, ConfigInvalid if none is named and several
+    are usable.
     """
     entries = await server.devices()
     if serial is None:
@@ -49,7 +54,7 @@ async def find_device(server: AdbServer, serial: str | None = None) -> AdbDevice
 
 
 def only_usable(entries: Sequence[DeviceEntry]) -> str:
-    """Return the serial of the only phone that can be used. Errors as ``find_device``."""
+    """Return the serial of the only phone that can be used. Raises the errors of ``find_device``."""
     usable = [entry.serial for entry in entries if entry.state == "device"]
     if len(usable) == 1:
         return usable[0]
@@ -72,10 +77,10 @@ async def _describe(server: DeviceServer, entry: DeviceEntry) -> DeviceInfo:
         try:
             async with asyncio.timeout(DESCRIBE_SECONDS):
                 info = replace(await device.info(), serial=entry.serial, transports=entry.transports)
-                # An iPhone tells it in a session alone, and a new one may end that of a run.
+                # An iPhone reports its battery only in a session, and a new session may end that of a run.
                 return info if entry.system is System.IOS else replace(info, battery=await device.battery())
         except (DeviceError, TimeoutError):
-            state = "offline"  # it went away, or answers nothing useful: it is listed all the same
+            state = "offline"  # it went away, or its answer was of no use: it is listed all the same
         finally:
             await device.close()
     return DeviceInfo(

@@ -1,7 +1,9 @@
-"""Run a program until standard input closes, which happens when whoever started this ends, by ``kill -9`` too.
+"""Run a program until standard input closes.
 
-Started by its path in an interpreter of its own, so it imports nothing of ours. Portable: Linux's parent-death signal
-would do without this process, but needs code between fork and exec, and macOS and Windows have no such signal.
+Standard input closes when the process that started this one ends, even by ``kill -9``.
+
+It is started by its path in its own interpreter, so it imports nothing of ours. It is portable: Linux's parent-death
+signal would do without this process, but needs code between fork and exec, and macOS and Windows have no such signal.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Which phone a transport of the adb server leads to.
+"""The identity of the phone behind a transport of the adb server.
 
 A transport is a name of the adb server: a cable's serial, ``192.168.1.20:5555``, ``adb-…._adb-tls-connect._tcp``. One
-phone can have several at once, and an address can lead to another phone tomorrow. The maker's serial
-(``ro.serialno``) alone does not tell phones apart, because cheap ones share it. Together with Android's own id, which
-is drawn at random when a phone is first started, it does.
+phone can have several at once, and an address can lead to another phone tomorrow. The maker's serial (``ro.serialno``)
+alone does not tell phones apart, because cheap ones share it. Together with Android's own id, which is drawn at random
+when a phone is first started, it does.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ READ_SECONDS = 5.0
 _SERIAL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]{3,63}", re.ASCII)
 _ANDROID_ID = re.compile(r"[0-9a-f]{8,16}", re.ASCII)
 _BOOT_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
-# What phones without a serial report. All emulators of one release report the same, too.
+# Reported by phones without a serial. All emulators of one release report the same, too.
 _NO_SERIAL = re.compile(
     r"unknown|none|null|default|android|(.)\1*|0?123456789(?:0?abcdef|0)?|emulator.*", re.IGNORECASE
 )

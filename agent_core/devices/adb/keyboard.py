@@ -1,11 +1,11 @@
-"""Typing on an Android phone, by whichever way works on it.
+"""Typing on an Android phone, by the first way that works on it.
 
 Android's own ``input text`` takes ASCII only, so there are three ways (``typing_ways``): ADB Keyboard, an input method
-that types what broadcasts tell it, a program that pastes (``paste``), and ``input text``.
+that types the text of broadcasts, a program that pastes (``paste``), and ``input text``.
 
-A setting of the phone says who types now, and which keyboard the owner has. If ADB Keyboard is used, the owner's is put
-back in every outcome, by another process after a crash. The setting is asked in the same line of shell that types: if a
-process that stood still acts too late, the phone does nothing.
+A setting of the phone holds the process that types now, and the owner's keyboard. If ADB Keyboard is used, the owner's
+is put back in every outcome, by another process after a crash. The setting is checked in the same line of shell that
+types: if a suspended process acts too late, the phone does nothing.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _CHOSEN = "chosen"  # in the marker: our keyboard is the owner's own choice, the
 
 
 class Keyboard:
-    """Types into the focused field of one phone.
+    """The keyboard of one phone: it types into the focused field.
 
     ``hold`` may be nested and shared: the first takes the keyboard, the last gives it back.
     """
@@ -77,22 +77,22 @@ class Keyboard:
         self._switched = False  # ADB Keyboard may be in the place of the owner's
         self._ways: list[TypingWay] = []  # the first is tried next
         self._ready: set[TypingWay] = set()
-        self._typed_by: TypingWay | None = None  # the newest text, of which nobody has told yet whether it arrived
+        self._typed_by: TypingWay | None = None  # the way of the newest text, until it is known whether that arrived
         self._memory, self._now = TypingMemory(), 0
 
     @asynccontextmanager
     async def hold(self) -> AsyncGenerator[Keyboard, None]:
-        """Be the one who types, inside; the owner's keyboard is back afterwards."""
+        """Be the process that types, inside the block. The owner's keyboard is put back afterwards."""
         async with self._hold.hold():
             yield self
 
     @property
     def way(self) -> TypingWay:
-        """By which way the next text is typed, if it can be. Only while it is held."""
+        """The way in which the next text is typed, if it works. Valid only while the keyboard is held."""
         return self._ways[0]
 
     async def restore(self) -> str | None:
-        """Put back the keyboard that a dead run left behind; its id, or None where there was nothing to do."""
+        """Put back the keyboard that a dead run left behind. Return its id; None if there was nothing to do."""
         return await self._hold.unless_held(self._restore)
 
     async def _restore(self) -> str | None:
@@ -102,7 +102,7 @@ class Keyboard:
         if previous and current == METHOD:
             await self._put_back(previous, marker)
             return previous
-        if previous or "#" in marker:  # whoever held it, and may only stand still, holds it no more
+        if previous or "#" in marker:  # the holder, which may only be suspended, loses the keyboard
             await self._transport.shell(command_line(_UNMARK), safe=True)
         return None
 
@@ -132,7 +132,7 @@ class Keyboard:
             else:
                 self._typed_by = way
                 return
-        if refusals:  # that of ADB Keyboard names the setting that a maker has against it
+        if refusals:  # ADB Keyboard's own refusal names the maker's setting
             raise refusals.get(TypingWay.KEYBOARD) or refusals.popitem()[1]
 
     async def confirm(self, *, arrived: bool) -> None:
@@ -142,7 +142,7 @@ class Keyboard:
             await self._note(way, worked=arrived)
 
     async def clear(self) -> None:
-        """Empty the focused field; by keys where ADB Keyboard is too old to do it."""
+        """Empty the focused field. If ADB Keyboard is too old to do it, press keys instead."""
         if not self._by_keyboard:
             await self._clear_selected()
             return
@@ -152,7 +152,10 @@ class Keyboard:
             await self.clear_by_keys()
 
     async def _clear_selected(self) -> None:
-        """Select everything and delete it; by keys before Android 13, which knows no combinations of keys."""
+        """Select everything and delete it.
+
+        Before Android 13, which knows no key combinations, delete by single keys.
+        """
         delete = ("input", "keyevent", "KEYCODE_DEL")
         result = await self._while_ours("input", "keycombination", CTRL_LEFT, KEY_A, AND, *delete)
         if "nknown command" in result.text:
@@ -161,7 +164,7 @@ class Keyboard:
             _must(result, "could not be emptied")
 
     async def clear_by_keys(self, count: int = 200) -> None:
-        """To the end of the field and ``count`` (at most 2,000) times Delete, in one call."""
+        """Move to the end of the field and press Delete ``count`` times (at most 2,000), in one call."""
         count = max(1, min(count, 2000))
         keys = ["KEYCODE_MOVE_END", *["KEYCODE_DEL"] * count]
         _must(await self._while_ours("input", "keyevent", *keys, seconds=30), "could not be emptied")
@@ -173,8 +176,10 @@ class Keyboard:
         require(await self._while_ours("input", "keyevent", f"KEYCODE_{Key(key).value}"))
 
     async def send_action(self) -> None:
-        """Do what the keyboard's own key for sending does; without ADB Keyboard by Enter, which does the same in a
-        field that has such a key."""
+        """Trigger the send action of the field as the keyboard's own send key does.
+
+        Without ADB Keyboard, press Enter, which does the same in a field that has such a key.
+        """
         if self._by_keyboard:
             await self._broadcast("ADB_EDITOR_CODE", "--ei", "code", IME_ACTION_SEND)
         else:
@@ -182,7 +187,7 @@ class Keyboard:
 
     @property
     def _by_keyboard(self) -> bool:
-        """Whether ADB Keyboard types now."""
+        """True if ADB Keyboard types now."""
         return self._ways[0] is TypingWay.KEYBOARD and TypingWay.KEYBOARD in self._ready
 
     async def _type_by(self, way: TypingWay, text: str) -> None:
@@ -207,13 +212,13 @@ class Keyboard:
                 _must(result, "was not typed")
 
     async def _broadcast(self, action: str, *extras: str) -> None:
-        # Newer Androids drop the broadcast where the receiver is not named.
+        # Newer Androids drop the broadcast if the receiver is not named.
         _must(await self._while_ours("am", "broadcast", "-a", action, "-p", PACKAGE, *extras), "was not typed")
 
     async def _while_ours(self, *command: str | Raw, seconds: float = 15.0) -> ShellResult:
-        """Run it where the marker is ours; LeaseLost, and it is not run, where it is not.
+        """Run the command if the phone's marker is ours. Raises LeaseLost, without running it, if it is not.
 
-        The parts of ``command`` are joined by AND, or the guard would not hold for all of it.
+        command: its parts must be joined by AND, or the guard would not hold for all of it.
         """
         if not self._guarded:
             return await self._transport.shell(command_line(command), seconds=seconds)
@@ -225,12 +230,12 @@ class Keyboard:
         return ShellResult(result.code, words[2].lstrip("\n"), result.err)
 
     async def _note(self, way: TypingWay, *, worked: bool) -> None:
-        """Remember on the phone what became of a way; one that failed is the last from now on."""
+        """Store on the phone whether a way worked; one that failed is tried last from now on."""
         self._memory.note(way, worked=worked, now=self._now)
         if not worked:
             self._ways = [other for other in self._ways if other is not way] + [way]
             log.info("adb.typing_failed", serial=self._transport.serial, way=way, next=self._ways[0])
-        # If the program failed, its file may be broken: the next use pushes it anew.
+        # If the program failed, its file may be broken: the next use pushes it again.
         removal = [("rm", "-f", remote_path())] if way is TypingWay.PASTE and not worked else []
         self._ready -= {way} if removal else set()
         try:
@@ -286,7 +291,10 @@ class Keyboard:
         return (change, ("echo", _SWITCHED, Raw("$?")), *_STATE)
 
     async def _make_ready(self, way: TypingWay) -> None:
-        """Raises TextInputFailed if this way cannot be had; LeaseLost if somebody else has the phone."""
+        """Prepare a way to type.
+
+        Raises TextInputFailed if it is not available, LeaseLost if another owner has the phone.
+        """
         if way in self._ready:
             return
         result = await finish(self._prepare(way))
@@ -346,7 +354,11 @@ class Keyboard:
             log.warning("adb.keyboard_left", serial=self._transport.serial, kind=error.kind, error=str(error))
 
     async def _put_back(self, previous: str, marker: str) -> None:
-        """``marker``: where it is another by now, somebody else holds the keyboard, or has put it back already."""
+        """Put back the keyboard ``previous``.
+
+        marker: if the phone has another marker by now, another owner holds the keyboard or has already put it back, and
+        nothing is done.
+        """
         if_ours = _if(marker)
         if _METHOD_ID.fullmatch(previous):
             line = command_line((*if_ours, "ime", "set", previous, AND, *_UNMARK))
@@ -358,7 +370,7 @@ class Keyboard:
                 return
             now = await self._transport.shell(command_line(_READ_METHOD), safe=True)
             if now.out.strip() == previous:
-                # No keyboard may be chosen here, ours neither: a reset would take away those that the owner enabled.
+                # No keyboard may be chosen here, not even ours: a reset would disable those that the owner enabled.
                 await self._transport.shell(command_line(_UNMARK), safe=True)
                 return
             log.warning("adb.keyboard_gone", serial=self._transport.serial, method=previous)
@@ -369,7 +381,10 @@ class Keyboard:
 
 
 def _current(state: str) -> bool:
-    """Whether ADB Keyboard is chosen and bound, so that it hears broadcasts; ``state`` is what ``_STATE`` prints."""
+    """Tell whether ADB Keyboard is chosen and bound, so that it hears broadcasts.
+
+    state: the output of ``_STATE``.
+    """
     setting, _, dump = state.partition("\n")
     if setting.strip() != METHOD:
         return False
@@ -378,12 +393,15 @@ def _current(state: str) -> bool:
 
 
 def _if(marker: str) -> tuple[str | Raw, ...]:
-    """What follows in the line is run where the phone's marker is this one; it is printed then."""
+    """Return the guard for a line of shell: the commands after it run only if the phone's marker is this one.
+
+    The guard then prints the marker.
+    """
     return (*_READ_MARKER, PIPE, "grep", "-x", "-F", marker, AND)
 
 
 def _previous(marker: str) -> str:
-    """The owner's keyboard that a marker tells of; "" for none."""
+    """Return the owner's keyboard that a marker names; "" if it names none."""
     method = marker.partition("#")[0]
     return method if _METHOD_ID.fullmatch(method) else ""
 
@@ -394,7 +412,7 @@ def _two_lines(text: str) -> tuple[str, str]:
 
 
 def _nothing_typed(message: str) -> TextInputFailed:
-    """The keyboard could not be had this time."""
+    """Return the error for a keyboard that was not available this time."""
     error = TextInputFailed(message, key="nothing_typed")
     error.may_repeat = True
     return error

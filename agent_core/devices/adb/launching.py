@@ -1,4 +1,4 @@
-"""Bringing an app to the front, and seeing it there; and what a phone has installed."""
+"""Bringing an app to the front and waiting until it is there."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _BRING_TO_FRONT = "0x10200000"  # FLAG_ACTIVITY_NEW_TASK | FLAG_ACTIVITY_RESET_T
 
 
 class Launcher:
-    """Starts apps as the home screen does. The launcher activities are kept until one turns out to be gone."""
+    """A launcher of apps, as the home screen is. The launcher activities are kept until one turns out to be gone."""
 
     def __init__(self, transport: Transport, time: Time, window: Callable[[], Awaitable[Window]]) -> None:
         self._transport, self._time, self._window = transport, time, window
         self._components: dict[str, str] = {}
-        self._old: set[str] | None = None  # None: none is; else those that were started afresh
+        self._old: set[str] | None = None  # None: apps are not restarted; else the packages that were restarted already
 
     def start_afresh(self) -> None:
-        """From now on each app is ended before it is brought to the front for the first time."""
+        """End each app before it is brought to the front for the first time from now on."""
         self._old = set()
 
     async def launch(self, package: str) -> None:
@@ -46,7 +46,10 @@ class Launcher:
         await self._wait_in_front(package)
 
     async def _resolve(self, package: str) -> str | None:
-        """The launcher activity; None where the system names none. AppNotFound where the app is not there."""
+        """Return the launcher activity; None if the system names none.
+
+        Raises AppNotFound if the app is not installed.
+        """
         resolve = ("cmd", "package", "resolve-activity", "--brief", *_MAIN, package)
         result = await self._transport.shell(command_line(resolve), safe=True)
         component = parse.parse_component(result.out, package)
@@ -59,7 +62,7 @@ class Launcher:
         return None
 
     async def _start(self, component: str) -> bool:
-        """False where there is no such activity (any more)."""
+        """Start an activity. Return False if there is no such activity (any more)."""
         args = ("am", "start", *_MAIN, "-f", _BRING_TO_FRONT, "-n", component)
         result = await self._transport.shell(command_line(args))
         if "does not exist" in result.text or "Error type 3" in result.text:
@@ -90,6 +93,6 @@ class Launcher:
 
 
 def check_package(package: str) -> None:
-    """AppNotFound for what can not be the name of a package."""
+    """Raise AppNotFound if this cannot be the name of a package."""
     if len(package) > 255 or not parse.PACKAGE.fullmatch(package):
         raise AppNotFound(f"{package[:100]!r} is no name of a package.", key="no_package_name", name=package[:100])

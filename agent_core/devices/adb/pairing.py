@@ -28,7 +28,7 @@ _LETTERS = string.ascii_letters + string.digits
 
 @dataclass(frozen=True, slots=True)
 class PairingOffer:
-    """What a QR code offers: the name of the service to announce, and the password to pair with."""
+    """The content of a QR code: the name of the service to announce, and the password to pair with."""
 
     service: str
     password: str

@@ -1,4 +1,4 @@
-"""What Android's tools print, read by pure functions. Formats of Android 8 to 14; none of them raises."""
+"""Pure functions that read the output of Android's tools, in the formats of Android 8 to 14. None of them raises."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from agent_core.devices.base import Battery, Look, Notification, ScreenState, Wi
 PACKAGE = re.compile(r"[A-Za-z]\w*(?:\.\w+)+", re.ASCII)
 PROPERTY = re.compile(r"[\w.\-]+", re.ASCII)
 
-# What `look` keeps of `dumpsys window`, `dumpsys power` and `dumpsys activity`: the rest is hundreds of kilobytes.
+# `look` keeps only these lines of `dumpsys window`, `dumpsys power` and `dumpsys activity`: the rest is hundreds of
+# kilobytes.
 WINDOW_LINES = r"mCurrentFocus|mFocusedApp|mDreamingLockscreen|mShowingLockscreen|showing=|mIsShowing=|occluded="
 POWER_LINES = r"mWakefulness=|Display Power: state="
 ACTIVITY_LINES = r"topResumedActivity|mResumedActivity|ResumedActivity:"
@@ -59,7 +60,7 @@ _LOCK_TITLES = ("Keyguard", "Bouncer", "AOD", "LockScreen")
 
 
 def parse_window(text: str) -> Window:
-    """The focused window of ``dumpsys window``, else the focused or resumed app.
+    """Return the focused window of ``dumpsys window``, else the focused or resumed app.
 
     A popup of an app belongs to the app with the focus; a system dialog (not responding, crashed) to ``android``.
     """
@@ -104,10 +105,10 @@ _OCCLUDED_FLAG = re.compile(r"^\s*(?:occluded|mOccluded)=true\s*$", re.MULTILINE
 
 
 def parse_locked(text: str) -> bool:
-    """Whether ``dumpsys window`` says that the lock screen covers everything.
+    """Tell whether ``dumpsys window`` says that the lock screen covers everything.
 
-    The keyguard's own word (``showing``) counts before the older ``mDreamingLockscreen``, which stays true on some
-    phones; a lock screen that an app (a call, an alarm) lies over does not lock.
+    The keyguard's own field (``showing``) counts before the older ``mDreamingLockscreen``, which stays true on some
+    phones. A lock screen under an app (a call, an alarm) does not count as locked.
     """
     for flag in (_DELEGATE_FLAG, _LOCK_FLAG, _DREAMING_FLAG):
         if found := flag.findall(text):
@@ -116,7 +117,7 @@ def parse_locked(text: str) -> bool:
 
 
 def parse_awake(text: str) -> bool:
-    """From ``dumpsys power``. A phone that says nothing of it is taken to be awake."""
+    """Read ``dumpsys power``. A phone that reports nothing about it is taken to be awake."""
     if wakefulness := re.search(r"mWakefulness=(\w+)", text):
         return wakefulness[1] == "Awake"
     if power := re.search(r"Display Power: state=(\w+)", text):
@@ -132,7 +133,9 @@ def parse_look(text: str) -> Look:
 
 
 def parse_size(text: str) -> tuple[int, int] | None:
-    """Width and height in pixels: ``cur=`` of ``dumpsys window displays`` (as it is turned now), else ``wm size``."""
+    """Return width and height in pixels: ``cur=`` of ``dumpsys window displays`` (in the current orientation), else
+    ``wm size``.
+    """
     for pattern in (r"\bcur=(\d+)x(\d+)", r"Override size: (\d+)x(\d+)", r"Physical size: (\d+)x(\d+)"):
         if found := re.search(pattern, text):
             return int(found[1]), int(found[2])
@@ -143,7 +146,7 @@ _DISPLAY = re.compile(r"DisplayDeviceInfo\{.*?uniqueId=\"local:(\d+)\"[^\n]*?\bs
 
 
 def parse_active_display(text: str) -> str | None:
-    """The physical id (for ``screencap -d``) of the first display of ``dumpsys display`` that is on."""
+    """Return the physical id (for ``screencap -d``) of the first display in ``dumpsys display`` that is on."""
     for number, state in _DISPLAY.findall(text):
         if state == "ON":
             return str(number)
@@ -151,7 +154,7 @@ def parse_active_display(text: str) -> str | None:
 
 
 def parse_display_count(text: str) -> int:
-    """How many displays of its own ``dumpsys display`` lists."""
+    """Return the number of the phone's own displays in ``dumpsys display``."""
     return len({number for number, _ in _DISPLAY.findall(text)})
 
 
@@ -159,13 +162,15 @@ def parse_display_count(text: str) -> int:
 
 
 def parse_packages(text: str) -> tuple[str, ...]:
-    """``pm list packages``."""
+    """Read ``pm list packages``. Return the names sorted, each once."""
     names = (line.removeprefix("package:").strip() for line in text.splitlines() if line.startswith("package:"))
     return tuple(sorted({name for name in names if name}))
 
 
 def parse_component(text: str, package: str) -> str | None:
-    """The launcher activity (``package/.Activity``) of ``cmd package resolve-activity --brief``; None where none is."""
+    """Read ``cmd package resolve-activity --brief``: the launcher activity (``package/.Activity``); None if there is
+    none.
+    """
     for line in reversed(text.splitlines()):
         component = _COMPONENT.fullmatch(line.strip())
         if component and component["package"] == package:
@@ -174,7 +179,10 @@ def parse_component(text: str, package: str) -> str | None:
 
 
 def parse_version(text: str) -> str | None:
-    """``versionName`` of ``dumpsys package NAME``: the first is in use, a later one the system's hidden copy."""
+    """Read ``versionName`` in ``dumpsys package NAME``.
+
+    The first is in use; a later one is the system's hidden copy.
+    """
     found = re.search(r"versionName=(\S+)", text)
     return None if found is None or found[1] == "null" else found[1]
 
@@ -183,7 +191,9 @@ def parse_version(text: str) -> str | None:
 
 
 def parse_input_method(text: str) -> tuple[str | None, bool]:
-    """Of ``dumpsys input_method``: the current method's id and whether it is bound (not said counts as bound)."""
+    """Read ``dumpsys input_method``: the current method's id, and whether it is bound (if not reported, it counts as
+    bound).
+    """
     current = re.search(r"\bmCurId=([^\s,]+)", text)
     chosen = re.search(r"\bmCurMethodId=([^\s,]+)", text)
     found = current if current and current[1] != "null" else chosen
@@ -205,15 +215,16 @@ _TYPED = re.compile(r"^(?:\w+) \((?P<value>.*)$", re.DOTALL)
 
 
 def dump_refused(text: str) -> bool:
-    """Whether ``dumpsys`` says, with exit status 0, that it may not, cannot, or could not in time."""
-    begins, ends = text.lstrip()[:200], text.rstrip()[-200:]  # between stand texts, which anybody may have written
+    """Tell whether ``dumpsys`` says, with exit status 0, that it is not allowed, not able, or too late."""
+    begins, ends = text.lstrip()[:200], text.rstrip()[-200:]  # in between are texts that anybody may have written
     return begins.startswith(("Permission Denial", "Can't find service")) or bool(_DUMP_LATE.search(ends))
 
 
 def parse_notifications(text: str) -> tuple[Notification, ...]:
-    """``dumpsys notification --noredact``: what stands in the shade, in the phone's order, each key once.
+    """Read the notifications in the shade from ``dumpsys notification --noredact``, in the phone's order, each key
+    once.
 
-    Only the list of shown ones is read, not the archive nor the snoozed. Texts may span lines.
+    Only the list of shown ones is read, not the archive or the snoozed ones. Texts may span lines.
     """
     found: dict[str, Notification] = {}
     for start, block in _records(text):
@@ -272,7 +283,7 @@ def _typed(value: str) -> str | None:
 
 
 def first_line(text: str) -> str:
-    """The line that says what went wrong: the first that is not a stack trace's or a mere heading."""
+    """Return the line that says what went wrong: the first that is not part of a stack trace or a mere heading."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     for line in lines:
         if not line.startswith(("at ", "Starting:", "Broadcasting:", "Exception occurred while executing")):
@@ -281,7 +292,7 @@ def first_line(text: str) -> str:
 
 
 def denies_input(text: str) -> bool:
-    """Whether the phone refuses injected input, as some makers do until a developer setting is on."""
+    """Tell whether the phone refuses injected input, as some makers do until a developer setting is on."""
     return "INJECT_EVENTS" in text or ("SecurityException" in text and "inject" in text.lower())
 
 

@@ -1,8 +1,8 @@
-"""Text through the clipboard, by a small program that the phone runs; no app has to be installed.
+"""Typing through the clipboard, by a small program that the phone runs. No app has to be installed.
 
-``helper/Paste.smali`` is the program's source and says what it does. It is pushed once, under a name with its digest,
-and run by ``app_process`` as the shell user. It has been run with stand-ins of Android's classes only, never yet on a
-real phone: what it types is read back like every text, and a phone on which it fails is typed on in another way.
+``helper/Paste.smali`` is the program's source and describes what it does. It is pushed once, under a name with its
+digest, and run by ``app_process`` as the shell user. It has run only against stand-ins of Android's classes, not yet on
+a real phone. So what it types is read back like every text, and a phone on which it fails is typed on in another way.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Command = tuple[str | Raw, ...]
 
 @lru_cache(maxsize=1)
 def remote_path() -> str:
-    """Return where the program is on a phone."""
+    """Return the path of the program on a phone."""
     return f"{FOLDER}/phonedesk-paste-{sha256(PROGRAM.read_bytes()).hexdigest()[:16]}.jar"
 
 
@@ -57,9 +57,9 @@ def paste(text: str, still_ours: Command) -> Command:
 
 
 def probe() -> str:
-    """Return a line that pushes the program and runs it without pasting; ``check`` reads what it prints.
+    """Return a line that pushes the program and runs it without pasting; ``check`` reads its output.
 
-    The text is in the clipboard for a moment, and a key that no window does anything with is pressed.
+    The text is in the clipboard for a moment, and a key is pressed that no window reacts to.
     """
     encoded = base64.b64encode(b"phonedesk").decode()
     program = ("app_process", "/", CLASS, encoded, "0", "input keyevent 0")

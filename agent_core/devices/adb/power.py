@@ -22,9 +22,9 @@ log = structlog.get_logger(__name__)
 
 WAKE_SECONDS = 3.0
 UNLOCK_SECONDS = 1.0
-# In Android's global settings: what was there before, for the next start, and after a # who keeps it on.
+# In Android's global settings: the previous values, for the next start, and after a # the holder.
 MARKER = "phonedesk_previous_awake"
-# Where it stays on: while it is charged (by mains 1, USB 2, wireless 4), and for half an hour where it is not.
+# The screen stays on while it charges (by mains 1, USB 2, wireless 4), and for half an hour if it does not.
 AWAKE = (("global", "stay_on_while_plugged_in", "7"), ("system", "screen_off_timeout", "1800000"))
 
 
@@ -75,11 +75,11 @@ class Power:
     # -- kept on
 
     def hold(self) -> AbstractAsyncContextManager[None]:
-        """The screen stays on inside; what was set before is set again afterwards, in every outcome."""
+        """Keep the screen on inside the block. The previous settings are put back afterwards, in every outcome."""
         return self._hold.hold()
 
     async def restore(self) -> bool:
-        """Put back what a dead run changed; whether there was anything."""
+        """Put back the settings that a dead run changed. Return whether there were any."""
         return await self._hold.unless_held(self._put_back) or False
 
     async def lock_again(self) -> None:
@@ -110,7 +110,11 @@ class Power:
             log.warning("adb.awake_left", serial=self._transport.serial, kind=error.kind, error=str(error))
 
     async def _put_back(self, holder: str = "") -> bool:
-        """``holder``: only what this one left, not what somebody set who has the phone now; "": whoever it was."""
+        """Put back the previous settings. Return whether there were any.
+
+        holder: put back only the settings that this holder left, not those of another owner who has the phone now; "":
+        those of any holder.
+        """
         read = await self._transport.shell(command_line(("settings", "get", "global", MARKER)), safe=True)
         marker = read.out.strip()
         values, _, whose = marker.partition("#")

@@ -64,7 +64,7 @@ def carried_adb() -> str:
 
 @lru_cache(maxsize=16)
 def version_of(program: str) -> AdbVersion:
-    """Return the version that an adb program tells of itself."""
+    """Return the version that an adb program reports."""
     try:
         told = subprocess.run(  # noqa: S603  # a list, and the program that is started as a server anyway
             [program, "version"], capture_output=True, timeout=VERSION_SECONDS, check=False, text=True, errors="replace"

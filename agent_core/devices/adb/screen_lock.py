@@ -1,8 +1,9 @@
 """The PIN of the screen lock: typed when a run finds the phone locked, and the phone locked again afterwards.
 
-Android shuts its lock screen for ever longer after a few wrong PINs. So a note stands on the phone before a PIN is
-typed, and no process types another one while it stands there. It goes away when the PIN opened the phone, or when a
-person did: Android has counted no wrong PIN since then. A shop's phone is thus never shut out by a wrong setting.
+After a few wrong PINs, Android blocks its lock screen for longer and longer times. So a note is stored on the phone
+before a PIN is typed, and no process types another one while it is there. It is removed when the PIN opened the phone,
+or when a person did: Android has counted no wrong PIN since then. A shop's phone is thus never blocked by a wrong
+setting.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ TYPED = "typed"
 UNLOCKED = "unlocked#"
 PIN_SECONDS = 1.0  # until a phone has opened that needs no Enter after the last digit
 ENTER_SECONDS = 3.0
-# Asked in the same line as what is done: a person may unlock the phone at any moment. The first is of Android 8 and
-# newer; ``mDreamingLockscreen`` is of older ones, and stays true on some newer ones that are unlocked.
+# Checked in the same line as the action, because a person may unlock the phone at any moment. The first pattern is for
+# Android 8 and newer; ``mDreamingLockscreen`` is for older ones, and stays true on some newer phones that are unlocked.
 _KEYGUARD = ("dumpsys", "window", PIPE, "grep", "-E", r"(showing|mShowingLockscreen|mIsShowing)=true")
 _LOCK_SCREEN = (
     "dumpsys",
@@ -45,7 +46,7 @@ _DELETE = ("settings", "delete", "global", MARKER)
 
 
 class ScreenLock:
-    """One phone's PIN. ``unlocked`` gives True if the phone is unlocked now, else None."""
+    """One phone's PIN. ``unlocked`` returns True if the phone is unlocked now, else None."""
 
     def __init__(self, transport: Transport, time: Time, unlocked: Callable[[], Awaitable[bool | None]]) -> None:
         self._transport, self._time, self._unlocked = transport, time, unlocked
@@ -78,7 +79,7 @@ class ScreenLock:
         log.info("adb.unlocked", serial=self._transport.serial)
 
     async def _type(self, pin: str) -> None:
-        # The error may hold what the phone said, or the command: nothing of it goes on.
+        # The error may hold the phone's words, or the command: none of it is passed on.
         failed = covered = False
         try:
             typed = await self._transport.shell(_on_lock_screen("input", "text", pin), shown="input text …")
@@ -88,7 +89,7 @@ class ScreenLock:
         if covered:
             await self._transport.shell(command_line(_DELETE), safe=True)  # nothing was typed
         elif not failed and await self._time.until(self._opened, PIN_SECONDS) is None:
-            # Only on the lock screen: in a chat, Enter could send what stands there, and in a call accept it.
+            # Only on the lock screen: in a chat, Enter could send a draft, and in a call accept it.
             covered = _is_covered(await self._transport.shell(_on_lock_screen("input", "keyevent", "KEYCODE_ENTER")))
             failed = not covered and await self._time.until(self._opened, ENTER_SECONDS) is None
         if covered:

@@ -42,14 +42,14 @@ STATE_SECONDS = 2.0  # from attached to usable; a phone that asks its owner firs
 CONNECT_TRIES = 4
 _SERIAL = re.compile(r"[A-Za-z0-9][\w.:\-\[\]%]{0,127}", re.ASCII)
 _ADDRESS = re.compile(r"(?:[A-Za-z0-9][\w.\-]*|\[[0-9A-Fa-f:.%\w]+\]):\d{1,5}", re.ASCII)
-_CODE = re.compile(r"\d{6}|[A-Za-z0-9]{12}", re.ASCII)  # what a person types; what stands in a QR code
+_CODE = re.compile(r"\d{6}|[A-Za-z0-9]{12}", re.ASCII)  # typed by a person; from a QR code
 _GUID = re.compile(r"\[guid=([^\]\s]+)\]")  # behind "Successfully paired to HOST:PORT "
 
 T = TypeVar("T")
 
 
 class AdbServer:
-    """A running adb server. ``async with`` or ``close()`` ends the process only where we started it."""
+    """A running adb server. ``async with`` or ``close()`` ends the process only if we started it."""
 
     def __init__(self, host: str, port: int, child: Child | None = None, *, adb_path: str | None = None) -> None:
         self.host, self.port = host, port
@@ -64,11 +64,11 @@ class AdbServer:
         return self._child is not None
 
     async def answers(self) -> bool:
-        """Whether the server is still there: anybody on this machine may have ended it."""
+        """Tell whether the server is still running: anybody on this machine may have ended it."""
         return await _answers(self.host, self.port)
 
     async def devices(self) -> list[DeviceEntry]:
-        """All that are attached, whatever their state."""
+        """Return all attached phones, whatever their state."""
         listed = await self._blocking(lambda: self._client.list(extended=True))
         return [
             DeviceEntry(
@@ -84,7 +84,8 @@ class AdbServer:
     async def connect(self, address: str) -> None:
         """Attach a phone over the network (``host:port``) and wait until it can be used.
 
-        DeviceUnauthorized where the phone has yet to allow it, DeviceOffline for everything else.
+        Raises InputRejected if the address is malformed, DeviceUnauthorized if the phone has yet to allow it,
+        DeviceOffline for everything else.
         """
         if not _ADDRESS.fullmatch(address):
             said = f"{address!r} is no address of a phone; it looks like 192.168.1.20:5555."
@@ -92,7 +93,7 @@ class AdbServer:
         state = "absent"
         for _ in range(CONNECT_TRIES):
             answer = await self._connect(address)
-            # The server says "already connected" of a connection that died, too; and while it drops one, of that.
+            # The server says "already connected" also of a connection that died, and while it drops one.
             waits = 0.0 if answer.startswith("already") else STATE_SECONDS
             state = await self._settled(address, waits)
             if state == "device":
@@ -106,7 +107,7 @@ class AdbServer:
 
     async def _connect(self, address: str) -> str:
         answer = str(await self._blocking(lambda: self._client.connect(address, timeout=CONNECT_SECONDS))).strip()
-        # The server answers OKAY however it went; only the words tell.
+        # The server answers OKAY in every case; only the words tell.
         if "failed to authenticate" in answer:
             raise DeviceUnauthorized(
                 f"{address} does not accept this computer ({answer}).", key="phone_unauthorized", phone=address
@@ -121,11 +122,11 @@ class AdbServer:
         return answer
 
     async def disconnect(self, address: str) -> None:
-        """Forget a phone of the network; none of that name is no error."""
+        """Forget a phone of the network. It is no error if there is none with that name."""
         await self._blocking(lambda: self._client.disconnect(address))
 
     async def pair(self, address: str, code: str) -> str:
-        """Have a phone with Android 11 or newer accept this computer, once and for all.
+        """Have a phone with Android 11 or newer accept this computer permanently.
 
         address: host:port of the phone's pairing dialog, whose port is not the one to connect to.
         code: the six digits that the phone shows there, or the password of the QR code that it scanned.
@@ -175,10 +176,10 @@ class AdbServer:
         return parse_mdns_services(found)
 
     async def _why(self, error: CommandFailed) -> str:
-        """Return the server's words for a refusal. Raises AdbNotFound if it does not know the request at all.
+        """Return the server's words for a refusal. Raises AdbNotFound if the server does not know the request at all.
 
-        An old server that somebody else started is left alone: they may be using it. A newer one beside it could pair,
-        but the old one could not connect to the phone then, because it talks no TLS.
+        An old server that another user started is left alone: they may be using it. A newer one beside it could pair,
+        but the old one could not connect to the phone then, because it does not support TLS.
         """
         why = str(error.values.get("why", error.message))
         if "unknown host service" not in why:
@@ -204,7 +205,7 @@ class AdbServer:
         ) from error
 
     async def track(self) -> AsyncGenerator[list[DeviceEntry], None]:
-        """The whole list at once, and again after each change. DeviceOffline when the server ends."""
+        """Yield the whole list at once, and again after each change. Raises DeviceOffline when the server ends."""
         async with aclosing(transport.subscribe(self.host, self.port, "host:track-devices")) as lists:
             async for text in lists:
                 rows = (line.split("\t", 1) for line in text.splitlines() if "\t" in line)
@@ -219,7 +220,7 @@ class AdbServer:
         at: str = "",
         elsewhere: transport.Elsewhere | None = None,
     ) -> AdbDevice:
-        """The phone of this serial; whether it is there shows at the first call.
+        """Return the phone with this serial. Whether it is attached shows at the first call.
 
         at: the name by which this server reaches it, if that is not the serial. elsewhere: see ``Transport``.
         """
@@ -249,7 +250,7 @@ class AdbServer:
         await self.close()
 
     async def _settled(self, serial: str, seconds: float) -> str:
-        """The phone's state, once it is ``device`` or gone, or after ``seconds`` (0: as it is now)."""
+        """Return the phone's state once it is ``device`` or gone, or after ``seconds`` (0: the state now)."""
         state = "absent"
         try:
             async with aclosing(self.track()) as lists, asyncio.timeout(seconds or STATE_SECONDS):
@@ -279,7 +280,7 @@ class AdbServer:
 
 
 def unusable(serial: str, state: str) -> DeviceError:
-    """The error for a phone that is listed in a state other than ``device``, or ``absent``."""
+    """Return the error for a phone that is listed in a state other than ``device``, or ``absent``."""
     if state in {"unauthorized", "authorizing"}:
         return DeviceUnauthorized(
             f"{serial} does not accept this computer yet.", key="phone_unauthorized", phone=serial
@@ -297,11 +298,13 @@ async def open_adb(
     usb: bool = True,
     home: Path | None = None,
 ) -> AdbServer:
-    """The adb server at ``host:port`` (default ``ANDROID_ADB_SERVER_PORT`` or 5037), started by us where none answers.
+    """Return the adb server at ``host:port`` (default ``ANDROID_ADB_SERVER_PORT`` or 5037); start one if none answers.
 
-    ``port`` 0 always starts one, on a free port. ``usb=False`` leaves phones on a cable alone and starts at once;
-    ``home`` is where the keys are that phones have allowed (default: the user's). AdbNotFound where there is no adb
-    program, or no server came up.
+    port: 0 always starts one, on a free port.
+    usb: False ignores phones on a cable, and starts at once.
+    home: the folder with the keys that phones have allowed (default: the user's).
+
+    Raises AdbNotFound if there is no adb program, or no server came up.
     """
     wanted = _default_port() if port is None else port
     if wanted and await _answers(host, wanted):
@@ -333,7 +336,7 @@ class Child:
 
     async def end(self) -> None:
         if self.process.stdin is not None:
-            self.process.stdin.close()  # what the guard ends it by
+            self.process.stdin.close()  # the guard ends it when this closes
         try:
             await asyncio.wait_for(self.process.wait(), END_SECONDS)
         except TimeoutError:
@@ -415,7 +418,9 @@ def _environment(usb: bool, home: Path | None) -> dict[str, str]:
 
 
 class _Connection(adbutils.AdbConnection):  # type: ignore[misc]  # adbutils has no types
-    """Without the two habits that we can not use: starting a detached server of its own, and sleeping in ``close``."""
+    """A connection without two habits that we cannot use: starting its own detached server, and sleeping in
+    ``close``.
+    """
 
     def _safe_connect(self) -> socket.socket:
         connected: socket.socket = self._create_socket()

@@ -1,7 +1,7 @@
-"""What adb may set up on a phone for good: ADB Keyboard, staying awake while charging, no animations.
+"""The permanent setup of a phone by adb: ADB Keyboard, staying awake while charging, no animations.
 
-What was there before is stored on the phone, in a setting of Android, before anything is changed. So it can be undone
-from any computer, also after a crash in the middle. What the owner has changed since is left to them.
+The previous values are stored on the phone, in an Android setting, before anything is changed. So the setup can be
+undone from any computer, also after a crash in the middle. Anything that the owner has changed since is left alone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from agent_core.errors import CommandFailed, DeviceError, InputRejected
 
 log = structlog.get_logger(__name__)
 
-MARKER = "phonedesk_setup"  # in Android's global settings: JSON, by the key of a change what was there and what is ours
+MARKER = "phonedesk_setup"  # in Android's global settings: JSON, for the key of each change the previous value and ours
 APP, KEYBOARD, AWAKE = "keyboard_app", "keyboard", "stay_awake"
 SETTINGS: Mapping[str, tuple[str, str]] = {
     AWAKE: ("global", "stay_on_while_plugged_in"),
@@ -48,8 +48,11 @@ HARMLESS_KEY = ("input", "keyevent", "0")
 
 @dataclass(frozen=True, slots=True)
 class SetupChange:
-    """One thing on the phone. ``key``: one of KEYS. ``old`` and ``new``: a setting's value ("null": not set), or a
-    state of the keyboard."""
+    """One change to the phone.
+
+    key: one of KEYS.
+    old, new: a setting's value ("null": not set), or a state of the keyboard.
+    """
 
     key: str
     old: str
@@ -58,11 +61,11 @@ class SetupChange:
 
 @dataclass(frozen=True, slots=True)
 class SetupReport:
-    """What was done, or would be.
+    """The changes that were made or planned.
 
-    left: changes of ours that are not undone, because the owner has changed the thing since, or uses it.
+    left: our changes that are not undone, because the owner has changed the setting since, or uses it.
     keyboard: whether ADB Keyboard is, or will be, installed and allowed.
-    input_denied: the phone refuses taps and keys until the owner allows them; None in a plan, where none is tried.
+    input_denied: the phone refuses taps and keys until the owner allows them; None in a plan, which tries none.
     """
 
     serial: str
@@ -75,7 +78,10 @@ class SetupReport:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """values: by KEYS. marker: what an earlier setup has made. in_use: ADB Keyboard is the chosen keyboard."""
+    """The state of the phone.
+
+    values: by KEYS. marker: the changes of an earlier setup. in_use: ADB Keyboard is the chosen keyboard.
+    """
 
     values: Mapping[str, str]
     marker: Mapping[str, SetupChange] = field(default_factory=dict)
@@ -88,22 +94,22 @@ class _State:
 
 
 class PhoneSetup:
-    """Sets up one phone. Take the phone's lease first: a run changes some of the same settings while it works."""
+    """The setup of one phone. Take the phone's lease first: a run changes some of the same settings while it works."""
 
     def __init__(self, server: AdbServer, transport: Transport) -> None:
         self._server, self._transport = server, transport
 
     async def plan(self, apk: Path | None = None) -> SetupReport:
-        """Return what ``apply`` would do; nothing is changed. ``apk``: a file with ADB Keyboard."""
+        """Return the changes that ``apply`` would make; nothing is changed. ``apk``: a file with ADB Keyboard."""
         if apk is not None:
             await asyncio.to_thread(check_keyboard_file, apk)
         return await self._report(_planned(await self._read(), apk is not None), tried=None)
 
     async def apply(self, apk: Path | None = None) -> SetupReport:
-        """Set up the phone: all of it or nothing.
+        """Set up the phone: either everything or nothing.
 
-        Raises InputRejected if ``apk`` is no file with ADB Keyboard, SettingsDenied or CommandFailed if the phone
-        refuses something. What was changed before is put back then, as it is if this is cancelled.
+        Raises InputRejected if ``apk`` is not a file with ADB Keyboard, SettingsDenied or CommandFailed if the phone
+        refuses something. If it fails or is cancelled, the changes made so far are undone.
         """
         if apk is not None:
             await asyncio.to_thread(check_keyboard_file, apk)
@@ -119,11 +125,12 @@ class PhoneSetup:
         return await self._report(changes, tried=await self._input_denied())
 
     async def undo(self) -> SetupReport:
-        """Put back what was there before ``apply``, as far as it is still as we made it.
+        """Put back the values from before ``apply``, as far as they are still as we set them.
 
-        What the owner has changed since is theirs, and forgotten here. The keyboard stays stored while they use it, so
-        that it can be undone later.
-        Raises SettingsDenied or CommandFailed if the phone refuses; what is not undone yet stays stored then.
+        A value that the owner has changed since stays as it is, and its stored value is forgotten. The keyboard stays
+        stored while they use it, so that it can be undone later.
+        Raises SettingsDenied or CommandFailed if the phone refuses; the changes that are not undone yet stay stored
+        then.
         """
         before = await self._read()
         for change in reversed(_ordered(before.marker)):
@@ -139,7 +146,7 @@ class PhoneSetup:
             await self._note({one.key: one for one in left if after.values[one.key] == one.new})
         return await self._report(done, left, tried=await self._input_denied())
 
-    # -- what is there
+    # -- reading the phone
 
     async def _read(self) -> _State:
         commands = [
@@ -171,7 +178,7 @@ class PhoneSetup:
         brand = await self._transport.brand()
         return SetupReport(self._transport.serial, brand, tuple(changes), tuple(left), keyboard, tried)
 
-    # -- changing it
+    # -- changing the phone
 
     async def _make(self, changes: Sequence[SetupChange], apk: Path | None) -> None:
         for change in changes:
@@ -182,7 +189,7 @@ class PhoneSetup:
             raise settings_denied(await self._transport.brand())  # some makers refuse without a word
 
     async def _take_back(self, changes: Sequence[SetupChange], marker: Mapping[str, SetupChange]) -> None:
-        """Put back what was made so far; what cannot be put back stays stored for ``undo``."""
+        """Undo the changes made so far; those that cannot be undone stay stored for ``undo``."""
         try:
             now = (await self._read()).values
             for change in reversed(changes):
@@ -206,7 +213,7 @@ class PhoneSetup:
         else:
             place = SETTINGS[key]
             change = ("settings", "delete", *place) if value == "null" else ("settings", "put", *place, value)
-            # A value that somebody has changed in this moment is left to them, which is no failure.
+            # If another program changes a value at this moment, that value stays. This is not a failure.
             still = ("settings", "get", *place, PIPE, "grep", "-x", "-F", only_if, AND) if only_if else ()
             otherwise = (OR, "true") if only_if else ()
             self._must(await self._shell(*still, *change, *otherwise), brand)
@@ -222,7 +229,7 @@ class PhoneSetup:
             raise CommandFailed(said, advice=how, key="not_installed", why=why, how=how)
 
     async def _note(self, marker: Mapping[str, SetupChange]) -> None:
-        """Store on the phone what was there before. Raises SettingsDenied if it does not keep it."""
+        """Store the previous values on the phone. Raises SettingsDenied if the phone does not keep them."""
         read = ("settings", "get", "global", MARKER)
         if not marker:
             self._must(await self._shell("settings", "delete", "global", MARKER), await self._transport.brand())
@@ -247,7 +254,7 @@ class PhoneSetup:
 
 
 def _planned(state: _State, with_file: bool) -> list[SetupChange]:
-    """Return what is to be changed. ``with_file``: there is a file with ADB Keyboard to install."""
+    """Return the changes to make. ``with_file``: there is a file with ADB Keyboard to install."""
     awake = state.values[AWAKE]
     wanted = dict.fromkeys(SETTINGS, "0")
     wanted[AWAKE] = str((int(awake) if awake.isdecimal() else 0) | PLUGGED)
@@ -270,7 +277,7 @@ def _ordered(marker: Mapping[str, SetupChange]) -> list[SetupChange]:
 
 
 def _changes(marker: str) -> dict[str, SetupChange]:
-    """Read MARKER; what is not ours in it counts for nothing."""
+    """Read MARKER; ignore entries that are not ours."""
     try:
         found = json.loads(marker)
     except ValueError:
@@ -285,7 +292,7 @@ def _changes(marker: str) -> dict[str, SetupChange]:
 
 
 def check_keyboard_file(apk: Path) -> None:
-    """Raise InputRejected if the file is no Android app, or another one than ADB Keyboard.
+    """Raise InputRejected if the file is not an Android app, or another app than ADB Keyboard.
 
     Its manifest is binary XML, whose strings are UTF-8 or UTF-16.
     """

@@ -1,7 +1,7 @@
-"""Fingers on the glass: the events of the touch panel, read while somebody wants to know of them.
+"""Touches by fingers: the events of the touch panel, read while a watch is open.
 
-The kernel tells of them through ``getevent`` (Android's toolbox; the shell's user may read ``/dev/input``). What
-``input`` injects is born above the kernel and never comes here. One stream a watch; while nobody touches the phone
+The kernel reports them through ``getevent`` (Android's toolbox; the shell's user may read ``/dev/input``). Events that
+``input`` injects arise above the kernel and never come here. Each watch has one stream; while nobody touches the phone,
 nothing is sent and nothing runs.
 """
 
@@ -31,14 +31,14 @@ _EVENT = re.compile(rb"^(?:/dev/input/event\d+: )?[0-9a-f]{4} [0-9a-f]{4} [0-9a-
 
 
 def parse_panels(text: str) -> tuple[str, ...]:
-    """The devices in what ``getevent -lp`` prints that tell of places on a screen."""
-    pieces = _DEVICE.split(text)  # what is before the first, then name and description in turns
+    """Return the devices in the output of ``getevent -lp`` that report places on a screen."""
+    pieces = _DEVICE.split(text)  # the text before the first, then name and description in turns
     described = zip(pieces[1::2], pieces[2::2], strict=True)
     return tuple(name for name, description in described if "ABS_MT_POSITION_X" in description)
 
 
 class Watch:
-    """Fits ``TouchWatch``."""
+    """A watch on touches; implements ``TouchWatch``."""
 
     def __init__(self) -> None:
         self._touched = False
@@ -64,14 +64,14 @@ class Touches:
 
     @asynccontextmanager
     async def watch(self) -> AsyncGenerator[Watch, None]:
-        """Touches inside are seen; where the phone does not tell of them that is logged, once, and none ever is."""
+        """Watch for touches inside the block. If the phone does not report them, log that once and never report any."""
         watch = Watch()
         async with AsyncExitStack() as stack:
             following: asyncio.Task[None] | None = None
             try:
                 panels = await self._find()
                 if panels:
-                    # The tool takes one device, or all that there are.
+                    # The tool takes one device, or all of them.
                     line = command_line(("exec", "getevent", "-q", *(panels if len(panels) == 1 else ())))
                     pieces = await stack.enter_async_context(self._transport.stream(line))
                     following = asyncio.create_task(self._follow(pieces, panels, watch))
@@ -107,14 +107,14 @@ class Touches:
                     rest = rest[-200:]  # no line of the tool is longer
                     for line in lines:
                         if watch.touched:
-                            break  # enough is known; the rest is only taken off the line
+                            break  # enough is known; the rest is only read and dropped
                         found = _TOUCH.match(line)
                         if found is not None and found["device"] in {None, *names}:
                             watch.saw()
                         elif line.strip() and not _EVENT.match(line):
                             words = line.decode("utf-8", "replace").strip()
         except DeviceOffline:
-            # The phone or the server went; the next watch tries anew.
+            # The phone or the server went away; the next watch tries again.
             self._refuse(words, for_good=False)
         else:
             self._refuse(words)

@@ -1,4 +1,4 @@
-"""The adb server's smart-socket protocol over asyncio: one connection a call, nothing slept, nothing kept open.
+"""The adb server's smart-socket protocol over asyncio: one connection a call, no sleeps, nothing kept open.
 
 A request is four hexadecimal digits of length and the text; the answer is ``OKAY``, or ``FAIL`` and a text of the same
 form (adb's ``SERVICES.TXT`` and ``OVERVIEW.TXT``). ``adbutils`` speaks it too, with two connections and 20 ms of sleep
@@ -39,7 +39,10 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 @dataclass(frozen=True, slots=True)
 class ShellResult:
-    """``code`` is the exit status; ``out`` and ``err`` are text (UTF-8, what is broken replaced)."""
+    """The result of a command on the phone.
+
+    code: the exit status. out, err: the output as text (UTF-8; broken bytes are replaced).
+    """
 
     code: int
     out: str
@@ -52,7 +55,7 @@ class ShellResult:
 
 
 def require(result: ShellResult) -> None:
-    """InputDenied or CommandFailed where the phone refused or failed, whatever exit status it gave."""
+    """Raise InputDenied or CommandFailed if the phone refused or failed, whatever its exit status."""
     if denies_input(result.text):
         raise input_denied("other")
     if result.code != 0 or "Exception occurred" in result.text:
@@ -83,7 +86,7 @@ class Transport:
         self._elsewhere = elsewhere
         self.round_trips = 0
         self._sleep = sleep
-        self._gone = False  # the call before could not reach it in all the tries that there are
+        self._gone = False  # the last call could not reach it in any of its tries
         self._tidying = 0
         self._features: frozenset[str] | None = None
         self._brand: Brand | None = None
@@ -91,11 +94,14 @@ class Transport:
     async def shell(
         self, line: str, *, seconds: float = 15.0, safe: bool = False, shown: str | None = None
     ) -> ShellResult:
-        """Run ``line`` on the phone and wait for its end.
+        """Run ``line`` on the phone and wait until it ends.
 
-        CommandFailed after ``seconds``; DeviceOffline where the way to the phone breaks. ``safe`` says that it only
-        reads, or changes nothing when it is run twice: then all of it is tried again by the retry table. Otherwise only
-        what comes before the phone was asked anything. ``shown``: what errors call the line, if a secret stands in it.
+        safe: the line only reads, or changes nothing if it is run twice. All of it is then retried by the retry table;
+        otherwise only the part before the phone was asked anything.
+        shown: the text for errors in place of the line, if the line holds a secret.
+
+        Raises CommandFailed if the line takes longer than ``seconds`` or is too long, DeviceOffline if the connection
+        breaks.
         """
         v2 = "shell_v2" in await self.features()
         request = f"shell,v2,raw:{line}" if v2 else f"shell:{line}; echo phonedesk-exit:$?"
@@ -103,7 +109,9 @@ class Transport:
 
     @contextmanager
     def tidying(self) -> Iterator[None]:
-        """Inside, a phone that was away already is tried once a call: who tidies up does not wait for it anew."""
+        """Try a phone that was away already only once a call inside the block, so that cleaning up does not wait
+        again.
+        """
         self._tidying += 1
         try:
             yield
@@ -111,15 +119,15 @@ class Transport:
             self._tidying -= 1
 
     async def exec_out(self, line: str, *, seconds: float = 20.0, safe: bool = False) -> bytes:
-        """What ``line`` prints, stderr among it, without an exit status. ``safe`` as for ``shell``."""
+        """Return the output of ``line``, including stderr, without an exit status. ``safe`` as for ``shell``."""
         return await self._call(f"exec:{line}", line, seconds, safe, asyncio.StreamReader.read)
 
     @asynccontextmanager
     async def stream(self, line: str) -> AsyncGenerator[AsyncGenerator[bytes, None], None]:
-        """Start ``line`` on the phone, on a terminal, and give what it prints as it comes (line ends ``\\r\\n``).
+        """Start ``line`` on the phone, on a terminal, and yield its output as it comes (line ends ``\\r\\n``).
 
-        It ends on the phone with this context: a program of which the terminal goes away is hung up. Nothing of it is
-        tried again; DeviceOffline where the phone cannot be reached, also from the pieces where the way to it breaks.
+        The program ends on the phone with this context: it is hung up when its terminal goes away. Nothing is retried.
+        Raises DeviceOffline if the phone cannot be reached; reading the pieces raises it if the connection breaks.
         """
         # The terminal makes every program write line by line; into a pipe some keep 4 kB back.
         v2 = "shell_v2" in await self.features()
@@ -140,7 +148,7 @@ class Transport:
             writer.close()
 
     async def features(self) -> frozenset[str]:
-        """What the phone's adbd can; asked once."""
+        """Return the features of the phone's adbd. They are asked for once."""
         if self._features is None:
             answer = await self._tried(lambda: query(self.host, self.port, f"host-serial:{self.at}:features"))
             self._features = frozenset(answer.strip().split(","))
@@ -218,12 +226,12 @@ class Transport:
             writer.close()
 
     async def _attach(self) -> Streams:
-        """A connection that speaks to the phone; nothing has been asked of the phone yet."""
+        """Open a connection to the phone. Nothing has been asked of the phone yet."""
         return await _open(self.host, self.port, f"host:transport:{self.at}")
 
 
 async def query(host: str, port: int, request: str, *, seconds: float = CONNECT_SECONDS) -> str:
-    """The text that the server answers to ``host:…``. DeviceOffline where no server answers in time."""
+    """Return the server's answer to ``host:…``. Raises DeviceOffline if no server answers in time."""
     try:
         async with asyncio.timeout(seconds):
             reader, writer = await _open(host, port, request)
@@ -238,7 +246,7 @@ async def query(host: str, port: int, request: str, *, seconds: float = CONNECT_
 
 
 async def subscribe(host: str, port: int, request: str) -> AsyncGenerator[str, None]:
-    """Every text that the server sends after ``request``, until the server ends (DeviceOffline) or nobody listens."""
+    """Yield every text that the server sends after ``request``. Raises DeviceOffline when the server ends."""
     reader, writer = await _open(host, port, request)
     try:
         while True:
@@ -293,12 +301,12 @@ async def _read_block(reader: asyncio.StreamReader) -> bytes:
 
 
 def failure(words: str) -> DeviceError:
-    """The error for what the server says instead of OKAY."""
+    """Return the error for the server's words, if it did not answer OKAY."""
     line = words.strip().splitlines()[0] if words.strip() else "no reason given"
     if "unauthorized" in line:
         return DeviceUnauthorized(f"The phone does not accept this computer ({line}).", key="not_accepted")
     offline = ("not found", "offline", "no devices", "still connecting", "still authorizing", "device error")
-    if any(word in line for word in offline) or line == "closed":  # it went away before it began what was asked
+    if any(word in line for word in offline) or line == "closed":  # it went away before it began the request
         return DeviceOffline(f"The phone cannot be reached ({line}).", key="phone_not_reached", why=in_words(line))
     return CommandFailed(f"The adb server refused: {line}.", key="adb_refused", why=line)
 
@@ -317,7 +325,7 @@ async def _read_v2(reader: asyncio.StreamReader) -> ShellResult:
 
 
 async def _pieces(reader: asyncio.StreamReader, *, framed: bool) -> AsyncGenerator[bytes, None]:
-    """What is printed until the program's end."""
+    """Yield the output until the program ends. Raises DeviceOffline if the connection breaks."""
     try:
         while framed:
             kind, length = struct.unpack("<BI", await reader.readexactly(5))

@@ -1,7 +1,7 @@
-"""The ways to type on an Android phone, and which of them work on this one.
+"""The ways to type on an Android phone, and which of them work on this phone.
 
-What is known is kept on the phone, in a file that the shell user may write, so that every process and every computer
-that uses the phone knows it.
+The results are stored on the phone, in a file that the shell user may write, so that every process and every computer
+that uses the phone shares them.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _ASCII = re.compile(r"[\x20-\x7e]*")
 
 
 class TypingWay(StrEnum):
-    """A way to get a text into the focused field, in the order for a phone of which nothing is known.
+    """A way to type a text into the focused field, in the order for a phone without stored results.
 
-    KEYBOARD is first because whoever has installed ADB Keyboard has chosen it. ASCII is last: it types no other text,
-    and a keyboard that composes words may change what it types.
+    KEYBOARD is first because an owner who has installed ADB Keyboard has chosen it. ASCII is last: it types no other
+    text, and a keyboard that composes words may change its input.
     """
 
     KEYBOARD = "adb_keyboard"  # broadcasts to ADB Keyboard
@@ -34,10 +34,10 @@ class TypingWay(StrEnum):
 
 @dataclass(slots=True)
 class TypingMemory:
-    """What is known of one phone.
+    """The typing results of one phone.
 
-    worked: the way by which a text was last seen to arrive. failed: when a way failed last, in seconds since 1970 by
-    the phone's clock.
+    worked: the way by which a text was last seen to arrive.
+    failed: when a way last failed, in seconds since 1970 by the phone's clock.
     """
 
     worked: TypingWay | None = None
@@ -45,7 +45,7 @@ class TypingMemory:
 
     @classmethod
     def read(cls, text: str) -> TypingMemory:
-        """Read what ``written`` returned; what is not of this form counts for nothing."""
+        """Read the output of ``written``; ignore anything that is not of this form."""
         try:
             data = json.loads(text)
             worked = TypingWay(data["worked"]) if data["worked"] else None
@@ -67,7 +67,7 @@ class TypingMemory:
             self.worked = None if self.worked is way else self.worked
 
     def order(self, *, installed: bool, now: int) -> list[TypingWay]:
-        """Return the ways to try: what worked last first, what failed within a day last.
+        """Return the ways to try: the last that worked first, any that failed within a day last.
 
         installed: ADB Keyboard is on the phone. now: seconds since 1970 by the phone's clock.
         """

@@ -64,7 +64,10 @@ _LOOK = (
 
 
 class HdcDevice:
-    """Fits ``Device``. Reads are retried by the retry table; what acts never is, once the phone was asked."""
+    """A HarmonyOS phone over hdc; implements ``Device``.
+
+    Reads are retried by the retry table. An action is never repeated once the phone was asked to do it.
+    """
 
     def __init__(
         self,
@@ -86,7 +89,8 @@ class HdcDevice:
         self._size: tuple[int, int] | None = None
         self._last: tuple[bytes, Frame] | None = None  # the newest picture, as it came
         self._left_file = False  # a picture of ours may be on the phone
-        self._afresh: set[str] | None = None  # None: apps go on as they were; else those that were begun anew
+        # None: apps go on as they were; else the packages that were restarted already
+        self._afresh: set[str] | None = None
 
     @property
     def serial(self) -> str:
@@ -100,7 +104,7 @@ class HdcDevice:
     def round_trips(self) -> int:
         return self._transport.round_trips
 
-    # -- what it is
+    # -- identity and state
 
     async def info(self) -> DeviceInfo:
         parameters = await self.properties("const.product.model", "const.ohos.apiversion")
@@ -122,7 +126,7 @@ class HdcDevice:
         )
 
     async def properties(self, *names: str) -> Mapping[str, str]:
-        """Read parameters of HarmonyOS (``const.product.model``); "" for one that the phone has not."""
+        """Read parameters of HarmonyOS (``const.product.model``); "" for one that the phone does not have."""
         for name in names:
             if not _PROPERTY.fullmatch(name):
                 raise CommandFailed(f"{name!r} is no name of a system property.", key="no_property", name=name)
@@ -151,12 +155,12 @@ class HdcDevice:
         return names
 
     async def app_version(self, package: str) -> str | None:
-        """Kept for an hour, and no longer than the list of packages."""
+        """Return the version. It is kept for an hour, and no longer than the list of packages."""
         bundle = await self._bundle(package)
         return None if bundle is None else bundle.version
 
     async def _bundle(self, package: str, *, fresh: bool = False) -> parse.Bundle | None:
-        """What the phone says of an app, which is long; None if it is not installed."""
+        """Return the phone's record of an app, which is long; None if the app is not installed."""
         if len(package) > 255 or not _PACKAGE.fullmatch(package):
             raise AppNotFound(f"{package[:100]!r} is no name of a package.", key="no_package_name", name=package[:100])
         now = self._time.clock()
@@ -166,7 +170,7 @@ class HdcDevice:
             self._bundles[package] = (now, bundle)
         return bundle
 
-    # -- what it shows
+    # -- the screen
 
     async def look(self) -> Look:
         return parse.parse_look(*await self._parts(*_LOOK))
@@ -202,8 +206,8 @@ class HdcDevice:
     async def _snapshot(self, before: Sequence[tuple[str, ...]]) -> tuple[list[str], str, bytes | None]:
         """Take a picture after the commands of ``before``, all in one call.
 
-        Returns the outputs of ``before``, what was said of the picture, and its file (None if there is none).
-        ``snapshot_display`` takes no other ending than .jpeg; where it refuses, uitest's slower PNG is tried.
+        Returns the outputs of ``before``, the output about the picture, and its file (None if there is none).
+        ``snapshot_display`` accepts only the ending .jpeg; if it refuses, uitest's slower PNG is tried.
         """
         jpeg, png = (f"{FOLDER}/phonedesk-{self._token}.{ending}" for ending in ("jpeg", "png"))
         self._left_file = True
@@ -215,7 +219,7 @@ class HdcDevice:
         return parts, said + again, await self._file(png, coded) if "ScreenCap saved" in again else None
 
     async def _file(self, path: str, coded: str) -> bytes:
-        """Return a file that the phone printed as base64; one without that program gives it in a call of its own."""
+        """Return a file that the phone printed as base64. A phone without that program sends it in a separate call."""
         try:
             data = base64.b64decode("".join(coded.split()), validate=True)
         except ValueError:
@@ -245,11 +249,11 @@ class HdcDevice:
         return await asyncio.to_thread(parse.parse_tree, text, self._size)
 
     async def notifications(self) -> Sequence[Notification]:
-        """HarmonyOS tells hdc none: always CommandFailed."""
+        """Raise CommandFailed: HarmonyOS does not report notifications over hdc."""
         why = "HarmonyOS does not tell them over hdc"
         raise CommandFailed(f"The phone does not tell its notifications: {why}", key="no_notifications", why=why)
 
-    # -- what is done to it
+    # -- actions
 
     async def tap(self, point: Point) -> None:
         await self._act(ui_input("click", *_pair(point)))
@@ -258,7 +262,7 @@ class HdcDevice:
         await self._act(ui_input("doubleClick", *_pair(point)))
 
     async def long_press(self, point: Point, seconds: float = 1.0) -> None:
-        """Press for 1.5 s whatever ``seconds`` says: uitest has no other long press."""
+        """Press for 1.5 s whatever ``seconds`` is: uitest has no other long press."""
         _check_seconds(seconds)
         await self._act(ui_input("longClick", *_pair(point)))
 
@@ -283,7 +287,7 @@ class HdcDevice:
         return self._keyboard.hold()
 
     async def launch(self, package: str) -> None:
-        """CommandFailed if it was started but something else is in front 10 s later."""
+        """Bring the app to the front. Raises CommandFailed if something else is in front 10 s after it was started."""
         ended: tuple[tuple[str, ...], ...] = ()
         if self._afresh is not None and package not in self._afresh:
             ended = (("aa", "force-stop", package),)
@@ -299,7 +303,10 @@ class HdcDevice:
     async def _start(
         self, package: str, before: Sequence[tuple[str, ...]], *, fresh: bool = False
     ) -> CommandFailed | None:
-        """Start the app's main ability; what the phone says if there is no such ability (any more)."""
+        """Start the app's main ability.
+
+        Return the phone's refusal as an error if there is no such ability (any more).
+        """
         bundle = await self._bundle(package, fresh=fresh)
         if bundle is None:
             self._apps.forget()
@@ -326,7 +333,7 @@ class HdcDevice:
         self._afresh = set()
 
     async def open_url(self, url: str, package: str) -> None:
-        """Have the system open the address. CommandFailed if another app than ``package`` took it, or none."""
+        """Have the system open the address. Raises CommandFailed if another app than ``package`` took it, or none."""
         if not _URL.fullmatch(url):
             raise CommandFailed(f"{url[:100]!r} is no address that an app could open.", key="no_app_url", url=url[:100])
         start = ("aa", "start", "-A", "ohos.want.action.viewData", "-U", url)
@@ -338,21 +345,21 @@ class HdcDevice:
         await self._wait_in_front(package)
 
     async def recover(self) -> None:
-        """Put back how long the screen stays on, and remove files of ours that a dead run left."""
+        """Put back the screen time-out, and remove files of ours that a dead run left."""
         if self._power.held or self._keyboard.held:
             return
         files = (Raw(f"{FOLDER}/phonedesk-*.{ending}") for ending in ("jpeg", "png", "json"))
         await self._transport.shell(RESTORE, ("rm", "-f", HOLDER_FILE, *files), safe=True)
 
     async def wake(self) -> None:
-        """ScreenOff if it stays off; CommandFailed if the lock screen asks for a secret."""
+        """Turn the screen on. Raises ScreenOff if it stays off, CommandFailed if the lock screen asks for a secret."""
         await self._power.wake()
 
     def kept_awake(self) -> AbstractAsyncContextManager[None]:
         return self._power.hold()
 
     def touch_watch(self) -> AbstractAsyncContextManager[TouchWatch]:
-        """HarmonyOS does not tell hdc of fingers: none is ever seen."""
+        """Return a watch that never sees a touch: HarmonyOS does not report touches over hdc."""
         return _no_touches()
 
     async def leave(self) -> None:
@@ -372,11 +379,14 @@ class HdcDevice:
     # -- calls
 
     async def _read(self, *commands: Sequence[str | Raw]) -> tuple[int, str]:
-        """Commands that may be run twice without harm."""
+        """Run commands that may be run twice without harm."""
         return await self._transport.shell(*commands, safe=True)
 
     async def _parts(self, *commands: Sequence[str | Raw]) -> list[str]:
-        """The output of each command, in one call. Raises CommandFailed if the marks between them are not whole."""
+        """Return the output of each command, in one call.
+
+        Raises CommandFailed if the marks between them are not complete.
+        """
         mark = f"phonedesk-{self._token}-part"
         marked = [part for command in commands for part in (command, ("echo", mark))]
         _, output = await self._read(*marked)
@@ -398,7 +408,7 @@ class _NoTouches:
         return False
 
     def forget(self) -> None:
-        """There is nothing to forget."""
+        """Do nothing: there is nothing to forget."""
 
 
 @asynccontextmanager
@@ -432,7 +442,7 @@ def _check_seconds(seconds: float) -> None:
 
 
 def _pair(point: Point) -> tuple[str, str]:
-    """Coordinates for uitest, which takes none below 1."""
+    """Return the coordinates for uitest, which takes none below 1."""
     if not (0 <= point.x < MAX_COORDINATE and 0 <= point.y < MAX_COORDINATE):
         raise CommandFailed(f"({point.x}, {point.y}) is not on the screen.", key="off_screen", x=point.x, y=point.y)
     return str(max(1, int(point.x))), str(max(1, int(point.y)))

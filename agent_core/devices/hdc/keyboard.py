@@ -1,12 +1,12 @@
-"""Text through ``uitest uiInput``: HarmonyOS has no keyboard that a computer could type with.
+"""Typing through ``uitest uiInput``, because HarmonyOS has no keyboard that a computer could type with.
 
 ``uitest uiInput text TEXT`` (from API 18) types into the field that has the focus; ``inputText X Y TEXT``, which is
 older, taps a place first, so it needs the field's. Both work alike (testfwk_arkxtest, ``core/ui_driver.cpp``): up to
 200 plain ASCII characters go as key events; anything else is put on the phone's clipboard and pasted with Ctrl+V. So
 every Unicode text can be typed, the clipboard of the phone's owner is overwritten, and the owner's keyboard stays.
 
-A file on the phone names who types now, because there is no keyboard to take: each line of shell that types first
-compares it. What a process that stood still does too late, the phone leaves undone.
+A file on the phone names the process that types now, because there is no keyboard to take. Each line of shell that
+types compares it first. So the phone ignores what a suspended process does too late.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ log = structlog.get_logger(__name__)
 
 HOLDER_FILE = "/data/local/tmp/phonedesk-typing"
 CHUNK_BYTES = 8_000  # of UTF-8 in one call
-SUCCESS = "No Error"  # uitest prints it after an injected event, and its usage after what it does not understand
+# uitest prints it after an injected event, and its usage after arguments that it does not understand
+SUCCESS = "No Error"
 # ohos.multimodalInput.keyCode
 CTRL, KEY_A, ENTER, DELETE, MULTITASK = "2072", "2017", "2054", "2055", "2210"
 KEYS = {
@@ -44,12 +45,12 @@ Command = tuple[str | Raw, ...]
 
 
 def ui_input(*arguments: str) -> tuple[str, ...]:
-    """The command that injects one event."""
+    """Return the command that injects one event."""
     return ("uitest", "uiInput", *arguments)
 
 
 def refusal(output: str, count: int = 1) -> str | None:
-    """Return what uitest says instead of success; None if all ``count`` events were injected.
+    """Return uitest's words if it did not succeed; None if all ``count`` events were injected.
 
     Older versions print nothing after a success.
     """
@@ -59,7 +60,7 @@ def refusal(output: str, count: int = 1) -> str | None:
 
 
 class HdcKeyboard:
-    """Types into the focused field of one phone. ``hold`` may be nested and shared."""
+    """The keyboard of one phone: it types into the focused field. ``hold`` may be nested and shared."""
 
     def __init__(
         self,
@@ -79,7 +80,7 @@ class HdcKeyboard:
 
     @asynccontextmanager
     async def hold(self) -> AsyncGenerator[HdcKeyboard, None]:
-        """Be the one who types, inside. Nothing of the phone's keyboard is switched."""
+        """Be the process that types, inside the block. The phone's keyboard is not changed."""
         async with self._hold.hold():
             yield self
 
@@ -89,7 +90,7 @@ class HdcKeyboard:
             await self._type(part)
 
     async def confirm(self, *, arrived: bool) -> None:
-        """HarmonyOS has one way to type; there is nothing to learn."""
+        """Do nothing: HarmonyOS has one way to type, so there is nothing to learn."""
 
     async def clear(self) -> None:
         """Select all that is in the field (Ctrl+A) and delete it."""
@@ -131,9 +132,9 @@ class HdcKeyboard:
             raise CommandFailed(f"The phone said: {why}", key="phone_said", why=why)
 
     async def _while_ours(self, *commands: tuple[str, ...]) -> str | None:
-        """Run the commands if we are the ones who type; what the phone says against it, None if it did them.
+        """Run the commands if this process is the one that types. Return the phone's refusal; None if it ran them.
 
-        Raises LeaseLost, and nothing is done, if somebody else types now.
+        Raises LeaseLost, without running them, if another process types now.
         """
         ours: Command = ("grep", "-x", "-F", self._holder, HOLDER_FILE, QUIET, AND, Raw("{"), "true")
         code, output = await self._transport.shell(ours, *commands, (Raw("}"),))

@@ -1,8 +1,9 @@
-"""What HarmonyOS's tools print, as values.
+"""Reading the output of HarmonyOS's tools.
 
-Sources of the forms: ``hdc`` (developtools_hdc, ``host/server.cpp``), ``aa dump -l`` (ability_runtime's mission lists),
-``hidumper`` of the power (powermgr_power_manager), screen lock (theme_screenlock_mgr), window (window_manager) and
-battery services (powermgr_battery_manager), ``bm dump`` (bundle_framework), ``uitest dumpLayout`` (testfwk_arkxtest).
+Sources of the formats: ``hdc`` (developtools_hdc, ``host/server.cpp``), ``aa dump -l`` (ability_runtime's mission
+lists), ``hidumper`` of the power (powermgr_power_manager), screen lock (theme_screenlock_mgr), window (window_manager)
+and battery services (powermgr_battery_manager), ``bm dump`` (bundle_framework), ``uitest dumpLayout``
+(testfwk_arkxtest).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from agent_core.errors import TreeUnavailable
 from agent_core.geometry import Box
 
 PREFIX = "hdc:"
-# SceneBoard draws whatever is no app: desktop, lock screen, panels.
+# SceneBoard draws everything that is not an app: desktop, lock screen, panels.
 DESKTOP = "com.ohos.sceneboard"
 _STATES = {"Connected": "device", "Unauthorized": "unauthorized"}  # others: Ready, Offline, Unknown
 _TARGET = re.compile(r"^(?P<key>[\w.:\-\[\]%]+)\t+(?P<way>\w+)\t+(?P<state>\w+)", re.ASCII)
@@ -43,9 +44,9 @@ MAX_DEPTH = 300
 
 
 def parse_targets(text: str) -> list[DeviceEntry]:
-    """Read ``hdc list targets -v``: key, two tabs, USB or TCP, state, name; ``[Empty]`` where there is none.
+    """Read ``hdc list targets -v``: key, two tabs, USB or TCP, state, name; ``[Empty]`` if there is none.
 
-    A serial interface (UART) is listed as hdc does, and is no phone.
+    hdc lists serial interfaces (UART) too; they are left out, because they are not phones.
     """
     found = []
     for line in text.splitlines():
@@ -58,9 +59,9 @@ def parse_targets(text: str) -> list[DeviceEntry]:
 
 
 def parse_look(missions: str, power: str, lock: str, windows: str) -> Look:
-    """Read which app is in front and whether the screen is on, from the outputs of four services.
+    """Read the app in front and the state of the screen from the outputs of four services.
 
-    A screen of which the power service says nothing is taken to be on, as of Android.
+    The screen is taken to be on if the power service reports nothing about it, as on Android.
     """
     state, locked = _POWER.search(power), _LOCKED.search(lock)
     screen = ScreenState(state is None or state[1] == "AWAKE", locked is not None and locked[1] == "true")
@@ -79,7 +80,7 @@ def parse_look(missions: str, power: str, lock: str, windows: str) -> Look:
 
 
 def _focused(windows: str) -> str:
-    """The name of the window that has the focus; the table's fourth column is its number."""
+    """Return the name of the window that has the focus; the table's fourth column is its number."""
     focus = _FOCUS.search(windows)
     if focus is not None:
         for line in windows.splitlines():
@@ -96,7 +97,7 @@ def parse_packages(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """An installed app. ``ability`` is what the home screen starts; None if there is nothing to start."""
+    """An installed app. ``ability`` is the one that the home screen starts; None if there is nothing to start."""
 
     version: str | None
     ability: str | None
@@ -115,7 +116,7 @@ def parse_bundle(text: str) -> Bundle | None:
 
 
 def _main_ability(bundle: dict[str, Any]) -> str | None:
-    """The main ability of the entry module, or else an ability with the action of the home screen."""
+    """Return the main ability of the entry module, or else an ability with the action of the home screen."""
     entry = bundle.get("mainEntry") or bundle.get("entryModuleName")
     modules = list(bundle.get("hapModuleInfos") or ())
     modules.sort(key=lambda module: (module.get("moduleName") or module.get("name")) != entry)
@@ -149,7 +150,7 @@ def parse_tree(text: str, size: tuple[int, int] | None = None) -> tuple[Node, ..
     Nodes are in document order, boxes in pixels, clipped to ``size`` (else to the root's box); nodes of which nothing
     is on the screen are left out. A window's root names its bundle, which its nodes inherit.
 
-    Raises TreeUnavailable if it is no such JSON.
+    Raises TreeUnavailable if it is not such JSON.
     """
     try:
         root = json.loads(text)
@@ -189,6 +190,8 @@ def _nodes(node: dict[str, Any], bundle: str, screen: Box | None, depth: int) ->
 
 
 def picture_size(text: str) -> tuple[int, int] | None:
-    """The size that ``snapshot_display`` says: ``width: 1276, height: 2848``, in older versions without colons."""
+    """Read the size that ``snapshot_display`` prints: ``width: 1276, height: 2848``, in older versions without
+    colons.
+    """
     found = re.findall(r"width:?\s*(\d+), height:?\s*(\d+)", text)
     return (int(found[-1][0]), int(found[-1][1])) if found else None

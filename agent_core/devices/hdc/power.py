@@ -1,4 +1,4 @@
-"""Whether the screen is on and unlocked, and keeping it on during a run.
+"""Turning the screen on, unlocking it, and keeping it on during a run.
 
 ``power-shell timeout -o`` overrides how long the screen stays on, and ``-r`` ends that (powermgr_power_manager). The
 owner's own value stays beside it, so there is nothing to remember.
@@ -67,7 +67,7 @@ class HdcPower:
         return self._hold.held
 
     def hold(self) -> AbstractAsyncContextManager[None]:
-        """May be nested and shared."""
+        """Keep the screen on inside the block. Blocks may be nested and shared."""
         return self._hold.hold()
 
     async def _stay_awake(self) -> None:

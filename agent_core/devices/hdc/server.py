@@ -18,7 +18,10 @@ VERSION_SECONDS = 10.0
 
 
 class HdcServer:
-    """Fits ``DeviceServer``. hdc starts its server itself and leaves it running; it is not ours to end."""
+    """The HarmonyOS phones of this computer; implements ``DeviceServer``.
+
+    hdc starts its server itself and leaves it running; it is not ours to end.
+    """
 
     def __init__(self, path: str) -> None:
         """path: the hdc program, by its path or by its name on the search path."""
@@ -30,7 +33,7 @@ class HdcServer:
         return self._program.path
 
     async def version(self) -> str:
-        """Return what ``hdc -v`` says (``Ver: 3.1.0e``). Raises HdcNotFound if there is no such program."""
+        """Return the output of ``hdc -v`` (``Ver: 3.1.0e``). Raises HdcNotFound if there is no such program."""
         said = (await self._program.run("-v", seconds=VERSION_SECONDS)).strip()
         if not said.startswith("Ver:"):
             raise HdcNotFound(f"{self.path} is no hdc: it says {said[:100]!r}.", key="hdc_other", path=self.path)
@@ -50,4 +53,4 @@ class HdcServer:
         return HdcDevice(self._program, key, sleep=sleep, apps=self._apps.setdefault(key, InstalledApps()))
 
     async def close(self) -> None:
-        """There is nothing to close: every call was a process of its own."""
+        """Do nothing: every call was a separate process."""

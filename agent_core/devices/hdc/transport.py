@@ -2,11 +2,11 @@
 
 Facts from OpenHarmony's ``developtools_hdc`` (``host/main.cpp``, ``host/server.cpp``, ``common/base.cpp``):
 
-- hdc exits with 0 whatever happened. Its own failures are lines that begin with ``[Fail]``, an authorisation that is
-  missing with ``[E00000x]``; the exit status of a command on the phone is not passed on, so the line prints it itself.
+- hdc exits with 0 in every case. Its own failures are lines that begin with ``[Fail]``, a missing authorisation with
+  ``[E00000x]``. The exit status of a command on the phone is not passed on, so the line prints it itself.
 - Everything after ``shell`` is best one argument: hdc puts it in double quotes without escaping anything, the phone
-  takes the outer quotes off and gives the rest to ``sh -c`` as it is.
-- stderr of the phone arrives among its stdout, in no certain order.
+  removes the outer quotes and passes the rest to ``sh -c`` as it is.
+- stderr of the phone arrives mixed with its stdout, in no certain order.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class HdcProgram:
         self.path = path
 
     async def run(self, *arguments: str, seconds: float = CALL_SECONDS) -> str:
-        """Return what ``hdc ARGUMENTS`` prints (UTF-8, ``\\r\\n`` made ``\\n``), whatever it says.
+        """Return the output of ``hdc ARGUMENTS`` (UTF-8, ``\\r\\n`` made ``\\n``), whatever it says.
 
         Raises HdcNotFound if the program cannot be started, CommandFailed if it has not ended after ``seconds``.
         """
@@ -128,7 +128,9 @@ class HdcTransport:
 
     @contextmanager
     def tidying(self) -> Iterator[None]:
-        """Inside, a phone that was away already is asked once a call: who tidies up does not wait for it anew."""
+        """Ask a phone that was away already only once a call inside the block, so that cleaning up does not wait
+        again.
+        """
         self._tidying += 1
         try:
             yield

@@ -1,12 +1,12 @@
 """WebDriverAgent's HTTP interface, as far as a phone needs it.
 
-WebDriverAgent (WDA) is a test runner on the iPhone that serves W3C WebDriver and endpoints of its own under ``/wda``.
-Each answer is JSON with ``value`` and ``sessionId``, the session that is active now; an error's value has ``error``,
+WebDriverAgent (WDA) is a test runner on the iPhone that serves W3C WebDriver and its own endpoints under ``/wda``. Each
+answer is JSON with ``value`` and ``sessionId``, the session that is active now; an error's value has ``error``,
 ``message`` and ``traceback``. Source of the paths, shapes and errors: ``WebDriverAgentLib/Commands`` and ``Routing`` of
 appium/WebDriverAgent 16.7.
 
-WDA has one session at a time: creating one ends the one before. What only reads needs none. What acts joins the session
-that is there; ``take_session`` makes a new one, so that from then on the phone refuses what another owner still sends.
+WDA has one session at a time: creating one ends the previous one. Most reads need no session. Actions join the current
+session; ``take_session`` makes a new one, and from then on the phone refuses what another owner still sends.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Json = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class WdaAnswer:
-    """``session``: the id of WDA's session at that moment; "" if it has none."""
+    """An answer of WDA. ``session``: the id of WDA's session at that moment; "" if it has none."""
 
     value: object
     session: str
@@ -66,23 +66,23 @@ class WdaClient:
         # Phones are never asked through a proxy: the local network or a cable leads to them.
         self._http = httpx2.AsyncClient(
             base_url=f"http://{f'[{host}]' if ':' in host else host}:{port}",
-            verify=False,  # WDA speaks plain HTTP alone; reading the certificates would take 20 ms
+            verify=False,  # WDA speaks only plain HTTP; reading the certificates would take 20 ms
             trust_env=False,
             follow_redirects=False,
         )
 
-    # -- what only reads
+    # -- reads
 
     async def read(self, path: str, *, seconds: float = READ_SECONDS) -> object:
-        """GET what needs no session; it is tried again by the retry table."""
+        """Make a read that needs no session; it is retried by the retry table."""
         return (await self._again(lambda: self._call("GET", path, None, seconds))).value
 
     async def status(self, *, seconds: float = READ_SECONDS) -> WdaAnswer:
-        """GET the state of WDA, and its session; once, without retries."""
+        """Read the state of WDA, and its session; once, without retries."""
         return await self._call("GET", "/status", None, seconds)
 
     async def read_in_session(self, path: str, body: Json | None = None) -> object:
-        """Ask what changes nothing, but needs a session. If that has ended, it is asked once more in a new one.
+        """Make a read that needs a session. If the session has ended, ask once more in a new one.
 
         body: of a POST; None is a GET.
         """
@@ -97,13 +97,13 @@ class WdaClient:
 
         return (await self._again(ask)).value
 
-    # -- what acts
+    # -- actions
 
     async def act(self, path: str, body: Json, *, seconds: float = READ_SECONDS) -> object:
-        """POST an act in the session, once.
+        """POST an action in the session, once.
 
-        If the session has ended, nothing was done: CommandFailed that may be repeated. It is not repeated here, because
-        WDA may have been started anew, or somebody else may have used the phone.
+        Raises CommandFailed with ``may_repeat`` if the session has ended; nothing was done then. It is not repeated
+        here, because WDA may have been restarted, or another owner may have used the phone.
         """
         try:
             return await self.in_session(await self.session(), path, body, seconds=seconds)
@@ -113,24 +113,26 @@ class WdaClient:
             raise session_lost() from error
 
     async def in_session(self, session: str, path: str, body: Json | None, *, seconds: float = READ_SECONDS) -> object:
-        """Ask once, in this session and no other; ``body`` None is a GET. WdaRefusal if it has ended."""
+        """Make a request once, in this session and no other; ``body`` None is a GET. Raises WdaRefusal if it has
+        ended.
+        """
         return (await self._in(session, path, body, seconds)).value
 
     async def act_anywhere(self, path: str, *, seconds: float = READ_SECONDS) -> object:
-        """POST an act that needs no session, once."""
+        """POST an action that needs no session, once."""
         return (await self._call("POST", path, {}, seconds)).value
 
     # -- the session
 
     async def session(self) -> str:
-        """Return the session's id: the known one, else that of the session that is there, else a new one's."""
+        """Return the session's id: the known one, else that of WDA's current session, else a new one's."""
         async with self._opening:
             if not self._session:
                 self._session = (await self.status()).session or await self._new_session()
             return self._session
 
     async def take_session(self) -> None:
-        """Make a new session, which ends whoever's is there."""
+        """Make a new session, which ends the current one, whoever made it."""
         async with self._opening:
             self._session = await self._new_session()
 

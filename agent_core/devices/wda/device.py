@@ -59,7 +59,10 @@ KnownApps = Callable[[], Sequence[str]]
 
 
 class WdaDevice:
-    """Fits ``Device``. Reads are tried again by the retry table; what acts never is."""
+    """An iPhone over WebDriverAgent; implements ``Device``.
+
+    Reads are retried by the retry table. Actions are never repeated.
+    """
 
     def __init__(
         self,
@@ -71,14 +74,15 @@ class WdaDevice:
         apps: InstalledApps | None = None,
         known_apps: KnownApps = tuple,
     ) -> None:
-        """known_apps: returns the bundle ids that are looked for on the phone, see ``packages``."""
+        """known_apps: returns the bundle ids to look for on the phone, see ``packages``."""
         self._serial = f"{PREFIX}{f'[{host}]' if ':' in host else host}:{port}"
         self._time = Time(clock, sleep)
         self._client = WdaClient(host, port, sleep=sleep)
         self._apps = apps or InstalledApps()
         self._known_apps = known_apps
         self._missing: set[str] = set()
-        self._old: set[str] | None = None  # None: apps go on where they were; else those that were started afresh
+        # None: apps go on where they were; else the bundle ids that were restarted already
+        self._old: set[str] | None = None
         self._ios = ""
         self._display = Display(self._client, self._time.clock)
         self._touches = WdaTouches(self._client, self._display.scale)
@@ -95,7 +99,7 @@ class WdaDevice:
     def round_trips(self) -> int:
         return self._client.round_trips
 
-    # -- what it is
+    # -- identity and state
 
     async def info(self) -> DeviceInfo:
         status, told = await self._client.read("/status"), await self._client.read("/wda/device/info")
@@ -110,7 +114,7 @@ class WdaDevice:
         )
 
     async def properties(self, *names: str) -> Mapping[str, str]:
-        """Answer the version of iOS, the model and the maker; "" for every other name."""
+        """Return the version of iOS, the model and the maker; "" for every other name."""
         for name in names:
             if not _PROPERTY.fullmatch(name):
                 raise CommandFailed(f"{name!r} is no name of a system property.", key="no_property", name=name)
@@ -159,12 +163,14 @@ class WdaDevice:
         return [package for package, is_known in zip(asked, found, strict=True) if is_known]
 
     async def app_version(self, package: str) -> str | None:
-        """Return "iOS 17.5.1", the same for every app: WDA tells none of an app, and what is learnt is kept by it."""
+        """Return "iOS 17.5.1", the same for every app: WDA reports no app's version, and knowledge of apps is stored by
+        it.
+        """
         if not self._ios:
             self._ios = _version(await self._client.read("/status"))
         return f"iOS {self._ios}" if self._ios else None
 
-    # -- what it shows
+    # -- the screen
 
     async def look(self) -> Look:
         """Ask for the lock, then for the app in front: WDA has no call for both, and does one thing after the other."""
@@ -206,7 +212,7 @@ class WdaDevice:
         why = "WebDriverAgent has no call for it"
         raise CommandFailed(f"The phone does not tell its notifications: {why}", key="no_notifications", why=why)
 
-    # -- what is done to it
+    # -- actions
 
     async def tap(self, point: Point) -> None:
         await self._touches.tap(point)
@@ -239,7 +245,10 @@ class WdaDevice:
         yield WdaKeyboard(self._client, await self._client.session(), self._touches.tap, self._key)
 
     async def launch(self, package: str) -> None:
-        """CommandFailed if it was started but something else is in front 15 s later, or if iOS does not trust it."""
+        """Bring the app to the front.
+
+        Raises CommandFailed if something else is in front 15 s after it was started, or if iOS does not trust it.
+        """
         if not _BUNDLE_ID.fullmatch(package):
             raise AppNotFound(
                 f"{package[:100]!r} is no bundle id of an app.", key="no_package_name", name=package[:100]
@@ -301,7 +310,10 @@ class WdaDevice:
             ) from error
 
     async def wake(self) -> None:
-        """CommandFailed if the lock screen asks for a secret. WDA presses the home button and waits up to 5 s."""
+        """Unlock the phone: WDA presses the home button and waits up to 5 s.
+
+        Raises CommandFailed if the lock screen asks for a secret.
+        """
         if (await self.screen()).awake:
             return
         try:
@@ -321,7 +333,7 @@ class WdaDevice:
 
     @asynccontextmanager
     async def touch_watch(self) -> AsyncGenerator[TouchWatch, None]:
-        """No touch is ever seen."""
+        """Return a watch that never sees a touch."""
         yield _Unseen()
 
     async def leave(self) -> None:
@@ -333,7 +345,7 @@ class WdaDevice:
 
 
 class _Unseen:
-    """Fits ``TouchWatch``, on a phone that does not tell of touches."""
+    """A watch for a phone that does not report touches; implements ``TouchWatch``."""
 
     @property
     def touched(self) -> bool:

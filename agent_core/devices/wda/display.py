@@ -1,7 +1,7 @@
-"""What is on an iPhone's screen: its picture, in pixels, and its tree.
+"""An iPhone's screen: its picture, in pixels, and its tree.
 
-WDA counts in points; a picture has ``scale`` pixels to a point (``/wda/screen``). Pictures and places are turned as the
-app in front is.
+WDA counts in points; a picture has ``scale`` pixels to a point (``/wda/screen``). Pictures and places are oriented as
+the app in front is.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STATUS_BAR = 0.065  # of the height; beside the camera it is higher than Android
 
 
 class Display:
-    """One phone's screen. What a phone keeps is asked once: its scale, and that its pictures fit its windows."""
+    """One phone's screen. Constant facts are asked for once: its scale, and that its pictures fit its windows."""
 
     def __init__(self, client: WdaClient, clock: Callable[[], float]) -> None:
         self._client, self._clock = client, clock
@@ -48,7 +48,7 @@ class Display:
         return frame, black
 
     def forget(self) -> None:
-        """Let go of the picture that is kept for comparing."""
+        """Release the picture that is kept for comparing."""
         self._last = None
 
     async def check_fits(self, size: tuple[int, int]) -> None:

@@ -1,11 +1,11 @@
-"""Text on an iPhone: WebDriverAgent types it as a keyboard would, into whatever has the focus.
+"""Typing on an iPhone: WebDriverAgent types a text as a keyboard would, into the field that has the focus.
 
 ``/wda/keys`` takes any Unicode (``FBTypeText`` in ``XCUIElement+FBTyping.m`` of appium/WebDriverAgent 16.7). There is
-no keyboard to change and none to put back. A new line is the return key, and in many chats that key sends: a new line
-is typed as one only if the keyboard on the screen says that its return key makes one, else as a blank.
+no keyboard to change and none to put back. A new line is the return key, and in many chats that key sends. So a new
+line is typed as one only if the keyboard on the screen says that its return key makes one, else as a blank.
 
-The session of WebDriverAgent is the guard: whoever takes the phone makes a new one, and the phone refuses what is typed
-in another.
+The session of WebDriverAgent is the guard: a new owner of the phone makes a new session, and the phone then refuses
+keys that are typed in another.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ KEYS = {Key.ENTER: "\n", Key.DELETE: "\b"}
 
 
 class WdaKeyboard:
-    """Fits ``TextInput``, in one session of WDA."""
+    """The keyboard in one session of WDA; implements ``TextInput``."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class WdaKeyboard:
             await self._act("/wda/keys", {"value": list(text[start : start + CHUNK])})
 
     async def confirm(self, *, arrived: bool) -> None:
-        """WebDriverAgent has one way to type; there is nothing to learn."""
+        """Do nothing: WebDriverAgent has one way to type, so there is nothing to learn."""
 
     async def tap(self, point: Point) -> None:
         await self._tap(point, self._act)
@@ -66,7 +66,7 @@ class WdaKeyboard:
         await self._act("/wda/keys", {"value": ["\n"]})
 
     async def _act(self, path: str, body: Json | None) -> object:
-        """Act in our session. LeaseLost if another has taken its place."""
+        """Act in our session. Raises LeaseLost if another one has taken its place."""
         try:
             return await self._client.in_session(self._session, path, body, seconds=_CHUNK_SECONDS)
         except WdaRefusal as error:

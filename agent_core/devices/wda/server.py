@@ -17,7 +17,7 @@ STATUS_SECONDS = 2.0
 
 
 class WdaServer:
-    """Fits ``DeviceServer``.
+    """The iPhones of the settings; implements ``DeviceServer``.
 
     addresses: returns the addresses of the settings, each HOST:PORT or a serial.
     known_apps: see ``WdaDevice.packages``.
@@ -29,7 +29,7 @@ class WdaServer:
         self._apps: dict[str, InstalledApps] = {}
 
     async def devices(self) -> list[DeviceEntry]:
-        """Return the phones of the settings. ``offline`` if no WDA answers; one that is busy is there."""
+        """Return the phones of the settings. A phone is ``offline`` if no WDA answers; a busy one is not."""
         addresses = list(dict.fromkeys(address.removeprefix(PREFIX) for address in self._addresses()))
         states = await asyncio.gather(*map(self._state, addresses))
         return [

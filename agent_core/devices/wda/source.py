@@ -14,12 +14,12 @@ from agent_core.devices.base import Node
 from agent_core.errors import TreeUnavailable
 from agent_core.geometry import Box
 
-# What is not used and takes WDA time to find out.
+# Not used, and WDA takes time to find it.
 EXCLUDED = "accessible,frame,nativeFrame,traits,minValue,maxValue,nativeAccessibilityElement"
 PATH = f"/source?format=json&excluded_attributes={EXCLUDED}"
 
 INPUTS = {"TextField", "SecureTextField", "SearchField", "TextView"}
-_TEXTS = {"StaticText", "Link", "MenuItem", "Tab", "Icon"}  # what they are called is what they show
+_TEXTS = {"StaticText", "Link", "MenuItem", "Tab", "Icon"}  # their name is the text that they show
 _TAPPED = INPUTS | {"Button", "Link", "Cell", "MenuItem", "Tab", "Key", "Icon", "Switch"}
 # Readers of pages know the class names of Android's widgets.
 _CLASSES = {
@@ -33,23 +33,25 @@ _CLASSES = {
     "ActivityIndicator": "android.widget.ProgressBar",
 }
 _NOT_OF_THE_PAGE = {"Keyboard", "StatusBar"}  # Android's tree has neither, and a keyboard is 40 nodes
-# A keyboard's key that makes a new line, by its names. Every other one does something: sends, searches, goes on.
+# The names of a keyboard's key that makes a new line. Any other key acts: it sends, searches, continues.
 _NEW_LINE = {"return", "换行", "enter", "new line"}
 
 Element = Mapping[str, object]
 
 
 def nodes(source: object, scale: float, size: tuple[int, int], package: str = "") -> tuple[Node, ...]:
-    """Return what is on a screen of ``size`` pixels, in document order; boxes in pixels, clipped to the screen.
+    """Return the nodes on a screen of ``size`` pixels, in document order; boxes in pixels, clipped to the screen.
 
-    scale: pixels to a point. package: the bundle id of the app, which the source does not tell. No node has the focus:
-    WDA tells the one of remote controls, not the keyboard's. Raises TreeUnavailable if it is no page source.
+    scale: pixels to a point. package: the bundle id of the app, which the source does not name.
+
+    No node has the focus: WDA reports the focus of remote controls, not the keyboard's. Raises TreeUnavailable if it is
+    no page source.
     """
     return tuple(replace(node, package=package) for node in _nodes(_element(source), scale, size))
 
 
 def return_makes_lines(source: object) -> bool:
-    """Tell whether the keyboard on the screen says of its return key that it makes a new line."""
+    """Tell whether the return key of the keyboard on the screen is labelled as making a new line."""
     keyboards = (one for one in _walk(_element(source)) if one.get("type") == "Keyboard")
     return any(
         _text(key, "name").casefold() in _NEW_LINE or _text(key, "label").casefold() in _NEW_LINE
@@ -71,7 +73,7 @@ def _children(element: Element) -> Sequence[Element]:
 
 
 def _walk(element: Element) -> Iterator[Element]:
-    waiting = [element]  # no recursion: how deep a page is nested is the app's choice
+    waiting = [element]  # no recursion: the app decides how deep a page is nested
     while waiting:
         one = waiting.pop()
         yield one
@@ -87,7 +89,7 @@ def _nodes(root: Element, scale: float, size: tuple[int, int]) -> Iterator[Node]
         children = _children(one)
         waiting += reversed(children)
         box = _box(one, scale, size)
-        # A container may be called invisible although what is in it is seen.
+        # A container may be called invisible although its content is visible.
         if box is not None and _flag(one, "isVisible", default=True):
             yield _node(one, box, leaf=not children)
 
@@ -101,7 +103,7 @@ def _node(element: Element, box: Box, *, leaf: bool) -> Node:
             text = ""  # WDA gives the hint of an empty field as its value
     elif leaf and kind in _TEXTS:
         text = _text(element, "label") or _text(element, "value")
-    elif leaf:  # the label of what holds texts repeats them
+    elif leaf:  # a container's label repeats its texts
         description = _text(element, "label")
     return Node(
         box=box,

@@ -13,7 +13,7 @@ from agent_core.errors import CommandFailed
 from agent_core.geometry import Point
 
 _TAP, _BETWEEN = 60, 80  # milliseconds
-_EDGE = 2  # points from the left edge: where the swipe back begins
+_EDGE = 2  # points from the left edge: the swipe back begins there
 _MAX_COORDINATE = 20_000
 _DOWN: Json = {"type": "pointerDown", "button": 0}
 _UP: Json = {"type": "pointerUp", "button": 0}
@@ -45,12 +45,12 @@ class WdaTouches:
             await self._drag(start, end, seconds, self._waiting(seconds))
 
     async def from_left_edge(self, size: tuple[int, int], act: Act) -> None:
-        """iOS's way back, on a screen of ``size`` pixels."""
+        """Swipe from the left edge, iOS's way back, on a screen of ``size`` pixels."""
         y = size[1] // 2
         await self._drag(Point(round(_EDGE * await self._scale()), y), Point(size[0] * 4 // 5, y), 0.3, act)
 
     async def from_lower_edge(self, size: tuple[int, int], act: Act) -> None:
-        """iOS's way to the app switcher, on phones without a home button."""
+        """Swipe up from the lower edge, iOS's way to the app switcher on phones without a home button."""
         x = size[0] // 2
         await self._drag(Point(x, size[1] - 1), Point(x, size[1] // 2), 0.5, act, rest=0.8)
 

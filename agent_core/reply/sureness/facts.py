@@ -71,12 +71,12 @@ class Facts:
 
     @property
     def open(self) -> tuple[Word, ...]:
-        """What the question is about: content, names, figures and signs."""
+        """The words for the subject of the question: content, names, figures and signs."""
         return tuple(word for word in self.words if word.kind in _OPEN)
 
     @property
     def closed(self) -> tuple[Word, ...]:
-        """What is said about it: denials, limits, and who does it."""
+        """The words for what is said about it: denials, limits, and the actor."""
         return tuple(word for word in self.words if word.kind not in _OPEN)
 
 

@@ -13,7 +13,7 @@ _VALUES = {char: max(0, index - 1) for index, char in enumerate(_DIGITS)}
 _VALUES |= {"两": 2, "壹": 1, "贰": 2, "叁": 3, "肆": 4, "伍": 5, "陆": 6, "柒": 7, "捌": 8, "玖": 9, "俩": 2, "仨": 3}
 _POWERS = {"十": 10, "拾": 10, "百": 100, "佰": 100, "千": 1000, "仟": 1000, "万": 10**4, "亿": 10**8}
 NUMERALS = "".join(_VALUES) + "".join(_POWERS) + "半"
-# What things are counted and measured in. Other units may follow a number, too.
+# The units in which things are counted and measured. Other units may follow a number, too.
 UNITS = """
 小时 分钟 星期 礼拜 工作日 厘米 公分 毫米 英寸 公斤 千克 毫克 毫升 公里 千米 平米 平方米 平方 千瓦 毫安
 天 日 时 分 秒 周 月 年 号 件 个 张 条 根 台 包 盒 箱 瓶 袋 双 套 支 只 片 块 元 圆 毛 角 米 寸 斤 克 升 瓦
@@ -41,7 +41,7 @@ _SAME_UNIT = {
     )
     for one in names.split()
 }
-# 一 that is no number: 一下, 一样, 一起 … and 统一, 唯一.
+# 一 that is not a number: 一下, 一样, 一起 … and 统一, 唯一.
 NO_NUMBER = re.compile(
     r"一(?=[下样些起定般直旦致并共切律会边])|(?<=[统唯同])一|万一|千万(?=[不别要])|十分(?=[感满抱方])|半(?=径)"
 )
@@ -145,7 +145,7 @@ def _unit(unit: str | None) -> str:
 
 
 def same_unit(unit: str) -> str:
-    """Return the unit that stands for all units of this meaning: "元" for "块" and "圆"."""
+    """Return the representative of all units of this meaning: "元" for "块" and "圆"."""
     return _SAME_UNIT.get(unit, unit)
 
 

@@ -134,7 +134,7 @@ _ASKS = re.compile(
 )
 _LEAST = 2  # letters that must be named: a single one may be in a passage by chance
 _LEFT_OUT = frozenset({"may", "will"})  # implied if a shop states its rules: "7天内退货"
-# What a passage must contain if it is asked for: a number with one of these units.
+# A passage must contain a number with one of these units if the question asks for it.
 _TELLS = {
     "price": {"元", "$", "€", "£"},
     "duration": {"天", "小时", "分钟", "周", "个月", "年", "工作日", "日", "月", "day", "hour", "month", "year"},

@@ -14,7 +14,7 @@ from agent_core.reply.sureness.plain import HAN, word_lists
 
 
 class Kind(StrEnum):
-    """What a word does in a question. The kinds from the lists have the names of their tables in ``words.toml``."""
+    """The role of a word in a question. The kinds from the lists have the names of their tables in ``words.toml``."""
 
     PARTICLE = "particles"
     ASKING = "asking"

@@ -1,1 +1,1 @@
-"""`phonedesk doctor`: what stands in the way of a run, and what to do about it."""
+"""`phonedesk doctor`: the obstacles to a run, and how to remove them."""

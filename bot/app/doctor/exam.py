@@ -1,4 +1,4 @@
-"""What the checks share: the settings, and what earlier checks have opened or learned."""
+"""The data that the checks share: the settings, and the results of earlier checks."""
 
 from __future__ import annotations
 
@@ -28,22 +28,24 @@ from storage.engine import Database
 from storage.model_usage import Used
 
 WHY = "doctor"  # in the lease's row, instead of a run's id
-SHORTEST_SECRET = 6  # characters; what is shorter is a placeholder, and would be found in every text
+SHORTEST_SECRET = 6  # characters; a shorter value is a placeholder, and would be found in every text
 PLACEHOLDERS = frozenset({"", "EMPTY"})
 
 T = TypeVar("T")
 
 
 async def soon(seconds: float) -> None:
-    """The doctor tries again as the product does, but does not wait as long."""
+    """Wait for a retry, but at most 0.2 s: the doctor retries as the product does, but does not wait as long."""
     await asyncio.sleep(min(seconds, 0.2))
 
 
 @dataclass
 class Exam:
-    """One examination. ``serial`` is the phone that was asked for on the command line, "" for the settings' one.
+    """One examination.
 
-    What is None has not been opened or found; a check that needs it runs after the one that sets it.
+    serial: the phone from the command line, "" for the settings' one.
+
+    A field is None if it has not been opened or found yet; a check that needs it runs after the one that sets it.
     """
 
     settings_or_error: Settings | ConfigError
@@ -55,10 +57,10 @@ class Exam:
     device: Device | None = None
     transport: Transport | None = None
     look: Look | None = None
-    known: Mapping[str, str] = field(default_factory=dict)  # serials of phones, by what tells them apart
+    known: Mapping[str, str] = field(default_factory=dict)  # serials of phones, by their identity
     has_database: bool = False  # with the tables of this release; without them nothing works on phones
     learnt: frozenset[tuple[str, str, str]] = field(default_factory=frozenset)  # serial, app and version
-    used_today: Used | None = None  # of models, where there are limits a day
+    used_today: Used | None = None  # of models, if there are daily limits
     model: ChatModel | None = None
     model_check: ModelCheck | None = None
     bot: Bot | None = None
@@ -95,7 +97,7 @@ class Exam:
         return await found(self.transport).shell(line, seconds=4.0)
 
     def clean(self, text: str) -> str:
-        """``text`` without any secret of the settings, however it came to be there."""
+        """Return ``text`` without any secret of the settings."""
         if not isinstance(self.settings_or_error, ConfigError):
             for secret in secrets_of(self.settings_or_error):
                 text = text.replace(secret, "***")
@@ -103,14 +105,16 @@ class Exam:
 
 
 def found(value: T | None) -> T:
-    """What an earlier check has set."""
+    """Return a value that an earlier check has set."""
     if value is None:
         raise LookupError("a check ran before the one that it needs")
     return value
 
 
 def secrets_of(settings: Settings) -> list[str]:
-    """Every secret value, longest first: those of the settings' secret fields, and passwords inside addresses."""
+    """Return every secret value, longest first: those of the settings' secret fields, and passwords inside
+    addresses.
+    """
     sections = (settings, *(getattr(settings, name) for name in type(settings).model_fields))
     values = set(settings.secrets())
     for section in sections:
@@ -141,9 +145,11 @@ Mend = Callable[[Exam, DoctorVerdict], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """``needs``: checks that must be ok or a warning first. ``seconds``: how long it may take.
+    """One check.
 
-    ``mend`` does what can be done about what the check found, and returns whether there was anything.
+    needs: checks that must be ok or a warning first.
+    seconds: its time limit.
+    mend: repairs the problem that the check found, as far as possible, and returns whether there was one to repair.
     """
 
     key: str

@@ -1,6 +1,6 @@
-"""Looks at everything that a run needs, and says what is wrong and what to do about it.
+"""Checks everything that a run needs, and reports problems and what to do about them.
 
-It changes nothing, unless it is asked to mend what it can.
+It changes nothing, unless it is asked to repair what it can.
 
 async for result in examine(settings):
     print(result.check, result.status, result.seen, result.advice)
@@ -72,12 +72,13 @@ async def examine(
     mend: bool = False,
     checks: Iterable[Check] = CHECKS,
 ) -> AsyncGenerator[CheckResult, None]:
-    """Each check's result as soon as it is there. ``settings`` is the error if they could not be loaded.
+    """Yield each check's result as soon as it is there.
 
-    ``mend``: do what can be done about what is found, and check that again.
+    settings: the error if they could not be loaded.
+    mend: repair the problems that can be repaired, and check those again.
     """
     words = DoctorTexts(lang)
-    causes: dict[str, CheckResult] = {}  # of every check that did not pass, the first that stood in the way
+    causes: dict[str, CheckResult] = {}  # for every check that did not pass, the first check that caused it
     async with AsyncExitStack() as stack:
         exam = Exam(settings, serial, stack, lang)
         for check in checks:
@@ -118,7 +119,7 @@ async def _made(check: Check, exam: Exam, words: DoctorTexts, *, mend: bool) -> 
 
 
 async def _tried(check: Check, exam: Exam, words: DoctorTexts) -> tuple[CheckStatus, str, str, DoctorVerdict | None]:
-    """What is to be said, and the verdict if the check came to one."""
+    """Run a check. Return its status, its text and advice, and the verdict if the check came to one."""
     try:
         async with asyncio.timeout(check.seconds):
             verdict = await check.run(exam)
@@ -129,7 +130,7 @@ async def _tried(check: Check, exam: Exam, words: DoctorTexts) -> tuple[CheckSta
         seen = words.get("output.timeout", {"seconds": f"{check.seconds:g}"})
         return CheckStatus.FAILED, seen, words.get("output.timeout_advice"), None
     except Exception as error:  # noqa: BLE001 - the other checks are still worth making
-        # Only its name: nobody knows what a stranger's words hold.
+        # Only its name: an unknown error's words may hold anything.
         seen = words.get("output.stranger", {"error": type(error).__name__})
         return CheckStatus.FAILED, seen, words.get("output.stranger_advice"), None
 
@@ -143,7 +144,7 @@ def _said(check: Check, verdict: DoctorVerdict, words: DoctorTexts) -> tuple[Che
 
 
 def _by(route: Route, words: DoctorTexts) -> str:
-    """Which proxy was used, and where it stands; or why none was."""
+    """Return the sentence about the proxy that was used and where it is set; or why none was."""
     if route.proxy:
         return words.get("output.by_proxy", route.values)
     if not route.source:
@@ -153,7 +154,7 @@ def _by(route: Route, words: DoctorTexts) -> str:
 
 
 def _advice(error: PhonedeskError, words: DoctorTexts) -> str:
-    """The error's own advice if it has a text, else that of its kind."""
+    """Return the error's own advice if it has a text, else that of its kind."""
     if chat_texts(words.lang).find(f"errors.{error.key}", ""):
         return sentences(chat_texts(words.lang).error(error).splitlines()[1:], words.lang)
     return words.advice_of(error.kind) or error.advice

@@ -1,4 +1,4 @@
-"""The check of hdc, and of a HarmonyOS phone if that is the one that runs would take. It looks only."""
+"""The check of hdc, and of a HarmonyOS phone if that is the one that runs would take. It only reads."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from bot.app.doctor.report import DoctorVerdict, failed, ok, skipped, warning
 
 
 def other_than_android(exam: Exam) -> DoctorVerdict | None:
-    """Return the verdict of the checks of adb if the chosen phone is no Android; None if it may be one."""
+    """Return the verdict of the checks of adb if the chosen phone is not an Android phone; None if it may be one."""
     if system_of(exam.wanted) is System.ANDROID:
         return None
     return skipped("no_android", serial=exam.wanted)
 
 
 async def hdc(exam: Exam) -> DoctorVerdict:
-    """Raises HdcNotFound if the program of the settings is none."""
+    """Check hdc and the chosen HarmonyOS phone. Raises HdcNotFound if the settings' program does not exist."""
     path, wanted = exam.settings.device.hdc_path, exam.wanted
     chosen = system_of(wanted) is System.HARMONYOS
     if not path:

@@ -1,4 +1,4 @@
-"""The check of WebDriverAgent, and of an iPhone if that is the one that runs would take. It looks only."""
+"""The check of WebDriverAgent, and of an iPhone if that is the one that runs would take. It only reads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.app.doctor.report import DoctorVerdict, failed, ok, skipped, warning
 
 
 async def wda(exam: Exam) -> DoctorVerdict:
-    """Raises DeviceError if the chosen iPhone cannot be asked, or shows no picture."""
+    """Check the iPhones of the settings. Raises DeviceError if the chosen one cannot be asked, or shows no picture."""
     addresses, wanted = exam.settings.device.wda, exam.wanted
     if system_of(wanted) is not System.IOS and not addresses:
         return skipped("unused")

@@ -57,7 +57,7 @@ def _settings() -> DoctorVerdict:
 
 
 def open_secrets() -> list[Path]:
-    """The files of the settings that hold a secret and can be read by other users of this machine."""
+    """Return the files of the settings that hold a secret and can be read by other users of this machine."""
     if os.name != "posix":
         return []
     secret = {name.environment for name in names() if name.is_secret} | {f"{ALIAS_PREFIX}{one}" for one in _TOKENS}
@@ -71,7 +71,7 @@ def open_secrets() -> list[Path]:
 
 
 async def database(exam: Exam) -> DoctorVerdict:
-    """Nothing is made or migrated: that is for the commands that work with it."""
+    """Check the database. Nothing is made or migrated, because the commands that work with it do that."""
     data_dir = exam.settings.data_dir
     if not await asyncio.to_thread(_writable, data_dir):
         return failed("not_writable", folder=data_dir.absolute())
@@ -92,7 +92,7 @@ async def database(exam: Exam) -> DoctorVerdict:
 
 
 def _file(file: Path, shown: str) -> DoctorVerdict | None:
-    """What is to be said of a database's file before it is opened."""
+    """Return the verdict on a database's file before it is opened; None if it can be opened."""
     folder = file.absolute().parent
     if not _writable(folder):
         return failed("not_writable", folder=folder)
@@ -123,7 +123,7 @@ async def _open_database(exam: Exam, shown: str) -> DoctorVerdict:
 
 
 def _writable(folder: Path) -> bool:
-    """Whether files can be made in ``folder``, or the folder itself where it is not there yet."""
+    """Tell whether files can be made in ``folder``, or ``folder`` itself can be made if it does not exist."""
     folder = folder.absolute()
     if not folder.exists():
         nearest = next(parent for parent in folder.parents if parent.exists())

@@ -1,4 +1,4 @@
-"""What ``phonedesk doctor --fix`` does about what the checks found: nothing that cannot be undone."""
+"""The repairs of ``phonedesk doctor --fix``: nothing that cannot be undone."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ async def settings(_: Exam, verdict: DoctorVerdict) -> bool:
 
 
 async def phone(exam: Exam, verdict: DoctorVerdict) -> bool:
-    """Connect anew to a phone on the network whose connection has died."""
+    """Reconnect a phone on the network whose connection has died."""
     if verdict.case != "offline_network":
         return False
-    await found(exam.adb).connect(str(verdict.values["serial"]))  # it drops what has died by itself
+    await found(exam.adb).connect(str(verdict.values["serial"]))  # it drops a dead connection by itself
     return True
 
 
@@ -61,9 +61,9 @@ async def _set_up(exam: Exam) -> bool:
 
 @asynccontextmanager
 async def _ours(exam: Exam) -> AsyncIterator[Device]:
-    """Lease the phone, and put back what a dead run left, which is not to be taken for the owner's.
+    """Lease the phone, and put back the changes of a dead run, which must not be taken for the owner's.
 
-    Raises LeaseLost if somebody else has the phone.
+    Raises LeaseLost if another owner has the phone.
     """
     async with exam.acting() as device:
         await device.recover()

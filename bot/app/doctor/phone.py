@@ -1,6 +1,6 @@
-"""The checks of the phone and the way to it. They look only: the screen stays off, the keyboard stays what it is.
+"""The checks of the phone and the way to it. They only read: the screen stays off, the keyboard stays the same.
 
-What needs a command that a run could notice, like a key that does nothing, is tried only while no run has the phone.
+A command that a run could notice, like a key without effect, is tried only while no run has the phone.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ async def adb(exam: Exam) -> DoctorVerdict:
         program = f"{program} {(await asyncio.to_thread(version_of, program)).text}".rstrip()
     except AdbNotFound as error:
         problem = error.message
-    # Raises AdbNotFound where there is neither a server nor a program to start one.
+    # Raises AdbNotFound if there is neither a server nor a program to start one.
     server = await open_adb(device.adb_path or None, device.adb_host, device.adb_port)
     exam.adb = await exam.stack.enter_async_context(server)
     address = f"{server.host}:{server.port}"
@@ -96,15 +96,16 @@ async def phone(exam: Exam) -> DoctorVerdict:
 
 
 def _addresses(exam: Exam) -> tuple[str, ...]:
-    """What has to be connected to: the settings' addresses, and the phone itself where it is one."""
+    """Return the addresses to connect to: those of the settings, and the phone itself if it is an address."""
     wanted = (exam.wanted,) if re.search(r":\d+$", exam.wanted) else ()
     return tuple(dict.fromkeys((*exam.settings.device.connect, *wanted)))
 
 
 async def _connect(server: AdbServer, address: str) -> str:
-    """What went wrong, or "". That the phone has to allow this computer is the next check's.
+    """Connect to a phone. Return the problem, or "".
 
-    Asked of the server directly, so that one who never answers is not waited for in a thread.
+    A phone that has yet to allow this computer is the next check's problem. The server is asked directly, so that no
+    thread waits for a phone that never answers.
     """
     try:
         answer = await _ask_to_connect(server, address)
@@ -129,7 +130,7 @@ async def _state(server: AdbServer, serial: str) -> str:
 
 
 async def _settled(server: AdbServer, wanted: str) -> list[DeviceEntry]:
-    """The phones, once one can be used (the wanted one where there is one), or after a moment."""
+    """Return the phones, once one can be used (the wanted one if one is named), or after a moment."""
     last = await server.devices()
 
     def usable() -> bool:
@@ -165,7 +166,7 @@ async def _one_each(exam: Exam, server: AdbServer, entries: Sequence[DeviceEntry
 
 
 def _choose(exam: Exam, entries: list[DeviceEntry], problems: list[str]) -> DeviceEntry | DoctorVerdict:
-    """The phone that a run would take, or why there is none."""
+    """Return the phone that a run would take, or the verdict if there is none."""
     names = Listed(entry.serial for entry in entries)
     if exam.wanted:
         entry = next((entry for entry in entries if exam.wanted in (entry.serial, *entry.transports)), None)
@@ -196,7 +197,7 @@ async def authorised(exam: Exam) -> DoctorVerdict:
     return ok("yes", model=info.model, android=release, size=f"{info.size[0]}×{info.size[1]}")
 
 
-# -- what it shows
+# -- reading the phone
 
 
 async def screen(exam: Exam) -> DoctorVerdict:
@@ -213,7 +214,9 @@ async def screen(exam: Exam) -> DoctorVerdict:
 
 
 def asks_for_secret(text: str) -> bool | None:
-    """Whether ``dumpsys window policy`` says that the lock screen wants a PIN or the like; None: it does not say."""
+    """Tell whether ``dumpsys window policy`` says that the lock screen needs a PIN or the like; None if it does not
+    say.
+    """
     answer = _SECURE.search(text)
     return answer[1] == "true" if answer else None
 
@@ -250,7 +253,7 @@ async def tree(exam: Exam) -> DoctorVerdict:
     return warning("empty" if condition is TreeHealth.EMPTY else "no_texts", window=window)
 
 
-# -- what may be done to it
+# -- permissions
 
 
 async def keyboard(exam: Exam) -> DoctorVerdict:
@@ -282,7 +285,7 @@ async def _unpasted(exam: Exam) -> str:
 
 
 async def _how(exam: Exam) -> Worded:
-    """Return what the owner can do on a phone of this brand, so that it takes taps and changed settings."""
+    """Return what the owner can do on a phone of this brand, so that it accepts taps and changed settings."""
     return advice(await found(exam.transport).brand(), "input")
 
 
@@ -326,7 +329,7 @@ async def app(exam: Exam) -> DoctorVerdict:
 
 
 async def learnt(exam: Exam) -> DoctorVerdict:
-    """Offers to get to know the chat apps on the phone that are not known yet."""
+    """Offer to learn the look of the chat apps on the phone that are not known yet."""
     device = found(exam.device)
     installed = await device.packages()
     known, unknown, first = [], [], ""

@@ -1,4 +1,4 @@
-"""What a check finds, and what the doctor says of it."""
+"""The result of a check, and the doctor's report on it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class CheckStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DoctorVerdict:
-    """What one check found. ``case`` names the text ``<check>.<case>``; its advice is ``<check>.<case>_advice``.
+    """The verdict of one check. ``case`` names the text ``<check>.<case>``; its advice is ``<check>.<case>_advice``.
 
-    ``routes``: how what was asked over the net was asked; the person is told of the proxies.
+    ``routes``: the routes of the check's requests; the person is informed of the proxies.
     """
 
     status: CheckStatus
@@ -38,8 +38,7 @@ class DoctorVerdict:
 class CheckResult:
     """A check's result for a person. ``check`` is stable, the rest is in the person's language.
 
-    ``after``: the check because of which this one was not made, "" if it was. ``mending``: something was done, or
-    tried, about what it found.
+    ``after``: the check because of which this one was not made, "" if it was. ``mending``: a repair was made, or tried.
     """
 
     check: str
@@ -59,17 +58,17 @@ def ok(case: str, **values: Any) -> DoctorVerdict:
 
 
 def note(case: str, **values: Any) -> DoctorVerdict:
-    """Neither well nor wrong: something that is worth knowing."""
+    """Return a verdict that is neither good nor bad: a fact worth knowing."""
     return DoctorVerdict(CheckStatus.NOTE, case, values)
 
 
 def warning(case: str, **values: Any) -> DoctorVerdict:
-    """It works, or not as well as it could; there is an advice."""
+    """Return a verdict for something that works, but not at its best; there is an advice."""
     return DoctorVerdict(CheckStatus.WARNING, case, values)
 
 
 def failed(case: str, **values: Any) -> DoctorVerdict:
-    """A run would not work; there is an advice."""
+    """Return a verdict for something that stops a run; there is an advice."""
     return DoctorVerdict(CheckStatus.FAILED, case, values)
 
 

@@ -56,7 +56,7 @@ async def model(exam: Exam) -> DoctorVerdict:
         if problem.key == "model_no_version":
             return failed("no_version", **values, meant=problem.values["meant"]).by(route)
         if not isinstance(problem, ModelUnreachable | ModelTimeout):
-            raise problem  # it answers: what is wrong is told as a run would tell it
+            raise problem  # it answers: the problem is reported as a run would report it
         if route.proxy:
             return failed("not_reached_by_proxy", **values, **route.values).by(route)
         return failed("not_reached", **values).by(route)
@@ -64,13 +64,13 @@ async def model(exam: Exam) -> DoctorVerdict:
 
 
 def _key_at(url: str) -> str:
-    """Return the page where the key for a well-known hosted endpoint is made; "" for any other."""
+    """Return the page that makes keys for a well-known hosted endpoint; "" for any other."""
     host = urlsplit(url).hostname
     return next((one.key_at for one in model_presets() if one.key_at and urlsplit(one.base_url).hostname == host), "")
 
 
 def _address(url: str) -> str:
-    """``url`` without what may be secret in it: user, password, query."""
+    """Return ``url`` without the parts that may be secret: user, password, query."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
@@ -99,7 +99,9 @@ async def model_vision(exam: Exam) -> DoctorVerdict:
 
 
 def _blind(exam: Exam, check: ModelCheck) -> DoctorVerdict:
-    """Texts alone are enough where the screen's elements stand in the prompt."""
+    """Return the verdict on a model that sees no pictures: texts are enough if the screen's elements are in the
+    prompt.
+    """
     by_texts = exam.settings.observe.elements
     return warning("blind", message=check.problem) if by_texts else failed("blind_alone", message=check.problem)
 
@@ -109,7 +111,7 @@ async def _text_problem(exam: Exam) -> ModelError | None:
 
 
 async def _problem(model: ChatModel) -> ModelError | None:
-    """Why the model does not answer a question without a picture; None if it does."""
+    """Return the error if the model does not answer a question without a picture; None if it does."""
     try:
         await model.complete([{"role": "user", "content": "Answer with OK."}])
     except ModelError as error:
@@ -118,7 +120,7 @@ async def _problem(model: ChatModel) -> ModelError | None:
 
 
 async def fallbacks(exam: Exam) -> DoctorVerdict:
-    """All of them at once: each is asked one question."""
+    """Check all fallback models at once: each is asked one question."""
     wanted = exam.settings.model.fallbacks
     if not wanted:
         return skipped("none")
@@ -151,7 +153,7 @@ async def planner(exam: Exam) -> DoctorVerdict:
 
 
 async def prices(exam: Exam) -> DoctorVerdict:
-    """A limit by cost holds back no model whose calls cost nothing that is known."""
+    """Check that prices are known: a limit by cost cannot hold back a model of unknown price."""
     names = unpriced(exam.settings)
     if names:
         return warning("missing", names=Listed(names))
@@ -162,7 +164,7 @@ async def prices(exam: Exam) -> DoctorVerdict:
 
 
 async def limits(exam: Exam) -> DoctorVerdict:
-    """Once a day's limit is reached, every run fails until midnight."""
+    """Check the daily limits: once one is reached, every run fails until midnight."""
     wanted = exam.settings.limits
     if not limits_a_day(wanted):
         return skipped("none")
@@ -176,7 +178,7 @@ async def limits(exam: Exam) -> DoctorVerdict:
 
 
 async def knowledge(exam: Exam) -> DoctorVerdict:
-    """Each provider that is asked over the net by itself: the others must not hide one that fails."""
+    """Check each remote provider separately, because the others must not hide one that fails."""
     settings = exam.settings.knowledge
     config = knowledge_config(exam.settings)
     remote = [name for name in settings.providers if name != "embedded"]
@@ -191,14 +193,14 @@ async def knowledge(exam: Exam) -> DoctorVerdict:
         except ConfigMissing as error:
             return failed("incomplete", provider=name, advice=error)
         try:
-            count += len(await base.retrieve(QUERY))  # a KnowledgeError says by its kind what is wrong
+            count += len(await base.retrieve(QUERY))  # the kind of a KnowledgeError names the problem
         finally:
             await base.close()
     return ok("answers", names=Listed(remote), count=count).by(*routes(config))
 
 
 async def _embedded(settings: Settings) -> DoctorVerdict:
-    """Nothing is made where it is missing: the first start does that."""
+    """Check the entries of the own store. A missing store is not made here: the first start does that."""
     if await asyncio.to_thread((file := former_file(settings)).is_file):
         return warning("former_file", file=file)
     url = database_url(settings.url)
@@ -228,7 +230,7 @@ def _nothing_yet(settings: KnowledgeSettings) -> DoctorVerdict:
 
 
 async def notify(exam: Exam) -> DoctorVerdict:
-    """Whether the addresses of alerts and digests are understood. Nothing is sent to them."""
+    """Check whether the addresses of alerts and digests are understood. Nothing is sent to them."""
     addresses = exam.settings.notify.addresses
     if not addresses:
         return skipped("none")

@@ -1,4 +1,4 @@
-"""The checks of the bot at Telegram. They ask; the webhook stays what it is."""
+"""The checks of the bot at Telegram. They only read; the webhook stays as it is."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from storage.webhooks import DEAD, WebhookRow, Webhooks
 
 
 async def outgoing(exam: Exam) -> DoctorVerdict:
-    """Check each webhook's secret and address, and say what was given up. The name is resolved, nothing is asked."""
+    """Check each webhook's secret and address, and report deliveries that were given up. Only the name is resolved."""
     async with _database(exam) as db:
         hooks = await Webhooks(db).all() if db is not None else []
         counts = await Webhooks(db).counts() if db is not None else {}

@@ -1,10 +1,10 @@
-"""The planner's executor: each call is a run of its own on a phone, with lease, gate, ledger, questions and recording.
+"""The planner's executor: each call is a run on a phone, with lease, gate, ledger, questions and recording.
 
-A call is done at once, not by the queue: it takes the phone or is told that it is busy. Once it waits for a person and
-has given the phone back, the queue goes on with it as with any run; the call waits for its end.
+A call is done at once, not by the queue: it takes the phone, or gets the answer that the phone is busy. Once it waits
+for a person and has given the phone back, the queue continues it as any run; the call waits for its end.
 
-Between two calls the phone is free. Where anybody else had it since the plan's last call there, the next one does
-nothing and says so: what the planner believes to be in front, a chat above all, is so no more.
+Between two calls the phone is free. If another owner had it since the plan's last call there, the next call does
+nothing and says so: the screen that the planner believes to be in front, above all a chat, may have changed.
 """
 
 from __future__ import annotations
@@ -42,10 +42,11 @@ log = structlog.get_logger(__name__)
 
 @dataclass
 class PlanGate:
-    """The knowledge gate of a plan, where what the person asked for is an answer to a customer.
+    """The knowledge gate of a plan whose request is an answer to a customer.
 
-    ``task`` is what they wrote; ``phones``: the gate's state on each, as the last call there left it; ``done``: those
-    where an answer was given, or none was due.
+    task: the person's words.
+    phones: the gate's state on each phone, as the last call there left it.
+    done: the phones on which an answer was given, or none was due.
     """
 
     task: str
@@ -54,7 +55,7 @@ class PlanGate:
 
     @property
     def over(self) -> bool:
-        """Whether nothing is due any more on any phone that was used."""
+        """True if nothing is due any more on any phone that was used."""
         return bool(self.phones) and self.done >= self.phones.keys()
 
     def data(self) -> dict[str, Any]:
@@ -63,7 +64,7 @@ class PlanGate:
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> PlanGate:
-        """For another message: what a call before it knew of the customer's questions may have changed since."""
+        """Return the gate for another message: earlier knowledge of the customer's questions may have changed since."""
         anew = {"knowledge_done": False, "pending_question": ""}
         gates = {str(serial): GateState.model_validate({**gate, **anew}) for serial, gate in data["phones"].items()}
         return cls(str(data["task"]), gates, set(map(str, data.get("done", ()))))
@@ -75,16 +76,17 @@ class PlanGate:
         return profile(key).name
 
     def leave(self, serial: str, session: Session, *, succeeded: bool) -> None:
-        """What a call left behind. It can only succeed where the gate lets it finish."""
+        """Store the gate's state after a call. The call can only succeed if the gate lets it finish."""
         delivered = [*session.gate.delivered, *(reply.text for reply in session.replies)]
         self.phones[serial] = session.gate.model_copy(update={"delivered": list(dict.fromkeys(delivered))})
         (self.done.add if succeeded else self.done.discard)(serial)
 
 
 def reply_state(message: str, before: Mapping[str, Any] | None) -> PlanGate | None:
-    """Whether this plan answers a customer: the person's own message decides. One that goes on with a conversation in
-    which an answer is still due (``before``) goes on under its gate, and in one in which customers were answered the
-    app need not be named again.
+    """Return the gate if this plan answers a customer, else None. The person's own message decides.
+
+    before: the gate of the conversation so far. If an answer is still due in it, the plan continues under that gate. If
+    customers were answered in it, the message need not name the app again.
     """
     if gate_for(message, None).enabled:
         return PlanGate(message)
@@ -99,7 +101,7 @@ def reply_state(message: str, before: Mapping[str, Any] | None) -> PlanGate | No
 
 @dataclass(frozen=True)
 class PlanPlace:
-    """Whose plan it is, and where its questions are shown. ``serials``: the phones it may use, () for all."""
+    """The owner of a plan, and the chat that shows its questions. ``serials``: the phones it may use, () for all."""
 
     plan_id: str
     lang: Lang
@@ -110,8 +112,11 @@ class PlanPlace:
 
 @dataclass(eq=False)
 class _Call:
-    """``taken``: it has had the phone. ``meanwhile``: so had somebody else since the plan's last call there, and
-    nothing was done. ``left``: it is a run like any other from here on.
+    """One call of a plan.
+
+    taken: it has had the phone.
+    meanwhile: another owner has had the phone since the plan's last call there, so nothing was done.
+    left: it is an ordinary run from here on.
     """
 
     run_id: str = ""
@@ -123,7 +128,7 @@ class _Call:
 
 
 class PlanExecutor:
-    """``agent_core.planner.Executor`` for one plan."""
+    """The executor of one plan; implements ``agent_core.planner.Executor``."""
 
     def __init__(
         self,
@@ -135,7 +140,9 @@ class PlanExecutor:
         keep: Callable[[], Awaitable[None]] | None = None,
         say: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
-        """``keep`` stores ``reply`` each time it has changed. ``say`` tells who follows the plan what it waits for."""
+        """keep: stores ``reply`` each time it has changed.
+        say: shows people who follow the plan what it waits for.
+        """
         self.reply = reply
         self._keep = keep
         self._say = say
@@ -183,12 +190,14 @@ class PlanExecutor:
             await device.close()
 
     async def stop(self) -> None:
-        """End every call, and begin none any more; their phones are free when this returns."""
+        """End every call, and begin no more; their phones are free when this returns."""
         self._stopped = True
         await asyncio.gather(*(self._halt(call) for call in list(self._calls)))
 
     async def leave(self) -> None:
-        """Begin no call any more, and end those under way, but for what waits for a person: that goes on by itself."""
+        """Begin no more calls, and end the active ones, except those that wait for a person: they continue by
+        themselves.
+        """
         self._stopped = True
         await asyncio.gather(*(self._leave(call) for call in list(self._calls)))
 
@@ -225,7 +234,7 @@ class PlanExecutor:
             return self._said("tool_failed", why=str(error))
 
     async def _run(self, call: _Call, serial: str, device_id: str, message: str) -> CallResult:
-        """The call as a run: its row and its session first, then the attempt, in this very moment."""
+        """Do the call as a run: make its row and its session first, then start the attempt immediately."""
         session, run_id = await self._begun(call, serial, message)
         self._worker.takers[run_id] = partial(self._taken, call, serial)
         try:
@@ -247,11 +256,15 @@ class PlanExecutor:
         try:
             await self._worker.run_attempt(attempt_id(call.run_id, 1))
         except Exception as error:
-            # Most likely the database is away: what was done is seen once it is back.
+            # Most likely the database is away: the work is seen once it is back.
             log.warning("plan_part_not_stored", run_id=call.run_id, error=repr(error), exc_info=not is_away(error))
 
     def _taken(self, call: _Call, serial: str, fencing: int) -> bool:
-        """An attempt of the call has the phone. Whether it may begin: a later one looks itself at what is in front."""
+        """Record that an attempt of the call has the phone. Return whether it may begin.
+
+        It may not if another owner had the phone since the plan's last call; a later attempt looks itself at what is in
+        front.
+        """
         before, self._hands[serial] = self._hands.get(serial), fencing
         if not call.taken:
             call.taken = True
@@ -275,7 +288,7 @@ class PlanExecutor:
         if run_id is None:
             raise RuntimeError("The run was not stored.")
         call.run_id = run_id
-        # What the person wrote decides which policy holds, whatever the planner makes of it.
+        # The person's words decide the policy, whatever the planner makes of them.
         careful = TaskRules(PolicyName.CAREFUL.value)
         session = await core.session(message, serial, settings, run_id=run_id, rules=careful)
         if self.reply is not None:
@@ -287,8 +300,9 @@ class PlanExecutor:
         return session, run_id
 
     async def _final(self, call: _Call, row: RunRow) -> RunRow:
-        """The run once it is over, or left to itself. While it waits for a person it has no phone, and the queue goes
-        on with it.
+        """Return the run once it is over, or left to itself.
+
+        While it waits for a person it has no phone, and the queue continues it.
         """
         told = ""
         while not row.final and not call.left:
@@ -300,7 +314,7 @@ class PlanExecutor:
         return row
 
     async def _tell_of_question(self, row: RunRow, told: str) -> str:
-        """Tell what the run waits for, each question once; the id of the newest that was told."""
+        """Report what the run waits for, each question once. Return the id of the newest question that was reported."""
         if self._say is None or row.status != WAITING:
             return told
         try:
@@ -314,7 +328,7 @@ class PlanExecutor:
         return told
 
     async def _row(self, call: _Call) -> RunRow:
-        """The run as it is stored. It is not given up because the database is away for a moment."""
+        """Return the run as it is stored. It is not given up because the database is away for a moment."""
         while True:
             waiter = self._core.db.signal("runs").waiter()
             try:
@@ -355,19 +369,21 @@ class PlanExecutor:
         return [entry for entry in await self._core.attached.phones() if not allowed or entry.serial in allowed]
 
     async def _serial(self, device_id: str) -> str | None:
-        """The phone that is meant, by its id or by what people call it; None where it may not be used, or is not."""
+        """Return the phone with this id, or that people call so; None if there is none that may be used."""
         entries = await self._entries()
         serial = (await self._core.attached.book(entries)).serial(device_id)
         return serial if any(entry.serial == serial for entry in entries) else None
 
     async def _busy(self) -> set[str]:
-        """The phones that somebody has."""
+        """Return the phones that somebody has."""
         leases = Leases(self._core.db, seconds=self._core.settings.queue.lost_after_seconds)
         return {lease.serial for lease in await leases.held()}
 
     async def _is_free(self, serial: str, call: _Call) -> bool:
-        """Whether nobody has the phone, now or within the time that the settings say; the turn is the call's then.
-        Another call of this plan is waited for as long as it takes.
+        """Wait until nobody has the phone, at most for the settings' time. Return whether it is free; it is then the
+        call's turn.
+
+        Another call of this plan is waited for without a limit.
         """
         db, loop = self._core.db, asyncio.get_running_loop()
         patience = self._core.settings.planner.busy_wait_seconds

@@ -1,4 +1,4 @@
-"""What a plan leaves behind: its events in the log, and, where it was cut off, what its conversation is told of it."""
+"""The traces of a plan: its events in the log, and the note that its conversation gets if it was cut off."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from storage.runs import RunRow
 
 MOST_KEPT = 1000  # characters of a tool's result in the event log; the conversation has all of it
 MOST_PARTS = 20  # of a plan that was cut off: the newest
-MOST_SAID = 300  # characters of a part's task, and of what came of it
+MOST_SAID = 300  # characters of a part's task, and of its result
 
 
 def written(event: PlanEvent) -> tuple[str, dict[str, Any]]:
-    """The event's kind and data in the log."""
+    """Return the event's kind and data in the log."""
     match event:
         case ToolCalled():
             return "tool_call", {"call": event.call, "tool": event.tool_name, "args": dict(event.tool_args)}
@@ -34,10 +34,10 @@ def written(event: PlanEvent) -> tuple[str, dict[str, Any]]:
 
 
 def note_of(plan: RunRow, parts: Sequence[RunRow]) -> dict[str, Any]:
-    """What a plan came to that did not come to its end, as an item of its conversation, in the plan's language.
+    """Return the note on a plan that was cut off, as an item of its conversation, in the plan's language.
 
-    The planner's library keeps a turn once it is over; what was done in one that was cut off stands here alone. The
-    planner says it: what parts answered comes from screens, and is nobody's order.
+    The planner's library stores a turn only once it is over, so the work of a plan that was cut off is only here. It
+    has the planner's role: answers of parts come from screens, and must not count as a person's order.
     """
     words = texts(kept_language(plan.options.get("lang")))
     lines = [

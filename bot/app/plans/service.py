@@ -51,7 +51,7 @@ REMEMBERED = 100  # plans that are over and may still be followed
 
 
 class PlanService:
-    """Makes plans with the phones of this process. ``close`` it before the worker.
+    """The service that makes plans with the phones of this process. ``close`` it before the worker.
 
     ``session`` names a conversation, as in ``NewPlan``.
     """
@@ -72,18 +72,19 @@ class PlanService:
         self._client_rotation = ClientRotation()
         self._watching: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
-        # What the owner can have the planner use besides the phones: one line each.
+        # The owner's tools for the planner besides the phones: one line each.
         self._extra: dict[str, PlannerTool] = {
             tool.name: tool for tool in (knowledge_tool(lambda: core.knowledge), battery_tool())
         }
         if core.settings.planner.base_url.strip():
-            own_tools(core.settings.planner.tools)  # what is wrong with them is told now, and not by the first plan
+            own_tools(core.settings.planner.tools)  # their problems are reported now, and not by the first plan
 
-    # What can be asked ------------------------------------------------------------------------------------------------
+    # Operations
+    # ---------------------------------------------------------------------------------------------------------
 
     @property
     def ready(self) -> bool:
-        """Whether a planner is set; it may be set and taken away while the process runs."""
+        """True if a planner is set; it may be set and removed while the process runs."""
         return bool(self._core.settings.planner.base_url)
 
     @contextmanager
@@ -114,7 +115,7 @@ class PlanService:
             raise session_busy()
         former = await self._plans.newest(new.session) or ""
         note = await self._note(former)
-        before = await self._conversations.open(new.session)  # whoever aborts it finds it
+        before = await self._conversations.open(new.session)  # so that a call that aborts it finds it
         run_id = await self._stored(new)
         stored = await self._runs.get(run_id)
         if stored is None or stored.final:  # asked again under the same key
@@ -146,7 +147,7 @@ class PlanService:
             await self._close(plan, PlanDone("", success=False))
 
     async def _note(self, former: str) -> dict[str, Any] | None:
-        """What the conversation is to know of its plan before, where that did not come to its end."""
+        """Return the note on the conversation's last plan, if that was cut off."""
         plan = await self._runs.get(former) if former else None
         if plan is None or plan.status == SUCCEEDED:
             return None
@@ -211,14 +212,14 @@ class PlanService:
         return True
 
     async def leave(self, run_id: str) -> None:
-        """Stop this very plan, if it is under way: whoever followed it has gone."""
+        """Stop this very plan, if it is active, because its follower is gone."""
         plan = self._known.get(run_id)
         if plan is not None and not plan.over:
             await self._service.request_stop(run_id)
             await self._end(plan, STOPPED)
 
     async def session_of(self, run_id: str) -> str | None:
-        """Return the conversation that a plan belongs to; None for a run that is no plan."""
+        """Return the conversation that a plan belongs to; None for a run that is not a plan."""
         return await self._plans.session_of(run_id)
 
     async def known(self, session: str) -> bool:
@@ -231,7 +232,7 @@ class PlanService:
         return await self._conversations.forget(session)
 
     async def close(self) -> None:
-        """End every plan as one that was cut off, and its parts with it, but for those that wait for a person."""
+        """End every plan as cut off, together with its parts, except those that wait for a person."""
         self._closing = True
         await asyncio.gather(*(begun.over.wait() for begun in self._starting.values()))
         await asyncio.gather(*(self._end(plan, FAILED) for plan in list(self._known.values()) if not plan.over))
@@ -248,8 +249,9 @@ class PlanService:
         return next((plan for plan in self._known.values() if plan.new.session == session and not plan.over), None)
 
     async def _end(self, plan: LivePlan, why: str) -> None:
-        """End it before its time; its outcome is stored when this returns, and its phones are free. Cut off, what waits
-        for a person goes on.
+        """End it before its time. When this returns, its outcome is stored and its phones are free.
+
+        If it is cut off, the parts that wait for a person continue.
         """
         plan.why = plan.why or why
         try:
@@ -273,13 +275,13 @@ class PlanService:
                 end = await self._made(plan)
         except asyncio.CancelledError:
             end = PlanDone(words.stopped, success=False)
-        except Exception as error:  # whoever follows the plan is told, and its run ends
+        except Exception as error:  # the followers get the error, and the plan's run ends
             log.exception("plan_crashed", run_id=plan.run_id)
             end = PlanFailed(words.crashed.replace("$why", type(error).__name__))
         await self._close(plan, end)
 
     async def _close(self, plan: LivePlan, end: PlanDone | PlanFailed) -> None:
-        """Store the outcome, then tell of it."""
+        """Store the outcome, then report it."""
         words = texts(plan.new.lang)
         plan.closing = True
         if plan.why:
@@ -301,11 +303,11 @@ class PlanService:
         reply = reply_state(new.task, plan.before.gate)
 
         async def keep() -> None:
-            """Also what is over: whoever goes on with the conversation goes on with these customers."""
+            """Store the gate, even if it is over, because a continued conversation keeps its customers."""
             if reply is not None:
                 await self._conversations.set_gate(new.session, reply.data())
 
-        await keep()  # before anything is done: after a kill the conversation goes on under its gate
+        await keep()  # before anything is done: after a kill the conversation continues under its gate
         executor = plan.executor = PlanExecutor(
             core, self._worker, self._service, place, reply, keep, partial(self._say, plan)
         )
@@ -321,7 +323,10 @@ class PlanService:
         return await planner.plan(order, executor, memory, partial(self._tell, plan))
 
     async def _tell(self, plan: LivePlan, event: PlanEvent) -> None:
-        """To who follows, and into the event log, from which cards are drawn: a line missing there ends no plan."""
+        """Send an event to the followers, and to the event log that cards are drawn from.
+
+        A line missing there ends no plan.
+        """
         try:
             await self._events.append(plan.run_id, *written(event))
         except Exception as error:  # noqa: BLE001 - as above
@@ -330,7 +335,7 @@ class PlanService:
         await plan.tell(event)
 
     async def _say(self, plan: LivePlan, text: str) -> None:
-        """To who follows alone: in a chat the question has a card of its own."""
+        """Send a text to the followers only, because in a chat the question has its own card."""
         await plan.tell(PlanMessage(text))
 
     async def _store(self, plan: LivePlan, end: PlanDone | PlanFailed) -> None:
@@ -343,7 +348,7 @@ class PlanService:
             await self._runs.end_attempt(plan.run_id, 1, status=status, message=end.content)
 
     async def _planner_now(self) -> Planner:
-        """The planner of the settings as they are now: a new one where they have changed, and only then."""
+        """Return the planner of the current settings: a new one if they have changed, and only then."""
         wanted, proxy = self._core.settings.planner, self._core.settings.model_proxy
         if self._planner is None or self._planner[0] != (wanted, proxy):
             former = self._planner
@@ -376,13 +381,13 @@ class PlanService:
         )
 
     def _tidy(self) -> None:
-        """Of the plans that are over the newest may still be followed."""
+        """Forget plans that are over, except the newest, which may still be followed."""
         over = [run_id for run_id, plan in self._known.items() if plan.over]
         for run_id in over[:-REMEMBERED]:
             del self._known[run_id]
 
     async def _watch(self) -> None:
-        """See what is asked of the plans that are under way (by /stop, in any process), and tell that they live."""
+        """Follow the stop requests to the active plans (by /stop, in any process), and send their heartbeats."""
         loop = asyncio.get_running_loop()
         beaten = loop.time()
         while live := {run_id: plan for run_id, plan in self._known.items() if not plan.over}:
@@ -402,7 +407,7 @@ class PlanService:
             await waiter.wait(MISSED_SECONDS)
 
     def _end_soon(self, plan: LivePlan, why: str) -> None:
-        """It is not waited for: the others' hearts beat on."""
+        """End a plan without waiting for it, so that the others' heartbeats continue."""
         if plan.why or plan.closing:
             return
         ending = asyncio.create_task(self._end(plan, why), name=f"plan-end-{plan.run_id}")
@@ -411,7 +416,9 @@ class PlanService:
 
 
 def check_planner(planner: PlannerSettings) -> None:
-    """ConfigMissing where there is none, with the settings to set; ExtraMissing where its library is not installed."""
+    """Raise ConfigMissing, with the settings to set, if there is no planner; ExtraMissing if its library is not
+    installed.
+    """
     if not planner.base_url:
         raise ConfigMissing(
             "No planner is set.",

@@ -27,7 +27,7 @@ def session_busy() -> SessionBusy:
 
 
 class StoredMemory:
-    """``agent_core.planner.Memory`` of one conversation."""
+    """The memory of one conversation; implements ``agent_core.planner.Memory``."""
 
     def __init__(self, conversations: Conversations, key: str) -> None:
         self._conversations = conversations
@@ -48,7 +48,10 @@ class StoredMemory:
 
 @dataclass(eq=False)
 class Beginning:
-    """A plan that is about to begin. ``why``: it is to end at once, as it was asked for meanwhile, ``by`` whom."""
+    """A plan that is about to begin.
+
+    why: the reason to end it at once, because that was asked for meanwhile. by: the person who asked.
+    """
 
     why: str = ""
     by: str = ""
@@ -57,8 +60,8 @@ class Beginning:
 
 @dataclass(eq=False)
 class LivePlan:
-    """A plan of this process. ``before``: its conversation as it was; ``why``: what ended it before its time;
-    ``closing``: its outcome is being stored, and told.
+    """A plan of this process. ``before``: its conversation as it was; ``why``: the reason for an early end;
+    ``closing``: its outcome is being stored and reported.
     """
 
     run_id: str

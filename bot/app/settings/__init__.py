@@ -1,4 +1,5 @@
-"""Every setting: where it is written (``files``, ``sources``), what a value may be (``values``), by subject
-(``sections``), in layers (``layers``), by name (``names``), read (``loading``), told where it comes from (``origin``),
-changed in the file (``writing``) and while we run (``live``).
+"""All settings, by module: the files (``files``) and sources (``sources``) that they are read from, the allowed values
+(``values``), the settings by subject (``sections``), in layers (``layers``) and by name (``names``), loading
+(``loading``), the origin of a value (``origin``), and changes in the file (``writing``) and while a process runs
+(``live``).
 """

@@ -1,4 +1,4 @@
-"""Where settings are written: the names of the files, and what stands in ``.env``."""
+"""The files that hold settings: their names, and the content of ``.env``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dotenv.parser import parse_stream
 
 from agent_core.texts import Lang, language_of, system_language
 
-logging.getLogger("dotenv.main").setLevel(logging.ERROR)  # it would tell of each line at each reading: we do, once
+logging.getLogger("dotenv.main").setLevel(logging.ERROR)  # it would report each line at each reading: we report it once
 
 CONFIG_FILE = "phonedesk.toml"
 PREFIX = "PHONEDESK_"
@@ -28,7 +28,7 @@ _instead: ContextVar[Path | None] = ContextVar("instead", default=None)
 
 
 def config_file() -> Path:
-    """The TOML file that is read where it is there."""
+    """Return the TOML file that is read if it exists."""
     return _instead.get() or Path(os.environ.get(CONFIG_NAME) or CONFIG_FILE).expanduser()
 
 
@@ -53,7 +53,7 @@ def files_there() -> list[Path]:
 
 
 def unread_lines() -> list[int]:
-    """The numbers of the lines of ``.env`` that set nothing; what stands in them may be a secret."""
+    """Return the numbers of the lines of ``.env`` that set nothing. Their content is not shown: it may be a secret."""
     try:
         with Path(ENV_FILE).open(encoding="utf-8") as file:
             bindings = list(parse_stream(file))
@@ -65,19 +65,19 @@ def unread_lines() -> list[int]:
 
 
 def written() -> dict[str, str]:
-    """The values of ``.env`` in the folder that we were started from; empty ones count for nothing."""
+    """Return the values of ``.env`` in the folder that the process was started from, without empty ones."""
     return {name: value for name, value in dotenv_values(ENV_FILE).items() if value}
 
 
 def written_language() -> Lang:
     """Return the language that the settings name, or the system's, even if the settings cannot be used.
 
-    In a file that is no TOML, the line is still found.
+    The line is found even in a file that is not valid TOML.
     """
     name = f"{PREFIX}LANG"
     try:
         given = os.environ.get(name) or written().get(name) or _language_line()
-    except (OSError, ValueError):  # a file that is no text
+    except (OSError, ValueError):  # a file that is not text
         given = ""
     return language_of(given) if given else system_language()
 

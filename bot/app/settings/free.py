@@ -1,4 +1,4 @@
-"""Secrets in tables of the owner's own making, such as ``model.extra_body``: told by the names of their fields."""
+"""Secrets in free-form tables, such as ``model.extra_body``: recognised by the names of their fields."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _NAMED = re.compile(
 
 
 def is_secret(name: object, value: object) -> bool:
-    """Whether a text under this name is one: ``{"api_key": "…"}``."""
+    """Tell whether a text under this name is a secret: ``{"api_key": "…"}``."""
     return isinstance(value, str) and _NAMED.search(str(name)) is not None
 
 
 def secrets_in(data: Any) -> Iterator[str]:
-    """Every such text, at any depth."""
+    """Yield every such text, at any depth."""
     if isinstance(data, Mapping):
         for name, value in data.items():
             if is_secret(name, value):
@@ -31,7 +31,7 @@ def secrets_in(data: Any) -> Iterator[str]:
 
 
 def secrets_given(inside: str, text: str) -> list[str]:
-    """Those in ``text`` as it is given for such a table, or for the key ``inside`` it."""
+    """Return the secrets in ``text``, the value of such a table, or of the key ``inside`` it."""
     if inside:
         return [text] if is_secret(inside, text) else []
     try:

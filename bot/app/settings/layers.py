@@ -70,7 +70,7 @@ class Settings(BaseSettings):
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = "info"
     log_file: str = ""  # "": none; {host} in it is this process's name
     log_file_mb: float = Field(default=10.0, gt=0, le=1000)  # over it the file is put aside
-    log_files_kept: int = Field(default=5, ge=0, le=100)  # of those that were put aside
+    log_files_kept: int = Field(default=5, ge=0, le=100)  # old files, besides the current one
     keep_days: int = Field(default=30, ge=2, le=3650)  # how long events, pictures and messages are kept
     model: ModelSettings = ModelSettings()
     knowledge: KnowledgeSettings = KnowledgeSettings()
@@ -125,7 +125,7 @@ class Settings(BaseSettings):
 
     @property
     def log_path(self) -> Path | None:
-        """Where `serve` and `worker` log, besides standard error."""
+        """The log file of `serve` and `worker`, which they write besides standard error; None for none."""
         return Path(self.log_file.replace("{host}", self.queue.executor_id)).expanduser() if self.log_file else None
 
     @property
@@ -134,7 +134,7 @@ class Settings(BaseSettings):
 
     @property
     def model_proxy(self) -> ProxySetting:
-        """Of every model: also those that stand in, choose, plan or help."""
+        """The proxy of every model, including fallbacks, chooser, planner and helper."""
         return ProxySetting(f"{PREFIX}MODEL__PROXY", self.model.proxy)
 
     @property
@@ -146,7 +146,9 @@ class Settings(BaseSettings):
         return ProxySetting(f"{PREFIX}WEBHOOKS__PROXY", self.webhooks.proxy)
 
     def secrets(self) -> list[str]:
-        """Every value that must not be shown, as plain text: tokens, keys, passwords of the databases and proxies."""
+        """Return every value that must not be shown, as plain text: tokens, keys, passwords of the databases and
+        proxies.
+        """
         passwords = [password_of(url) for url in (self.database_url, self.queue.database_url) if url]
         proxies = secrets_of(self.telegram.proxy, self.model.proxy, self.knowledge.proxy, self.webhooks.proxy)
         secrets = (*_secrets(self), *self.notify.addresses, *passwords, *proxies, *environment_secrets())
@@ -167,6 +169,6 @@ def _secrets(section: BaseModel) -> Iterator[str]:
 
 
 def _header_secret(value: object) -> str:
-    """What is secret in a header: all of it, but a template of words that everybody knows."""
+    """Return the secret part of a header: all of it, except templates and values that everybody knows."""
     plain = value.get_secret_value() if isinstance(value, SecretStr) else ""
     return "" if "{" in plain or plain == "application/json" else plain

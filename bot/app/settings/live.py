@@ -1,4 +1,4 @@
-"""Which settings a running process takes over, and which ones wait for its next start."""
+"""The settings that a running process takes over, and those that wait for its next start."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from bot.app.settings.layers import Settings
 from bot.app.settings.names import Name, Path, names, value_of
 
-# A whole section, or one setting. Attempts that begin from now on work with it; an attempt at work keeps what it has.
+# A whole section, or one setting. Attempts that begin from now on use it; an active attempt keeps the old one.
 LIVE: frozenset[Path] = frozenset(
     {
         ("log_level",),
@@ -49,7 +49,11 @@ def is_live(name: Name) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SettingsChange:
-    """``settings``: the old ones with what is ``live`` taken over. ``waiting``: what needs a restart. By their keys."""
+    """The result of reading the settings again.
+
+    settings: the old ones with the ``live`` ones taken over.
+    live, waiting: the keys that were taken over, and those that need a restart.
+    """
 
     settings: Settings
     live: tuple[str, ...]

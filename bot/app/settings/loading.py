@@ -1,4 +1,4 @@
-"""Reading the settings, and saying what is wrong with one, where it was written, under its name there."""
+"""Reading the settings, and describing each problem under the name and the place where it was written."""
 
 from __future__ import annotations
 
@@ -21,13 +21,16 @@ from bot.app.settings.own import own_problems
 from bot.app.settings.problem import SettingProblem
 from bot.app.settings.sources import ALIAS_PREFIX, ALIAS_SECONDS, no_seconds
 
-UNKNOWN = "extra_forbidden"  # what pydantic calls a name that there is not
+UNKNOWN = "extra_forbidden"  # pydantic's kind for an unknown name
 OF_COMMANDS = {f"{PREFIX}EVAL_MODEL_KEY"}  # options of commands that are not settings
 
 
 class SettingsWrong(ConfigInvalid):
-    """``problems``: each by itself, to be told in the user's language. ``refused``: nothing was changed. ``given``:
-    what came from the command line.
+    """Settings that are wrong.
+
+    problems: one by one, to be shown in the user's language.
+    refused: nothing was changed.
+    given: the values from the command line.
     """
 
     def __init__(
@@ -46,7 +49,10 @@ class SettingsWrong(ConfigInvalid):
 
 
 def load(**overrides: Any) -> Settings:
-    """The settings; ``overrides`` come from the command line. ConfigInvalid names each wrong one and why."""
+    """Return the settings; ``overrides`` come from the command line.
+
+    Raises ConfigInvalid, which names each wrong setting.
+    """
     settings, problems = try_settings(**overrides)
     if settings is not None:
         return settings
@@ -63,7 +69,7 @@ def load(**overrides: Any) -> Settings:
 
 
 def try_settings(**overrides: Any) -> tuple[Settings | None, list[SettingProblem]]:
-    """The settings, or everything that is wrong with them."""
+    """Return the settings, or all of their problems."""
     try:
         settings = Settings(**{name: value for name, value in overrides.items() if value is not None})
         problems = [*_unknown_in_file(), *own_problems(settings)]
@@ -92,25 +98,28 @@ def problems_of(error: ValidationError) -> list[SettingProblem]:
 
 
 def _said(value: object) -> object:
-    """``value`` for a text; what each language says in its own words stays what it is."""
+    """Return ``value`` for a text, unchanged if each language words it itself."""
     if isinstance(value, str | PhonedeskError):
         return value
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _unknown_in_file() -> Iterator[SettingProblem]:
-    """The names at the top of the file that are no settings; those inside a section are the section's to refuse."""
+    """Yield the names at the top of the file that are not settings.
+
+    Names inside a section are refused by the section.
+    """
     file = config_file()
     try:
         given = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     except (OSError, ValueError):
-        return  # told as that
+        return  # reported as a problem of the file
     for name in sorted(given.keys() - Settings.model_fields.keys()):
         yield SettingProblem((name,), UNKNOWN, "there is no such setting")
 
 
 def no_json() -> Iterator[SettingProblem]:
-    """The variables, of the environment and of ``.env``, that are to be JSON and are none."""
+    """Yield the variables of the environment and of ``.env`` that must be JSON and are not."""
     broken = {**unparsed(source_of(DotEnvSettingsSource)), **unparsed(source_of(EnvSettingsSource))}
     for name, why in broken.items():
         path = tuple(name.removeprefix(PREFIX.lower()).split("__"))
@@ -118,7 +127,7 @@ def no_json() -> Iterator[SettingProblem]:
 
 
 def source_of(kind: type[EnvSettingsSource]) -> EnvSettingsSource:
-    """The environment, or ``.env``, read by itself."""
+    """Return the source that reads only the environment, or only ``.env``."""
     config = Settings.model_config
     more = {"env_file": ENV_FILE} if kind is DotEnvSettingsSource else {}
     made: Callable[..., EnvSettingsSource] = kind
@@ -132,7 +141,7 @@ def source_of(kind: type[EnvSettingsSource]) -> EnvSettingsSource:
 
 
 def unparsed(source: EnvSettingsSource) -> dict[str, Worded]:
-    """Why, by the name in small letters, each variable by itself cannot be read."""
+    """Return, by its name in lower case, the JSON error of each variable that cannot be read by itself."""
     broken: dict[str, Worded] = {}
     every = source.env_vars
     for name, value in every.items():
@@ -149,9 +158,10 @@ def unparsed(source: EnvSettingsSource) -> dict[str, Worded]:
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """What is meant for us and counts for nothing. ``name`` is as it was written, with its line where it has none.
+    """A setting that was given but has no effect.
 
-    ``kind``: unknown (``meant`` may be the right name), seconds (no number of them), line (it cannot be read).
+    name: as it was written, or FILE:LINE if it has none.
+    kind: unknown (``meant`` may be the right name), seconds (not a number of seconds), line (it cannot be read).
     """
 
     name: str
@@ -160,7 +170,7 @@ class PassedOver:
 
 
 def passed_over() -> list[PassedOver]:
-    """Of the environment and of ``.env``."""
+    """Return the settings without effect in the environment and in ``.env``."""
     found = [PassedOver(name, "unknown", meant) for name, meant in unknown_names().items()]
     if no_seconds({**written(), **os.environ}):
         found.append(PassedOver(ALIAS_SECONDS, "seconds"))
@@ -168,8 +178,10 @@ def passed_over() -> list[PassedOver]:
 
 
 def unknown_names() -> dict[str, str]:
-    """Names of the environment and of ``.env`` that are meant for us and set nothing: each with the setting that may be
-    meant, "" where none is near. A wrong name inside a section is not among them, ``load`` refuses it.
+    """Return the names in the environment and in ``.env`` that look like settings and set nothing.
+
+    Each has the setting that may be meant, "" if none is similar. Wrong names inside a section are not among them,
+    because ``load`` refuses those.
     """
     every = tuple(name.environment for name in names())
     known = {*every, CONFIG_NAME, *OF_COMMANDS}
@@ -183,14 +195,14 @@ def unknown_names() -> dict[str, str]:
 
 
 def variables_set() -> list[str]:
-    """Return the names in the environment that settings are read from. ``passed_over`` tells of those that are not."""
+    """Return the names in the environment that settings are read from. The others are in ``passed_over``."""
     unknown = unknown_names()
     given = [name for name, value in os.environ.items() if value and name.upper().startswith((PREFIX, ALIAS_PREFIX))]
     return sorted(name for name in given if name.upper() not in {*unknown, *OF_COMMANDS})
 
 
 def _line(problem: SettingProblem) -> str:
-    """What is wrong with one setting, under its name at the place where it is written."""
+    """Return the problem with one setting in one line, under its name at the place where it is written."""
     name, key = environment_name(problem.path), ".".join(problem.path)
     if problem.place:
         return f"{problem.place}: {f'{key}: ' if key else ''}{problem.message}"

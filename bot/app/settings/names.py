@@ -28,7 +28,7 @@ class Name:
 
     @property
     def key(self) -> str:
-        """As in the file: ``model.name``."""
+        """The name in the file: ``model.name``."""
         return ".".join(self.path)
 
     @property
@@ -41,12 +41,12 @@ class Name:
 
     @property
     def is_table(self) -> bool:
-        """Its value is a table whose keys are no settings: ``device.names``."""
+        """True if its value is a table whose keys are not settings: ``device.names``."""
         return isinstance(self.default, dict)
 
     @property
     def is_secret(self) -> bool:
-        """It is a secret, or holds some, as headers do."""
+        """True if the setting is a secret, or holds some, as headers do."""
         return _holds_secret(self.field.annotation)
 
 
@@ -64,7 +64,7 @@ def environment_name(path: Iterable[str]) -> str:
 
 @cache
 def names() -> tuple[Name, ...]:
-    """Every setting, in the order of the sections."""
+    """Return every setting, in the order of the sections."""
     return tuple(_names(Settings, ()))
 
 
@@ -77,8 +77,10 @@ def _names(model: type[BaseModel], path: Path) -> Iterator[Name]:
 
 
 def find(written: str) -> tuple[Name, str]:
-    """The setting that is called so in the file or in the environment, and the key inside it, where its value is a
-    table (``device.names.S1``), else "". ConfigInvalid for any other name, with what may be meant.
+    """Return the setting with this name in the file or in the environment, and the key inside it.
+
+    The key is "" unless the setting is a table (``device.names.S1``). Raises ConfigInvalid for any other name, with the
+    name that may be meant.
     """
     key = _as_key(written)
     for name in names():
@@ -107,7 +109,10 @@ def _as_key(written: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """By the letters behind the prefix: what is most often wrong is the number of underscores. "": none is near."""
+    """Return the most similar name by the letters behind the prefix; "" if none is similar.
+
+    Most mistakes are in the number of underscores.
+    """
     by_letters = {_letters(one): one for one in known}
     near = difflib.get_close_matches(_letters(name), by_letters, n=1, cutoff=0.5)
     return by_letters[near[0]] if near else ""

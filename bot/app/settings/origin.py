@@ -1,4 +1,4 @@
-"""Where each value comes from: the layers one by one, and what may be shown of a value."""
+"""The origin of each value: the layers one by one, and the part of a value that may be shown."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ SHOWS_END = 16  # letters: of a secret that has as many, the last two are shown
 
 @dataclass(frozen=True, slots=True)
 class SettingPlace:
-    """``where``: the option and its value; the name in the environment or in ``.env``; ``FILE:LINE`` of the TOML file;
-    else "".
+    """A place that gives a setting its value.
+
+    where: the option and its value; the name in the environment or in ``.env``; ``FILE:LINE`` of the TOML file; else
+    "".
     """
 
     layer: Layer
@@ -38,17 +40,17 @@ class SettingPlace:
 
 @dataclass(frozen=True, slots=True)
 class ShownSetting:
-    """A setting as it may be shown. ``places``: each that names it, the one that wins first."""
+    """A setting as it may be shown. ``places``: all places that name it, the one that wins first."""
 
     name: Name
     value: Any
     places: tuple[SettingPlace, ...]
-    changed: bool  # it is not as it is by default
-    wrong: bool = False  # ``value`` is what was written, and cannot be used
+    changed: bool  # it differs from the default
+    wrong: bool = False  # ``value`` is the written one, and cannot be used
 
 
 def survey(settings: Settings, overrides: Mapping[str, Any] | None = None) -> list[ShownSetting]:
-    """Every setting with its value and its places."""
+    """Return every setting with its value and its places."""
     places = Places(overrides)
     return [_shown(name, settings, places) for name in names()]
 
@@ -56,14 +58,14 @@ def survey(settings: Settings, overrides: Mapping[str, Any] | None = None) -> li
 def _shown(name: Name, settings: Settings, places: Places) -> ShownSetting:
     value = value_of(settings, name.path)
     changed = value != name.default
-    # What stands in the documentation is no secret.
+    # A value in the documentation is not a secret.
     plain = plain_of(value) if changed else _revealed(name.default)
     found = places.of(name.path)
     return ShownSetting(name, plain, found or (SettingPlace("default"),), changed)
 
 
 def plain_of(value: Any) -> Any:
-    """``value`` as plain data without secrets: those that are known by their type, and those that look like some."""
+    """Return ``value`` as plain data without secrets, found by their type or by their form."""
     if isinstance(value, SecretStr):
         return masked(value.get_secret_value())
     if value is None or isinstance(value, bool | int | float):
@@ -82,13 +84,16 @@ def _revealed(default: Any) -> Any:
 
 
 def masked(secret: str) -> str:
-    """Dots; of a long key the last two letters, by which one tells two keys apart, but of no PIN. "" stays."""
+    """Return dots for a secret, "" for "".
+
+    A long key keeps its last two letters, to tell two keys apart; a PIN keeps none.
+    """
     shows_end = len(secret) >= SHOWS_END and not secret.isdecimal()
     return "" if not secret else DOTS + (secret[-2:] if shows_end else "")
 
 
 class Places:
-    """What each layer says by itself, read once."""
+    """The values of each layer separately, read once."""
 
     def __init__(self, overrides: Mapping[str, Any] | None = None) -> None:
         env_file, environment = written(), dict(os.environ)
@@ -103,7 +108,7 @@ class Places:
         ]
 
     def merged(self) -> dict[str, Any]:
-        """What all of them say together, not checked."""
+        """Return the values of all layers together, unchecked."""
         found: dict[str, Any] = {}
         for _, data, _ in reversed(self._layers):
             _merge(found, data)
@@ -113,7 +118,7 @@ class Places:
         return tuple(SettingPlace(layer, where(path)) for layer, data, where in self._layers if _has(data, path))
 
     def named(self, path: Path) -> tuple[SettingPlace, ...]:
-        """As ``of``; of what cannot be read, the variable that holds it."""
+        """Return the places as ``of`` does; for a value that cannot be read, the variable that holds it."""
         if found := self.of(path):
             return found
         name = environment_name(path)
@@ -122,7 +127,9 @@ class Places:
 
 
 def in_force() -> dict[str, str]:
-    """Return what is set anywhere, as one would write it in the environment, by environment name. Not checked."""
+    """Return every value that is set anywhere, as one would write it in the environment, by environment name,
+    unchecked.
+    """
     merged = Places().merged()
     return {name.environment: as_text(_at(merged, name.path)) for name in names() if _has(merged, name.path)}
 
@@ -137,7 +144,7 @@ def _read(source: type[EnvSettingsSource]) -> Mapping[str, Any]:
     read = source_of(source)
     try:
         return read()
-    except SettingsError:  # what is no JSON hides nothing else
+    except SettingsError:  # invalid JSON hides no other problem
         broken = unparsed(read)
         read.env_vars = {name: value for name, value in read.env_vars.items() if name not in broken}
         return read()
@@ -173,7 +180,10 @@ def _nowhere(_: Path) -> str:
 
 
 def _option_in(given: Mapping[str, Any]) -> Callable[[Path], str]:
-    """The option that gives a setting, with the value as it was typed: its own name, unless it has another there."""
+    """Return a function that names the option of a setting with its value as typed.
+
+    OPTIONS lists options with other names.
+    """
 
     def where(path: Path) -> str:
         value: Any = given
@@ -186,7 +196,9 @@ def _option_in(given: Mapping[str, Any]) -> Callable[[Path], str]:
 
 
 def _named_in(given: Mapping[str, str]) -> Callable[[Path], str]:
-    """The name that is there: the setting's own, one of a key inside it, or that of the section, as JSON."""
+    """Return a function that finds the name that is there: the setting's own, one inside it, or the section's, as
+    JSON.
+    """
     by_upper = {name.upper(): name for name, value in given.items() if value}
 
     def where(path: Path) -> str:
@@ -219,7 +231,7 @@ def _file() -> tuple[Mapping[str, Any], Callable[[Path], str]]:
 
 
 def as_text(value: Any) -> str:
-    """A plain value as one would write it in the environment."""
+    """Return a plain value as one would write it in the environment."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if value is None:

@@ -1,4 +1,4 @@
-"""The owner's folder ``phonedesk.d``: where it is, what is wrong in it, and the names in the settings that it adds."""
+"""The owner's folder ``phonedesk.d``: its place, its faults, and the names in the settings that it adds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def own_folder(settings: Settings) -> Path | None:
-    """Return the folder that ``own_dir`` names, else the one beside the TOML file; None if there is none there."""
+    """Return the folder that ``own_dir`` names, else the one beside the TOML file; None if there is none."""
     if settings.own_dir:
         return Path(settings.own_dir).expanduser()
     usual = config_file().parent / own.FOLDER
@@ -29,7 +29,7 @@ def own_folder(settings: Settings) -> Path | None:
 
 
 def own_problems(settings: Settings) -> list[SettingProblem]:
-    """Return what is wrong in the owner's folder; if nothing is, which names of the settings stand for nothing."""
+    """Return the faults in the owner's folder; if there are none, the names in the settings that nothing defines."""
     folder = own_folder(settings)
     if folder is not None and not folder.is_dir():
         why = f"{folder} is no folder"
@@ -41,7 +41,7 @@ def own_problems(settings: Settings) -> list[SettingProblem]:
 
 
 def own_found(found: Iterable[own.Fault]) -> list[SettingProblem]:
-    """Return faults of the owner's files as problems, each with its line if it can be told."""
+    """Return faults of the owner's files as problems, each with its line if that is known."""
     return [_problem(fault) for fault in found]
 
 

@@ -1,4 +1,4 @@
-"""Settings that cannot be used, as far as they can be shown: what is right in them, and what was written instead."""
+"""Settings that cannot be used, as far as they can be shown: the valid ones, and the text of the wrong ones."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from bot.app.settings.origin import DOTS, Places, ShownSetting, plain_of, survey
 from bot.app.settings.own import own_problems
 from bot.app.settings.problem import SettingProblem
 
-MOST_ROUNDS = 20  # each takes out what the last one found
+MOST_ROUNDS = 20  # each removes the problems that the last one found
 HIDING = {"json_invalid", "environment", "file"}  # kinds of problems: a layer could not be read
 
 
 class OnlyGiven(Settings):
-    """What is given alone, whatever stands in the environment and in files."""
+    """Settings from the given values only, without the environment and files."""
 
     @classmethod
     def settings_customise_sources(
@@ -38,14 +38,14 @@ class OnlyGiven(Settings):
 
 
 def survey_of_wrong(problems: Sequence[SettingProblem]) -> tuple[Settings, list[ShownSetting], list[SettingProblem]]:
-    """The settings without what is wrong with them, every one as it may be shown, and all that is wrong.
+    """Return the settings without the wrong values, every setting as it may be shown, and all problems.
 
-    What keeps a whole layer from being read hides the rest of what is wrong from who has found ``problems``.
+    A problem that stops a whole layer from being read hides the other problems from the caller that found ``problems``.
     """
     places = Places()
     data, told = places.merged(), list(problems)
     hidden = all(problem.kind in HIDING for problem in problems)
-    # () is about a file, which gave nothing; what is in a place is no setting.
+    # () is about a file, which gave nothing; a problem with a place is not about a setting.
     for path in (problem.path for problem in problems if problem.path and not problem.place):
         _take_out(data, path)
     settings: Settings = OnlyGiven()
@@ -55,18 +55,20 @@ def survey_of_wrong(problems: Sequence[SettingProblem]) -> tuple[Settings, list[
             break
         except ValidationError as error:
             found = problems_of(error)
-        told += found if hidden and number == 0 else []  # what is found later only comes of what was taken out
+        told += found if hidden and number == 0 else []  # later problems only follow from the removals
         for problem in found:
             _take_out(data, problem.path)
     if not any(problem.path == ("own_dir",) for problem in told):
-        # Its files; whether the settings name what is in them can be told once all else is right.
+        # Its files; the names in them can be checked once everything else is right.
         told += [problem for problem in own_problems(settings) if problem.place and problem not in told]
     written_so, of_settings = places.merged(), [problem for problem in told if not problem.place]
     return settings, [_as_written(one, of_settings, written_so, places) for one in survey(settings)], told
 
 
 def _take_out(data: dict[str, Any], path: Path) -> None:
-    """The setting at ``path``, or the one around it: an entry of a list is no setting. Everything for ()."""
+    """Remove the setting at ``path``, or the one around it, because an entry of a list is not a setting. () removes
+    everything.
+    """
     for part in path[:-1]:
         inside = data.get(part)
         if not isinstance(inside, dict):
@@ -82,7 +84,7 @@ def _take_out(data: dict[str, Any], path: Path) -> None:
 def _as_written(
     shown: ShownSetting, problems: Sequence[SettingProblem], given: Mapping[str, Any], places: Places
 ) -> ShownSetting:
-    """``shown`` with what was written for it, where that was taken out: it is wrong, or something in its section."""
+    """Return ``shown`` with the written value if that was removed because it, or something in its section, is wrong."""
     path = shown.name.path
     wrong = any(problem.path[: len(path)] == path for problem in problems)
     if not wrong and not any(problem.path and path[: len(problem.path)] == problem.path for problem in problems):
@@ -90,7 +92,7 @@ def _as_written(
     value: Any = given
     for part in path:
         value = value.get(part) if isinstance(value, Mapping) else None
-    if value is None:  # no JSON, mostly
+    if value is None:  # mostly invalid JSON
         name = environment_name(path)
         value = next((text for key, text in {**written(), **os.environ}.items() if key.upper() == name), None)
     if value is None:
@@ -99,7 +101,9 @@ def _as_written(
 
 
 def _covered(name: Name, value: Any) -> Any:
-    """Nobody has checked it: an address that is none may hold a password, too, and the text of a table its keys."""
+    """Return an unchecked value without secrets: a wrong address may also hold a password, and the text of a table
+    keys.
+    """
     unread = isinstance(value, str) and isinstance(name.default, dict | list | tuple)
     secret = name.is_secret or isinstance(value, SecretStr) or "@" in str(value)
     return DOTS if secret or unread else plain_of(value)

@@ -1,4 +1,4 @@
-"""What is wrong with a setting, or with a file that the settings lead to."""
+"""Problems with a setting, or with a file that the settings lead to."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from bot.app.settings.names import Path
 
 @dataclass(frozen=True, slots=True)
 class SettingProblem:
-    """``path`` is () where it is about the whole; ``kind`` is pydantic's, or ours. ``message`` is English; in the text
-    files ``wrong.<kind>`` says the same, filled in with ``values``. ``place``: FILE:LINE, of one of the owner's files;
-    ``path`` is a field in it then, and no setting. ``error``: the error of ours that it is, told as that one is
-    anywhere.
+    """One problem.
+
+    path: of the setting; () if the problem is about the whole.
+    kind: pydantic's, or ours.
+    message: in English; in the text files ``wrong.<kind>`` says the same, filled in with ``values``.
+    place: FILE:LINE, for one of the owner's files; ``path`` is then a field in it, and no setting.
+    error: our own error behind it, which is worded as it is anywhere else.
     """
 
     path: Path

@@ -63,16 +63,18 @@ class FallbackSettings(EndpointSettings):
 
 
 class ModelSettings(EndpointSettings):
-    """The model that is asked first, and those that are asked in this order where it fails."""
+    """The first model, and the models that are asked in this order if it fails."""
 
     fallbacks: tuple[FallbackSettings, ...] = ()
-    fallback_seconds: float = Field(default=60.0, ge=0, le=86400)  # until one that failed is asked again
+    fallback_seconds: float = Field(default=60.0, ge=0, le=86400)  # until a model that failed is asked again
     proxy: Proxy = Field(default="", repr=False)  # of every model, also chooser, planner and helper; "": environment
 
 
 class RemoteSettings(Section):
-    """One remote provider's own; what is empty is as the settings of all say. With an address of its own, dataset and
-    token are its own, too."""
+    """The settings of one remote provider; an empty one is taken from the common settings.
+
+    If it has its own address, dataset and token must also be its own.
+    """
 
     base_url: WebAddressOrNone = ""
     dataset_id: DatasetId = ""
@@ -82,11 +84,13 @@ class RemoteSettings(Section):
 
 
 class TemplateSettings(RemoteSettings, Template):
-    """The template of the provider ``http``: what is sent, and where the records stand in the answer."""
+    """The template of the provider ``http``: the request, and the place of the records in the answer."""
 
 
 class KnowledgeSettings(Section):
-    """``embedded``: the entries in this machine's own store. ``dify``: a Dify dataset, or what speaks its form.
+    """The knowledge base.
+
+    ``embedded``: the entries in this machine's own store. ``dify``: a Dify dataset, or a service with the same form.
     ``ragflow``: datasets of RAGFlow. ``http``: any service, by template. Several with commas are asked in this order.
     """
 
@@ -131,13 +135,13 @@ class ChooserSettings(OtherModelSettings):
 
 
 class PlannerSettings(OtherModelSettings):
-    """The text model that plans what takes several parts, and has phones do them. Without one there are no plans."""
+    """The text model that plans tasks of several parts, and has phones do them. Without one there are no plans."""
 
     timeout_seconds: float = Field(default=60.0, gt=0)
     layered_max_turns: int = Field(default=50, ge=1, le=500)  # how often it is asked for one plan
     executor_steps: int = Field(default=5, ge=1, le=100)  # of one part, on the phone
     busy_wait_seconds: float = Field(default=0.0, ge=0, le=600)  # for a phone that another task has
-    tools: ToolNames = EXTRA  # what it has besides the phones: ours, and the owner's
+    tools: ToolNames = EXTRA  # its tools besides the phones: ours, and the owner's
 
 
 class DeviceSettings(Section):
@@ -145,7 +149,7 @@ class DeviceSettings(Section):
     serial: str = ""  # "": the only phone that is attached
     connect: Addresses = ()  # addresses host:port that are connected to at the start
     wda: WdaAddresses = ()  # host:port of WebDriverAgent on each iPhone
-    names: Named = Field(default_factory=dict)  # what people call the phones, by serial
+    names: Named = Field(default_factory=dict)  # people's names for the phones, by serial
     tags: Tagged = Field(default_factory=dict)  # words that group the phones, by serial
     pins: Pins = Field(default_factory=dict)  # of the screen locks, by serial
     adb_path: str = ""
@@ -157,7 +161,7 @@ class DeviceSettings(Section):
 class ObserveSettings(Section):
     elements: bool = True  # texts of the screen in the prompt; a text-only model can work by them
     tree: Literal["auto", "on", "off"] = "auto"
-    ocr: Literal["auto", "off"] = "auto"  # auto: where the extra [ocr] is installed
+    ocr: Literal["auto", "off"] = "auto"  # auto: if the extra [ocr] is installed
     model: bool = True  # the model may transcribe a screen that neither tree nor OCR can read
 
 
@@ -166,7 +170,7 @@ class PicturesSettings(Section):
 
 
 class TrajectorySettings(Section):
-    """What is kept of each step for ``phonedesk replay``: what the model was asked, and shown."""
+    """The records of each step for ``phonedesk replay``: the model's requests and pictures."""
 
     record: bool = True
     # covered: without what pictures.blur covers; raw: as they were sent, with customers' secrets; off: none
@@ -189,7 +193,7 @@ class SweepSettings(Section):
 
 
 class WatchSettings(Section):
-    """How closely the notifications of a phone are followed for which a watch is on. Seconds."""
+    """The timing of a watch on a phone's notifications, in seconds."""
 
     every_seconds: float = Field(default=2.0, ge=0.2, le=60)  # from one look to the next
     settle_seconds: float = Field(default=2.0, ge=0, le=60)  # since the newest message: they have stopped typing
@@ -197,7 +201,7 @@ class WatchSettings(Section):
 
 
 class QuestionSettings(Section):
-    """What happens to a question that nobody answers. Minutes; 0 is never."""
+    """The treatment of a question that nobody answers. Minutes; 0 is never."""
 
     deadline_minutes: float = Field(default=240.0, ge=0, le=43200)
     remind_minutes: float = Field(default=30.0, ge=0, le=43200)  # the first; then after twice and four times as long
@@ -206,14 +210,14 @@ class QuestionSettings(Section):
 
 
 class DigestSettings(Section):
-    """When a summary is sent, in the owner's zone; "off", or "" in the file, is off."""
+    """The times of the summaries, in the owner's zone; "off", or "" in the file, is off."""
 
     daily: Annotated[str, checked_by(parse_digest_time)] = "09:00"
     weekly: Annotated[str, checked_by(lambda text: parse_digest_time(text, weekly=True))] = "mon 09:00"
 
 
 class AlertSettings(Section):
-    """What people are told when a phone, the model or the knowledge base is down."""
+    """The alerts to people when a phone, the model or the knowledge base is down."""
 
     after_minutes: float = Field(default=5.0, ge=0, le=1440)  # how long it must be down; 0: no alerts
     poll_minutes: float = Field(default=10.0, ge=1, le=1440)  # between two questions to the model or knowledge service
@@ -221,7 +225,7 @@ class AlertSettings(Section):
 
 
 class NotifySettings(Section):
-    """Where alerts and digests go besides Telegram: addresses in the form of Apprise, with blanks between them."""
+    """The addresses for alerts and digests besides Telegram, in the form of Apprise, with blanks between them."""
 
     urls: SecretStr = SecretStr("")
 
@@ -231,13 +235,13 @@ class NotifySettings(Section):
 
 
 class QuietSettings(Section):
-    """Digests wait until the end of these hours, and what is said in them makes no sound."""
+    """Quiet hours: digests wait until they end, and messages during them make no sound."""
 
     hours: Annotated[str, checked_by(parse_quiet)] = ""  # 22:00-08:00 in the owner's zone; "": never
 
 
 class ModelPrice(Section):
-    """What a million tokens of one model cost; ``tokens_cached``: those of its cache, None: as any other."""
+    """The price of a million tokens of one model. ``tokens_cached``: those of its cache; None: the same as others."""
 
     tokens_in: float = Field(ge=0)
     tokens_out: float = Field(ge=0)
@@ -245,7 +249,7 @@ class ModelPrice(Section):
 
 
 class PriceSettings(Section):
-    """What a million tokens cost, of any model that ``models`` does not name. Without any, no costs are told."""
+    """The price of a million tokens of any model that ``models`` does not name. Without prices, no costs are shown."""
 
     tokens_in: float | None = Field(default=None, ge=0)
     tokens_out: float | None = Field(default=None, ge=0)
@@ -255,8 +259,10 @@ class PriceSettings(Section):
 
 
 class LimitSettings(Section):
-    """What models may be asked, by all runs together; 0 is no limit. At a minute's limit calls wait for the next one,
-    at a day's runs end. Costs are in the prices' currency.
+    """The limits on calls to models, for all runs together; 0 means no limit.
+
+    At a limit by the minute, calls wait for the next minute; at a limit by the day, runs end. Costs are in the prices'
+    currency.
     """
 
     minute_calls: int = Field(default=0, ge=0)
@@ -281,7 +287,7 @@ class TelegramSettings(Section):
 
     @property
     def is_other_server(self) -> bool:
-        """Whether a Bot API server other than Telegram's own is asked."""
+        """True if a Bot API server other than Telegram's own is asked."""
         return self.api_base_url.rstrip("/") != BOT_API
 
     @model_validator(mode="after")
@@ -297,19 +303,20 @@ class WebSettings(Section):
     host: str = "127.0.0.1"
     port: int = Field(default=8737, ge=0, lt=65536)
     hosts: HostNames = ()  # further names, addresses and networks under which it is reached, as in the Host header
-    public_url: PublicUrl = ""  # what people open, as SCHEME://HOST[:PORT]; "": told from the other settings
+    public_url: PublicUrl = ""  # the URL that people open, as SCHEME://HOST[:PORT]; "": derived from the other settings
 
 
 class WebhookSettings(Section):
-    """What webhooks are sent over."""
+    """The network settings of webhooks."""
 
     allow_private: HostNames = ()  # names, addresses and networks that may be asked though private, also over http
     proxy: Proxy = Field(default="", repr=False)  # "": as the environment says
 
 
 class HelperSettings(OtherModelSettings):
-    """The model that sees which puts screens into words, and answers where a client asks for auto_reply. Without one
-    the model that drives the phone does it.
+    """The vision model that describes screens, and answers if a client asks for auto_reply.
+
+    Without one, the model that operates the phone does it.
     """
 
     timeout_seconds: float = Field(default=30.0, gt=0)
@@ -324,7 +331,7 @@ class McpSettings(Section):
     hosts: HostNames = ()  # as those of the web server
     max_steps: int = Field(default=40, gt=0, le=1000)  # of one call, whatever it asks for
     low_level: bool = True  # single taps and texts are offered, too, which no policy looks at
-    person_at_client: bool = False  # a person answers at the client: it may decide what a customer gets
+    person_at_client: bool = False  # a person answers at the client, so it may decide about customers' answers
     helper: HelperSettings = HelperSettings()
 
 

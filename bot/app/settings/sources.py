@@ -1,4 +1,4 @@
-"""What the settings are read from: the TOML file, and the alias names of the knowledge base."""
+"""The sources of the settings: the TOML file, and the alias names of the knowledge base."""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ ALIASES = {
 
 
 class ConfigFile(TomlConfigSettingsSource):
-    """The TOML file. ConfigInvalid where it cannot be read, or was named and is not there. A name in it that is none of
-    ours is left to ``loading``, which tells it with all else that is wrong.
+    """The TOML file.
+
+    Unknown names in it are left to ``loading``, which reports them with all other problems. Raises ConfigInvalid if the
+    file cannot be read, or is named and does not exist.
     """
 
     def __init__(self, settings_cls: type[BaseSettings]) -> None:
@@ -58,9 +60,10 @@ def unread(file: Path, error: Exception) -> ConfigInvalid:
 
 
 class KnowledgeAliases(PydanticBaseSettingsSource):
-    """``PHONE_AGENT_KNOWLEDGE_BASE_URL``, ``…_DATASET_ID``, ``…_TIMEOUT_SECONDS``, ``…_AUTH_TOKEN`` or ``…_TOKEN``.
+    """The aliases ``PHONE_AGENT_KNOWLEDGE_BASE_URL``, ``…_DATASET_ID``, ``…_TIMEOUT_SECONDS``, ``…_AUTH_TOKEN`` or
+    ``…_TOKEN``.
 
-    An address means the Dify form. Of a time-out that is no number of seconds the default is kept, see ``no_seconds``.
+    An address means the Dify form. If the time-out is not a number of seconds, the default is used, see ``no_seconds``.
     """
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
@@ -72,7 +75,7 @@ class KnowledgeAliases(PydanticBaseSettingsSource):
 
 
 def aliases(environment: Mapping[str, str]) -> dict[str, Any]:
-    """The knowledge settings that the alias names give."""
+    """Return the knowledge settings that the alias names give."""
     found: dict[str, Any] = {
         ours: environment[ALIAS_PREFIX + theirs]
         for theirs, ours in ALIASES.items()
@@ -87,7 +90,7 @@ def aliases(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def no_seconds(environment: Mapping[str, str]) -> bool:
-    """Whether the alias of the time-out is given and counts for nothing."""
+    """Tell whether the alias of the time-out is given but has no effect."""
     text = environment.get(ALIAS_SECONDS, "")
     return bool(text) and _seconds(text) is None
 
@@ -101,9 +104,9 @@ def _seconds(text: str) -> float | None:
 
 
 def lines_of_file(text: str) -> Callable[[tuple[str, ...]], int] | None:
-    """The line of a setting in the text of a TOML file; of its table where it is not there.
+    """Return a function that finds the line of a setting in a TOML text, or of its table if the setting is not there.
 
-    None where the extra [lab] is not installed: the file alone is told then.
+    None if the extra [lab] is not installed; then only the file is named.
     """
     if not extras.installed("lab"):
         return None

@@ -1,4 +1,4 @@
-"""What a single value may be: read from a text as in the environment, and checked, one by one."""
+"""The allowed values of single settings: read from a text as in the environment, and checked, one by one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOST_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
 
 
 def _usable_database(url: str) -> str:
-    """The message never repeats the URL, which may hold a password."""
+    """Check the URL of a database. The message never repeats the URL, which may hold a password."""
     if url:
         from storage.engine import database_url  # SQLAlchemy takes as long to load as all else that reads settings
 
@@ -60,7 +60,7 @@ def _json(text: str) -> object:
 
 
 def _listed(value: object) -> object:
-    """``a:1,b:2`` from the environment, as well as a JSON list."""
+    """Split ``a:1,b:2`` from the environment; a JSON list is read, too."""
     if not isinstance(value, str):
         return value
     if value.lstrip().startswith("["):
@@ -69,7 +69,7 @@ def _listed(value: object) -> object:
 
 
 def _named(value: object) -> object:
-    """``S1=Counter,S2=Back office`` from the environment, as well as a JSON object."""
+    """Read ``S1=Counter,S2=Back office`` from the environment; a JSON object is read, too."""
     if not isinstance(value, str):
         return value
     if value.lstrip().startswith("{"):
@@ -81,7 +81,7 @@ def _named(value: object) -> object:
 
 
 def _told_apart(names: dict[str, str]) -> dict[str, str]:
-    """One line of 1 to 40 letters each, and no two alike."""
+    """Check that names are one line of 1 to 40 letters each, and that no two are alike."""
     plain = {serial: " ".join(name.split()) for serial, name in names.items()}
     if not all(0 < len(name) <= 40 for name in plain.values()):
         raise PydanticCustomError("name_length", "a phone's name has 1 to 40 letters")
@@ -91,7 +91,10 @@ def _told_apart(names: dict[str, str]) -> dict[str, str]:
 
 
 def _tagged(value: object) -> object:
-    """Tags by serial, from a JSON object or a table; the tags of a phone are a list, or words with commas between."""
+    """Read tags by serial, from a JSON object or a table.
+
+    A phone's tags are a list, or words with commas between them.
+    """
     if isinstance(value, str):
         value = _json(value) if value.strip() else {}
     if not isinstance(value, dict):
@@ -104,7 +107,7 @@ def _words(tags: object) -> object:
 
 
 def _tag_form(tags: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """One word of 1 to 24 letters each, without the # in front."""
+    """Check that tags are one word of 1 to 24 letters each, and remove the # in front."""
     plain = {serial: tuple(dict.fromkeys(tag.lstrip("#") for tag in some)) for serial, some in tags.items()}
     if not all(0 < len(tag) <= 24 and not re.search(r"[\s,，]", tag) for some in plain.values() for tag in some):
         raise PydanticCustomError("tag_form", "a tag is one word of 1 to 24 letters")
@@ -112,7 +115,7 @@ def _tag_form(tags: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
 
 
 def _pins(pins: dict[str, SecretStr]) -> dict[str, SecretStr]:
-    """The message never repeats a PIN."""
+    """Check PINs. The message never repeats a PIN."""
     if not all(_PIN.fullmatch(pin.get_secret_value().strip()) for pin in pins.values()):
         raise PydanticCustomError("pin_form", "a PIN has 4 to 16 digits; write it as SERIAL=1234,SERIAL=5678")
     return {serial: SecretStr(pin.get_secret_value().strip()) for serial, pin in pins.items()}
@@ -219,7 +222,7 @@ def _public_url(url: str) -> str:
 
 
 def _proxy(written: str) -> str:
-    """As it was written: a message never repeats it, since it may hold a password."""
+    """Check a proxy and return it as it was written. The message never repeats it, because it may hold a password."""
     try:
         checked_proxy(written)
     except ValueError:
@@ -240,7 +243,7 @@ def _filled(text: str) -> str:
     return text
 
 
-# Checked one by one, so that what is wrong with one does not hide behind what is wrong with another.
+# Checked one by one, so that a problem with one does not hide a problem with another.
 WebAddress = Annotated[str, AfterValidator(_web_address)]
 WebAddressOrNone = Annotated[str, AfterValidator(_web_address_or_none)]
 PublicUrl = Annotated[str, AfterValidator(_public_url)]
@@ -274,7 +277,7 @@ ToolNames = Annotated[Listed, AfterValidator(_each_once)]
 
 
 def checked_by(read: Callable[[str], object]) -> AfterValidator:
-    """A text that ``read`` can read, or "off"; its InputRejected becomes the setting's error."""
+    """Return a validator for a text that ``read`` can read, or "off"; its InputRejected becomes the setting's error."""
 
     def check(text: str) -> str:
         try:

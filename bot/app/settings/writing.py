@@ -30,13 +30,18 @@ PRIVATE = 0o600
 WRITABLE = 0o222
 UNCHANGED = "Nothing was changed."
 
-# What keeps a server from its start by settings each of which is right: who builds its parts can tell.
+# Returns the problems that stop a server from starting although each setting is right; the builder of its parts finds
+# them.
 Incomplete = Callable[[Settings], list[SettingProblem]]
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """``over``: what names the same setting and wins over the file. ``changed`` False: it stood there already."""
+    """The result of a change.
+
+    over: the places that name the same setting and win over the file.
+    changed: False if the file already had this value.
+    """
 
     file: Path
     over: tuple[SettingPlace, ...]
@@ -44,9 +49,11 @@ class Written:
 
 
 def set_value(name: Name, inside: str, text: str, file: Path, incomplete: Incomplete) -> Written:
-    """Write the value that ``text`` says (as in the environment) into ``file``, which is made where it is missing.
-    ``inside``: the key in the setting's table, "" for the setting itself. ConfigInvalid where the value is wrong, or
-    the settings with it would be; then the file is as it was.
+    """Write the value in ``text`` (as in the environment) into ``file``, which is made if it does not exist.
+
+    inside: the key in the setting's table, "" for the setting itself.
+
+    Raises ConfigInvalid if the value is wrong, or the settings with it would be; the file is then unchanged.
     """
     keys = _keys(name, inside)
     try:
@@ -63,18 +70,18 @@ def set_value(name: Name, inside: str, text: str, file: Path, incomplete: Incomp
 
 
 def unset(name: Name, inside: str, file: Path, incomplete: Incomplete) -> Written:
-    """Take the setting out of ``file``. ConfigInvalid where the settings without it would be wrong."""
+    """Remove the setting from ``file``. Raises ConfigInvalid if the settings without it would be wrong."""
     return _write(name, _keys(name, inside), None, file, incomplete)
 
 
 def _entry(name: Name) -> type[BaseModel] | None:
-    """What an entry of the setting's table is, where that is a table, too."""
+    """Return the type of an entry of the setting's table, if an entry is a table, too."""
     found = get_args(name.field.annotation)[-1:] if name.is_table else ()
     return found[0] if found and isinstance(found[0], type) and issubclass(found[0], BaseModel) else None
 
 
 def _keys(name: Name, inside: str) -> tuple[str, ...]:
-    """The keys below the setting: of its table, and of the table there. Names of models hold dots."""
+    """Return the keys below the setting: of its table, and of the table inside it. Names of models hold dots."""
     entry, (before, _, last) = _entry(name), inside.rpartition(".")
     if entry is not None and before and last in entry.model_fields:
         return before, last
@@ -82,7 +89,7 @@ def _keys(name: Name, inside: str) -> tuple[str, ...]:
 
 
 def value_of(name: Name, keys: tuple[str, ...], text: str) -> Any:
-    """Return ``text`` checked and as TOML writes it, None if it stands for nothing. Raises SettingsWrong.
+    """Return ``text`` checked and as TOML writes it, None if it means no value. Raises SettingsWrong.
 
     ``keys``: those inside the setting, if its value is a table.
     """
@@ -106,7 +113,10 @@ def _adapter(field: FieldInfo) -> TypeAdapter[Any]:
 
 
 def _parsed(name: Name, text: str) -> Any:
-    """Tables and lists of tables are JSON, as in the environment; lists of words know commas by themselves."""
+    """Return the text as a value.
+
+    Tables and lists of tables are JSON, as in the environment; lists split words themselves.
+    """
     if text.lstrip()[:1] in {"{", "["} and not isinstance(name.default, str | SecretStr):
         try:
             return json.loads(text)
@@ -179,7 +189,7 @@ def _edited(text: str, path: tuple[str, ...], value: Any, file: Path) -> str:
 
 
 def _drop_empty(document: Any, path: tuple[str, ...]) -> None:
-    """The tables that hold nothing any more, no comment either."""
+    """Remove the tables that are empty now and hold no comment either."""
     for length in range(len(path), 0, -1):
         around: Any = document
         for part in path[: length - 1]:
@@ -190,14 +200,14 @@ def _drop_empty(document: Any, path: tuple[str, ...]) -> None:
 
 
 def _new_problems(name: Name, before: str, after: str, file: Path, incomplete: Incomplete) -> list[SettingProblem]:
-    """What is wrong with ``after`` and was not before."""
+    """Return the problems of ``after`` that ``before`` did not have."""
     old, old_parts = _problems(name, before, file, incomplete)
     new, new_parts = _problems(name, after, file, incomplete)
-    if old_parts is None:  # it could not be told: what is wrong with another subject was so already
+    if old_parts is None:  # unknown before: problems with another subject existed already
         old_parts = [problem for problem in new_parts or [] if problem.path[:1] != name.path[:1]]
     return [
         *(problem for problem in new if problem not in old),
-        # One that has become less is mended bit by bit.
+        # A part with fewer problems than before is being repaired step by step.
         *(one for one in new_parts or [] if (one.path, one.kind) not in {(was.path, was.kind) for was in old_parts}),
     ]
 
@@ -205,8 +215,10 @@ def _new_problems(name: Name, before: str, after: str, file: Path, incomplete: I
 def _problems(
     name: Name, text: str, file: Path, incomplete: Incomplete
 ) -> tuple[list[SettingProblem], list[SettingProblem] | None]:
-    """What is wrong with the settings where ``file`` holds ``text``; of the setting ``name`` also where another layer
-    hides it. Then what keeps a server from its start by them, None where that cannot be told.
+    """Return the problems of the settings if ``file`` holds ``text``, including those of ``name`` that another layer
+    hides.
+
+    The second list has the problems that would stop a server from starting; None if they are unknown.
     """
     problems = []
     try:
@@ -221,17 +233,19 @@ def _problems(
         tried.write_text(text, encoding="utf-8")
         with reading(tried):
             settings, wrong = try_settings()
-            # What the file alone says wrong, it mostly says wrong with the rest, too.
+            # A problem that the file has alone usually comes up with the other layers, too.
             problems += [problem for problem in wrong if problem not in problems]
             return problems, None if settings is None else incomplete(settings)
 
 
 def _replace(file: Path, text: str) -> None:
-    """At once, with the owner and group it had. One with a secret in it: for its user, and the group where it was the
-    only other one.
+    """Replace the file in one step, keeping its owner and group.
+
+    A file with a secret becomes readable only by its user, and by its group if others had no access before.
     """
     if file.exists() and not (file.stat().st_mode & WRITABLE and os.access(file, os.W_OK)):
-        # Whoever may write into its folder could put another in its place; somebody did not want that.
+        # A user who may write into its folder could replace it; making it read-only shows that somebody did not want
+        # that.
         raise ConfigInvalid(f"{file} is read-only.", advice=UNCHANGED, key="file_read_only", name=file)
     try:
         was = file.stat() if file.exists() else None
@@ -259,7 +273,7 @@ def _replace(file: Path, text: str) -> None:
 
 
 def holds_secret(text: str) -> bool:
-    """Whether a secret stands in the text of a TOML file."""
+    """Tell whether the text of a TOML file holds a secret."""
     data = tomllib.loads(text)
     return any(_secret_in(data, name) for name in names())
 

@@ -1,1 +1,1 @@
-"""`phonedesk init`: asks what a desk needs, and writes it to ``.env``."""
+"""`phonedesk init`: asks for everything that a desk needs, and writes it to ``.env``."""

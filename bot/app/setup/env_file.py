@@ -19,10 +19,10 @@ _PRIVATE = 0o600
 
 
 def write_env(values: Mapping[str, str], folder: Path) -> bool:
-    """Write the values into ``.env`` of a folder, at once, readable by its owner alone.
+    """Write the values into ``.env`` of a folder, in one step, readable only by its owner.
 
-    What was there before is kept as ``.env.old``; returns whether there was something. Raises ConfigInvalid if the file
-    cannot be read or written; then it is as it was.
+    An existing file is kept as ``.env.old``; returns whether there was one. Raises ConfigInvalid if the file cannot be
+    read or written; then it is unchanged.
     """
     lang = kept_language(values.get("PHONEDESK_LANG"), "en")
     header = f"# {SetupTexts(lang).get('output.header')}\n"

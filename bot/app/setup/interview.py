@@ -1,4 +1,4 @@
-"""What ``phonedesk init`` asks, and the settings that follow from the answers."""
+"""The questions of ``phonedesk init``, and the settings that follow from the answers."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ _DIFY = "https://api.dify.ai"  # Dify's own cloud
 class Interview:
     """One conversation.
 
-    values: what was chosen, by environment name; "" takes the default again.
-    kept: what is set so far, wherever it stands.
+    values: the chosen values, by environment name; "" takes the default again.
+    kept: the values set so far, from any source.
     servers: for each secret that was asked for, the setting with the address of its server; "" if it has none.
     """
 
@@ -68,13 +68,13 @@ class Interview:
         return SetupTexts(self.lang)
 
     def summary(self) -> list[str]:
-        """The lines of ``.env``, secrets covered."""
+        """Return the lines of ``.env``, secrets covered."""
         return [
             f"{name}={_COVERED if value and name in self.secrets else value}" for name, value in self.values.items()
         ]
 
     def next_steps(self, *, failed: bool) -> list[str]:
-        """What is to be done now, as keys of texts. ``failed``: a check has."""
+        """Return the next steps as keys of texts. ``failed``: a check has failed."""
         own = self.values["PHONEDESK_KNOWLEDGE__PROVIDER"] == "embedded"
         steps = ["mend"] if failed else []
         if failed and self._has_demo_model():
@@ -86,7 +86,7 @@ class Interview:
         return [*steps, *(["serve"] if self._chosen("PHONEDESK_TELEGRAM__TOKEN") else ["run", "console"])]
 
     def over(self) -> dict[str, SettingPlace]:
-        """Return what counts in place of a chosen value, by the setting's name, once all is written."""
+        """Return the value that counts in place of a chosen one, by the setting's name, once all are written."""
         now, places = in_force(), Places()
         differ = [name for name, value in self.values.items() if now.get(name, "") != value]
         return {name: places.of(find(name)[0].path)[0] for name in differ if now.get(name)}
@@ -119,7 +119,7 @@ class Interview:
         if chosen == len(presets) + 1:
             return
         if chosen == len(presets):
-            own = not known  # what stands there is of no preset
+            own = not known  # the present value is of no preset
             self._ask("PHONEDESK_MODEL__BASE_URL", "model.address", address if own else "", missing="model.no_address")
             self._ask("PHONEDESK_MODEL__NAME", "model.name", name if own else "", missing="model.no_name")
             self._secret(_KEY, "model.key_or_none", of="PHONEDESK_MODEL__BASE_URL", none="output.not_needed")
@@ -141,8 +141,9 @@ class Interview:
             self.servers[_KEY] = "PHONEDESK_MODEL__BASE_URL"
 
     def _key(self, preset: ModelPreset) -> None:
-        """Ask for the key of a hosted model. Without one nothing works there, so that Enter alone is asked about once;
-        a second one goes on without.
+        """Ask for the key of a hosted model.
+
+        Nothing works there without one, so Enter is questioned once; a second Enter skips it.
         """
         name = _KEY
         warned = self._keeps(name, "PHONEDESK_MODEL__BASE_URL")
@@ -166,7 +167,9 @@ class Interview:
         return self.words.get("model.offer_priced", title=name, model=preset.name, cost=cost, at=preset.priced_at)
 
     def _phone(self) -> None:
-        """Ask which phone it is. The demo model works the virtual one, so that its address is what Enter takes."""
+        """Ask for the phone. With the demo model, Enter takes the address of the virtual phone, which that model
+        operates.
+        """
         virtual = self._has_demo_model()
         usual = self._present(_SERIAL) or (_VIRTUAL_PHONE if virtual else "")
 
@@ -243,7 +246,7 @@ class Interview:
         return self.form.choose(self.words.get(question), options, usual=usual, wrong=wrong)
 
     def _ask(self, name: str, question: str, usual: str, *, missing: str = "") -> None:
-        """``missing``: the text that is said if nothing is typed; "" if that is allowed."""
+        """Ask for a setting. ``missing``: the text that is shown if nothing is typed; "" if that is allowed."""
 
         def problem(typed: str) -> str:
             if missing and not typed:
@@ -276,14 +279,17 @@ class Interview:
             self.secrets.add(name)
 
     def _keeps(self, name: str, of: str) -> bool:
-        """Whether a secret that is there stays: the server at the address in the setting ``of`` is the same."""
+        """Tell whether an existing secret stays: the server at the address in the setting ``of`` is the same."""
         if not of or not self._present(name):
             return bool(self._present(name))
         before = self._present(of) or str(find(of)[0].default)
         return urlsplit(self._chosen(of))[:2] == urlsplit(before)[:2]
 
     def _problem(self, name: str, typed: str) -> str:
-        """What is wrong with a setting's value; the default, which is written as nothing, is always right."""
+        """Return the problem with a setting's value; "" if it is right.
+
+        The default, which is written as nothing, is always right.
+        """
         if not typed:
             return ""
         if "\n" in typed or not typed.isprintable():

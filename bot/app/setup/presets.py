@@ -1,4 +1,4 @@
-"""The endpoints that are offered, and what a reply costs there."""
+"""The offered endpoints, and the cost of a reply there."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ REPLY_TOKENS_IN, REPLY_TOKENS_OUT = 13_000, 300
 class ModelPreset(BaseModel):
     """An OpenAI-compatible endpoint. Prices are of a million tokens; None: not known.
 
-    ``profile``: the model profile, "" if the name tells it. ``key_at``: the page where a key is made. ``local``: it
-    runs on this machine and wants no key. ``priced_at``: where and when the prices were read.
+    profile: the model profile, "" if the name tells it.
+    key_at: the page that makes keys.
+    local: it runs on this machine and needs no key.
+    priced_at: where and when the prices were read.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -38,15 +40,18 @@ class ModelPreset(BaseModel):
 
     @property
     def cost_of_reply(self) -> float | None:
-        """In ``currency``; None if the prices are not known."""
+        """The cost of a reply in ``currency``; None if the prices are not known."""
         if self.tokens_in is None or self.tokens_out is None:
             return None
         return (REPLY_TOKENS_IN * self.tokens_in + REPLY_TOKENS_OUT * self.tokens_out) / 1_000_000
 
 
 class KnowledgePreset(BaseModel):
-    """A knowledge base for the provider ``http``. ``server``: the address that everybody uses, "" if each has an own
-    one. ``path``: what stands behind it. ``http``: the template, as in the section ``knowledge.http``.
+    """A knowledge base for the provider ``http``.
+
+    server: the address that everybody uses, "" if each has its own.
+    path: the part behind the address.
+    http: the template, as in the section ``knowledge.http``.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -57,7 +62,7 @@ class KnowledgePreset(BaseModel):
     http: dict[str, Any]
 
     def settings(self) -> dict[str, str]:
-        """Return the template by environment name; what only other presets have is "", the default."""
+        """Return the template by environment name; a value that only other presets have is "", the default."""
         fields = {field for preset in knowledge_presets() for field in preset.http}
         values = {field: as_text(self.http.get(field)) for field in sorted(fields)}
         return {environment_name(("knowledge", "http", field)): value for field, value in values.items()}

@@ -91,9 +91,9 @@ def says_no(said: str) -> bool:
 
 
 def verdict(words: Texts, view: QuestionView | None, result: AnswerOutcome, *, me: str = "", held: bool = False) -> str:
-    """Return in words what became of an answer: it counts, it came too late, or there is no such question.
+    """Return the outcome of an answer in words: it counts, it came too late, or there is no such question.
 
-    me: the name of the person who is told.
+    me: the name of the reader.
     held: the run is held, so nothing happens before Resume.
     """
     if result.state == "accepted":

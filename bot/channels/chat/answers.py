@@ -39,7 +39,7 @@ _CONTACT = re.compile(r"(?:contact|联系人)[:：](.+)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class AnswersCommand:
-    """What ``/answers`` asks for. ``entry``: the number of one answer. ``groups``: the unanswered questions."""
+    """A request of ``/answers``. ``entry``: the number of one answer. ``groups``: the unanswered questions."""
 
     asked: AnswersAsked = field(default_factory=AnswersAsked)
     entry: str = ""
@@ -192,7 +192,7 @@ def _entry_card(words: Texts, answer: AnswerView, role: Role) -> Card:
 
 
 def answer_lines(words: Texts, answer: AnswerView) -> list[Line]:
-    """Return all that is known of an answer."""
+    """Return all facts about an answer."""
     who = " · ".join(part for part in (answer.contact, answer.app, answer.serial) if part)
     lines = [
         Line(f"{answer.asked_at:%Y-%m-%d %H:%M}", words.get("answers.asked")),
@@ -213,7 +213,9 @@ def answer_lines(words: Texts, answer: AnswerView) -> list[Line]:
 
 
 def _record_lines(answer: AnswerView, words: Texts) -> list[Line]:
-    """Return the lines of the other records that the knowledge base found; the card shows the one that was sent."""
+    """Return the lines of the other records that the knowledge base found; the card already shows the one that was
+    sent.
+    """
     lines = []
     for number, record in enumerate(answer.records[:3], start=1):
         if record.text == answer.sent:
@@ -263,7 +265,7 @@ def _groups_card(words: Texts, groups: Sequence[UnansweredView], role: Role) -> 
 
 
 async def _improve_card(turn: Turn, answer: AnswerView) -> Card:
-    """Return a card with what this person can do about a bad answer."""
+    """Return a card with this person's options for a bad answer."""
     words, owner = turn.texts, turn.actor.role is Role.OWNER
     lines = []
     source, _, _ = answer.record_source.partition(":")

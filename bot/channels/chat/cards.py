@@ -71,7 +71,7 @@ class ReplayOrder:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What a channel shows as one message.
+    """The content that a channel shows as one message.
 
     picture: an encoded JPEG (or PNG).
     document, animation, album: sent in place of a picture, with the card as the caption. An animation is a GIF. An
@@ -97,7 +97,7 @@ def separator(label: str, colon: str) -> str:
 
 
 def colon_of(title: str, label: str) -> str:
-    """Return a Chinese or a Latin colon, by the card's title; a label alone may be a phone's or a person's name."""
+    """Return a Chinese or a Latin colon, by the card's title; a label by itself may be a phone's or a person's name."""
     first = next((char for char in title if char.isalpha()), "")
     return "：" if first > _LATIN or label[-1:] > _LATIN else ": "
 
@@ -132,7 +132,7 @@ ASKING = {"interact", "take_over"}  # actions whose words say that a person is a
 
 
 def describe_action(texts: Texts, step: StepRecord) -> str:
-    """Return in words what a step did; "" if it did nothing. A step that asks a person has not failed."""
+    """Return the action of a step in words; "" if it did nothing. A step that asks a person has not failed."""
     action = step.action or step.asked
     if not action:
         return say(texts.lang, "action.unreadable") if step.unread else ""
@@ -149,7 +149,9 @@ def model_said(last: StepRecord | None, message: str) -> bool:
 
 
 def head_lines(run: RunView, texts: Texts) -> list[Line]:
-    """Return the first lines of a run's card: task, phone, who asked, its place in the queue, what it waits for."""
+    """Return the first lines of a run's card: task, phone, requester, place in the queue, and the reason for
+    waiting.
+    """
     lines = [Line(run.task, texts.get("card.task"))]
     if run.phone or run.serial:
         lines.append(Line(run.phone or run.serial, texts.get("card.phone")))
@@ -235,7 +237,7 @@ def replay_buttons(run: RunView, texts: Texts) -> tuple[tuple[Button, ...], ...]
 def error_lines(kind: str, texts: Texts, message: str = "") -> list[str]:
     """Return what went wrong and what to do about it, in the person's language.
 
-    message: the error's own words, which are shown elsewhere. What they say is not repeated.
+    message: the error's own words, which are shown elsewhere. Their content is not repeated.
     """
     said, advice = texts.find(f"error.{kind}", texts.get("error.error")), texts.find(f"advice.{kind}", "")
     if message and message.startswith(said.rstrip("。.")):
@@ -258,19 +260,19 @@ def _doing(run: RunView, texts: Texts, thinking: str) -> list[Line]:
 
 
 def ruled(verdict: StepVerdict, texts: Texts) -> str:
-    """Return in words what a rule decided, and which rule. The rule's own message is written for the model."""
+    """Return the decision of a rule in words, and the rule. The rule's own message is written for the model."""
     return " · ".join(part for part in (decided(verdict, texts), rule_words(texts.lang, verdict.policy)) if part)
 
 
 def decided(verdict: StepVerdict, texts: Texts) -> str:
-    """Return in words what a rule decided."""
+    """Return the decision of a rule in words."""
     return texts.find(f"gate.{verdict.decision}", verdict.decision)
 
 
 def screen_action(serial: str, wish: Literal["", "file", "read"] = "") -> str:
     """Return the Screen button's action, without the phone if its serial is too long for a button.
 
-    wish: ``file`` for full resolution, ``read`` for what is read on the screen.
+    wish: ``file`` for full resolution, ``read`` for the reading of the screen.
     """
     bare = f"screen:{wish}" if wish else "screen"
     action = f"screen:{serial} {wish}".rstrip() if serial else bare
@@ -278,7 +280,7 @@ def screen_action(serial: str, wish: Literal["", "file", "read"] = "") -> str:
 
 
 def reply_lines(reply: ReplyRecord, texts: Texts) -> list[Line]:
-    """Return what a customer asked, what they got, and where the text came from."""
+    """Return lines with a customer's question, the reply, and its source."""
     lines = []
     if reply.question:
         lines.append(Line(reply.question, texts.get("card.customer", contact=reply.contact), "quote"))
@@ -314,7 +316,9 @@ def note_lines(notes: Sequence[KeptNote], texts: Texts, *, room: int = MOST_SAID
 
 
 def source_lines(answer: ReplyRecord | AnswerView, texts: Texts) -> list[Line]:
-    """Return where a text came from: a person, or a record with its score and who chose it; nothing if unknown."""
+    """Return a line with the source of a text: a person, or a record with its score and its chooser; nothing if
+    unknown.
+    """
     if answer.provenance == "person":
         return [Line(texts.get("card.from_person", person=texts.person(answer.person)), texts.get("card.source"))]
     chosen = [Line(texts.get("answers.by_person", person=texts.person(answer.person)))] if answer.person else []
@@ -410,11 +414,12 @@ def question_card(
     learnt: str = "",
     approves: bool = True,
 ) -> Card:
-    """Return the card of a question with its choices; once it is answered, with who answered and what was learnt.
+    """Return the card of a question with its choices; once it is answered, with the answering person and the learnt
+    entry.
 
     hint: how to answer if there are no buttons.
     alike: how many other open questions ask nearly the same.
-    learnt: what became of the learnt entry, if somebody has decided on it just now.
+    learnt: the fate of the learnt entry, if somebody has decided on it just now.
     approves: whether somebody who sees the card may approve entries.
     """
     question = view.question
@@ -443,7 +448,7 @@ def question_card(
 
 
 def question_title(question: Question, texts: Texts) -> str:
-    """Return in a few words what a question asks, the same wherever it is shown."""
+    """Return a question in a few words, the same wherever it is shown."""
     if question.kind is QuestionKind.NO_SURE_ANSWER and (beside := question.data.get("beside")):
         decided = all(one["answer"] != "" for one in beside)  # None: skipped
         return texts.get("question.sure_beside_decided" if decided else "question.sure_alone")
@@ -480,7 +485,7 @@ def _closed(
 
 
 def proposal_mark(entry: Entry) -> str:
-    """Return a hash of an entry's question and answer, so that what is approved is what was shown."""
+    """Return a hash of an entry's question and answer, so that the approved text is the shown one."""
     return hashlib.blake2b(f"{entry.question}\n{entry.answer}".encode(), digest_size=4).hexdigest()
 
 

@@ -60,7 +60,7 @@ _ALONE = {
     "我是谁": "whoami",
 }
 _CHINESE = {**_WITH_ARGUMENT, **_ALONE}
-# Words that are no commands, but so close to one that a person who writes only them means the desk.
+# Words that are not commands, but so close to one that a person who writes only them means the desk.
 _CLOSE = ("暂停", "停下", "中止", "恢复", "pause", "cancel", "quit")
 
 QUOTES = {'"': '"', "'": "'", "“": "”", "”": "”", "‘": "’", "「": "」", "『": "』", "＂": "＂", "《": "》"}
@@ -71,7 +71,7 @@ NEAR = 0.7  # how similar to a command a word must be to be taken for a typing e
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command. ``name`` is one of COMMANDS; ``rest`` is what follows, as it was written."""
+    """A command. ``name`` is one of COMMANDS; ``rest`` is the text after it, as it was written."""
 
     name: str
     rest: str = ""
@@ -79,7 +79,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A word with a slash that is no command. ``nearest`` is the command that may have been meant, or ""."""
+    """A word with a slash that is not a command. ``nearest`` is the command that may have been meant, or ""."""
 
     written: str
     nearest: str = ""
@@ -138,8 +138,9 @@ def is_slashed(text: str) -> bool:
 def is_like_a_command(text: str) -> bool:
     """Tell whether a text may be meant for the desk or a shell: a command, or a command's word with anything after it.
 
-    A word ends at a blank, at punctuation, or before a character that is no letter of its own script: "stop 3", "停止3"
-    and "暂停。" are like commands. "停止发货了吗" and "运行很稳定" go on in the same script, and are sentences.
+    A word ends at a blank, at punctuation, or before a character that is not a letter of its own script: "stop 3",
+    "停止3" and "暂停。" are like commands. "停止发货了吗" and "运行很稳定" continue in the same script, and are
+    sentences.
     """
     said = text.replace("\u3000", " ").strip()
     if is_slashed(said) or parse(said) is not None or _SHELL.match(said):
@@ -186,7 +187,7 @@ def words_of(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What ``/run`` asks for. ``phone``: a serial or name as it was written, "" for none."""
+    """A request of ``/run``. ``phone``: a serial or name as it was written, "" for none."""
 
     task: str
     phone: str = ""

@@ -21,7 +21,7 @@ async def console(turn: Turn) -> Said:
 
 
 def reach_lines(words: Texts, link: str) -> tuple[Line, ...]:
-    """Say what to set if a link opens only on the machine that phonedesk runs on."""
+    """Return the setting to change if a link opens only on the machine that phonedesk runs on."""
     return (Line(words.get("console.here_only")),) if is_loopback(urlsplit(link).hostname or "") else ()
 
 

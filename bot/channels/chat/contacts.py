@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"\d{4,20}")
 
 @dataclass(frozen=True, slots=True)
 class ContactsCommand:
-    """What ``/contacts`` asks for.
+    """A request of ``/contacts``.
 
     verb: list, add or remove. words: to search for, for list. contact: the one to add or remove.
     """

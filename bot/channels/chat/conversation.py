@@ -1,4 +1,4 @@
-"""Handling an incoming message: ask the desk, and return what to say. This knows no channel."""
+"""Handling an incoming message: call the desk, and return the reply. No channel is known here."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # it loads the database, which chats and cards do without
 
 __all__ = ["Attached", "Conversation", "Files", "Incoming", "Outgoing", "Person", "Said", "utc_now"]
 
-OLD, FORGED = "old", "forged"  # refused buttons: of something that is over or gone, and those that we never made
+OLD, FORGED = "old", "forged"  # refused buttons: of something that is over or gone, and buttons that we never made
 MOST_QUOTED = 300  # characters
 
 
@@ -57,9 +57,9 @@ class Conversation:
         self._buttons = {name: handler for subject in SUBJECTS for name, handler in subject.buttons.items()}
 
     async def handle(self, incoming: Incoming, actor: Actor | None = None) -> Said:
-        """Return what to say to a message. Our own errors become an answer; any other one is raised.
+        """Return the reply to a message. Our own errors become an answer; any other one is raised.
 
-        actor: who has written it, if the channel knows that already.
+        actor: the writer, if the channel knows that already.
         """
         actor = actor or await self.desk.people.actor(incoming.chat.channel, incoming.person.user_id)
         if actor is None:
@@ -93,7 +93,7 @@ class Conversation:
             return turn.tell(title, *([more] if more else []))
 
     async def _in_its_place(self, turn: Turn, said: Said) -> Said:
-        """Return what is said, but as a new message if the card has no such button: then the tap was forged."""
+        """Return the reply, but as a new message if the card has no such button: then the tap was forged."""
         if turn.incoming.is_shown() or not any(message.replaces for message in said.messages):
             return said
         await self._turn_away(turn.incoming, FORGED)
@@ -144,7 +144,8 @@ class Conversation:
     def _to_stranger(incoming: Incoming, text: str, *, once: str = "") -> Said:
         return Said((Outgoing(Card(text), incoming.chat, incoming.message_id, once=once),))
 
-    # What is written --------------------------------------------------------------------------------------------------
+    # Written messages
+    # ---------------------------------------------------------------------------------------------------
 
     async def _written(self, turn: Turn) -> Said:
         incoming = turn.incoming
@@ -207,7 +208,7 @@ class Conversation:
     # Questions --------------------------------------------------------------------------------------------------------
 
     async def _answer_in_words(self, turn: Turn, question_id: str, *, own: bool) -> Said:
-        """Answer a question with text. ``own``: own words were asked for, so it is no choice's number."""
+        """Answer a question with text. ``own``: own words were asked for, so it is not the number of a choice."""
         view = await self.desk.questions.to_answer(turn.actor, question_id)
         if view is None:
             return turn.tell(turn.texts.get("question.unknown"))

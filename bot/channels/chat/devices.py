@@ -99,7 +99,7 @@ def _kept(turn: Turn, key: str, kept: PhoneKept, **values: str) -> Said:
 
 
 async def _setup(turn: Turn, words: Sequence[str]) -> Said:
-    """Show what would be done, with a button to do it; ``undo`` undoes it."""
+    """Show the planned changes, with a button to make them; ``undo`` undoes them."""
     undo = bool(words) and words[0].casefold() in _UNDO
     phone = " ".join(words[1:] if undo else words) or turn.incoming.phone
     if undo:
@@ -124,7 +124,7 @@ def _reported(turn: Turn, report: SetupReport, mode: Mode, buttons: tuple[tuple[
 
 
 def setup_lines(report: SetupReport, steps: Sequence[str], words: Texts, *, mode: Mode) -> list[str]:
-    """Return what a setup has done, or would do, and what is left to the owner. The first line is a title."""
+    """Return the changes of a setup, made or planned, and the steps left to the owner. The first line is a title."""
     lines = [words.get(f"setup.{mode}" if report.changes else f"setup.{mode}_nothing", phone=report.serial)]
     lines += [f"• {_change(change, words)}" for change in report.changes]
     if report.left:

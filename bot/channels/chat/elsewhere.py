@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-# A path such as /run/desk.log is no command.
+# A path such as /run/desk.log is not a command.
 _BEFORE, _BEHIND = r"(?<![\w/.:@])", r"(?![a-zA-Z0-9_/-]|\.\w)"
 _COMMAND = re.compile(
     rf"{_BEFORE}/([a-z]+){_BEHIND}(?: (列表|修改|搜索|添加|待审|立即执行|list|edit|search|add|pending|run)\b)?"

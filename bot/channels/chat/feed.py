@@ -44,7 +44,7 @@ class _Seen:
 
 
 class Feed:
-    """Follows the event log for one channel."""
+    """The feed of the event log for one channel."""
 
     def __init__(self, desk: Desk, outlet: CardOutlet, *, clock: Callable[[], datetime] = utc_now) -> None:
         self._desk = desk
@@ -136,13 +136,15 @@ class Feed:
             await self._show_question(event, run, seen)
         closes = event.kind == "status" and event.data.get("status") in FINAL
         if event.kind == "outcome" or closes:
-            # A run that no agent carried out (stopped in the queue, no phone) ends with its row alone.
+            # A run that no agent carried out (stopped in the queue, no phone) ends only with its row.
             await self._show_outcome(_ended(run, event), chat, seen)
         else:
             self._show_live(run.id, chat)
 
     async def _show_elsewhere(self, event: EventView, run: RunView) -> None:
-        """Show the question of another channel's run where it was asked for here, or is escalated to."""
+        """Show the question of another channel's run in the chat of its request, or in the chat that it is escalated
+        to.
+        """
         if event.kind not in QUESTION_EVENTS - {"question", "reminder"}:
             return
         view = await self._desk.questions.get(str(event.data.get("question") or ""))
@@ -185,7 +187,9 @@ class Feed:
         self._seen.pop(run.id, None)
 
     async def _put_all_sent(self, run: RunView, chat: ChatRef, card: Card) -> None:
-        """Send what a customer got in full: whatever does not fit on the card follows it, up to MOST_FOLLOWING."""
+        """Send the customer's texts in full: the part that does not fit on the card follows it, up to
+        MOST_FOLLOWING.
+        """
         words = texts(run.lang)
         shown = await self._desk.runs.card(run.id)
         if shown is not None and shown.chat.key != chat.key:
@@ -250,13 +254,13 @@ class Feed:
         alike = len(await self._desk.questions.alike(view.id, chat=chat)) if view.open else 0
         approves = await self._approves(chat)
         card = cards.question_card(view, words, run=run, picture=now, alike=alike, approves=approves)
-        # A card that was requested stays where it was requested.
+        # A card that was requested stays in the chat of the request.
         of_phone = run if not name or name.startswith("@escalated:") else None
         message = Outgoing(card, chat, shows=f"question:{view.id}{name}")
         await self._outlet.put(message, run=of_phone, urgent=view.question.kind in URGENT)
 
     async def _approves(self, chat: ChatRef) -> bool:
-        """Tell whether an owner sees what is shown there: a private chat is one person's."""
+        """Tell whether an owner sees the messages of a chat: a private chat is one person's."""
         if chat.kind != "private":
             return True
         actor = await self._desk.people.actor(self._outlet.channel, chat.chat_id)
@@ -272,14 +276,14 @@ class Feed:
             await self._put_card(view, run, chat, "", await self._desk.questions.picture(view.id))
             return
         if not number:
-            return  # it was handed on before
+            return  # it was passed on before
         card = cards.reminder_card(view, texts(view.lang), now=self._clock())
         place = shown.chat  # with the topic of the card
         message = Outgoing(card, place, shown.message_id, shows=f"question:{view.id}@remind{number}")
         await self._outlet.put(message, urgent=view.question.kind in URGENT)
 
     async def again(self, shown: Sequence[tuple[str, str]]) -> None:
-        """Show again what is still open of these: ``run`` or ``question``, and its id as the refs know it."""
+        """Show again the still open ones of these: ``run`` or ``question``, and its id as the refs know it."""
         for kind, name in shown:
             run = await self._desk.runs.get(name) if kind == "run" else None
             if run is not None and run.chat is not None and not run.status.final:

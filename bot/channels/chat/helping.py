@@ -13,7 +13,7 @@ Commands = tuple[tuple[str, str], ...]  # name and description
 
 
 def summary(words: Texts, name: str, role: Role) -> str:
-    """Return one line on what this role may do with a command."""
+    """Return one line on the use of a command for this role."""
     return words.get(manual.summary_key(name, role))
 
 
@@ -25,7 +25,7 @@ def listed(role: Role, lang: Lang, *, plans: bool, groups: bool = False) -> Comm
 
 
 def lines(words: Texts, role: Role, *, plans: bool) -> tuple[Line, ...]:
-    """Return a line for each command that is set up, then what works without a command."""
+    """Return a line for each command that is set up, then the features without a command."""
     usable = commands.usable(role, plans=plans)
     listed = [Line(summary(words, name, role), f"/{name}") for name in usable if name != "start"]
     hints = ["plain_viewer", "more"] if role is Role.VIEWER else ["free", "plain", "reply", "more"]
@@ -54,7 +54,7 @@ async def help_(turn: Turn) -> Said:
 
 
 def _described(words: Texts, name: str, role: Role) -> list[Line]:
-    """Return what a command does, its forms with examples, its Chinese words, and who may use it."""
+    """Return the use of a command, its forms with examples, its Chinese words, and who may use it."""
     may = manual.may(name)
     said = [Line(summary(words, name, role if role in may else may[0]))]
     if role not in may:

@@ -153,7 +153,7 @@ def _page_card(words: Texts, page: HistoryPage, rest: str, *, any_at_all: bool) 
 
 
 def past_lines(run: PastRun, words: Texts, *, whole: bool = False) -> list[Line]:
-    """Return a run's lines in a list: when, its state, its phone, who asked; its task, and what was sent.
+    """Return a run's lines in a list: its time, state, phone and requester; its task, and the texts sent.
 
     whole: do not cut the run's last message, which may say what to do.
     """
@@ -225,7 +225,7 @@ def _shot(frame: FrameView, steps: int, words: Texts) -> StepPicture:
 
 
 def media_lines(view: MediaView, film: ReplayMedia, wanted: MediaKind, words: Texts) -> tuple[Line, ...]:
-    """Return what a replay shows, and which steps it leaves out."""
+    """Return the content of a replay, and the steps that it leaves out."""
     lines = [
         Line(view.run.task, words.get("card.task")),
         Line(words.get(state_of(view.run.status, held=view.run.held, left_to=view.run.left_to))),

@@ -140,7 +140,7 @@ async def _cancelled(turn: Turn, _: str) -> Said:
     return turn.change(Card(said), toast=said)
 
 
-# What waits -----------------------------------------------------------------------------------------------------------
+# Waiting entries ------------------------------------------------------------------------------------------------------
 
 
 async def _pending(turn: Turn) -> Said:
@@ -200,7 +200,7 @@ async def _import(turn: Turn) -> Said:
 
 
 async def document(turn: Turn) -> Said:
-    """Plan the import of an owner's document. Nobody else's is fetched, and they are told so once."""
+    """Plan the import of an owner's document. Other people's documents are not fetched, and they are informed once."""
     if turn.incoming.document is None:
         return Said()
     try:
@@ -261,7 +261,7 @@ async def _progress(turn: Turn, name: str) -> AsyncIterator[Tell]:
     task = asyncio.create_task(showing())
     try:
         yield tell
-    except PhonedeskError as error:  # otherwise the card would go on saying that it is under way
+    except PhonedeskError as error:  # otherwise the card would keep saying that it is active
         await _ended(task)
         if told[0].total >= LONG_IMPORT:
             failed = Card(turn.texts.get("kb.not_imported", name=name), (Line(turn.texts.error(error)),))
@@ -285,7 +285,10 @@ async def _fetched(turn: Turn, file: Attached) -> KnowledgeFile:
 
 
 def _no_table(turn: Turn, error: InputRejected, name: str) -> PhonedeskError:
-    """Return an error in the person's language. Some errors are in English only: others are told what is right."""
+    """Return an error in the person's language.
+
+    Some errors are only in English: for others, return the correct form.
+    """
     return error if error.key or turn.texts.lang == "en" else BadRequest(error.message, key="no_table", name=name)
 
 

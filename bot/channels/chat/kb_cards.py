@@ -75,7 +75,7 @@ def entry_lines(
 
 
 def origin(entry: Entry, texts: Texts) -> str:
-    """Return in words where an entry came from."""
+    """Return the source of an entry in words."""
     kind, _, name = entry.origin.partition(":")
     pattern = texts.find(f"kb.origin_{kind}", "")
     return (
@@ -94,7 +94,7 @@ def entry_card(
     of: Entry | None = None,
     before: Entry | None = None,
 ) -> Card:
-    """Return the card of an entry, with what this person may do with it and the command to copy that changes it."""
+    """Return the card of an entry, with this person's options and the command to copy that changes it."""
     lines = entry_lines(entry, texts, of=of, before=before)
     owner = actor.role is Role.OWNER
     buttons: tuple[Row, ...] = ()
@@ -211,7 +211,7 @@ def stats_lines(stats: KnowledgeStats, texts: Texts) -> tuple[Line, ...]:
 
 
 def overview_card(stats: KnowledgeStats, texts: Texts, actor: Actor) -> Card:
-    """Return the card of ``/kb``: the figures, and what this person can do."""
+    """Return the card of ``/kb``: the figures, and this person's options."""
     verbs = ["search", "stats"]
     if actor.role is not Role.VIEWER:
         verbs += ["pending", "add", "edit"]
@@ -223,7 +223,7 @@ def overview_card(stats: KnowledgeStats, texts: Texts, actor: Actor) -> Card:
 
 
 def import_card(view: ImportView, texts: Texts, *, most: int | None = SHOWN_OF_A_GROUP) -> Card:
-    """Return what an import would do, with its buttons, or what it did.
+    """Return the changes of an import: planned, with its buttons, or made.
 
     most: how many rows of each kind to show, None for all. The aliases that are lost are all shown.
     """
@@ -331,7 +331,7 @@ def _less(some: Sequence[str], others: Sequence[str]) -> list[str]:
 
 
 def _differing(before: str, after: str) -> str:
-    """Return both texts on one line, cut to the part where they differ."""
+    """Return both texts on one line, cut to the part in which they differ."""
     before, after = " ".join(before.split()), " ".join(after.split())
     same = next((at for at, (one, other) in enumerate(zip(before, after, strict=False)) if one != other), 0)
     start = max(0, same - SHOWN_OF_A_TEXT // 3) if same > SHOWN_OF_A_TEXT // 2 else 0

@@ -38,7 +38,7 @@ _NOTHING = {"", "-", "无", "none"}
 
 
 def read_verb(rest: str) -> tuple[str, str]:
-    """Return the verb and what follows it: ``search`` for words without a verb, and ("", "") for nothing."""
+    """Return the verb and the text after it: ``search`` for words without a verb, and ("", "") for nothing."""
     rest = rest.strip()
     match = re.match(r"([^\s:：]+)[\s:：]*(.*)", rest, re.DOTALL)
     if match is None:
@@ -48,7 +48,7 @@ def read_verb(rest: str) -> tuple[str, str]:
 
 
 def read_id(rest: str) -> tuple[str, str]:
-    """Return an entry's id, which may have a number sign, and what follows it."""
+    """Return an entry's id, which may have a number sign, and the text after it."""
     match = re.match(r"#?\s*([^\s#]+)\s*(.*)", rest.strip(), re.DOTALL)
     return (match.group(1), match.group(2).strip()) if match else ("", "")
 

@@ -32,7 +32,7 @@ MESSAGES = 4  # how many of the newest messages have a button to correct their s
 
 
 def found_line(page: PageReport, app: str, words: Texts) -> str:
-    """Return what was read in one sentence: "title 11, 3 messages, the newest from the customer: …"."""
+    """Return the reading of a chat in one sentence: "title 11, 3 messages, the newest from the customer: …"."""
     newest = page.messages[-1] if page.messages else None
     title = page.title.text if page.title else ""
     if newest is None:
@@ -58,7 +58,7 @@ def _input(page: PageReport, words: Texts) -> str:
 
 
 def result_lines(learnt: LearntApp, app: str, tried: TriedInput, words: Texts) -> tuple[str, ...]:
-    """Return what was learnt, and what follows from it."""
+    """Return the learnt facts, and what follows from them."""
     by = words.get(f"learn.by_{learnt.sends_by}")
     lines = [words.get("learn.kept", app=app, version=learnt.version, by=by)]
     if tried.sent is not None:
@@ -81,7 +81,7 @@ class LearnCommand:
 
 
 def asked(rest: str) -> LearnCommand | None:
-    """Return what is to be learnt; None if the words ask for something else."""
+    """Return the request to learn; None if the words ask for something else."""
     verb, _, words = rest.strip().partition(" ")
     if verb.casefold() not in _LEARN:
         return None
@@ -103,7 +103,7 @@ def _app(word: str) -> AppProfile | None:
 
 
 async def learn(turn: Turn, wanted: LearnCommand) -> Said:
-    """Read a chat and show what was read, with buttons to confirm it."""
+    """Read a chat and show the reading, with buttons to confirm it."""
     words = turn.texts
     if wanted.app is None or not (wanted.contact or wanted.here):
         return turn.tell(words.get("learn.usage"))
@@ -125,7 +125,7 @@ async def _shown(turn: Turn, key: str, shown: ShownChat) -> Said:
 
 
 async def _button(turn: Turn, value: str) -> Said:
-    """Handle a button: ``KEY yes``, ``KEY send``, ``KEY wrong``, or ``KEY`` and what sends a text."""
+    """Handle a button: ``KEY yes``, ``KEY send``, ``KEY wrong``, or ``KEY`` and the control that sends."""
     key, _, wish = value.partition(" ")
     words, desk = turn.texts, turn.desk.learning
     if wish == "wrong":
@@ -149,7 +149,7 @@ async def _button(turn: Turn, value: str) -> Said:
         chosen = await desk.choose(turn.actor, key, _way(wish))
         return _result(turn, chosen.learnt, chosen) if chosen.learnt is not None else Said()
     if wish not in {"yes", "send"}:
-        return Said()  # no button of ours
+        return Said()  # not one of our buttons
     done = await desk.try_reply(turn.actor, key, words.get("learn.text"), send=wish == "send")
     if done.learnt is not None:
         return _result(turn, done.learnt, done)
@@ -159,7 +159,7 @@ async def _button(turn: Turn, value: str) -> Said:
 
 
 def _what_is_wrong(turn: Turn, key: str, shown: ShownChat) -> Said:
-    """Ask what was read wrongly, with a button for each part, and for each of the newest messages whose it is."""
+    """Ask which part was read wrongly, with a button for each part, and for the side of each of the newest messages."""
     words, page = turn.texts, report(shown.page.page)
     first = max(0, len(page.messages) - MESSAGES)
     sides = [
@@ -177,7 +177,7 @@ def other_side(side: Side) -> Side:
 
 
 def shown_lines(shown: ShownChat, words: Texts) -> tuple[Line, ...]:
-    """Return what was read of the chat, and of the list in which it was found."""
+    """Return the reading of the chat, and of the list in which it was found."""
     page = report(shown.page.page, words.lang)
     lines = (Line(found_line(page, shown.app.name, words)), *page_lines(page, shown.app.name, words))
     if shown.listed is None:

@@ -1,4 +1,4 @@
-"""Tells chats what the event log says about no run: due digests, outages and recoveries, missed ticks."""
+"""Sends chats the events that belong to no run: due digests, outages and recoveries, missed ticks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NEWS = frozenset({"digest", "alert", "schedule"})
 
 
 class Notifications:
-    """Shows notifications in the chats of one channel."""
+    """The notifications in the chats of one channel."""
 
     def __init__(self, desk: Desk, outlet: CardOutlet) -> None:
         self._desk = desk

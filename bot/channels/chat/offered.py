@@ -1,5 +1,5 @@
-"""Buttons that a person is offered: only those that their role may use; and, for free text in a private chat, what it
-may mean: the answer to an open question there, a task, or a schedule.
+"""Buttons that a person is offered: only those that their role may use; and, for free text in a private chat, its
+possible meanings: the answer to an open question there, a task, or a schedule.
 
 The text itself is read again from the message that the offer replies to.
 """
@@ -119,7 +119,7 @@ def _as_a_task(turn: Turn, said: str) -> tuple[str, list[Line], list[tuple[Butto
 
 
 def without_time(said: str) -> str:
-    """Return the task without its time, for ``go:now``: a run told to do it every five minutes might try that."""
+    """Return the task without its time, for ``go:now``: a run with the words "every five minutes" might try that."""
     timed = _timed(said)
     return timed.task if isinstance(timed, ScheduleRequest) else said
 
@@ -149,7 +149,7 @@ def _lines(view: QuestionView, words: Texts, number: int) -> list[Line]:
 
 
 def _meaning(view: QuestionView, said: str, words: Texts) -> str:
-    """Return what a tap does with the text: it chooses, goes to the customer, or goes to the agent."""
+    """Return the effect of a tap on the text: it chooses, goes to the customer, or goes to the agent."""
     given = read_answer(view.question, said)
     for number, choice in enumerate(view.question.choices):
         if given is not None and choice.value == given.choice:

@@ -1,4 +1,4 @@
-"""How a channel shows cards: the interface between what the event log says and a channel's messages."""
+"""The interface between the event log and a channel's messages, by which a channel shows cards."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class LiveCard(NamedTuple):
 
 
 class CardOutlet(Protocol):
-    """A channel's way to show cards. A card that names what it shows is changed in place.
+    """A channel's way to show cards. A card that names its subject is changed in place.
 
     channel: its name, also as a consumer of the event log.
     """

@@ -1,4 +1,4 @@
-"""What was read on a screen, for the terminal and the chat: a summary, and the picture with labels."""
+"""The reading of a screen, for the terminal and the chat: a summary, and the picture with labels."""
 
 from __future__ import annotations
 

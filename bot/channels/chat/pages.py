@@ -1,4 +1,6 @@
-"""What pages of a log share in the chat: the times of a filter, and the buttons to entries and other pages."""
+"""The shared parts of the pages of a log in the chat: the times of a filter, and the buttons to entries and other
+pages.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ class Times(NamedTuple):
 
 
 def times_of(word: str) -> Times | None:
-    """Read a lower-case word as a time (``week``, ``昨天``, ``3天``, ``7d``, ``2026-11-01``); None if it is no time."""
+    """Read a lower-case word as a time (``week``, ``昨天``, ``3天``, ``7d``, ``2026-11-01``); None if it is not a
+    time.
+    """
     if word in _PERIODS:
         return Times(_PERIODS[word])
     if word in _YESTERDAY:

@@ -1,4 +1,4 @@
-"""People in the chat, for owners: the list, invitations, roles, limits, and what was refused."""
+"""People in the chat, for owners: the list, invitations, roles, limits, and refused requests."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _HOURS = {"h": 1, "小时": 1, "d": 24, "天": 24}
 
 @dataclass(frozen=True, slots=True)
 class PeopleCommand:
-    """What ``/people`` asks for.
+    """A request of ``/people``.
 
     who: a person or an invitation. phones, chats: as they were written; None if they were not named.
     """
@@ -98,9 +98,9 @@ def _read_limit(text: str) -> PeopleCommand | None:
 
 @dataclass(frozen=True, slots=True)
 class Inviting:
-    """What ``/invite`` asks for.
+    """A request of ``/invite``.
 
-    name: who is invited to the console, "" for somebody who pairs in Telegram.
+    name: the person to invite to the console, "" for somebody who pairs in Telegram.
     phones, chats: the new person's limits, as they were written.
     """
 
@@ -116,7 +116,7 @@ def read_invite(rest: str) -> Inviting | None:
 
     By default it is an operator for a day.
 
-    Role and time may stand anywhere, because no phone or chat has such a name. Returns None if it cannot be read.
+    Role and time may be anywhere, because no phone or chat has such a name. Returns None if it cannot be read.
     """
     said = Inviting()
     given: dict[str, list[str]] = {}

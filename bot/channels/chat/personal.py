@@ -40,7 +40,7 @@ async def whoami(turn: Turn) -> Said:
 
 
 def limit_lines(words: Texts, phones: tuple[str, ...], chats: tuple[str, ...]) -> tuple[Line, ...]:
-    """Return what a person is limited to, phones by their names; nothing if they are not limited."""
+    """Return a person's limits, phones by their names; nothing if they are not limited."""
     lines = (
         Line(Listed(phones).joined(words.lang), words.get("people.phones")),
         Line(Listed(chat.partition(":")[2] for chat in chats).joined(words.lang), words.get("people.chats"), "code"),

@@ -1,4 +1,4 @@
-"""Plans in the chat: the command, and the card that shows what the planner has done."""
+"""Plans in the chat: the command, and the card with the planner's work."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ SUBJECT = Subject(commands={"plan": plan})
 
 
 def plan_card(run: RunView, plan: PlanView, texts: Texts, *, now: datetime, picture: bytes | None = None) -> Card:
-    """Return the card of a plan: the planner's newest calls with their results, then what the planner says."""
+    """Return the card of a plan: the planner's newest calls with their results, then the planner's words."""
     lines = cards.head_lines(run, texts)
     if more := len(plan.calls) - MOST_SHOWN:
         lines += [Line(texts.get("plan.earlier", count=more))] if more > 0 else []

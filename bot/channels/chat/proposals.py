@@ -94,7 +94,7 @@ async def _others(turn: Turn, question_id: str) -> Sequence[QuestionView]:
 
 
 def _same_answer(view: QuestionView, other: QuestionView) -> Answer | None:
-    """Return the answer to ``other`` with the text that answered ``view``; None if that is no text for a customer.
+    """Return the answer to ``other`` with the text that answered ``view``; None if that is not a text for a customer.
 
     If the text was a record and the other question offers it, too, the answer is that record. Then the other wording is
     learnt as one of the record's.

@@ -1,4 +1,4 @@
-"""Which message shows a run or a question."""
+"""The messages that show runs and questions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bot.desk.desk import Desk
 
 
 class Refs:
-    """Knows which message shows a named thing (``run:<id>``, ``question:<id>``), as the desk remembers it."""
+    """The messages that show a named subject (``run:<id>``, ``question:<id>``), as the desk remembers them."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -27,6 +27,6 @@ class Refs:
             await self._desk.questions.set_card(name, message)
 
     async def is_over(self, question_id: str) -> bool:
-        """Tell whether nobody is asked this question any more."""
+        """Tell whether this question is closed for everybody."""
         view = await self._desk.questions.get(question_id)
         return view is None or not view.open

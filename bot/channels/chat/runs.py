@@ -1,4 +1,4 @@
-"""Runs in the chat: start, stop, hold and resume them, and see what is going on."""
+"""Runs in the chat: start, stop, hold and resume them, and list the active ones."""
 
 from __future__ import annotations
 

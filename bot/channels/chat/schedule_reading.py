@@ -65,11 +65,11 @@ _LENGTH = re.compile(r"(\d{1,6})\s*(s|sec|seconds?|m|min|minutes?|秒钟?|分钟
 
 @dataclass(frozen=True, slots=True)
 class ScheduleRequest:
-    """What ``/schedule`` asks for.
+    """A request of ``/schedule``.
 
     schedule_id: for all verbs but add and list.
     rules None, and "" in other fields, mean that they were not given.
-    here: show the schedule's cards in the chat where this was written.
+    here: show the schedule's cards in the chat of this message.
     """
 
     verb: str
@@ -104,7 +104,7 @@ def read_schedule(rest: str) -> ScheduleRequest | None:
 
 
 def read_timed(said: str) -> ScheduleRequest | None:
-    """Read a sentence that begins with a time and goes on with a task. Returns None for any other.
+    """Read a sentence that begins with a time and continues with a task. Returns None for any other.
 
     Raises InputRejected if it begins with a time that is not understood, or whose end is not clear.
     """
@@ -256,7 +256,7 @@ def _split_expression(text: str) -> tuple[str, str]:
         when, rest = split(text)
         if when or words[0].lower() != "every":
             return when, rest if when else ""
-        return " ".join(words[:2]), " ".join(words[2:])  # it is no valid time, which the error will say
+        return " ".join(words[:2]), " ".join(words[2:])  # not a valid time, which the error will say
     when, after = " ".join(words[:count]), re.split(r"(?<=\S)(?=\s)", text, maxsplit=count)[count:]
     rest = after[0] if after else ""
     one_more = count > 1 and "\n" not in rest[: len(rest) - len(rest.lstrip())]

@@ -1,4 +1,4 @@
-"""Schedules in the chat: add, edit, list, pause, resume, run and remove them, and tell of missed ticks."""
+"""Schedules in the chat: add, edit, list, pause, resume, run and remove them, and report missed ticks."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def schedule(turn: Turn) -> Said:
 
 
 def _not_understood(turn: Turn) -> list[str]:
-    """Return what is missing for a new schedule; nothing if the text is not about one."""
+    """Return the missing parts of a new schedule; nothing if the text is not about one."""
     when, said = what_is_missing(turn.rest)
     if when:
         return [turn.texts.get("usage.schedule_no_task", understood=when)]
@@ -109,7 +109,7 @@ async def _run(turn: Turn, schedule_id: str, *, toast: str = "") -> Said:
 
 
 async def _changed(turn: Turn, verb: str, schedule_id: str) -> tuple[str, ScheduleView]:
-    """Change a schedule, and return what was done and the schedule after it."""
+    """Change a schedule, and return the change and the schedule after it."""
     desk, words = turn.desk, turn.texts
     change, said = {
         "show": (desk.schedules.get, "schedule.one"),

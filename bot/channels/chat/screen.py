@@ -1,4 +1,4 @@
-"""A phone's screen: as a photo, as a file in full resolution, or with what is read on it."""
+"""A phone's screen: as a photo, as a file in full resolution, or with its reading."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def screen(turn: Turn) -> Said:
 
 
 async def _read(turn: Turn, serial: str) -> Said:
-    """Show the screen with boxes around what was read, and a summary."""
+    """Show the screen with boxes around the texts that were read, and a summary."""
     from agent_core.perception.page_report import report
 
     words = turn.texts

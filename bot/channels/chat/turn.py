@@ -70,7 +70,7 @@ class Incoming:
     other: str = ""  # its kind if it is neither text nor document ("voice", "photo" …); ``text`` is its caption
     album: str = ""  # the id of the album that it was sent in
     received_at: datetime | None = None  # when it came; it may have waited since
-    document: Attached | None = None  # with ``text`` as its caption; of a tap, the one that its message replies to
+    document: Attached | None = None  # with ``text`` as its caption; of a tap, the document that its message replies to
 
     def is_shown(self) -> bool:
         """Tell whether the tapped button is under its message: a client can send any action with any message."""
@@ -83,7 +83,7 @@ class Outgoing:
 
     replaces: our message to edit instead of sending a new one.
     once: a name under which only one message is ever sent.
-    shows: what it is the card of (``run:<id>``). The message is stored as this card and kept up to date.
+    shows: the subject whose card it is (``run:<id>``). The message is stored as this card and kept up to date.
     """
 
     card: Card
@@ -111,7 +111,7 @@ Show = Callable[[Outgoing], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A message of a paired person. ``rest``: what follows the command's name, as it was written."""
+    """A message of a paired person. ``rest``: the text after the command's name, as it was written."""
 
     incoming: Incoming
     actor: Actor
@@ -153,7 +153,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a subject adds to the conversation. Handlers may raise our own errors, which become an answer.
+    """A subject's part of the conversation. Handlers may raise our own errors, which become an answer.
 
     commands: handlers by the command's name.
     buttons: handlers by the part of the action before the first colon; a handler gets the part after it.

@@ -29,7 +29,7 @@ def written(file: Path) -> Iterator[BinaryIO]:
     """Open a file that only this user may read; it exists, complete, once the block has ended.
 
     A link stays one: its target is written. A device or a pipe is written as it is. Raises BadRequest if the file
-    cannot be written; then what was there before is still there.
+    cannot be written; then an earlier file is still there.
     """
     part: Path | None = None
     try:
@@ -38,7 +38,7 @@ def written(file: Path) -> Iterator[BinaryIO]:
                 yield out
             return
         place = file.resolve()
-        # A run shows what customers wrote: use a name that nobody has taken, readable by this user alone.
+        # A run holds customers' texts: use a new name, readable by this user only.
         descriptor, made = tempfile.mkstemp(prefix=f".{file.name[:50]}.", suffix=".part", dir=place.parent)
         part = Path(made)
         with os.fdopen(descriptor, "wb") as out:

@@ -1,6 +1,6 @@
 """The low-level tools: the list of phones, a phone's screen, and single actions with the phone's lease.
 
-What a dead run left in a chat's input is cleared before a single act there, as every run does.
+A text that a dead run left in a chat's input is cleared before a single act there, as every run does.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class ToolArguments(BaseModel):
 
     @classmethod
     def read(cls: type[Model], given: Mapping[str, Any] | None) -> Model:
-        """Check the arguments. Raises InputRejected, which names each wrong argument and says what is right."""
+        """Check the arguments. Raises InputRejected, which names each wrong argument and the correct form."""
         try:
             return cls.model_validate(dict(given or {}))
         except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Decides who answers what the agent asks, by the mode of the call; and what a program may decide at all.
+"""Decides who answers the agent's questions, by the mode of the call, and which of them a program may decide at all.
 
 A question is stored before anybody sees it, so that it can be answered in every channel; the first answer counts.
 """
@@ -35,14 +35,14 @@ log = structlog.get_logger(__name__)
 TERMINAL = Path("/dev/tty")
 MODEL = "auto_reply"  # the name of an answer's giver if a model gave it
 
-# Questions that a program may decide: how its own task goes on. Costs, what a customer gets, and whether something
+# Questions that a program may decide: how its own task continues. Costs, customers' answers, and whether something
 # arrived are decided by a person; a program may only say no.
 PROGRAM_MAY = frozenset(
     {QuestionKind.INTERACT, QuestionKind.TAKE_OVER, QuestionKind.STUCK, QuestionKind.PERSON_ON_PHONE}
 )
 # Questions that a model may answer in a user's place if no customer is concerned.
 MODEL_MAY = frozenset({QuestionKind.INTERACT, QuestionKind.STUCK})
-# If only the deadline would end the run, an agent that nobody answers goes on without an answer.
+# If only the deadline would end the run, an agent without an answer continues without one.
 GOES_ON = frozenset({QuestionKind.TAKE_OVER, QuestionKind.STUCK, QuestionKind.PERSON_ON_PHONE})
 
 
@@ -67,7 +67,7 @@ def _given(question: Question, words: str, *, by: str, program: bool = True) -> 
 
 
 def read_reply(question: Question, reply: str, *, by: str, person_there: bool, confirmed: bool = False) -> Answer:
-    """Return a client's words as the answer. Raises BadRequest if they are none that it may give.
+    """Return a client's words as the answer. Raises BadRequest if they are not an answer that it may give.
 
     confirmed: words that look like a command are meant for the customer.
     """
@@ -97,7 +97,7 @@ async def nobody(session: Session, question: Question, picture: bytes | None) ->
 
 
 async def no_reply(session: Session, question: Question, picture: bytes | None) -> Answer | None:
-    """Answer as if the deadline had passed at once; what no deadline may decide waits for a person."""
+    """Answer as if the deadline had passed at once; questions that no deadline may decide wait for a person."""
     answer = answer_at_deadline(question.kind)
     if answer is not None and question.kind in GOES_ON and not _in_the_way(session, question):
         return answer.model_copy(update={"by": NO_REPLY})
@@ -143,10 +143,10 @@ def by_form(client: Client, *, name: str, person_there: bool) -> Answerer:
 
 
 class AskingHuman:
-    """Stores the question and passes it to ``answerer``; the first answer in any channel wins.
+    """A store of questions, which passes each to ``answerer``; the first answer in any channel wins.
 
-    Fits ``agent_core.ports.Human``. The phone is held for ``hold_seconds`` meanwhile; after that the session waits
-    without it.
+    Implements ``agent_core.ports.Human``. The phone is held for ``hold_seconds`` meanwhile; after that the session
+    waits without it.
 
     times: the deadlines of questions to people.
     patient: questions of these kinds wait without a deadline.
@@ -221,7 +221,7 @@ class Terminal:
             _opened(stack)
 
     def answerer(self, db: Database) -> Answerer:
-        """Return an answerer that reads what the person at the terminal types.
+        """Return an answerer that reads the words of the person at the terminal.
 
         A question that is over, or answered elsewhere, is withdrawn.
         """
@@ -247,7 +247,7 @@ class Terminal:
 
 
 def _forget_typed(stdin: TextIO) -> None:
-    """Discard typed input: what was typed for a withdrawn question answers no other one."""
+    """Discard typed input, because text typed for a withdrawn question must not answer another one."""
     with suppress(ImportError, OSError):
         termios = importlib.import_module("termios")  # not available everywhere
         termios.tcflush(stdin, termios.TCIFLUSH)

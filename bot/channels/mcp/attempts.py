@@ -60,7 +60,10 @@ class ClientAttempt:
 
 
 TakeUp = Callable[[ClientAttempt], Awaitable[ClientAttempt]]
-"""Takes the attempt up while its phone is leased, so that no other server goes on first; returns it with its number."""
+"""A function that takes the attempt while its phone is leased, so that no other server continues first.
+
+It returns the attempt with its number.
+"""
 
 
 class ClientExecutor:
@@ -139,7 +142,7 @@ class ClientExecutor:
                 await self._lost(attempt, error)
                 session.message, cut = str(error), True
             except asyncio.CancelledError:
-                if taken:  # its answer may be stored, or its question asked: nobody must go on with it unseen
+                if taken:  # its answer may be stored, or its question asked: nobody may continue it unseen
                     await self._runs.request_stop(session.run_id, by=attempt.actor.id)
                 raise
             except Exception as error:
@@ -154,7 +157,7 @@ class ClientExecutor:
     async def _lost(self, attempt: ClientAttempt, error: LeaseLost) -> None:
         """Handle a lost phone. The run is over, unless another attempt has it: its client may begin it again.
 
-        A reply goes on by itself, because its ledger prevents that anything is sent twice.
+        A reply continues by itself, because its ledger prevents that anything is sent twice.
         """
         session = attempt.session
         try:
@@ -193,7 +196,7 @@ class ClientExecutor:
     async def _cut(self, attempt: ClientAttempt, error: BaseException, *, stopped: bool) -> None:
         """End the run after an error in the agent's work.
 
-        Nothing goes on unattended, except a reply that was begun before.
+        Nothing continues unattended, except a reply that was begun before.
         """
         session = attempt.session
         if session.status not in FINAL and session.gate.enabled and attempt.number > 1 and not stopped:
@@ -288,7 +291,7 @@ def asked_after_last_step(session: Session) -> bool:
 
 
 async def _begin_clean(device: Device, lease: HeldLease, session: Session) -> None:
-    """Go to the home screen and have apps start afresh, but not a customer's app: drafts in it belong to somebody."""
+    """Go to the home screen and have apps restart, but not a customer's app: drafts in it belong to somebody."""
     try:
         await lease.check()
         await device.wake()

@@ -1,4 +1,4 @@
-"""The client program: what it is told while a call runs, and how it can be asked."""
+"""The client program: the messages to it while a call runs, and the ways to ask it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Elicit = Callable[[str, dict[str, Any]], Awaitable["Elicited"]]
 
 
 class Asks(Enum):
-    """How a client can be asked: not at all, while the call waits, or by a result that makes it call again."""
+    """The ways to ask a client: not at all, while the call waits, or by a result that makes it call again."""
 
     NOT = "not"
     NOW = "now"
@@ -65,7 +65,7 @@ def words_of(content: dict[str, Any] | None) -> str:
 
 
 class News:
-    """Tells a client of each step, in order. A client that does not listen holds up no phone."""
+    """The messages to a client about each step, in order. A client that does not listen holds up no phone."""
 
     def __init__(self, report: Report, total: int) -> None:
         self._report = report

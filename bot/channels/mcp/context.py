@@ -44,7 +44,7 @@ class PhoneBusy(LeaseLost):
 class ToolContext:
     """The parts that the tools share.
 
-    own_helper: the model that describes screens, if it is not the one that drives.
+    own_helper: the model that describes screens, if it is not the one that operates the phone.
     at_work: the runs of this process's calls; a worker of this process takes none of them for dead.
     """
 
@@ -67,7 +67,7 @@ class ToolContext:
 
     @property
     def lease_seconds(self) -> float:
-        """How long a phone is kept for a holder without heartbeats. Other servers use the same value."""
+        """The seconds for which a phone is kept for a holder without heartbeats. Other servers use the same value."""
         return self.core.settings.queue.lost_after_seconds
 
     @asynccontextmanager
@@ -112,7 +112,7 @@ class ToolContext:
             self.at_work.discard(run_id)
 
     async def check_free(self, serial: str) -> None:
-        """Raise PhoneBusy, which says what is at work on the phone, if it is not free."""
+        """Raise PhoneBusy, which names the phone's user, if it is not free."""
         held = await Leases(self.core.db, seconds=self.lease_seconds).held()
         lease = next((lease for lease in held if lease.serial == serial), None)
         if lease is None:

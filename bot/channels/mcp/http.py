@@ -44,7 +44,7 @@ class ServerEnded(PhonedeskError):
 
 
 class Keys:
-    """Checks API keys. Fits the SDK's TokenVerifier. Attempts of strangers are recorded, within limits."""
+    """The check of API keys; implements the SDK's TokenVerifier. Attempts of strangers are recorded, within limits."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -91,7 +91,7 @@ def http_app(context: ToolContext) -> Starlette:
 
 
 class _Named:
-    """Checks the host name that a request asks for, and the page that it comes from, before anything else does."""
+    """The check of a request's host name, and of the page that it comes from, before anything else."""
 
     def __init__(self, app: ASGIApp, names: ServerNames) -> None:
         self._app = app
@@ -111,7 +111,7 @@ class _Named:
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to the process that it is part of."""
+    """A server that leaves signals to the process that it is part of."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

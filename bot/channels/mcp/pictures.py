@@ -23,7 +23,7 @@ AT_ONCE = 2  # captions of one call that are made side by side
 
 
 class Captions:
-    """Has screens described while the agent goes on; a screen that cannot be described has no caption."""
+    """The captions of screens, made while the agent continues; a screen that cannot be described has none."""
 
     def __init__(self, model: Model, lang: Lang) -> None:
         self._model = model

@@ -45,7 +45,10 @@ IS_ERROR = frozenset({StopReason.NOT_STARTED, StopReason.ERROR})
 
 
 def stop_reason(session: Session) -> StopReason:
-    """Return why a session rests. One on hold counts as stopped for its client, though the server may go on."""
+    """Return why a session rests.
+
+    A held session counts as stopped for its client, though the server may continue it.
+    """
     match session.status:
         case Status.SUCCEEDED:
             return StopReason.COMPLETED
@@ -111,7 +114,7 @@ def gui_action(action: Action) -> dict[str, Any]:  # noqa: C901, PLR0912 - one l
 
 
 def agent_action(step: StepRecord) -> dict[str, Any]:
-    """Return what a step did (or proposed, if the gate stopped it), why, and its result."""
+    """Return the action of a step (or the proposal, if the gate stopped it), its reason, and its result."""
     done = step.action or step.asked
     named = gui_action(_ACTION.validate_python(done)) if done else {"action": "NONE"}
     return {**named, "explain": step.thinking, "ok": step.ok, "result": step.result}
@@ -167,7 +170,7 @@ class LoggedStep:
 class TaskResult:
     """The result of a high-level call.
 
-    task, reply: what the call brought, one of the two.
+    task, reply: the call's task or reply, one of the two.
     logs: None if none were requested.
     final: the screen at the end; None if it was not requested.
     """
@@ -185,7 +188,7 @@ class TaskResult:
     logs: Sequence[LoggedStep] | None = None
     final: ResultPicture | None = None
     extra_info: Mapping[str, Any] = field(default_factory=dict)
-    question: Question | None = None  # the one that it waits for
+    question: Question | None = None  # the question that it waits for
     client_may_answer: bool = False
 
     def brought_by(self, task: str | None, reply: str | None) -> TaskResult:

@@ -118,7 +118,10 @@ class _Calls:
     async def _answered(
         self, actor: Actor, call: given.TaskCall, client: Client, stopper: Stopper, before: int
     ) -> tuple[bool, TaskResult]:
-        """Continue the session with a round's answer; False if it still waits, and the result says what was wrong."""
+        """Continue the session with a round's answer.
+
+        Return False if it still waits, and the result says what was wrong.
+        """
         why = ""
         if call.reply_from_client:
             try:

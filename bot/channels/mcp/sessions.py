@@ -117,7 +117,7 @@ class SharedSessions:
     ) -> None:
         """Have the manager answer.
 
-        A POST is over with the last bytes of its answer, because then the client may go on.
+        A POST is over with the last bytes of its answer, because then the client may continue.
         """
         counts = scope["method"] == "POST"
         session.requests += counts

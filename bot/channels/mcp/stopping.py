@@ -24,7 +24,7 @@ class CallStopped(PhonedeskError):
 
 
 class Stopper:
-    """Stops one call: through its phone's stop signal while it has a phone, otherwise by cancelling it."""
+    """The stop of one call: through its phone's stop signal while it has a phone, otherwise by cancelling it."""
 
     def __init__(self) -> None:
         self._task: asyncio.Task[object] | None = None
@@ -84,7 +84,7 @@ class Calls:
             with anyio.CancelScope(shield=True):
                 await asyncio.wait([task])
             if not task.cancelled():
-                task.exception()  # retrieved, so that asyncio does not report it: nobody waits for it any more
+                task.exception()  # retrieved, so that asyncio does not report it: nobody waits for it
             raise
 
     def _ended(self, task: asyncio.Task[object], session: str) -> None:

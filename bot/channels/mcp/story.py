@@ -38,7 +38,7 @@ class _Seen:
 
 
 class Story:
-    """Stores a run and reports it. Fits ``agent_core.ports.RunStore``.
+    """The store and report of a run; implements ``agent_core.ports.RunStore``.
 
     before: the number of steps that the session had when this call began.
     """

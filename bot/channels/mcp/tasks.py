@@ -27,7 +27,7 @@ from storage.questions import OPEN, Questions
 from storage.runs import RUNNING, NewRun, RunRow, Runs
 from storage.shielded import run_shielded
 
-CHANNEL = "mcp"  # in a run's options: whoever began it continues it
+CHANNEL = "mcp"  # in a run's options: the channel that began it continues it
 MAX_EXTRA = 4000  # characters of the client's own notes
 
 
@@ -107,7 +107,7 @@ class Tasks:
         if run_id is not None:
             await self._runs.end_attempt(run_id, 1, status=Status.STOPPED.value)
 
-    # -- go on
+    # -- continuing
 
     async def go_on(
         self, actor: Actor, call: TaskCall, client: Client, stopper: Stopper, *, before: int | None = None
@@ -188,7 +188,7 @@ class Tasks:
         """Store the answer and begin the next attempt while the phone is leased."""
         session, note = attempt.session, ""
         row = await self._runs.get(session.run_id)
-        if row is None or row.session != attempt.seen:  # whoever had the phone until now has continued it
+        if row is None or row.session != attempt.seen:  # the last owner of the phone has continued it
             raise BadRequest(f"The session {session.run_id} went on meanwhile.", advice="Look what came of it first.")
         if session.question is not None:
             won = False

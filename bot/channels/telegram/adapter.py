@@ -60,10 +60,10 @@ _WHY = {
 
 
 class TelegramAdapter:
-    """Connects the desk to Telegram.
+    """The connection of the desk to Telegram.
 
     ``start`` returns at once and keeps trying until Telegram is reached; then ``ready`` is set. A token that Telegram
-    refuses ends the channel: ``failed`` holds the error, and the rest of the product goes on.
+    refuses ends the channel: ``failed`` holds the error, and the rest of the product continues.
     """
 
     def __init__(
@@ -196,7 +196,7 @@ class TelegramAdapter:
                 return
 
     def _told(self, error: TelegramError, event: str, wait: float) -> None:
-        """Log what went wrong in plain words; the library's own words are logged for debugging."""
+        """Log an error in plain words; the library's own words are logged for debugging."""
         advice = self.route.advice
         if isinstance(error, Conflict):
             advice = "Another process polls with this token: stop it."
@@ -242,7 +242,7 @@ class TelegramAdapter:
                     offset = raw["update_id"] + 1
             early = asyncio.get_running_loop().time() - asked < min(EARLY, self.options.poll_seconds)
             if offset == before and (answer or early):
-                # Nothing in it can be confirmed, so it will come again; or the server does not wait for updates.
+                # No update in it can be confirmed, so it will come again; or the server does not wait for updates.
                 await asyncio.sleep(self.options.wait_after(1))
 
     async def _get_updates(self, offset: int | None) -> Any:
@@ -256,8 +256,8 @@ class TelegramAdapter:
     async def webhook(self, request: web.Request) -> web.Response:
         """Handle ``POST /telegram/webhook``.
 
-        Answers 200 once the update is stored, 403 for a wrong secret, 400 if the body is no update, 413 if it is too
-        large, 408 if it is too slow. Without the secret no body is read.
+        Answers 200 once the update is stored, 403 for a wrong secret, 400 if the body is not an update, 413 if it is
+        too large, 408 if it is too slow. Without the secret no body is read.
         """
         given = request.headers.get(SECRET_HEADER, "")
         if not hmac.compare_digest(given.encode("utf-8", "surrogateescape"), self.options.webhook_secret.encode()):
@@ -297,7 +297,7 @@ class TelegramAdapter:
                 phone = await self._topics.phone_at(incoming.chat)
                 incoming = replace(incoming, phone=phone, received_at=received_at)
                 said = await self._conversation.handle(incoming)
-                self._menu.look()  # whoever paired, or got another role, sees their commands
+                self._menu.look()  # a person who paired, or got another role, sees their commands
                 for number, message in enumerate(said.messages):
                     # If it is handled a second time, because a kill came before it was marked as done, it is not said
                     # twice.
@@ -308,7 +308,7 @@ class TelegramAdapter:
                 await self._toast(update.callback_query.id, said)
 
     async def _note(self, message: Message) -> None:
-        """Note what a message says about its chat, whatever its text is."""
+        """Record what a message says about its chat, whatever its text is."""
         if message.migrate_to_chat_id is not None:
             await self._chat_moved(str(message.chat.id), str(message.migrate_to_chat_id))
         elif message.migrate_from_chat_id is not None:
@@ -340,7 +340,7 @@ class TelegramAdapter:
                 await self._outbox.put(owner.user_id, render.outgoing(card), once=f"topics:{chat_id}:{owner.user_id}")
 
     async def _write_down(self, update: Update) -> None:
-        """Record what somebody tried by a way that commands do not count."""
+        """Record an attempt to use a way that commands do not accept."""
         tried = updates.refused(update, bot_name=self.bot.username)
         if tried is not None:
             person, what = tried
@@ -349,7 +349,7 @@ class TelegramAdapter:
     async def _explain(self, update: Update) -> None:
         """Explain what would work to people who tried to reach us in vain; once per message, or per chat and day.
 
-        Strangers are not told: they have had their one line, or get it for what they write.
+        Strangers get no explanation: they have had their one line, or get it when they write.
         """
         edited = updates.edited_command(update, bot_name=self.bot.username)
         if edited is not None:

@@ -40,7 +40,7 @@ class Delivered:
 
 
 class MessageDelivery:
-    """Sends messages and remembers them.
+    """The delivery of messages, which are remembered.
 
     Telegram sees only ``send``; ``write_down`` can be repeated until it succeeds.
     """
@@ -74,7 +74,7 @@ class MessageDelivery:
     async def send(self, chat_id: str, ref: str, outgoing: OutgoingMessage) -> Delivered | None:
         """Edit the message that shows this, or send a new one.
 
-        Returns None if it asks a question that was answered meanwhile: whoever closed it has the closed card sent.
+        Returns None if it asks a question that was answered meanwhile: closing the question also sends its closed card.
         Nothing is called if the message already looks like this.
         """
         if outgoing.question and await self._refs.is_over(outgoing.question):
@@ -96,7 +96,7 @@ class MessageDelivery:
         else:
             shown, outgoing = await self._at_its_pace(chat_id, at, outgoing)
         if ref and (known is None or shown != ShownMessage(int(known.message_id), known.picture)):
-            changed = known is not None and shown.message_id == int(known.message_id)  # it is where it was
+            changed = known is not None and shown.message_id == int(known.message_id)  # it has not moved
             thread = known.chat.thread_id if known is not None and changed else str(outgoing.thread_id or "")
             chat = ChatRef("telegram", chat_id, thread, "group" if outgoing.group else "private")
             message = MessageRef(chat, str(shown.message_id), shown.picture)

@@ -1,9 +1,9 @@
-"""Shows the model's thinking while it goes on, as a draft in the private chat of the run.
+"""Shows the model's thinking while it thinks, as a draft in the private chat of the run.
 
-A draft is a preview that Telegram shows for half a minute and then drops; what a person should keep is in the card. So
-a draft is no row of the outbox: sent late, or again after a restart, it would show an old thought, and a queue that
-retries it would hold up important messages. It is sent now or not at all: the newest words of a run win, nothing waits
-for it, and a chat in which Telegram refuses it gets no more of them.
+A draft is a preview that Telegram shows for half a minute and then drops; anything that a person should keep is in the
+card. So a draft is not a row of the outbox: sent late, or again after a restart, it would show an old thought, and a
+queue that retries it would hold up important messages. It is sent now or not at all: the newest words of a run win,
+nothing waits for it, and a chat in which Telegram refuses it gets no more of them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 
 SHOWN_SECONDS = 25.0  # Telegram drops a draft after 30
 SEND_SECONDS = 5.0  # by then the thought is old
-REFUSED_SECONDS = 3600.0  # how long a chat that refused is left alone
+REFUSED_SECONDS = 3600.0  # how long a chat that refused gets no drafts
 REMEMBERED = 500
 MARK = "💭 "
 CUT = "…"
@@ -44,7 +44,7 @@ class _Thought:
 
 
 class Drafts:
-    """Sends drafts to private chats.
+    """The drafts in private chats.
 
     wanted: tells whether the person of a private chat wants to see thoughts.
     free: tells whether nothing is being sent to the chat, and Telegram has not asked for a pause there.
@@ -163,7 +163,7 @@ def draft_id(run_id: str) -> int:
 def draft_text(thinking: str) -> str:
     """Return the thought, or its newest words if it is too long for a message.
 
-    Plain text: half a thought is no good HTML.
+    Plain text, because half a thought is not valid HTML.
     """
     text = MARK + clean(thinking)
     if units(text) <= MAX_TEXT:

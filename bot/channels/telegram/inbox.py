@@ -133,7 +133,7 @@ class _OrderedUpdates:
 
 
 class Inbox:
-    """Hands each stored update to ``handle``, with the time at which it came.
+    """The inbox: it hands each stored update to ``handle``, with the time at which it came.
 
     If ``handle`` raises, the error is logged and it gets the update again, three times in all; then ``gave_up`` is
     called. After UnreadableUpdate the update is given up at once and silently.
@@ -142,8 +142,8 @@ class Inbox:
     so that they happen once. An update that was begun and neither ended nor put back has ended its process: that counts
     as a try. Such updates are retried one at a time, so that others that merely ran beside it do not count.
 
-    While one update is retried, the others of its ordering key wait. A Stop waits ``stop_patience`` seconds for what
-    its person said before it; what has not taken effect by then is cancelled, and ``called_off`` is called.
+    While one update is retried, the others of its ordering key wait. A Stop waits ``stop_patience`` seconds for its
+    person's earlier messages; those without effect by then are cancelled, and ``called_off`` is called.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ class Inbox:
         self._wake = asyncio.Event()
 
     async def take(self, raw: object) -> bool:
-        """Store an update; False if it is none. One that is already stored is no error."""
+        """Store an update. Return False if it is not one. An update that is already stored is no error."""
         update_id = number_of(raw)
         if update_id is None:
             log.warning("telegram_update_without_number")
@@ -277,7 +277,7 @@ class Inbox:
     async def _in_turn(self, row: InboxRow, raw: Mapping[str, Any], place: _Place) -> AsyncIterator[None]:
         """Wait for the others of its ordering key.
 
-        An update that may have ended a process runs alone among its kind; but a Stop goes on.
+        An update that may have ended a process runs alone among its kind, except a Stop.
         """
         name = ordering_key(raw)
         here = self._ordered.setdefault(name, _OrderedUpdates())
@@ -301,14 +301,14 @@ class Inbox:
                 del self._ordered[name]
 
     async def _call_off(self, row: InboxRow) -> None:
-        """Mark the row as called off before the person is told."""
+        """Mark the row as called off before the person is informed."""
         log.info("telegram_update_called_off", update_id=row.update_id)
         await self._store.failed(row.update_id, "Called off: a Stop came after it.", give_up=True)
         if self._called_off is not None:
             await self._called_off(_read(row))
 
     async def _put_aside(self, row: InboxRow, raw: Mapping[str, Any]) -> None:
-        """Give up an update that ended the process too often; the row is marked before anybody is told."""
+        """Give up an update that ended the process too often; the row is marked before anybody is informed."""
         said = f"The process ended {row.attempts} times while it was handled."
         log.error("telegram_update_put_aside", update_id=row.update_id, error=said)
         await self._store.failed(row.update_id, said, give_up=True)
@@ -350,7 +350,7 @@ class UpdatesRequest(BotRequest):
 def salvaged(text: str) -> list[dict[str, Any]]:
     """Return the updates in malformed JSON, MOST at most; empty if no number is found.
 
-    A broken one has its number, and under ``BROKEN`` what is wrong with it.
+    A broken one has its number, and the problem under ``BROKEN``.
     """
     begins = list(islice(_BEGINS.finditer(text), MOST + 1))
     ends = [*(begin.start() for begin in begins), len(text)][1:]

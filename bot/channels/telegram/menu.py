@@ -1,4 +1,4 @@
-"""Keeps Telegram's list of commands up to date: what each person may use, in their language."""
+"""Keeps Telegram's list of commands up to date: the commands that each person may use, in their language."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FALLBACK: Lang = "en"  # for all languages that are not ours
 
 @dataclass(frozen=True, slots=True)
 class MenuScope:
-    """The people for whom a list is shown.
+    """The people that see a list.
 
     person: the list is for this person's private chat; else for all private chats, or all groups.
     lang: "" is for everybody without a list in their language.
@@ -115,7 +115,7 @@ class Menu:
             del self._shown[place]
 
     async def _at_telegram(self, place: MenuScope) -> Commands:
-        """Return Telegram's current list; empty if its answer is no list, so that ours is sent."""
+        """Return Telegram's current list; empty if its answer is not a list, so that ours is sent."""
         try:
             there = await self._bot.get_my_commands(place.scope, place.lang or None)
         except (TypeError, AttributeError, KeyError) as error:

@@ -50,7 +50,7 @@ class TelegramOptions:
 
     @property
     def route(self) -> Route:
-        """How Telegram is reached. Raises ConfigInvalid if the proxy is none."""
+        """The route to Telegram. Raises ConfigInvalid if the proxy is malformed."""
         return self.proxy.route(self.base_url)
 
     def is_quiet(self, moment: datetime) -> bool:

@@ -64,11 +64,11 @@ class _Tried:
 
 
 class Outbox:
-    """Sends stored messages and live cards.
+    """The sender of stored messages and live cards.
 
-    films: makes a message with a replay into one that can be sent, while later messages go on.
-    moved: is told of a chat that continues under another id (old, new).
-    given_up: is told the ref of a message that its chat refuses.
+    films: makes a message with a replay into one that can be sent, while later messages continue.
+    moved: called for a chat that continues under another id (old, new).
+    given_up: called with the ref of a message that its chat refuses.
     """
 
     def __init__(
@@ -261,7 +261,7 @@ class Outbox:
         return tried
 
     def _parcel(self, row: OutboxRow, tried: _Tried) -> OutgoingMessage:
-        """Return the message to send for a row: its replay once made, or finally words alone."""
+        """Return the message to send for a row: its replay once made, or finally only words."""
         outgoing = OutgoingMessage.model_validate(row.payload)
         alone = tried.faults >= OWN_FAULTS
         if outgoing.film is not None and self._films is not None:
@@ -341,7 +341,9 @@ class Outbox:
             await self._store.retry(row.id, at=_from_now(wait), error=said)
 
     async def _is_hopeless(self, row: OutboxRow) -> bool:
-        """Tell whether it alone failed too often while Telegram did answer, finally without its picture or replay."""
+        """Tell whether only this message failed too often while Telegram did answer, finally without its picture or
+        replay.
+        """
         if not await self._telegram.answers():
             return False
         tried = self._of(row)
@@ -391,7 +393,7 @@ class Outbox:
             wait = self._options.wait_after(failures)
             log.warning("telegram_not_reached", chat=chat_id, ref=ref, error=self._options.safe(error), again_in=wait)
             self._quiet[chat_id] = asyncio.get_running_loop().time() + wait
-        except Exception as error:  # the database is away, or a bug of ours: stored messages of the chat go on
+        except Exception as error:  # the database is away, or a bug of ours: stored messages of the chat continue
             failures = self._failures[ref] = self._failures.get(ref, 0) + 1
             log.exception("telegram_card_failed", chat=chat_id, ref=ref, error=self._options.safe(error))
             self._delivery.wait_for(chat_id, self._options.wait_after(failures))

@@ -35,7 +35,7 @@ class OutgoingReplay(BaseModel):
     lang: Literal["zh", "en"] = "zh"
 
 
-# Words alone.
+# Only words.
 _BARE: dict[str, Any] = {
     "caption": "", "keyboard": [], "picture": None, "document": None, "animation": None, "album": [], "whole": [],
     "force_reply": "",
@@ -45,7 +45,7 @@ _BARE: dict[str, Any] = {
 class Topic(BaseModel):
     """The phone that a message is about: in a forum the message goes to its topic.
 
-    receipt: plain text for whoever asked elsewhere.
+    receipt: plain text for a requester in another place.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -94,7 +94,7 @@ class OutgoingMessage(BaseModel):
 
     @property
     def stands_alone(self) -> bool:
-        """Whether it is sent as a new message, whatever it was to replace."""
+        """True if it is sent as a new message, even if it was to replace one."""
         return self.document is not None or self.animation is not None or bool(self.album)
 
     def words_alone(self) -> OutgoingMessage | None:

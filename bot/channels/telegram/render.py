@@ -1,6 +1,6 @@
 """Turns a card into Telegram's HTML and buttons, within Telegram's limits.
 
-Lengths are counted in UTF-16 units, and a cut never splits what is shown as one character.
+Lengths are counted in UTF-16 units, and a cut never splits a visible character.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def split(text: str, limit: int) -> tuple[str, str]:
 
 
 def _end(text: str, limit: int) -> int:
-    """Return how many characters fit into ``limit`` units without splitting what belongs together."""
+    """Return how many characters fit into ``limit`` units without splitting a visible character."""
     end = len(text.encode("utf-16-le", "surrogatepass")[: 2 * max(0, limit)].decode("utf-16-le", "ignore"))
     for back in range(min(_LONGEST, end)):
         if not _joined(text, end - back):
@@ -233,7 +233,7 @@ def outgoing(
 ) -> OutgoingMessage:
     """Draw the card as a text and as a picture's caption, ready for the outbox.
 
-    in_one: cut what does not fit; otherwise ``whole`` has everything, too.
+    in_one: cut the text that does not fit; otherwise ``whole`` has everything, too.
     """
     film = card.film
     captioned = card.picture is not None or card.document is not None
@@ -258,7 +258,7 @@ def outgoing(
 
 
 def asking(drawn: OutgoingMessage, person: Person, placeholder: str = "") -> OutgoingMessage:
-    """Make the message open this person's input for a reply: in a group we get only replies, not what is said.
+    """Make the message open this person's input for a reply: in a group we get only replies, not other messages.
 
     ``placeholder`` is shown in the empty input. In a group the person is named, so that it opens for nobody else.
     """

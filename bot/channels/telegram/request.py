@@ -36,7 +36,7 @@ TURN = 200  # pieces after which other tasks of the event loop run
 
 
 class UnfitAnswer(NetworkError):
-    """The answer is none of Telegram's, or is too large for one."""
+    """The answer does not come from Telegram, or is too large for one."""
 
 
 class AnswerTooLarge(UnfitAnswer):
@@ -72,7 +72,7 @@ class BotRequest(HTTPXRequest):
             proxy=route.proxy or None,
             httpx_kwargs={
                 "trust_env": False,
-                "verify": httpx.create_ssl_context(),  # reads from the environment where the certificates are
+                "verify": httpx.create_ssl_context(),  # reads the location of the certificates from the environment
                 "follow_redirects": False,
                 "headers": {"Accept-Encoding": "identity"},
                 "event_hooks": {"response": [self._bound]},
@@ -185,7 +185,7 @@ class _Refusal(BaseModel):
 
 
 def _refusal(payload: bytes) -> bytes:
-    """Return an error answer reduced to what the Bot API defines; empty if it is anything else."""
+    """Return an error answer reduced to the fields that the Bot API defines; empty if it is anything else."""
     try:
         told = _Refusal.model_validate(read_json(payload))
     except (UnfitAnswer, ValueError, RecursionError):
@@ -248,7 +248,7 @@ QUIET_SECONDS = 15 * 60
 
 
 class RateLimitedLog:
-    """Counts in this process: a restart begins anew."""
+    """The counter of a rate-limited log, in this process: a restart begins again from 0."""
 
     def __init__(self) -> None:
         self._since = 0

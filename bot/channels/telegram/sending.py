@@ -23,7 +23,7 @@ REMEMBERED = 500
 PICTURE_NAME = "screen.jpg"
 LARGE_SECONDS = 30  # Telegram examines a film before it answers; a retry that is too early would show it twice
 ALIVE_SECONDS = 5
-SURE_SECONDS = 20.0  # for so long nobody else can have edited what this process sent: another takes over later
+SURE_SECONDS = 20.0  # for this long no other process can have edited a message of this one: another takes over later
 NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 
@@ -40,7 +40,7 @@ class ShownMessage:
 
 
 def says(error: BadRequest, *words: str) -> bool:
-    """Tell whether Telegram's words contain any of these: they alone distinguish its refusals."""
+    """Tell whether Telegram's words contain any of these, because nothing else distinguishes its refusals."""
     return any(word in error.message.lower() for word in words)
 
 
@@ -150,7 +150,7 @@ class Telegram:
 
     async def edit(self, chat_id: int, at: ShownMessage, outgoing: OutgoingMessage) -> ShownMessage:
         """Edit a message; a text becomes a picture if there is one now, a picture stays one."""
-        self._looks.pop((chat_id, at.message_id), None)  # if the answer is lost nobody knows what the message shows
+        self._looks.pop((chat_id, at.message_id), None)  # if the answer is lost, the content of the message is unknown
         return self._took(chat_id, await self._edit(chat_id, at, outgoing), outgoing)
 
     async def _edit(self, chat_id: int, at: ShownMessage, outgoing: OutgoingMessage) -> ShownMessage:
@@ -227,7 +227,7 @@ class Telegram:
 
 
 def _forced(outgoing: OutgoingMessage) -> ForceReply | None:
-    """Return the markup that opens the input. In a group it is selective: others keep what they are writing."""
+    """Return the markup that opens the input. In a group it is selective: others keep their drafts."""
     if not outgoing.force_reply:
         return None
     return ForceReply(selective=outgoing.group or None, input_field_placeholder=outgoing.force_reply)

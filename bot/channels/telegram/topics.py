@@ -1,7 +1,7 @@
 """Gives each phone a topic if the chat is a forum: finds, makes, renames and reopens it.
 
 A message that belongs to a phone and names no topic goes to the phone's. If the bot may not manage topics, the message
-goes where it would have gone without them, and the owners are told once.
+goes to the same place as without them, and the owners are told once.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class _Forum:
 
 
 class Topics:
-    """Knows the topics of forums.
+    """The topics of forums.
 
-    no_right: is told the id and title of a chat that has to do without topics.
-    gone: is told the chat and number of a topic that was deleted.
+    no_right: called with the id and title of a chat that must do without topics.
+    gone: called with the chat and number of a topic that was deleted.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Topics:
     # Events of topics -------------------------------------------------------------------------------------------------
 
     async def saw(self, message: Message) -> None:
-        """Note from a group's message whether it is a forum, and what happened to a topic."""
+        """Record from a group's message whether it is a forum, and changes of a topic."""
         if message.chat.type == "private" or self._store is None:
             return
         chat_id = str(message.chat.id)
@@ -86,7 +86,8 @@ class Topics:
         row = await self._store.at(chat.chat_id, chat.thread_id)
         return row.serial if row is not None else ""
 
-    # Where a message goes ---------------------------------------------------------------------------------------------
+    # The topic of a message
+    # ---------------------------------------------------------------------------------------------
 
     async def place(self, chat_id: str, outgoing: OutgoingMessage) -> OutgoingMessage:
         """Return the outgoing message with the topic to send it to.
@@ -160,7 +161,7 @@ class Topics:
         return made.message_thread_id
 
     async def _rename(self, store: TopicTable, chat_id: str, row: TopicRow, name: str) -> bool:
-        """Rename a topic; False if it is gone. One that may not be renamed keeps its name."""
+        """Rename a topic. Return False if it is gone. A topic that may not be renamed keeps its name."""
         try:
             await self._bot.edit_forum_topic(int(chat_id), int(row.thread_id), name=name)
         except BadRequest as error:

@@ -20,12 +20,12 @@ from bot.desk.actors import ChatRef, MessageRef
 MOST_NUMBER = 2**52 - 1  # of chats and people, as the Bot API says
 MOST_UPDATE = 2**62
 _Number = Annotated[int, Field(ge=-MOST_NUMBER, le=MOST_NUMBER)]
-BROKEN = "unparsed"  # key for what could not be parsed: its value says what is wrong
+BROKEN = "unparsed"  # key for an update that could not be parsed: its value is the problem
 _BROKEN = dict.fromkeys((0, *range(0xD800, 0xE000)), "\N{REPLACEMENT CHARACTER}")
 
 
 class UnreadableUpdate(Exception):
-    """This is no update, or one of a future release. It will not be readable the next time either."""
+    """This is not an update, or one of a future release. It will not be readable the next time either."""
 
 
 class _Part(BaseModel):
@@ -146,7 +146,7 @@ def _clean(value: Any) -> Any:
 
 
 CHANNEL = "telegram"
-# An edited message has no effect; it is received for the audit log, and so that the person is told.
+# An edited message has no effect; it is received for the audit log, and to inform the person.
 ALLOWED_UPDATES = ["message", "edited_message", "callback_query"]
 # Kinds of messages besides words and documents. Any other message without words is a service message.
 OTHER_KINDS = (
@@ -175,7 +175,7 @@ def message_ref(message: Message) -> MessageRef:
 
 
 def read(update: Update, *, bot_id: int, bot_name: str) -> Incoming | None:
-    """Return what a person wrote or tapped; None for edits, channels, bots and forwarded commands."""
+    """Return a person's message or tap; None for edits, channels, bots and forwarded commands."""
     if update.callback_query is not None:
         return _tap(update.update_id, update.callback_query)
     message = update.message
@@ -233,7 +233,7 @@ def nameless(update: Update, *, bot_id: int, bot_name: str) -> Message | None:
 
 
 def edited_command(update: Update, *, bot_name: str) -> Incoming | None:
-    """Return a command that was edited in; it has no effect, but the person is told."""
+    """Return a command that was edited in; it has no effect, but the person is informed."""
     message = update.edited_message
     if message is None or message.from_user is None or message.from_user.is_bot or message.sender_chat is not None:
         return None
@@ -247,10 +247,10 @@ def edited_command(update: Update, *, bot_name: str) -> Incoming | None:
 
 
 def refused(update: Update, *, bot_name: str) -> tuple[Person, str] | None:
-    """Return who tried to command us in a way that has no effect, and the way.
+    """Return the person who tried to command us in a way that has no effect, and the way.
 
-    The ways are edited, forwarded, inline, channel, button, forged. Returns None for what ``read`` accepts, for what
-    names no person, and for what was never meant for us.
+    The ways are edited, forwarded, inline, channel, button, forged. Returns None for updates that ``read`` accepts,
+    that name no person, or that were never meant for us.
     """
     if update.inline_query is not None:
         return _person(update.inline_query.from_user), "inline"
@@ -315,7 +315,7 @@ def _tap(update_id: int, query: CallbackQuery) -> Incoming | None:
     ):
         return None  # recorded by the adapter; the tap is answered anyway
     replied = message.reply_to_message
-    # Words that were edited after the offer are not those that it showed.
+    # Words that were edited after the offer differ from the words that it showed.
     subject = replied.text or replied.caption if replied is not None and replied.edit_date is None else None
     return Incoming(
         "button",

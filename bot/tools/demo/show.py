@@ -45,7 +45,7 @@ class NotShown(Exception):
 
 @dataclass
 class DemoStage:
-    """The shop, the people in it, and what they see: a line for each thing that happens."""
+    """The shop, the people in it, and their views: a line for each event."""
 
     world: World
     telegram: FakeTelegram
@@ -64,7 +64,7 @@ class DemoStage:
         await self.user.send(text)
 
     async def until(self, met: Callable[[], bool], what: str, seconds: float = STEP_SECONDS, *, idle: str = "") -> None:
-        """Show what the run under way does until ``met``, or ``idle`` without one.
+        """Show the active run until ``met``, or ``idle`` without one.
 
         Raises NotShown if that takes too long.
         """
@@ -80,7 +80,7 @@ class DemoStage:
 
     @property
     def at_work(self) -> str:
-        """The head of the card of the run that is under way, with what it does now; "" without one."""
+        """The head of the card of the active run, with its present activity; "" without one."""
         going = [message for message in self.user.chat.from_bot if _is_going(message)]
         if not going:
             return ""
@@ -89,7 +89,7 @@ class DemoStage:
 
     @property
     def outcome(self) -> str:
-        """How the newest run ended, as its card says it."""
+        """The outcome of the newest run, as its card says it."""
         ends = ("succeeded", "failed", "stopped", "waiting")
         states = {self.words.get(f"card.{state}") for state in ends}
         states |= {self.words.get(f"scheduled_reply.{state}", contact=OTHER) for state in ends}
@@ -223,9 +223,9 @@ async def _view(on: DemoStage, card: Message) -> QuestionView:
 
 
 async def _read(on: DemoStage, view: QuestionView) -> Answer:
-    """Read the person's answer as every other terminal does; Enter alone skips.
+    """Read the person's answer as every other terminal does; Enter skips.
 
-    If it is no answer, the person is told why; if it looks like a command, they are asked to confirm it.
+    If it is not an answer, the person is told why; if it looks like a command, they are asked to confirm it.
     """
     if on.read is None:
         text = on.words.get("demo.own_answer")
@@ -282,7 +282,7 @@ async def third_act(on: DemoStage, tick: str = TICK) -> None:
     """Show a schedule: it is added, its tick starts a run, and it is removed again."""
     on.say(on.words.get("demo.third"), "bold magenta")
     text = on.words.get("demo.cron_question")
-    # Another customer: what the operator skipped in the second act is still unanswered in the first one's chat.
+    # Another customer: the question that the operator skipped in the second act is still open in the first one's chat.
     on.say(on.words.get("demo.customer", contact=OTHER, text=text), "green")
     on.world.phone.receive(OTHER, text)
     sent, messages = len(on.sent(OTHER)), len(on.user.chat.from_bot)

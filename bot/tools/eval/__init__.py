@@ -1,1 +1,1 @@
-"""Runs scenarios through the whole product: each file says what must come out."""
+"""Runs scenarios through the whole product: each file states the expected result."""

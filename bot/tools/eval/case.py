@@ -48,7 +48,7 @@ async def run_case(bench: Bench, case: Case, *, keep: Path | None = None) -> Cas
 
 
 async def _run(stage: EvalStage, case: Case, result: CaseResult, seconds: float) -> None:
-    """Do the case's runs; after ``seconds``, judge what was done by then."""
+    """Do the case's runs; after ``seconds``, judge the work done so far."""
     scenario, phone = case.scenario, stage.phone
     before = dict(phone.settings)
     sessions: list[Session] = []

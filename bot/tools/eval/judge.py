@@ -1,6 +1,6 @@
-"""Judges a case: what its file expects, and what must always hold.
+"""Judges a case: the expectations of its file, and the rules that always apply.
 
-``Evidence`` is what the phone really saw and what the product recorded about it.
+``Evidence`` is the phone's report of what really happened and the product's records of it.
 """
 
 from __future__ import annotations
@@ -55,16 +55,16 @@ class Evidence:
 
 
 def judge(seen: Evidence) -> list[str]:
-    """Return what is wrong, in words; empty if everything is as it must be."""
+    """Return the faults, in words; empty if everything is as it must be."""
     return [*_expected(seen), *always(seen)]
 
 
 def always(seen: Evidence) -> list[str]:
-    """Return what is wrong whatever the file expects, and however far the runs came."""
+    """Return the faults that count for any file, however far the runs came."""
     return list(_always(seen))
 
 
-# -- what the file says
+# -- expectations of the file
 
 
 def _expected(seen: Evidence) -> Iterator[str]:
@@ -124,7 +124,7 @@ def _list(items: Sequence[str]) -> str:
     return " | ".join(map(str, items)) or "nothing"
 
 
-# -- what must always hold
+# -- rules that always apply
 
 
 def _always(seen: Evidence) -> Iterator[str]:

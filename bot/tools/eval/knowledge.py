@@ -27,7 +27,7 @@ ERRORS: dict[str, type[KnowledgeError]] = {
 
 
 class FaultyKnowledge:
-    """``base``, with faults before it."""
+    """A knowledge base, ``base``, with scripted faults in front of it."""
 
     def __init__(self, base: KnowledgeBase, faults: KnowledgeFaultsPart) -> None:
         self._base = base

@@ -87,7 +87,7 @@ class EvalModel(DemoModel):
             raise BadRequest("there is no such case")
         if isinstance(script, Picks):
             return script.next(asked.messages[-1].text)
-        # A request to read a picture is no step of the run: the script has no words for it.
+        # A request to read a picture is not a step of the run: the script has no words for it.
         said = None if view.instruction else script.next(asked.messages[-1].text)
         return await super().reply(request, asked, view) if said is None else said
 

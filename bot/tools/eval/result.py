@@ -55,7 +55,7 @@ class EvalReply:
 
 @dataclass(slots=True)
 class CaseResult:
-    """A case's result. ``problems``: what went wrong, in order; none means passed. Times in seconds."""
+    """A case's result. ``problems``: the failures, in order; none means passed. Times in seconds."""
 
     file: str
     title: str

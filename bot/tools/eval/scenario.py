@@ -1,6 +1,7 @@
-"""What a scenario file says beside the world: the task, what the model and people say, and what must come out.
+"""The parts of a scenario file besides the world: the task, the words of the model and of people, and the expected
+result.
 
-``EvalScenario`` is read from the same files as the virtual phone's ``Scenario``: the world stands at the top level.
+``EvalScenario`` is read from the same files as the virtual phone's ``Scenario``; the world is at the top level.
 """
 
 from __future__ import annotations
@@ -41,29 +42,29 @@ class EntryPart(_Part):
 
 
 class KnowledgeFaultsPart(_Part):
-    """What is wrong with the knowledge base."""
+    """The faults of the knowledge base."""
 
     fail: Literal["", "unreachable", "quota", "auth", "not_found", "not_ready"] = ""
-    """How a call fails."""
+    """The error of a call that fails."""
     times: Times = 0
-    """So many calls fail, then it works; 0: all of them."""
+    """The number of calls that fail before it works; 0: all of them."""
     slow_seconds: Annotated[float, Field(ge=0, le=60)] = 0.0
-    """How long each call takes."""
+    """The duration of each call."""
 
 
 class ReplyPart(_Part):
-    """What the model says when it is asked; a real model is asked instead."""
+    """A reply of the model. If a real model is measured, that is asked instead."""
 
     call: str = ""
-    """The call alone: ``do(action="Back")``."""
+    """The call only: ``do(action="Back")``."""
     text: str = ""
     """Or the raw reply, as it is."""
     times: Times = 1
-    """How often it is said; 0, for ever, stands in the last one or beside ``when``."""
+    """The number of times that it is said; 0, for ever, is allowed in the last reply or together with ``when``."""
     when: str = ""
-    """Only said where this stands in the newest message to the model; else the next one's turn is looked at."""
+    """Say it only if the newest message to the model contains this text; otherwise the next reply is tried."""
     then_demo: bool = False
-    """In the last one: afterwards the demo model goes on by its rules."""
+    """In the last reply: the demo model continues afterwards by its rules."""
 
     @model_validator(mode="after")
     def _said(self) -> ReplyPart:
@@ -77,16 +78,19 @@ class ReplyPart(_Part):
 
 
 class PersonPart(_Part):
-    """What a person answers; taken for the next open question of this kind."""
+    """A person's answer, used for the next open question of this kind."""
 
     on: QuestionKind
     choice: str = ""
     """The value of a choice: ``record:0``, ``skip`` …"""
     text: str = ""
-    """Or their own words, read as a channel reads them; what it does not take leaves the question open."""
+    """Or their own words, read as a channel reads them.
+
+    Words that the channel does not accept leave the question open.
+    """
     by: Words = "operator"
     times: Times = 1
-    """How many questions it answers; 0: all of this kind."""
+    """The number of questions that it answers; 0: all of this kind."""
 
     @model_validator(mode="after")
     def _answers(self) -> PersonPart:
@@ -96,18 +100,18 @@ class PersonPart(_Part):
 
 
 class ChooserPart(_Part):
-    """A text model that picks among the records, as it was scripted."""
+    """A text model that picks among the records, as scripted."""
 
     picks: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
-    """Which record each time, 1 for the first, 0 for none; the last one is repeated."""
+    """The record to pick each time: 1 for the first, 0 for none. The last pick is repeated."""
     reply: str = ""
-    """A text that it writes, each time, from all of ``picks``; the setting that allows it is on then."""
+    """A text that it writes, each time, from all of ``picks``. This turns on the setting that allows it."""
 
     missing: str = ""
-    """What it finds unanswered, each time that it is asked about what it picked."""
+    """The part of the question that it finds unanswered, each time it checks its pick."""
 
     def checked(self) -> str:
-        """Return its reply when it is asked about what it picked."""
+        """Return its reply when it is asked about its pick."""
         return json.dumps({"missing": self.missing}, ensure_ascii=False)
 
     def answer(self, number: int) -> str:
@@ -123,26 +127,26 @@ class RangePart(_Part):
 
 
 class ExpectPart(_Part):
-    """What must have come out. What is not named must not have happened."""
+    """The expected result. Anything that is not named must not have happened."""
 
     status: Status = Status.SUCCEEDED
-    """Of the last run."""
+    """The status of the last run."""
     statuses: list[Status] | None = None
-    """Or of each run."""
+    """Or the status of each run."""
     sent: dict[str, list[str]] = {}
-    """By contact, exactly these texts in this order. A contact that is not named got nothing."""
+    """The exact texts for each contact, in order. A contact that is not named got nothing."""
     sent_contains: dict[str, list[Words]] = {}
-    """Instead: as many texts, each with these words in it."""
+    """Instead: one text for each entry, which contains these words."""
     not_said: list[Words] = []
-    """Words that stand in no text that was sent or typed."""
+    """Words that are in no text that was sent or typed."""
     provenance: list[Provenance] | None = None
-    """Of each reply, in order."""
+    """The provenance of each reply, in order."""
     asked: list[QuestionKind] = []
     """The kinds of the questions to people, in order."""
     drafts: dict[str, str] = {}
-    """What stands in inputs at the end."""
+    """The texts left in inputs at the end."""
     apps: list[AppName] = ["qq"]
-    """Nothing else came to the front, but the launcher."""
+    """The only apps that came to the front, besides the launcher."""
     dialogs_accepted: list[Words] = []
     """Dialogs that the run may agree to, by their words."""
     ai_entered: bool = False
@@ -155,11 +159,11 @@ class ExpectPart(_Part):
     """Texts whose red mark the run may tap, which sends them again."""
     model_calls: RangePart = Field(default_factory=RangePart)
     message: str = ""
-    """Words that stand in the last run's outcome, or in the question that it waits with."""
+    """Words in the last run's outcome, or in the question that it waits with."""
     error: str = ""
     """The kind of the error that ended the last run: ``knowledge.network`` …"""
     ledger: dict[str, list[ReplyState]] = {}
-    """By contact, the states of its rows in the ledger, in the order in which they were made."""
+    """The states of each contact's rows in the ledger, in the order in which they were made."""
 
     @model_validator(mode="after")
     def _once(self) -> ExpectPart:
@@ -170,32 +174,32 @@ class ExpectPart(_Part):
 
 
 class EvalScenario(Scenario):
-    """The world, and what is tried in it."""
+    """The world, and the test in it."""
 
     title: Annotated[str, Field(max_length=120)] = ""
-    """What is tried, in one line; "" is the file's name."""
+    """The subject of the test, in one line; "" is the file's name."""
     task: str = ""
-    """What the run is told; "" is ``QQ回复联系人11``."""
+    """The task of the run; "" is ``QQ回复联系人11``."""
     tasks: list[Words] = Field(default_factory=list)
     """Or several runs, one after the other."""
     policy: Literal["", "reply", "careful", "open"] = ""
-    """Which policies hold; "": as the task's words say."""
+    """The set of policies; "": as the words of the task say."""
     only_apps: list[Words] = Field(default_factory=list)
-    """The only apps that a task which is no reply may use, as the phone shows their names; none: all."""
+    """The only apps that a task which is not a reply may use, as the phone shows their names; none: all."""
     known_numbers: dict[str, Annotated[str, Field(pattern=r"^\d{1,12}$")]] = Field(default_factory=dict)
-    """By contact, the number that the product knows from its list of contacts."""
+    """The number of each contact that the product knows from its list of contacts."""
     lang: Literal["zh", "en"] = "zh"
     modes: list[Mode] = Field(default_factory=lambda: list(Mode), min_length=1)
-    """How it is run: once for each."""
+    """The modes to run it in: once for each."""
     max_steps: Annotated[int, Field(ge=1, le=1000)] = 30
 
     knowledge: list[EntryPart] | None = None
     """The entries of the knowledge base; left out: the sample shop's. An empty list is an empty base."""
     knowledge_faults: KnowledgeFaultsPart = Field(default_factory=KnowledgeFaultsPart)
     replies: list[ReplyPart] = Field(default_factory=list)
-    """What the model says, in order; none: the demo model works by its rules."""
+    """The model's replies, in order; none: the demo model works by its rules."""
     people: list[PersonPart] = Field(default_factory=list)
-    """What people answer. A question that nothing here answers leaves its run waiting."""
+    """The answers of people. A question without an answer here leaves its run waiting."""
     chooser: ChooserPart | None = None
     expect: ExpectPart = Field(default_factory=ExpectPart)
 

@@ -29,12 +29,12 @@ LOOK_SECONDS = 0.5  # how often to check that a process has died
 
 
 class BrokenFiles(ConfigInvalid):
-    """Files that are no scenarios: a line for each fault, ``FILE:LINE: field: what is wrong``."""
+    """Invalid scenario files: a line for each fault, ``FILE:LINE: field: what is wrong``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to run the cases.
+    """Options for running the cases.
 
     real: the model that is measured; None for the files' own.
     keep: the folder for traces of failed cases.
@@ -185,7 +185,8 @@ def _next(
 ) -> CaseResult | str | None:
     """Return the next result; None if none will come, because every process has ended."""
     while True:
-        alive = any(worker.is_alive() for worker in workers)  # before reading the queue: what it left is still taken
+        # before reading the queue: its last results are still taken
+        alive = any(worker.is_alive() for worker in workers)
         try:
             return done.get(timeout=LOOK_SECONDS)
         except queue.Empty:
@@ -205,7 +206,7 @@ def _work(
     options: Options,
     adb_port: int,
 ) -> None:
-    """Run cases in a process of its own until there are no more."""
+    """Run cases in a separate process until there are no more."""
     configure("warning")
     use_threads(1)
     try:

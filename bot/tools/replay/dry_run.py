@@ -34,7 +34,7 @@ _ACTION: TypeAdapter[Action] = TypeAdapter(Action)
 class ReplayedStep:
     """One step of the comparison.
 
-    recorded, done: the recorded proposal, and what the gate made of it; ``new`` and ``allowed`` likewise.
+    recorded, done: the recorded proposal, and the gate's result for it; ``new`` and ``allowed`` likewise.
     reply: the new one.
     error: why no action can be read from ``reply``.
     rules: the policies that changed the new proposal.
@@ -82,7 +82,7 @@ async def try_again(
 ) -> AsyncIterator[ReplayedStep]:
     """Ask ``model`` for each recorded step. Raises ModelError if it cannot be reached.
 
-    elements: list what was read of the screen as text, if the profile wants it.
+    elements: list the texts read from the screen, if the profile wants it.
     """
     for step in view.recorded:
         if step.asked is not None and step.record.reply:  # otherwise there is nothing to compare
@@ -166,7 +166,10 @@ async def _try(
 
 
 def judge(proposal: Action, session: Session, asked: ModelRequest) -> Judgement:
-    """Return what the gate makes of a proposal by what it knew then. No current screen is read: there is none."""
+    """Return the gate's result for a proposal, from its knowledge at that time.
+
+    No current screen is read: there is none.
+    """
     gate = asked.gate
     usual = PolicyName.REPLY if gate.enabled else PolicyName.CAREFUL
     situation = Situation(

@@ -26,7 +26,7 @@ Link = Callable[[RecordedStep], str]
 def lines_of(view: RecordingView, link: Link) -> Iterator[str]:
     """Yield one line per step, without its end.
 
-    ``link``: returns what stands for the step's picture, "" for nothing.
+    link: returns the text in place of the step's picture, "" for nothing.
     """
     for step in view.steps:
         yield to_json(_line(view, step, link(step) if step.picture else ""))

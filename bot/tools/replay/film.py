@@ -150,7 +150,7 @@ def _colours(seen: Sequence[StepPicture]) -> Image.Image:
     return sheet.quantize(255, method=Image.Quantize.MEDIANCUT)
 
 
-# Pictures that stand still --------------------------------------------------------------------------------------------
+# Pictures without movement --------------------------------------------------------------------------------------------
 
 
 def _album(kept: Sequence[StepPicture], shots: Sequence[StepPicture], kind: Literal["album", "picture"]) -> ReplayMedia:

@@ -210,7 +210,7 @@ def _url(jpeg: bytes) -> str:
 
 
 def _marks(step: RecordedStep, size: tuple[int, int]) -> str:
-    """Draw what was done, in the colour of people's pictures; dashed what was proposed and not done."""
+    """Draw the action, in the colour of people's pictures; a proposal that was not done is dashed."""
     done, proposed = _read(step.record.action), _read(step.record.asked)
     drawn = _mark(done, size, broken=False) if done is not None else ""
     if proposed is not None and proposed != done:

@@ -88,7 +88,7 @@ html:not(.paged) #how { display: none; }
   .paged section { display: grid; break-inside: avoid; } }
 """
 
-# It is in the head: a fragment in the address is removed before there is anything that the page could jump to.
+# It is in the head: a fragment in the address is removed before the page has any target to jump to.
 SCRIPT = """
 (function () {
   var root = document.documentElement, narrow = window.matchMedia("(max-width: 800px)");

@@ -1,4 +1,4 @@
-"""Covers a recording for people and for other models. What is stored is raw."""
+"""Covers a recording for people and for other models. The stored data are raw."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def covered(view: RecordingView) -> RecordingView:
 
 
 def _covered_past(session: Session, secrets: Secrets) -> Session:
-    """Cover the past that another model is told of: it is written from the steps, which are stored as they were."""
+    """Cover the past in another model's prompt: it is written from the steps, which are stored as they were."""
     told = [text for step in session.steps for text in _words(step) if tells_secret(text, step.package)]
     if not (secrets := secrets | figures_in(told)):
         return session
@@ -44,7 +44,7 @@ def _words(step: StepRecord) -> tuple[str, ...]:
 def _covered(step: RecordedStep, secrets: Secrets) -> RecordedStep:
     if step.asked is None:
         return step
-    # What was read on one screen may be in the messages of a later one.
+    # Words from one screen may be in the messages of a later one.
     messages = tuple(covered_messages(step.messages, step.asked, secrets))
     picture = covered_picture(step.picture, step.asked) if step.picture else None
     return replace(step, asked=covered_request(step.asked, secrets), messages=messages, picture=picture)

@@ -23,18 +23,18 @@ def action_of(data: Mapping[str, Any] | None, words: Texts) -> str:
 
 
 def ruled(verdict: StepVerdict, words: Texts) -> str:
-    """Return what a rule decided, and which one, with a label before it."""
+    """Return the decision of a rule, and the rule, with a label before it."""
     return words.get("card.gate") + words.get("common.colon") + cards.ruled(verdict, words)
 
 
 def result_of(step: StepRecord) -> str:
-    """Return a step's result; "" if it only says that it was done: the model is told so, a person sees it."""
+    """Return a step's result; "" if it only says that it was done, which is for the model: a person sees it."""
     bare = {say("zh", "run.done"), say("en", "run.done")}
     return "" if step.ok and step.result in bare else step.result.strip()
 
 
 def outcome_of(run: RunView, words: Texts) -> list[str]:
-    """Return how the run ended, in its own words; if it failed, also what that means and what to do. One line each."""
+    """Return the run's outcome, in its own words; if it failed, also its meaning and what to do. One line each."""
     failed = run.status is RunStatus.FAILED
     message = run.message or (words.get("plan.interrupted") if failed and run.plan is not None else "")
     lines = error_lines(run.error_kind, words, message) if failed and run.error_kind and not run.left_to else []
@@ -42,7 +42,7 @@ def outcome_of(run: RunView, words: Texts) -> list[str]:
 
 
 def part_of(part: PastRun, words: Texts) -> tuple[str, str]:
-    """Return a listed part of a plan or a sweep: when, how and where it ended; what it was, and its result."""
+    """Return a listed part of a plan or a sweep: its time and outcome; and its task with the result."""
     head, said = past_lines(replace(part, plan=0, by=""), words, whole=True)
     return head.text, said.text
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def ai_page(app: ChatApp) -> list[Element]:
-    """The conversation with the AI, and its input."""
+    """Return the conversation with the AI, and its input."""
     host = app.host
     found = [page(host, "#f4f2ff"), *title_bar("智能助理", "#f4f2ff", back=lambda: _leave(app))]
     y = TITLE_BAR + 40

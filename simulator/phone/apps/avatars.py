@@ -10,7 +10,7 @@ _FIGURES = ("#5b8ff9", "#f6903d", "#61c4a1", "#9270ca", "#e8684a", "#8fdc6a", "#
 
 
 def avatar(box: Rect, who: str, *, round_: bool, name: str, description: str) -> Element:
-    """``name`` is the node's id."""
+    """Return an avatar. ``name`` is the node's id."""
     seed = sum(ord(char) * (index + 1) for index, char in enumerate(who))
     size = box[2] - box[0]
 
@@ -25,7 +25,7 @@ def _figure(canvas: Canvas, box: Rect, seed: int, radius: int) -> None:
 
 
 def _drawing(canvas: Canvas, box: Rect, seed: int, radius: int) -> None:
-    """A dark figure on a ground that is nearly white."""
+    """Draw a dark figure on a ground that is nearly white."""
     _person(canvas, box, "#fbfbfd", _FIGURES[seed // 5 % len(_FIGURES)], radius)
 
 
@@ -40,7 +40,7 @@ def _person(canvas: Canvas, box: Rect, ground: str, color: str, radius: int) -> 
 
 
 def _evening(canvas: Canvas, box: Rect, seed: int, radius: int) -> None:
-    """A photo of hills."""
+    """Draw a photo of hills."""
     left, top, size = box[0], box[1], box[2] - box[0]
     canvas.blend(box, ("#f2b48c", "#8fb8e8", "#c9d6e8")[seed // 5 % 3], "#3f5f7a", radius)
     canvas.oval((left + size * 6 // 10, top + size // 4, left + size * 8 // 10, top + size * 45 // 100), "#fff3d6")
@@ -65,7 +65,7 @@ def _cat(canvas: Canvas, box: Rect, seed: int, radius: int) -> None:
 
 
 def _flag(canvas: Canvas, box: Rect, seed: int, radius: int) -> None:
-    """A picture of bright areas."""
+    """Draw a picture of bright areas."""
     left, top, right, bottom = box
     size = right - left
     first, second = (("#27b0e6", "#ffd34d"), ("#111111", "#e5484d"), ("#e8f0ff", "#3a5bd9"))[seed // 5 % 3]

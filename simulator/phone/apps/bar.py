@@ -1,4 +1,4 @@
-"""The bar below the messages: the input, its icons, and what sends."""
+"""The bar below the messages: the input, its icons, and the control that sends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PAD = 26  # between the input's edge and its text
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """Where the parts of a bar are. ``above`` and ``below`` the input; ``left`` and ``right`` are its edges."""
+    """The measures of a bar: the space ``above`` and ``below`` the input, and its ``left`` and ``right`` edges."""
 
     above: int
     height: int
@@ -103,7 +103,7 @@ def _ending(
     icons: tuple[int, int],
     typed: tuple[int, Rect],
 ) -> list[Element]:
-    """Face and ＋ at the places ``icons``; after typing the face and Send at ``typed``, unless Enter sends."""
+    """Return face and ＋ at the places ``icons``; after typing, face and Send at ``typed``, unless Enter sends."""
     if _typed(field) and not sheet.look.enter_sends:
         face, box = typed
         return [_icon(sheet, "表情", _face, face, y, handlers.tool), _send(sheet, box, True, handlers.send)]
@@ -114,7 +114,7 @@ def _ending(
 
 
 def _input(host: Host, sheet: Sheet, field: TextField, box: Rect) -> Element:
-    """The rounded input with its last lines and, if it is focused, the cursor."""
+    """Return the rounded input with its last lines and, if it is focused, the cursor."""
     focused = host.focus is field
     colors = sheet.look.colors
     size, line = sheet.size(INPUT_SIZE), sheet.size(INPUT_LINE)
@@ -170,7 +170,7 @@ def _icon(
 
 
 def _change(sheet: Sheet, talking: bool, y: int, talk: Callable[[bool], None]) -> Element:
-    """WeChat's round icon at the left: sound waves, or a keyboard that brings the input back."""
+    """Return WeChat's round icon at the left: sound waves, or a keyboard that brings the input back."""
     colors, x = sheet.look.colors, 65
     draw = _keyboard if talking else _waves
     words = "切换到键盘" if talking else "切换到按住说话"

@@ -1,4 +1,4 @@
-"""What an app of the virtual phone is, and what it may ask of the phone."""
+"""The interface of an app of the virtual phone, and of the phone towards its apps."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ class Host(Protocol):
 
     @property
     def height(self) -> int:
-        """Of the screen, in units."""
+        """The height of the screen, in units."""
 
     @property
     def bottom(self) -> int:
-        """Where the page ends: at the keyboard, or at the gesture bar."""
+        """The y at which the page ends: at the keyboard, or at the gesture bar."""
 
     @property
     def floor(self) -> int:
-        """Where a page ends without a keyboard: at the gesture bar, or at the three buttons."""
+        """The y at which a page ends without a keyboard: at the gesture bar, or at the three buttons."""
 
     @property
     def focus(self) -> TextField | None: ...
@@ -60,10 +60,10 @@ class Host(Protocol):
     def chat_opened(self, key: str) -> None: ...
 
     def text_leaves(self, key: str) -> None:
-        """A text of ours is about to leave for the contact."""
+        """Report that a text of ours is about to leave for the contact."""
 
     def text_left(self, key: str, message: Message) -> None:
-        """A text of ours has left this phone."""
+        """Report that a text of ours has left this phone."""
 
     def ai_asked(self, text: str) -> None: ...
 
@@ -80,32 +80,32 @@ class App(ABC):
 
     @abstractmethod
     def elements(self) -> list[Element]:
-        """What is on the screen between the status bar and the page's end, from the bottom layer up."""
+        """Return the elements between the status bar and the page's end, from the bottom layer up."""
 
     def back(self) -> bool:
-        """One page back; False at the app's first page."""
+        """Go back one page. Return False at the app's first page."""
         return False
 
     def scroll(self, distance: int) -> None:  # noqa: B027 - most apps have nothing to scroll
-        """The finger moved down (positive) or up by so many units."""
+        """Scroll after the finger moved down (positive) or up by so many units."""
 
     def swipe(self, right: int, down: int) -> None:
-        """The finger moved by so many units, to the right and down; most pages only scroll."""
+        """Handle a finger's move by so many units, to the right and down; most pages only scroll."""
         self.scroll(down)
 
     def reset(self) -> None:  # noqa: B027 - an app of one page is always there
-        """Back to the first page, as after the app was stopped."""
+        """Go back to the first page, as after the app was stopped."""
 
     def top_color(self) -> str:
-        """What lies under the status bar."""
+        """Return the colour under the status bar."""
         return "#ffffff"
 
     def bottom_color(self) -> str:
-        """What lies under the gesture bar."""
+        """Return the colour under the gesture bar."""
         return "#ffffff"
 
     def secret(self) -> bool:
-        """Whether the page in front is protected (FLAG_SECURE): pictures show it black."""
+        """Tell whether the page in front is protected (FLAG_SECURE): pictures show it black."""
         return False
 
     def current_activity(self) -> str:
@@ -117,7 +117,7 @@ def page(host: Host, color: str) -> Element:
 
 
 def title_bar(text: str, color: str = "#ffffff", *, back: Handler | None = None, ink: str = INK) -> list[Element]:
-    """The bar of a plain page, with the back arrow where there is a way back."""
+    """Return the bar of a plain page, with the back arrow if there is a way back."""
     found = [background((0, 0, WIDTH, TITLE_BAR), color)]
     if back:
         found.append(back_arrow(back, ink))
@@ -137,7 +137,7 @@ def row_line(left: int, y: int) -> Element:
 
 
 def badge(center_x: int, center_y: int, count: int) -> Element:
-    """The red mark with the number of unread messages."""
+    """Return the red mark with the number of unread messages."""
     text = str(count) if count < 100 else "99+"
     half = 20 + 11 * (len(text) - 1)
     box: Rect = (center_x - half, center_y - 20, center_x + half, center_y + 20)
@@ -154,7 +154,7 @@ NO_NETWORK = "当前网络不可用，请检查网络设置"
 
 
 def banner(top: int) -> list[Element]:
-    """The strip that says that there is no network; ``top`` is its upper edge."""
+    """Return the strip that says that there is no network; ``top`` is its upper edge."""
 
     def paint(canvas: Canvas) -> None:
         canvas.rect((0, top, WIDTH, top + BANNER), "#fdeceb")
@@ -172,7 +172,7 @@ AVATARS = ("#5b8ff9", "#f6903d", "#61c4a1", "#9270ca", "#e8684a", "#3aa6c9", "#c
 
 
 def avatar(box: Rect, name: str, *, round_: bool = False, listed: bool = True, tap: Handler | None = None) -> Element:
-    """A figure on a coloured square (or disc), the same colour for the same name; no letters for readers to read."""
+    """Return a figure on a coloured square (or disc), the same colour for the same name, without letters to read."""
     color = AVATARS[sum(map(ord, name)) % len(AVATARS)]
     left, top, size = box[0], box[1], box[2] - box[0]
     middle = left + size // 2
@@ -191,7 +191,7 @@ def avatar(box: Rect, name: str, *, round_: bool = False, listed: bool = True, t
 
 
 def clock_text(moment: datetime, now: datetime) -> str:
-    """A time as chat apps write it: today the hour, then 昨天, the weekday, the date."""
+    """Return a time as chat apps write it: today the hour, then 昨天, the weekday, the date."""
     days = (now.date() - moment.date()).days
     hour = f"{moment:%H:%M}"
     if days <= 0:
@@ -204,6 +204,6 @@ def clock_text(moment: datetime, now: datetime) -> str:
 
 
 def short_time(moment: datetime, now: datetime) -> str:
-    """The same for a list, where there is little room."""
+    """Return the same for a list, which has little room."""
     text = clock_text(moment, now)
     return text if " " not in text else text.split(" ")[0]

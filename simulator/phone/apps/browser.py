@@ -1,7 +1,7 @@
-"""A browser: an address bar, a page for every address, and what it shows without a network. Nothing leaves the phone.
+"""A browser: an address bar, a page for every address, and a page for a missing network. Nothing leaves the phone.
 
-A page is made from its address: its heading is the host, and it has links to pages below it. What is no address is
-searched for. The fault ``banner`` is a network that is away.
+A page is made from its address: its heading is the host, and it has links to pages below it. A text that is not an
+address is searched for. The fault ``banner`` is a network that is away.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Browser(App):
         return Element(box, name, id_, tap, paint, kind=BUTTON)
 
     def open(self, url: str) -> None:
-        """Show the page of an address, or search for what is none."""
+        """Show the page of an address, or search for any other text."""
         url = url.strip()
         if not url:
             return

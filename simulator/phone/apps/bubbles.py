@@ -1,4 +1,4 @@
-"""What a message looks like beside its avatar: texts, and quotations of other texts."""
+"""The drawing of a message beside its avatar: texts, and quotations of other texts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _QUOTE_PAD = 20
 
 @dataclass(frozen=True, slots=True)
 class Bubble:
-    """The size of what is drawn for a message, and what builds it at a left and an upper edge."""
+    """The size of a message's drawing, and the function that builds it at a left and an upper edge."""
 
     width: int
     height: int
@@ -25,7 +25,7 @@ class Bubble:
 
 
 def ground(canvas: Canvas, sheet: Sheet, box: Rect, side: Side, *, color: str = "", tail: bool = True) -> None:
-    """The bubble itself, with its tail."""
+    """Draw the bubble itself, with its tail."""
     look, geometry = sheet.look, sheet.look.geometry
     mine = side is Side.ME
     if mine and look.skin and not color:
@@ -40,7 +40,7 @@ def ground(canvas: Canvas, sheet: Sheet, box: Rect, side: Side, *, color: str = 
 
 
 def _skin(canvas: Canvas, box: Rect, radius: int) -> None:
-    """A bubble skin: a border, a ground that goes over from one colour to another, ornaments at its corners."""
+    """Draw a bubble skin: a border, a ground that changes from one colour to another, ornaments at its corners."""
     canvas.blend(box, "#ff8fb4", "#ffb3cd", radius + 8)
     canvas.blend((box[0] + 5, box[1] + 5, box[2] - 5, box[3] - 5), "#ffe3ec", "#ffd0e0", radius + 4)
     for x, y, size, color in (
@@ -57,7 +57,7 @@ def ink(sheet: Sheet, side: Side) -> str:
 
 
 def text(sheet: Sheet, message: Message, chat: Chat, now: datetime) -> Bubble:
-    """A text; what it quotes stands inside it at the top in QQ, and below it in WeChat."""
+    """Return a text. Its quotation is inside it at the top in QQ, and below it in WeChat."""
     if message.kind is not Kind.QUOTE:
         return _text(sheet, message)
     who = message.quoted_sender or (chat.name if message.side is Side.ME else "我")
@@ -65,7 +65,7 @@ def text(sheet: Sheet, message: Message, chat: Chat, now: datetime) -> Bubble:
 
 
 def with_transcript(sheet: Sheet, message: Message, voice: Bubble) -> Bubble:
-    """A voice message with what it says in a second bubble below it."""
+    """Return a voice message with its words in a second bubble below it."""
     said = replace(message, kind=Kind.TEXT, text=message.transcript)
     below = _text(sheet, said, tail=False)
 
@@ -81,7 +81,7 @@ def with_transcript(sheet: Sheet, message: Message, voice: Bubble) -> Bubble:
 
 
 def _quoting(sheet: Sheet, message: Message, who: str, now: datetime) -> Bubble:
-    """QQ: a ground of its own inside the bubble, with nickname and time above at most two lines."""
+    """Return QQ's form: a separate ground inside the bubble, with nickname and time above at most two lines."""
     geometry, colors = sheet.look.geometry, sheet.look.colors
     mine = message.side is Side.ME
     small, step = sheet.size(QUOTE_SIZE), sheet.size(50)
@@ -134,7 +134,7 @@ def _quoting(sheet: Sheet, message: Message, who: str, now: datetime) -> Bubble:
 
 
 def _quoting_below(sheet: Sheet, message: Message, who: str) -> Bubble:
-    """WeChat: a grey box of its own under the bubble."""
+    """Return WeChat's form: a separate grey box under the bubble."""
     geometry, colors = sheet.look.geometry, sheet.look.colors
     body = _text(sheet, message)
     small, step = sheet.size(QUOTE_SIZE), sheet.size(48)

@@ -18,7 +18,7 @@ from simulator.phone.world import Chat, ContactKind, Kind, Message, MessageState
 
 class ChatApp(App):
     prefix = ""  # of the keys of its contacts
-    ai_name = ""  # its built-in AI, where it has one
+    ai_name = ""  # its built-in AI, if it has one
 
     def __init__(self, host: Host, world: World, look: Look) -> None:
         super().__init__(host)
@@ -126,7 +126,7 @@ class ChatApp(App):
     # ---- messages ---------------------------------------------------------------------------------------------
 
     def receive(self, chat: Chat, message: Message, *, seen: bool) -> None:
-        """A message comes in, from the other side or from another device of ours."""
+        """Add an incoming message, from the other side or from another device of ours."""
         chat.messages.append(message)
         if message.side is Side.THEM and not seen:
             chat.unread += 1
@@ -148,7 +148,7 @@ class ChatApp(App):
         self._despatch(self.chat, message)
 
     def _despatch(self, chat: Chat, message: Message) -> None:
-        """On its way: with a red mark, with a spinner, or gone."""
+        """Send a message on its way: with a red mark, with a spinner, or gone."""
         faults = self.host.faults
         if faults.send_fails:
             message.state = MessageState.FAILED
@@ -223,4 +223,4 @@ class ChatApp(App):
 
 
 def _drop(_: bool) -> None:
-    """A handler answers nothing."""
+    """Do nothing: a handler returns nothing."""

@@ -34,7 +34,10 @@ def chat_page(
     talking: bool,
     handlers: ChatHandlers,
 ) -> list[Element]:
-    """The page, bottom layer first. ``unread``: messages in other chats; ``talking``: the bar to hold and talk."""
+    """Return the page, bottom layer first.
+
+    ``unread``: messages in other chats; ``talking``: the bar to hold and talk.
+    """
     upper = sheet.look.geometry.header
     pinned = bool(chat.strip)
     window: Rect = (
@@ -59,7 +62,7 @@ def chat_page(
 
 
 def _chip(sheet: Sheet, text: str, window: Rect) -> Element:
-    """The pill at the right edge that leads to messages that are out of sight; it lies over the page."""
+    """Return the pill at the right edge that leads to messages out of sight; it lies over the page."""
     size = sheet.size(34)
     left = WIDTH - round(text_width(text, size)) - 70
     top = window[1] + 36 if text.startswith("↑") else window[3] - 120
@@ -73,7 +76,7 @@ def _chip(sheet: Sheet, text: str, window: Rect) -> Element:
 
 
 def _wallpaper(host: Host) -> Element:
-    """A picture behind the messages: an evening by the sea."""
+    """Return a picture behind the messages: an evening by the sea."""
     box: Rect = (0, 0, WIDTH, host.height)
 
     def draw(canvas: Canvas) -> None:

@@ -1,4 +1,4 @@
-"""A plain input and a plain Send button, for pages that are no chats."""
+"""A plain input and a plain Send button, for pages other than chats."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def text_box(
     color: str = "#ffffff",
     ink: str = INK,
 ) -> Element:
-    """A white rounded input with its last lines and, where it is focused, the cursor."""
+    """Return a white rounded input with its last lines and, if it is focused, the cursor."""
     focused = host.focus is field
     room = max(1, (box[3] - box[1] - 24) // line)
     lines = wrap(field.text, size, box[2] - box[0] - 64)[-room:]

@@ -18,7 +18,7 @@ _SIGN = 44  # the width of a sign
 
 
 def header(sheet: Sheet, chat: Chat, unread: int, back: Handler, tool: Handler) -> list[Element]:
-    """``unread``: messages that wait in other chats. ``tool`` opens the chat's own page."""
+    """Return the header. ``unread``: messages that wait in other chats. ``tool`` opens the chat's own page."""
     look, colors = sheet.look, sheet.look.colors
     bottom = look.geometry.header
     found = [
@@ -47,7 +47,7 @@ def _arrow(sheet: Sheet, unread: int, back: Handler) -> Element:
 
 
 def _pill(sheet: Sheet, unread: int) -> Element:
-    """The grey block with the count of unread messages elsewhere; one digit makes a disc."""
+    """Return the grey block with the count of unread messages elsewhere; one digit makes a disc."""
     text = str(unread) if unread < 100 else "99+"
     size, y = 36, sheet.look.geometry.title_y
     width = 68 if unread < 10 else round(text_width(text, size)) + 60
@@ -61,7 +61,7 @@ def _pill(sheet: Sheet, unread: int) -> Element:
 
 
 def _left(sheet: Sheet, chat: Chat, left: int) -> list[Element]:
-    """QQ: the name after the arrow, the count in a node of its own, the status line below."""
+    """Return QQ's form: the name after the arrow, the count in a separate node, the status line below."""
     look, colors = sheet.look, sheet.look.colors
     size = sheet.size(look.geometry.title_size)
     y = look.geometry.title_y - (18 if chat.status else 0)
@@ -88,7 +88,7 @@ def _left(sheet: Sheet, chat: Chat, left: int) -> list[Element]:
 
 
 def _status(sheet: Sheet, text: str, left: int) -> list[Element]:
-    """The line under the name; who is online has a green dot."""
+    """Return the line under the name; a contact who is online has a green dot."""
     size, y = sheet.size(STATUS_SIZE), sheet.look.geometry.title_y + 36
     online = text.startswith("在线")
     found = []
@@ -101,7 +101,7 @@ def _status(sheet: Sheet, text: str, left: int) -> list[Element]:
 
 
 def _centered(sheet: Sheet, chat: Chat) -> list[Element]:
-    """WeChat: the whole title in the middle, tags and signs after it."""
+    """Return WeChat's form: the whole title in the middle, tags and signs after it."""
     size = sheet.size(sheet.look.geometry.title_size)
     room = 620 - len(chat.signs) * (_SIGN + 16)
     count = f"({chat.members})" if chat.kind is ContactKind.GROUP else ""
@@ -113,7 +113,7 @@ def _centered(sheet: Sheet, chat: Chat) -> list[Element]:
 
 
 def _name(sheet: Sheet, text: str, shown: str, left: int, y: int, *, bold: bool = False) -> Element:
-    """The node has the whole name, as a TextView that draws … does."""
+    """Return the name. Its node has the whole name, as a TextView that draws … does."""
     size = sheet.size(sheet.look.geometry.title_size)
     color = sheet.look.colors.ink
     box: Rect = (left, y - size * 6 // 10, left + max(1, round(text_width(shown, size))), y + size * 6 // 10)
@@ -179,7 +179,7 @@ _SIGNS = {Sign.ROBOT: _robot, Sign.EAR: _ear, Sign.BELL: _bell, Sign.FIRE: _fire
 
 
 def _menu(sheet: Sheet, chat: Chat, tool: Handler) -> Element:
-    """QQ's three lines, WeChat's three dots."""
+    """Return QQ's three lines, or WeChat's three dots."""
     y, ink = sheet.look.geometry.title_y, sheet.look.colors.ink
 
     def paint(canvas: Canvas) -> None:
@@ -195,7 +195,7 @@ def _menu(sheet: Sheet, chat: Chat, tool: Handler) -> Element:
 
 
 def strip(sheet: Sheet, text: str, remove: Handler) -> list[Element]:
-    """WeChat: the notice that is pinned under a group's header."""
+    """Return WeChat's notice that is pinned under a group's header."""
     top = sheet.look.geometry.header
     colors = sheet.look.colors
     box: Rect = (28, top + 8, WIDTH - 28, top + STRIP - 8)

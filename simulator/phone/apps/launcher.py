@@ -24,7 +24,7 @@ class Launcher(App):
     def __init__(
         self, host: Host, dock: Sequence[App], on_pages: Sequence[App] = (), in_list: Sequence[App] = ()
     ) -> None:
-        """``dock`` stands on every page, ``on_pages`` right of the first page, ``in_list`` in the list alone."""
+        """``dock`` is on every page, ``on_pages`` are right of the first page, ``in_list`` only in the list."""
         super().__init__(host)
         self._dock = dock
         self._pages = [on_pages[first : first + _ON_A_PAGE] for first in range(0, len(on_pages), _ON_A_PAGE)]

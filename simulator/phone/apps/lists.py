@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from simulator.phone.apps.chat_app import ChatApp
 
 TABS = 128
-NOTICE = 116  # the height of a row that is no chat
+NOTICE = 116  # the height of a row that is not a chat
 _SEARCH = 112  # QQ's search entry, under the header
 _HEADER = 226
 _NAME_SIZE, _PREVIEW_SIZE, _TIME_SIZE = 48, 38, 32
 _PREVIEW_LEFT = 196
 _VIEW = "android.view.View"
-_FOLDED = "折叠"  # how the row begins that stands below the pinned chats
+_FOLDED = "折叠"  # the beginning of the row below the pinned chats
 _PINNED = 2  # chats above that row
 
-Row = tuple[int, Callable[[int], list[Element]]]  # its height, and what builds it at a top edge
+Row = tuple[int, Callable[[int], list[Element]]]  # its height, and the function that builds it at a top edge
 
 
 def _row_height(sheet: Sheet) -> int:
@@ -35,7 +35,7 @@ def _row_height(sheet: Sheet) -> int:
 
 
 def list_page(app: ChatApp) -> list[Element]:
-    """The conversations, the contacts, or one of the pages behind the other tabs."""
+    """Return the conversations, the contacts, or one of the pages behind the other tabs."""
     host, sheet, look = app.host, app.sheet, app.look
     end = host.floor - TABS
     start = _HEADER + (_SEARCH if look.app == "qq" else 0) + (BANNER if host.faults.banner else 0)
@@ -55,7 +55,7 @@ def _top_color(look: Look) -> str:
 
 
 def _rows(app: ChatApp, window: Rect) -> list[Element]:
-    """Chats, with the rows between them that are none. ``app.list_scroll`` is brought within what there is."""
+    """Return the chats, with the other rows between them. ``app.list_scroll`` is limited to the length of the list."""
     chats: list[Chat] = []
     if app.page == "list":
         chats = app.world.by_time()
@@ -88,7 +88,7 @@ def _notice_row(sheet: Sheet, text: str) -> Row:
 
 
 def _notice(sheet: Sheet, text: str, top: int) -> list[Element]:
-    """A row that is no chat: a device that is logged in, chats that are folded away."""
+    """Return a row that is not a chat: a device that is logged in, chats that are folded away."""
     colors = sheet.look.colors
     y = top + NOTICE // 2
     box: Rect = (0, top, WIDTH, top + NOTICE)
@@ -106,7 +106,7 @@ def _notice(sheet: Sheet, text: str, top: int) -> list[Element]:
 
 
 def conversation_row(app: ChatApp, chat: Chat, top: int, *, summary: bool = True, name: str = "") -> list[Element]:
-    """A chat in a list. ``name`` is another id for its name."""
+    """Return a chat in a list. ``name`` is another id for its name."""
 
     def open_it() -> None:
         app.open_chat(chat)
@@ -146,7 +146,7 @@ def conversation_row(app: ChatApp, chat: Chat, top: int, *, summary: bool = True
 
 
 def _row_text(sheet: Sheet, text: str, y: int, size: int, room: int, color: str, name: str) -> Element:
-    """A line of a row, in a node that has the whole text, as a TextView that draws … does."""
+    """Return a line of a row, in a node that has the whole text, as a TextView that draws … does."""
     shown = ellipsize(text, size, room)
     width = max(1, round(text_width(shown, size)))
     box: Rect = (_PREVIEW_LEFT, y - size * 6 // 10, _PREVIEW_LEFT + width, y + size * 6 // 10)
@@ -172,7 +172,7 @@ def _preview(app: ChatApp, chat: Chat) -> str:
 
 
 def _bell(sheet: Sheet, x: int, y: int) -> Element:
-    """The grey sign of a muted chat, at the end of its row."""
+    """Return the grey sign of a muted chat, at the end of its row."""
     color = sheet.look.colors.grey
 
     def paint(canvas: Canvas) -> None:
@@ -184,7 +184,7 @@ def _bell(sheet: Sheet, x: int, y: int) -> Element:
 
 
 def _mark(sheet: Sheet, chat: Chat, picture: Rect) -> Element:
-    """The unread count at the upper right corner of the avatar; a dot without a number if the chat is muted."""
+    """Return the unread count at the upper right corner of the avatar; a dot without a number if the chat is muted."""
     if chat.muted:
         return _dot(sheet, picture)
     inset = 14 if sheet.look.round_avatars else 2
@@ -199,7 +199,7 @@ def _dot(sheet: Sheet, picture: Rect) -> Element:
 
 
 def badge(sheet: Sheet, x: int, y: int, count: int) -> Element:
-    """A red mark with a number, its middle at ``x``, ``y``; one digit makes a disc."""
+    """Return a red mark with a number, its middle at ``x``, ``y``; one digit makes a disc."""
     text = str(count) if count < 100 else "99+"
     half = max(25, round(text_width(text, 33)) // 2 + 14)
     box: Rect = (x - half, y - 25, x + half, y + 25)
@@ -212,7 +212,7 @@ def badge(sheet: Sheet, x: int, y: int, count: int) -> Element:
 
 
 def _qq_top(app: ChatApp) -> list[Element]:
-    """QQ: our own avatar and name, ＋, and the search entry."""
+    """Return QQ's top: our own avatar and name, ＋, and the search entry."""
     sheet, colors = app.sheet, app.look.colors
     found = [
         avatar((36, 112, 136, 212), sheet.account, round_=True, name="conversation_head", description="帐户及设置")
@@ -234,7 +234,7 @@ def _qq_top(app: ChatApp) -> list[Element]:
 
 
 def _wechat_top(app: ChatApp) -> list[Element]:
-    """WeChat: the title in the middle with the count of unread messages, a magnifier, ＋."""
+    """Return WeChat's top: the title in the middle with the count of unread messages, a magnifier, ＋."""
     sheet, colors = app.sheet, app.look.colors
     unread = sum(chat.unread for chat in app.world.chats.values() if not chat.muted)
     name = next((name for name, target in app.look.tabs if target == app.page), "")
@@ -305,7 +305,7 @@ def _tab(app: ChatApp, name: str, left: int, width: int, top: int, lit: bool, ta
 
 
 def search_page(app: ChatApp) -> list[Element]:
-    """The input at the top, then every chat whose name holds the words, then the way to the built-in AI."""
+    """Return the input at the top, then every chat whose name holds the words, then the way to the built-in AI."""
     host, sheet, look = app.host, app.sheet, app.look
     colors = look.colors
     found = [page(host, colors.list_page)]

@@ -1,4 +1,4 @@
-"""The looks of the chat apps: what differs between versions, themes and settings of QQ and WeChat, as data.
+"""The looks of the chat apps: the differences between versions, themes and settings of QQ and WeChat, as data.
 
 Sizes are in units of a page 1080 wide. The measures come from public screenshots and view-hierarchy dumps of QQ 9 and
 WeChat 8; ids are those of one build each, because both apps rename them with every build.
@@ -16,7 +16,7 @@ Page = Literal["list", "contacts", "moments", "channels", "me", "search", "chat"
 
 
 class Bar(StrEnum):
-    """What stands below the messages."""
+    """The kind of bar below the messages."""
 
     CLASSIC = "classic"  # QQ: the input with Send beside it, always; five icons below
     PLAIN = "plain"  # QQ: a voice icon, the input, face and ＋; Send takes the place of ＋ after typing
@@ -97,7 +97,7 @@ class Ids:
     input: str
     send: str
     plus: str
-    row_box: str  # of the list: a row, and what is in it
+    row_box: str  # of the list: a row, and its parts
     row_inner: str
     row_name: str
     row_preview: str
@@ -142,7 +142,7 @@ class Look:
     tabs: tuple[tuple[str, Page], ...] = ()  # of the list, with the pages that they show
 
     def learnt(self) -> LearntApp:
-        """Return what the desk knows of the app once its owner has shown it a chat in this look."""
+        """Return the desk's knowledge of the app after its owner has shown it a chat in this look."""
         look = AppLook(mine=self.colors.mine, theirs=self.colors.theirs)
         return LearntApp(self.app, self.version, "enter" if self.enter_sends else "button", (look,))
 

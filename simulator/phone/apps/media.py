@@ -1,4 +1,4 @@
-"""Messages that are no texts: pictures, voice, files, links, calls and what else chat apps know."""
+"""Messages other than texts: pictures, voice, files, links, calls and other kinds that chat apps know."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _plain(
     name: str,
     words: str,
 ) -> Bubble:
-    """A picture without a bubble, with round corners."""
+    """Return a picture without a bubble, with round corners."""
     width, height = size
     radius = 24 if sheet.look.app == "qq" else 10
 
@@ -82,7 +82,7 @@ def _landscape(canvas: Canvas, box: Rect, radius: int) -> None:
 
 
 def _order(canvas: Canvas, box: Rect, radius: int) -> None:
-    """A screenshot of an order: white, with small dark text."""
+    """Draw a screenshot of an order: white, with small dark text."""
     left, top, right, bottom = box
     canvas.rect(box, "#ffffff", radius)
     canvas.text((left + right) / 2, top + 46, "订单详情", 28, "#222222", "middle")
@@ -109,7 +109,7 @@ def _order(canvas: Canvas, box: Rect, radius: int) -> None:
 
 
 def _lines_on_paper(lines: Sequence[str], canvas: Canvas, box: Rect, radius: int) -> None:
-    """A screenshot that was cut to a few lines of small text."""
+    """Draw a screenshot that was cut to a few lines of small text."""
     left, top, right, bottom = box
     canvas.rect(box, "#ffffff", radius)
     step = (bottom - top) / len(lines)
@@ -157,7 +157,7 @@ def _voice(sheet: Sheet, message: Message) -> Bubble:
 
 
 def _bars(canvas: Canvas, sheet: Sheet, box: Rect, message: Message) -> None:
-    """QQ: a play triangle in a disc, bars, the length."""
+    """Draw QQ's form: a play triangle in a disc, bars, the length."""
     mine, color = message.side is Side.ME, ink(sheet, message.side)
     y, x = (box[1] + box[3]) // 2, box[0] + 56
     disc = sheet.look.colors.mine_quote if mine else sheet.look.colors.theirs_quote
@@ -171,7 +171,7 @@ def _bars(canvas: Canvas, sheet: Sheet, box: Rect, message: Message) -> None:
 
 
 def _waves(canvas: Canvas, sheet: Sheet, box: Rect, message: Message) -> None:
-    """WeChat: waves on the side of the avatar, the length beside them."""
+    """Draw WeChat's form: waves on the side of the avatar, the length beside them."""
     mine, color = message.side is Side.ME, ink(sheet, message.side)
     y = (box[1] + box[3]) // 2
     x = box[2] - 36 if mine else box[0] + 36
@@ -186,7 +186,7 @@ def _call(sheet: Sheet, message: Message) -> Bubble:
     size = sheet.size(geometry.text_size)
     width = round(text_width(message.call, size)) + 2 * geometry.pad_x + 64
     height = sheet.size(geometry.line) + 2 * geometry.pad_y
-    after = sheet.look.app == "wechat" and message.side is Side.ME  # the receiver stands behind the words
+    after = sheet.look.app == "wechat" and message.side is Side.ME  # the receiver is behind the words
 
     def build(left: int, top: int) -> list[Element]:
         box: Rect = (left, top, left + width, top + height)
@@ -210,7 +210,7 @@ def _receiver(canvas: Canvas, x: int, y: int, color: str) -> None:
 
 
 def _lines(sheet: Sheet, text: str, width: int, rows: int) -> list[str]:
-    """A title's lines, the last one cut off with … if there are more than ``rows``."""
+    """Return a title's lines, the last one cut off with … if there are more than ``rows``."""
     size = sheet.size(TITLE_SIZE)
     lines = list(wrap(text, size, width))
     if len(lines) > rows:
@@ -231,7 +231,7 @@ def _title(sheet: Sheet, lines: list[str], text: str, place: tuple[int, int], na
 
 
 def _file(sheet: Sheet, message: Message) -> Bubble:
-    """A white card with the name, the size below it in grey, and an icon at the right; QQ's arrow loads it."""
+    """Return a white card with the name, the size below it in grey, and an icon at the right; QQ's arrow loads it."""
     lines = _lines(sheet, message.text, CARD_WIDTH - _ICON - 120, 2)
     line = sheet.size(TITLE_LINE)
     height = max(_ICON + 70, len(lines) * line + 74 + sheet.size(SMALL))
@@ -282,7 +282,7 @@ def _download(sheet: Sheet, place: tuple[int, int]) -> Element:
 
 
 def _card(sheet: Sheet, message: Message) -> Bubble:
-    """A link: the title, a grey description with a thumbnail beside it, and a line below that says from where."""
+    """Return a link: the title, a grey description with a thumbnail beside it, and a line below with its source."""
     colors, small = sheet.look.colors, sheet.size(34)
     width = CARD_WIDTH + 40
     lines = _lines(sheet, message.text, width - 72, 2)

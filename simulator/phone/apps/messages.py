@@ -19,12 +19,12 @@ TIME_SIZE = 32
 NICKNAME_SIZE = 31
 _KEPT = 80  # messages that the page can be scrolled through
 
-Row = tuple[int, Callable[[int], list[Element]]]  # its height, and what builds it at a top edge
+Row = tuple[int, Callable[[int], list[Element]]]  # its height, and the function that builds it at a top edge
 
 
 @dataclass(slots=True)
 class ChatView:
-    """How far a chat page is scrolled up from its end, in units."""
+    """The distance that a chat page is scrolled up from its end, in units."""
 
     scroll: int = 0
 
@@ -32,7 +32,10 @@ class ChatView:
 def messages(
     sheet: Sheet, chat: Chat, now: datetime, view: ChatView, window: Rect, resend: Callable[[Message], None]
 ) -> list[Element]:
-    """What of the chat is seen in ``window``. ``view.scroll`` is brought within what there is."""
+    """Return the part of the chat that is visible in ``window``.
+
+    ``view.scroll`` is limited to the length of the chat.
+    """
     rows = _rows(sheet, chat, now, resend)
     total = sum(height for height, _ in rows) + 40
     room = window[3] - window[1]
@@ -129,7 +132,7 @@ def _message(sheet: Sheet, message: Message, chat: Chat, now: datetime, resend: 
 
 
 def _avatar(sheet: Sheet, box: Rect, who: str, *, mine: bool) -> Element:
-    """The description tells whose message it is."""
+    """Return an avatar. Its description tells whose message it is."""
     if sheet.look.app == "wechat":
         words = f"{sheet.account if mine else who}头像"
     else:
@@ -144,7 +147,7 @@ def _avatar(sheet: Sheet, box: Rect, who: str, *, mine: bool) -> Element:
 
 
 def _mark(sheet: Sheet, message: Message, box: Rect, resend: Callable[[Message], None]) -> list[Element]:
-    """What stands left of a message of ours that has not arrived."""
+    """Return the mark left of a message of ours that has not arrived."""
     y = box[3] - 54 if sheet.look.app == "qq" else (box[1] + box[3]) // 2
     place: Rect = (box[0] - 84, y - 24, box[0] - 36, y + 24)
     if message.state is MessageState.FAILED:

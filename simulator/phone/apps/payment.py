@@ -1,4 +1,4 @@
-"""A payment app. It moves nothing; it remembers what was tapped, because a reply task must never come here.
+"""A payment app. It moves nothing; it remembers taps, because a reply task must never come here.
 
 The payment code and the password are on protected pages, which pictures show black.
 """

@@ -25,7 +25,10 @@ class QQ(ChatApp):
         return self.look.activities.login if self.host.faults.not_logged_in else super().current_activity()
 
     def open_url(self, url: str) -> bool:
-        """``mqqwpa://im/chat?chat_type=wpa&uin=NUMBER``: the chat with that QQ number."""
+        """Open ``mqqwpa://im/chat?chat_type=wpa&uin=NUMBER``: the chat with that QQ number.
+
+        Return whether the app knows the form.
+        """
         parts = urlsplit(url)
         if parts.scheme not in ("mqqwpa", "mqqapi") or self.host.faults.not_logged_in:
             return parts.scheme in ("mqqwpa", "mqqapi")

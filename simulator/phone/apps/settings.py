@@ -1,6 +1,7 @@
 """The settings: a list of pages, with the switches that Android keeps among its settings.
 
-USB调试（安全设置） is no setting: it allows or refuses simulated input and changed settings, as makers tie both to it.
+USB调试（安全设置） is not a setting: it allows or refuses simulated input and changed settings, as makers tie both to
+it.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Settings(App):
         return found
 
     def _row(self, index: int, name: str, on: bool | None, tap: Callable[[], None]) -> list[Element]:
-        """A row with a switch that is ``on`` or off, or with an arrow if that is None."""
+        """Return a row with a switch that is ``on`` or off, or with an arrow if that is None."""
         top = TITLE_BAR + index * _ROW
         box: Rect = (0, top, WIDTH, top + _ROW)
         middle = top + _ROW // 2

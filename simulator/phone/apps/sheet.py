@@ -1,4 +1,4 @@
-"""What the parts of a page are drawn with: the look, the phone's font scale, and texts in several colours."""
+"""The drawing style of a page's parts: the look, the phone's font scale, and texts in several colours."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agent_core.texts.layout import text_width, wrap
 from simulator.phone.apps.looks import Look
 from simulator.phone.widgets import Canvas
 
-# What chat apps draw in blue: addresses and long numbers.
+# Chat apps draw these in blue: addresses and long numbers.
 _LINK = re.compile(r"https?://[!-~]+|www\.[!-~]+|(?<!\d)\d{7,}(?!\d)")
 
 Runs = tuple[tuple[str, str], ...]  # texts with their colours
@@ -26,12 +26,12 @@ class Sheet:
     account: str = "我"  # our own name in the app, which our avatar depends on
 
     def size(self, units: float) -> int:
-        """A text's size, or a height that follows it."""
+        """Scale a text's size, or a height that follows it."""
         return max(1, round(units * self.scale))
 
 
 def rich_lines(text: str, size: int, width: int, color: str, link: str) -> tuple[Runs, ...]:
-    """``text`` in lines of at most ``width`` units, with its links in the colour ``link``."""
+    """Return ``text`` in lines of at most ``width`` units, with its links in the colour ``link``."""
     blue = {place for found in _LINK.finditer(text) for place in range(*found.span())}
     lines: list[Runs] = []
     place = 0
@@ -55,13 +55,13 @@ def lines_width(lines: Sequence[Runs], size: int) -> int:
 
 
 def paint_lines(canvas: Canvas, x: int, top: float, lines: Sequence[Runs], size: int, line: int) -> None:
-    """Lines of ``line`` units each, the first one's upper edge at ``top``."""
+    """Paint lines of ``line`` units each, the first one's upper edge at ``top``."""
     for index, runs in enumerate(lines):
         canvas.rich(x, top + line * index + line / 2, runs, size)
 
 
 def time_text(moment: datetime, now: datetime, *, twelve_hours: bool = False) -> str:
-    """A time as chat apps write it: today the hour, then 昨天, the weekday, the date."""
+    """Return a time as chat apps write it: today the hour, then 昨天, the weekday, the date."""
     hour = f"{moment:%H:%M}"
     if twelve_hours:
         part = next(name for until, name in _DAY_PARTS if moment.hour < until)

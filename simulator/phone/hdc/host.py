@@ -45,10 +45,10 @@ VERSION = "Ver: 3.1.0e"
 
 
 class HdcTarget:
-    """A phone as hdc knows it. Fits ``core.Link``, so that the fault ``dropped`` takes it away."""
+    """A phone as hdc knows it. Implements ``core.Link``, so that the fault ``dropped`` takes it away."""
 
     def __init__(self, phone: VirtualPhone, key: str, *, api: int = 20) -> None:
-        """key: what ``list targets`` calls it. api: of its HarmonyOS."""
+        """key: its name in ``list targets``. api: of its HarmonyOS."""
         self.phone, self.key = phone, key
         self.files = FileTree()
         self.vocabulary = Vocabulary(phone, api=api)
@@ -59,7 +59,7 @@ class HdcTarget:
         phone.link = self
 
     def drop(self) -> None:
-        """End what runs, as when the cable is pulled."""
+        """End the running calls, as when the cable is pulled."""
         for task in self.running:
             task.cancel()
 
@@ -156,8 +156,10 @@ class HdcHost:
 
 
 def _line(words: Iterable[str]) -> str:
-    """The line that the phone runs: hdc joins the words, in double quotes where one has a blank, and the phone takes
-    one pair of quotes off."""
+    """Return the line that the phone runs.
+
+    hdc joins the words, with double quotes around a word that has a blank, and the phone removes one pair of quotes.
+    """
     line = " ".join(f'"{word}"' if " " in word else word for word in words).strip()
     return line[1:-1] if len(line) > 1 and line[0] == line[-1] == '"' else line
 

@@ -32,7 +32,7 @@ def package_of(bundle: str) -> str:
 
 
 def layout(nodes: Sequence[Node]) -> dict[str, object]:
-    """The tree as ``dumpLayout`` writes it: a root, a window that names its bundle, its nodes."""
+    """Return the tree as ``dumpLayout`` writes it: a root, a window that names its bundle, its nodes."""
     first, *rest = nodes
     bundle = bundle_of(first.package)
     window = _attributes(first) | {"type": "root", "bundleName": bundle, "abilityName": ABILITY, "pagePath": ""}
@@ -44,7 +44,7 @@ def layout(nodes: Sequence[Node]) -> dict[str, object]:
 
 
 def _attributes(node: Node) -> dict[str, str]:
-    """Without Android's resource ids: an app has others here, which nobody knows."""
+    """Return a node's attributes, without Android's resource ids: the app's ids on this system are unknown."""
     kind = node.class_name.rpartition(".")[2]
     return {
         "accessibilityId": "", "bounds": _bounds(node), "checkable": "false", "checked": "false",

@@ -1,7 +1,7 @@
-"""The stand-in for the program ``hdc``: asks the server of a virtual phone and prints what it answers.
+"""The stand-in for the program ``hdc``: asks the server of a virtual phone and prints its answer.
 
 It is written beside the server's port into an executable file, so it imports nothing of ours. Like the real one it
-exits with 0 whatever happened.
+always exits with 0.
 """
 
 import json

@@ -33,7 +33,7 @@ _CTRL, _A, _V = "2072", "2017", "2038"
 
 
 class Uitest:
-    """What a person has selected and copied is kept here: Android's shell cannot do that."""
+    """The ``uitest`` program. It keeps a person's selection and clipboard, because Android's shell cannot."""
 
     def __init__(self, phone: VirtualPhone, api: int) -> None:
         self.phone, self.api = phone, api
@@ -141,7 +141,7 @@ class Uitest:
         return _done(call)
 
     async def _text(self, call: Call, text: str) -> int:
-        """Up to 200 bytes of what a keyboard has go as key events; else by clipboard and Ctrl+V."""
+        """Type up to 200 bytes of printable ASCII as key events; paste anything else by clipboard and Ctrl+V."""
         if len(text.encode()) > 200 or not re.fullmatch(r"[ -~]*", text):
             self.clipboard = text
         await self._insert(text)
@@ -201,7 +201,7 @@ def option(arguments: Sequence[str], name: str) -> str | None:
 
 
 def number(text: str) -> int:
-    """As C's ``atoi``: the digits that a word begins with, else 0."""
+    """Return the number that a word begins with, else 0, as C's ``atoi`` does."""
     found = re.match(r"\s*[+-]?\d{1,9}", text, re.ASCII)
     return int(found[0]) if found else 0
 
@@ -213,7 +213,7 @@ def _encoded(picture: Image.Image, form: str) -> bytes:
 
 
 def _places(words: Sequence[str]) -> tuple[int, ...] | None:
-    """Coordinates; None if one is below 1, which uitest refuses."""
+    """Return coordinates; None if one is below 1, which uitest refuses."""
     numbers = tuple(map(number, words))
     return numbers if min(numbers) > 0 else None
 

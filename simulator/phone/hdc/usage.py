@@ -1,4 +1,4 @@
-"""How HarmonyOS's tools say what they take, in few words of our own."""
+"""The usage texts of HarmonyOS's tools, in few words of our own."""
 
 BAD_PLACE = "Please confirm that the coordinate values are correct. \n"
 UI_INPUT = (

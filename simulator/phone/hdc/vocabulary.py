@@ -1,6 +1,6 @@
-"""HarmonyOS's words for a virtual phone: ``uitest``, ``aa``, ``bm``, ``hidumper``, ``power-shell``, ``param`` …
+"""HarmonyOS's commands for a virtual phone: ``uitest``, ``aa``, ``bm``, ``hidumper``, ``power-shell``, ``param`` …
 
-They stand beside Android's commands and work on the same phone. Syntax, checks and outputs are those of OpenHarmony's
+They exist beside Android's commands and work on the same phone. Syntax, checks and outputs are those of OpenHarmony's
 sources: testfwk_arkxtest (``uitest``), ability_tools (``aa``), bundle_framework (``bm``), powermgr (``power-shell``,
 dumps), theme_screenlock_mgr and window_manager (dumps).
 """
@@ -18,7 +18,7 @@ from simulator.phone.hdc.layout import ABILITY, DESKTOP, bundle_of, package_of
 from simulator.phone.hdc.uitest import Uitest, number, option
 from simulator.phone.phone import VirtualPhone
 
-# What toybox has on either system.
+# The commands of toybox on either system.
 SHARED = (
     "echo", "printf", "true", "false", "sleep", "cat", "ls", "rm", "mkdir", "test", "[", "grep", "base64", "head",
 )  # fmt: skip
@@ -72,7 +72,7 @@ class Vocabulary:
         return 0
 
     def _missions(self, call: Call) -> None:
-        """The apps that were opened, the newest first; the desktop is no mission."""
+        """Print the apps that were opened, the newest first; the desktop is not a mission."""
         window = self.phone.window()
         opened = list(dict.fromkeys(reversed(self.phone.report()["opened"])))
         call.line("User ID #100\n  current mission lists:{")

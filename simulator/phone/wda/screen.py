@@ -28,7 +28,7 @@ class Screen:
 
     def pixels(self, x: float, y: float) -> tuple[float, float]:
         """Return a place in points as pixels of the phone upright."""
-        # What was divided by the scale comes back with an error of a millionth, which would miss a thing's edge.
+        # A value divided by the scale comes back with an error of a millionth, which would miss an element's edge.
         x, y = round(x * self.scale, 3), round(y * self.scale, 3)
         return (self.size[0] - 1 - y, x) if self.turned else (x, y)
 

@@ -33,7 +33,7 @@ from simulator.phone.wda.source import SPRINGBOARD, page_source
 from simulator.phone.wda.touches import BadTouchError, Finger, carry_out, strokes
 from simulator.phone.widgets import TextField
 
-# What the virtual phone's apps are called on iOS.
+# The bundle ids of the virtual phone's apps on iOS.
 BUNDLE_IDS = {
     "com.tencent.mobileqq": "com.tencent.mqq",
     "com.tencent.mm": "com.tencent.xin",
@@ -108,7 +108,8 @@ Model = TypeVar("Model", bound=_Body)
 class WdaServer:
     """One phone's WebDriverAgent, on 127.0.0.1.
 
-    passcode: the lock screen asks for one. state_of_missing: what ``/wda/apps/state`` says of an app that is not there.
+    passcode: the lock screen asks for one. state_of_missing: the state that ``/wda/apps/state`` reports for a missing
+    app.
     """
 
     def __init__(self, phone: VirtualPhone, *, port: int = 0) -> None:
@@ -126,7 +127,7 @@ class WdaServer:
         self._encoded: tuple[Image.Image, str] | None = None
 
     async def start(self) -> None:
-        """Raises OSError if the port is taken."""
+        """Start to listen. Raises OSError if the port is taken."""
         app = web.Application(client_max_size=4 * 1024 * 1024)
         app.router.add_route("*", "/{path:.*}", self._handle)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
@@ -140,7 +141,7 @@ class WdaServer:
             await self._runner.cleanup()
 
     def end_session(self) -> None:
-        """End the session, as a WebDriverAgent that was started anew."""
+        """End the session, as a restart of WebDriverAgent does."""
         self.session = ""
 
     # -- as the phone's link, for the fault ``dropped``
@@ -321,7 +322,7 @@ class WdaServer:
         return self._state_of(body.bundleId)
 
     def _state_of(self, bundle: str) -> int:
-        """XCUIApplicationState: 1 not running, 3 in the background, 4 in front."""
+        """Return the XCUIApplicationState: 1 not running, 3 in the background, 4 in front."""
         package = _package(bundle)
         if package not in self.phone.apps:
             return self.state_of_missing
@@ -396,7 +397,7 @@ _IN_SESSION: dict[tuple[str, str], tuple[str, type[_Body]]] = {
 
 
 def _package(bundle: str) -> str:
-    """Return the package of an app on the virtual phone. Those that have no bundle id above are called the same."""
+    """Return the package of an app on the virtual phone. Apps without a bundle id above have the same name."""
     return "" if bundle in (*BUNDLE_IDS, Launcher.package) else _PACKAGES.get(bundle, bundle)
 
 
@@ -407,7 +408,7 @@ def _base64(picture: Image.Image) -> str:
 
 
 def _runs(text: str) -> list[str]:
-    """The text in pieces: each return and backspace by itself, what stands between them together."""
+    """Split a text: each return and backspace by itself, the characters between them together."""
     pieces: list[str] = []
     for char in text:
         if pieces and char not in "\n\b" and pieces[-1] not in {"\n", "\b"}:
@@ -442,7 +443,7 @@ class RunningIPhone:
 
     @property
     def address(self) -> str:
-        """What the setting takes."""
+        """The value for the setting."""
         return f"{HOST}:{self.wda.port}"
 
 
@@ -450,7 +451,9 @@ class RunningIPhone:
 async def serve_iphone(
     scenario: Scenario | Path | None = None, port: int = 0, state_port: int = 0, *, phone: VirtualPhone | None = None
 ) -> AsyncIterator[RunningIPhone]:
-    """One iPhone on 127.0.0.1: WebDriverAgent on ``port``, the state server on ``state_port``; as ``server.serve``."""
+    """Serve one iPhone on 127.0.0.1: WebDriverAgent on ``port``, the state server on ``state_port``; as
+    ``server.serve``.
+    """
     if phone is None:
         phone = VirtualPhone(load_scenario(scenario) if isinstance(scenario, Path) else scenario)
     wda = WdaServer(phone, port=port)

@@ -1,6 +1,6 @@
-"""What the virtual iPhone's apps say of themselves: the page source of WebDriverAgent, in its JSON form.
+"""The content of the virtual iPhone's apps: the page source of WebDriverAgent, in its JSON form.
 
-The apps are the virtual phone's own; their Android resource ids are left out, as no app has the same on iOS.
+The apps are the virtual phone's own; their Android resource ids are left out, because no app has the same on iOS.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Element = dict[str, object]
 
 
 def page_source(phone: VirtualPhone, screen: Screen, nodes: Sequence[Node]) -> Element:
-    """Return the element of the app in front. ``nodes``: what is in it, boxes in pixels of the phone upright."""
+    """Return the element of the app in front. ``nodes``: its content, boxes in pixels of the phone upright."""
     children = [_of_node(node, screen) for node in nodes[1:]]
     kind = "Alert" if phone.faults.popup else "Other"
     page = _element(kind, screen.window, children=children)
@@ -80,7 +80,8 @@ def _element(
         "rect": {"x": x, "y": y, "width": width, "height": height},
         "isEnabled": "1" if enabled else "0",
         "isVisible": "1",
-        "isFocused": "0",  # the focus of a remote control, which a phone has not; that of the keyboard is not told
+        # the focus of a remote control, which a phone does not have; the keyboard's focus is not reported
+        "isFocused": "0",
         "customActions": None,
     }
     if placeholder is not None:

@@ -50,7 +50,7 @@ class Finger(_Item):
 
 
 class BadTouchError(Exception):
-    """The actions are no touch. The message says why."""
+    """The actions are not a touch. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,10 @@ class Stroke:
 
 
 def strokes(items: Sequence[Move | Button | Pause], screen: Screen) -> Iterator[Stroke]:
-    """Raises BadTouchError if a place is off the screen, or a finger goes down twice, up twice or stays down."""
+    """Yield the strokes of a finger's actions.
+
+    Raises BadTouchError if a place is off the screen, or a finger goes down twice, up twice or stays down.
+    """
     place: tuple[float, float] | None = None
     start: tuple[float, float] | None = None
     seconds = rest = 0.0

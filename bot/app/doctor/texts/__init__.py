@@ -1,6 +1,6 @@
-"""What the doctor says, one TOML file a language, with the same keys and placeholders in each.
+"""The doctor's texts, one TOML file a language, with the same keys and placeholders in each.
 
-A section is a check: ``title``, and for each thing that can be found a text, with what to do about it in ``…_advice``.
+A section is a check: ``title``, and a text for each possible finding, with its advice in ``…_advice``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bot.channels.cli.terminal.commands import typed
 
 
 def catalogue(lang: Lang) -> Mapping[str, str]:
-    """All texts of a language by ``section.key``."""
+    """Return all texts of a language by ``section.key``."""
     return load_texts(__name__, lang)
 
 
@@ -27,12 +27,15 @@ class DoctorTexts:
         self._texts = catalogue(lang)
 
     def get(self, key: str, values: Mapping[str, Any] | None = None) -> str:
-        """The text with ``values`` filled in. KeyError for an unknown key or a placeholder without a value."""
+        """Return the text with ``values`` filled in.
+
+        Raises KeyError for an unknown key or a placeholder without a value.
+        """
         words = {name: self._word(value) for name, value in (values or {}).items()}
         return filled(typed(self._texts[key]), words, self.lang)
 
     def _word(self, value: object) -> object:
-        """Of an error what went wrong, in this language; of several, by the names of what they are of."""
+        """Return a value in this language: an error as its message, several errors by the names of their subjects."""
         if isinstance(value, PhonedeskError):
             return fault(value, self.lang)
         if isinstance(value, dict):
@@ -40,7 +43,7 @@ class DoctorTexts:
         return value
 
     def advice_of(self, kind: str) -> str:
-        """What to do about an error of this kind (``agent_core.errors``), or of the kind above it; "" for none."""
+        """Return the advice for an error of this kind (``agent_core.errors``), or of the kind above it; "" for none."""
         while kind and f"kind.{kind}" not in self._texts:
             kind = kind.rpartition(".")[0]
         return typed(self._texts[f"kind.{kind}"]) if kind else ""

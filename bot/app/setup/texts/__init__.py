@@ -1,4 +1,4 @@
-"""What ``phonedesk init`` says, one TOML file a language, with the same keys and placeholders in each."""
+"""The texts of ``phonedesk init``, one TOML file a language, with the same keys and placeholders in each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each command can be told: its forms, who may use them, and in each language what they do, with examples.
+"""The help of each command: its forms, who may use them, and in each language what they do, with examples.
 
 ``LANG.toml`` holds for each form ``<form>_use`` (how it is written), ``<form>_does`` and ``<form>_examples`` (one a
 line), in a section of the command's name.
@@ -15,7 +15,7 @@ from bot.channels.chat.texts import Lang
 from bot.desk.actors import Role
 
 VIEWER, OPERATOR, OWNER = Role.VIEWER, Role.OPERATOR, Role.OWNER
-# The least role for each form, where it is not that of the whole command. The desk decides on each call.
+# The least role for each form, if it is not that of the whole command. The desk decides on each call.
 FORMS: Mapping[str, Mapping[str, Role]] = {
     "start": {"code": VIEWER},
     "run": {"task": OPERATOR, "phone": OPERATOR, "rules": OPERATOR},
@@ -56,7 +56,7 @@ FORMS: Mapping[str, Mapping[str, Role]] = {
 
 @dataclass(frozen=True, slots=True)
 class CommandForm:
-    """``use``: how it is written; ``examples`` are whole messages."""
+    """A form of a command. ``use``: how it is written; ``examples`` are whole messages."""
 
     name: str
     least: Role
@@ -66,7 +66,7 @@ class CommandForm:
 
 
 def forms(command: str, lang: Lang) -> tuple[CommandForm, ...]:
-    """The forms of a command, as told in a language."""
+    """Return the forms of a command in a language."""
     said = load_texts(__name__, lang)
     return tuple(
         CommandForm(
@@ -81,7 +81,7 @@ def forms(command: str, lang: Lang) -> tuple[CommandForm, ...]:
 
 
 def summary_key(command: str, role: Role) -> str:
-    """The text of one line on a command: of what this role may do with it."""
+    """Return the key of the one-line summary of a command, as far as this role may use it."""
     if command in LOOKED_AT and not all(role.covers(least) for least in FORMS[command].values()):
         some = "viewer" if role is VIEWER and f"{command}_viewer" in NARROWER else "some"
         return f"command.{command}_{some}"
@@ -93,5 +93,5 @@ NARROWER = frozenset({"kb_viewer", "schedule_viewer"})
 
 
 def may(command: str) -> tuple[Role, ...]:
-    """Who has a use for a command at all."""
+    """Return the roles that have a use for a command at all."""
     return tuple(role for role in Role if role.covers(commands.LEAST.get(command, VIEWER)))

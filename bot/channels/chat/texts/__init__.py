@@ -1,6 +1,6 @@
 """Every text for people, one TOML file a language, with the same keys and placeholders in each.
 
-Escaping is the renderer's: what is filled in here is plain text.
+The renderer escapes: the values filled in here are plain text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from agent_core.texts import LANGUAGES, Lang, filled, load_texts, sentences, tol
 from agent_core.texts import catalogue as agent_catalogue
 from bot.desk.actors import Role
 
-TERMINAL = "terminal"  # what is stored as the name of whoever sits there
+TERMINAL = "terminal"  # stored as the name of the person at the terminal
 
 __all__ = ["LANGUAGES", "Lang", "Texts", "catalogue", "texts"]
 
@@ -37,7 +37,7 @@ def _names_command(text: str) -> bool:
 
 
 def catalogue(lang: Lang) -> Mapping[str, str]:
-    """All texts of a language by ``section.key``, with those of errors that the agent's own texts hold."""
+    """Return all texts of a language by ``section.key``, with those of errors from the agent's own texts."""
     theirs = {key: text for key, text in agent_catalogue(lang).items() if key.startswith("errors.")}
     return {**theirs, **load_texts(__name__, lang)}
 
@@ -50,7 +50,10 @@ class Texts:
         self._texts = catalogue(lang)
 
     def get(self, key: str, **values: Any) -> str:
-        """The text with ``values`` filled in. KeyError for an unknown key or a placeholder without a value."""
+        """Return the text with ``values`` filled in.
+
+        Raises KeyError for an unknown key or a placeholder without a value.
+        """
         return filled(self._found(key), values, self.lang)
 
     def number(self, entry_id: str) -> str:
@@ -58,11 +61,11 @@ class Texts:
         return f"#{entry_id}"
 
     def person(self, name: str) -> str:
-        """Return the name of whoever did something; who sits at the terminal is called so in this language."""
+        """Return the name of the person who did something; the person at the terminal is called so in this language."""
         return self.get("card.terminal") if name == TERMINAL else name
 
     def find(self, key: str, default: str) -> str:
-        """The text of a key that may not be there, as it stands."""
+        """Return the text of a key as it is, or ``default`` if there is none."""
         return self._found(key) if key in self._texts else default
 
     def _found(self, key: str) -> str:
@@ -73,9 +76,10 @@ class Texts:
         return self.typed(text)
 
     def error(self, error: PhonedeskError) -> str:
-        """Tell what happened and what to do about it, in the person's language.
+        """Return what happened and what to do about it, in the person's language.
 
-        An error that has no text says what its kind is; its own words are English: they are added for who reads that.
+        An error without a text uses the text of its kind. Its own words are English; they are added for English
+        readers.
         """
         if f"errors.{error.key}" in agent_catalogue(self.lang):
             said = self.typed(told(error, self.lang))

@@ -1,4 +1,4 @@
-"""``phonedesk alerts``: try out where alerts and digests go besides Telegram."""
+"""``phonedesk alerts``: test the addresses for alerts and digests besides Telegram."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def _record_line(record: dict[str, Any]) -> str:
 
 
 def _cell(value: object) -> object:
-    """Guard a cell: what a customer wrote must not run as a formula in a spreadsheet; numbers stay numbers."""
+    """Guard a cell: a customer's text must not run as a formula in a spreadsheet; numbers stay numbers."""
     if isinstance(value, str):
         return guarded(value)
     return "" if value is None else value

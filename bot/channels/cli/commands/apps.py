@@ -1,4 +1,4 @@
-"""``phonedesk apps``: how QQ and WeChat look on a phone, and the apps that were found by their icon."""
+"""``phonedesk apps``: the look of QQ and WeChat on a phone, and the apps that were found by their icon."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _from_device(serial: str, profile: AppProfile) -> tuple[Kit, PageReport]:
 
 
 async def _of_phone(settings: Settings, serial: str, profile: AppProfile) -> tuple[Kit, PageReport]:
-    """Export what the phone shows now; it is only read, so no lease is taken."""
+    """Export the phone's present screen; it is only read, so no lease is taken."""
     from agent_core.errors import TreeUnavailable
     from bot.app.core import open_core
 
@@ -112,7 +112,7 @@ async def _of_phone(settings: Settings, serial: str, profile: AppProfile) -> tup
 async def _exported(
     frame: Frame, nodes: Sequence[Node] | None, profile: AppProfile, *, version: str = "", activity: str = ""
 ) -> tuple[Kit, PageReport]:
-    """Return the kit, and what is read of it when it is drawn again."""
+    """Return the kit, and the reading of it when it is drawn again."""
     from agent_core.kits.export import export_kit
     from agent_core.kits.reading import read_kit
 
@@ -164,7 +164,7 @@ def forget(
     device: Serial = "",
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    """Forget what an icon with this label opened. It is looked for again the next time."""
+    """Forget the app that an icon with this label opened. The icon is searched for again the next time."""
     from agent_core.apps.names import bare
     from bot.channels.cli.terminal.console import Text
     from bot.channels.cli.terminal.language import texts
@@ -211,7 +211,7 @@ def learn(
     marks: Path | None = None,
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    """Learn QQ or WeChat on a phone: read a chat of yours, have you confirm it, and see what sends a text."""
+    """Learn QQ or WeChat on a phone: read a chat of yours, have you confirm it, and find the control that sends."""
     from agent_core.errors import PhonedeskError
     from bot.channels.cli.commands.learning import learn_in_terminal
     from bot.desk.actors import BadRequest

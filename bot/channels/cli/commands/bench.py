@@ -87,7 +87,9 @@ def steps(
     plain: Annotated[bool, typer.Option("--plain/--no-plain")] = True,
     as_json: Json = False,
 ) -> None:
-    """Measure what phonedesk adds to a run's steps, compared with a plain client, with a model that answers at once."""
+    """Measure the time that phonedesk adds to a run's steps, compared with a plain client, with a model that answers at
+    once.
+    """
     from bot.tools.bench.steps import steps as measure
     from bot.tools.bench.usage import machine
 
@@ -115,7 +117,7 @@ def growth(
     runs: Annotated[int, typer.Option(min=1, max=10_000)] = 50,
     as_json: Json = False,
 ) -> None:
-    """Measure what a run leaves in the data folder, table by table."""
+    """Measure the data that a run leaves in the data folder, table by table."""
     from bot.tools.bench.growth import growth as measure
     from bot.tools.bench.usage import machine
 

@@ -116,8 +116,8 @@ def log_to_file(settings: Settings) -> Path | None:
 def log_of_terminal(settings: Settings) -> None:
     """Keep log lines out of the terminal in which a person follows a task.
 
-    Important events are told there in words, and the log is in the data directory. If another terminal uses that file,
-    or it cannot be written, the lines stay on standard error; so they do for a program.
+    Important events are shown there in words, and the log is in the data directory. If another terminal uses that file,
+    or it cannot be written, the lines stay on standard error, as they do for a program.
     """
     console = watched()
     if console.quiet:
@@ -138,9 +138,9 @@ def same_host(settings: Settings) -> ConfigInvalid | None:
 
 
 def fail(error: PhonedeskError) -> NoReturn:
-    """Say in the user's language what is wrong and what to do, and exit.
+    """Print the problem and what to do about it in the user's language, and exit.
 
-    An error without a text of its own is told by the text of its kind, with its own words included.
+    An error without its own text uses the text of its kind, with its own words included.
     """
     words = texts(spoken_language())
     if isinstance(error, own.OwnWrong):
@@ -161,7 +161,7 @@ def _by_kind(error: PhonedeskError, words: Texts) -> str:
 
     said, *advice = error_lines(error.kind, words)
     if error.kind == ConfigInvalid.kind and error.advice != error.default_advice:
-        advice = []  # `config check` would not show what is wrong here
+        advice = []  # `config check` would not show this problem
     # Advice given for this very case says more than the general advice for its kind, so it stays.
     detail = error.message if advice and error.advice == error.default_advice else str(error)
     return "\n".join((said, words.get("common.detail", text=words.advice(detail)), *advice))

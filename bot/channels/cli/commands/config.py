@@ -215,7 +215,7 @@ def _show_check(
 
 
 def _read(words: Texts) -> str:
-    """Say what the settings were read from."""
+    """Print the sources that the settings were read from."""
     from bot.app.settings.loading import variables_set
 
     files, variables = list(map(str, files_there())), variables_set()
@@ -244,7 +244,7 @@ def _own_files(settings: Settings, words: Texts) -> str:
 
 
 def _unreached(settings: Settings, words: Texts) -> list[dict[str, str]]:
-    """Return what cannot be reached, as the doctor finds it."""
+    """Return the services that cannot be reached, as the doctor finds them."""
     from bot.app.doctor.examine import CHECKS, examine
     from bot.app.doctor.report import CheckStatus
 
@@ -338,7 +338,7 @@ def _say(
     asked: Path | None,
     as_json: bool,
 ) -> None:
-    """Say what was done, and when it takes effect."""
+    """Print the change, and when it takes effect."""
     from bot.app.settings.live import is_live
 
     whole = f"{name.key}.{inside}" if inside else name.key

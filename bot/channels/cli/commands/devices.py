@@ -91,7 +91,7 @@ def _table(
     extra = [*(["name"] if named else []), *(["tags"] if tagged else [])]
     table = Table(*(words.get(f"attached.{head}") for head in (heads[0], *extra, *heads[1:])))
     for info in found:
-        size = f"{info.size[0]}×{info.size[1]}" if all(info.size) else ""  # one that cannot be asked has none
+        size = f"{info.size[0]}×{info.size[1]}" if all(info.size) else ""  # a phone that cannot be asked has none
         status = words.find(f"attached.is_{info.status}", info.status)
         if info.battery.is_low():
             status += words.get("attached.low", percent=info.battery.percent)

@@ -97,7 +97,7 @@ async def _examine(
 
 
 class _Shown:
-    """Shows the results. Checks that were skipped for the same reason share a line."""
+    """The results on the terminal. Checks that were skipped for the same reason share a line."""
 
     def __init__(self, console: Console, width: int, words: DoctorTexts) -> None:
         self._console, self._width, self._words = console, width, words

@@ -69,7 +69,7 @@ def init(lang: Literal["zh", "en"] | None = None) -> None:
 
 
 def _confirmed(talk: Interview, folder: Path) -> bool:
-    """Show what would be written, and ask whether to write it."""
+    """Show the values to write, and ask whether to write them."""
     words = talk.words
     talk.form.say("\n" + words.get("output.summary", file=folder / ENV_FILE))
     for line in talk.summary():

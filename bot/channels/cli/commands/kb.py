@@ -75,7 +75,7 @@ def edit(
     no_tags: Annotated[bool, typer.Option("--no-tags")] = False,
     as_json: Json = False,
 ) -> None:
-    """Change the given fields, and show what was there before."""
+    """Change the given fields, and show the former ones."""
     text = EntryText(
         question,
         answer,
@@ -106,13 +106,13 @@ def _several(given: list[str] | None, *, commas: bool = False) -> tuple[str, ...
 
 @kb.command()
 def delete(entry_id: Id, as_json: Json = False) -> None:
-    """Delete an entry, and show what it was."""
+    """Delete an entry, and show it."""
     _one(lambda desk, me: desk.kb.delete(me, entry_id), "kb.deleted", as_json)
 
 
 @kb.command()
 def pending(as_json: Json = False) -> None:
-    """List what was learnt and waits for approval, oldest first."""
+    """List learnt entries that wait for approval, oldest first."""
     from bot.channels.chat.kb_cards import pending_card
 
     entries, lang = with_desk(lambda desk, me: desk.kb.pending(me))
@@ -130,7 +130,7 @@ def approve(entry_id: Id, as_json: Json = False) -> None:
 
 @kb.command()
 def reject(entry_id: Id, as_json: Json = False) -> None:
-    """Delete a waiting entry, and show what it was."""
+    """Delete a waiting entry, and show it."""
     _one(lambda desk, me: desk.kb.reject(me, entry_id), "kb.rejected", as_json)
 
 

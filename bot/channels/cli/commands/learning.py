@@ -1,4 +1,4 @@
-"""``phonedesk apps learn`` at the terminal: what is shown, asked and stored."""
+"""``phonedesk apps learn`` at the terminal: its messages, its questions and the stored result."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def learn_in_terminal(
     marks: Path | None,
     quiet: bool,
 ) -> tuple[Exit, dict[str, Any]]:
-    """Go through it with the person at the terminal; return the exit code, and what happened as JSON data.
+    """Go through it with the person at the terminal; return the exit code, and the result as JSON data.
 
     quiet: standard output is for JSON; messages for people go to standard error.
     """
@@ -96,7 +96,7 @@ async def _what_is_wrong(console: Console, words: Texts, shown: ShownChat) -> li
 
 
 async def _confirmed(console: Console, words: Texts, tried: TriedInput) -> SendsBy | None:
-    """Return what sends, as observed or as the person says; None at the end of the input."""
+    """Return the control that sends, as observed or as the person says; None at the end of the input."""
     if tried.sends_by == "button" or tried.sent:
         return tried.sends_by
     console.print(words.get("learn.no_button"))

@@ -1,4 +1,4 @@
-"""``phonedesk questions``: lists and answers what runs ask people."""
+"""``phonedesk questions``: lists and answers the open questions of runs."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def answer(
     said: str,
     as_json: Json = False,
 ) -> None:
-    """Answer a question; its run goes on if `phonedesk serve` is running. The first answer wins."""
+    """Answer a question; its run continues if `phonedesk serve` is running. The first answer wins."""
     (view, result, served), lang = with_desk(_given(question, said))
     words = texts(lang)
     meant = read_answer(view.question, said) if result is None else None
@@ -96,7 +96,7 @@ def answer(
 
 
 def _follows(view: QuestionView, result: AnswerOutcome) -> str:
-    """Return the text key of what the run does after an answer that counts."""
+    """Return the text key of the run's next action after an answer that counts."""
     if result.answer == STOP:
         return "run_ends"
     return "goes_on" if view.question.kind in TO_CUSTOMER and result.answer != SKIP else "run_goes_on"
@@ -108,7 +108,7 @@ def _answer_before(view: QuestionView) -> dict[str, str | None]:
 
 
 def _verdict(words: Texts, view: QuestionView, result: AnswerOutcome) -> str:
-    """Return what became of the answer; if somebody was first, also when that was."""
+    """Return the outcome of the answer; if another person was first, also when that was."""
     if result.state != "late" or view.answered_at is None:
         return verdict(words, view, result)
     return words.get(

@@ -1,4 +1,4 @@
-"""``phonedesk read``: shows what the reader makes of one screenshot."""
+"""``phonedesk read``: shows how the reader reads one screenshot."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def read(
     marks: Path | None = None,
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    """Show what the reader makes of one screenshot: whose chat it is, the messages, the question, the input."""
+    """Show the reading of one screenshot: whose chat it is, the messages, the question, the input."""
     from agent_core.errors import PhonedeskError
     from agent_core.perception.page_report import report
     from bot.app import logs

@@ -39,7 +39,7 @@ class ReplayOptions:
 
     @property
     def many(self) -> bool:
-        """Whether several runs are meant."""
+        """True if several runs are meant."""
         return self.last is not None or bool(self.since)
 
 

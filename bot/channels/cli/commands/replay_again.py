@@ -1,4 +1,4 @@
-"""Shows a recorded run to a model once more, and compares what it would have done: no phone, no adb."""
+"""Shows a recorded run to a model once more, and compares its proposals: no phone, no adb."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _short(action: Action | None, words: Texts) -> str:
 
 
 def _ruled(one: ReplayedStep, words: Texts) -> str:
-    """Return what the gate would have made of the action, if that differs."""
+    """Return the gate's result for the action, if that differs."""
     if one.new is None or one.allowed == one.new:
         return ""
     rules = Listed(one.rules)

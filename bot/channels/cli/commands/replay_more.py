@@ -1,4 +1,4 @@
-"""For one run or many: the timings of their steps, and their steps as lines of JSON."""
+"""The timings of the steps of one run or many, and their steps as lines of JSON."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _out(file: Path | None) -> Iterator[Callable[[bytes], object]]:
 
 
 class Lines:
-    """Puts the pictures of the lines into the lines, or once each into a folder beside the file."""
+    """The pictures of the lines: inside them, or once each in a folder beside the file."""
 
     def __init__(self, file: Path | None, *, embed: bool) -> None:
         self.count = 0

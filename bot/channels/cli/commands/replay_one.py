@@ -158,7 +158,7 @@ def _plain(view: ReplayView, recording: RecordingView | None) -> dict[str, Any]:
 
 
 def _show(view: ReplayView, recording: RecordingView | None, words: Texts) -> None:
-    """Show the steps one below the other: what the model thought and asked for, what was done, and the result."""
+    """Show the steps one below the other: the model's thinking and proposal, the action, and the result."""
     run, console = view.run, Console()
     console.print(Text(f"#{view.number} · {run.task}", style="bold"))
     if recording is not None:

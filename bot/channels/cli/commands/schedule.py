@@ -188,7 +188,7 @@ def next_(
     count: Annotated[int, typer.Option(min=1, max=1000)] = 3,
     as_json: Json = False,
 ) -> None:
-    """Show what a time means: its stored form, and its next times."""
+    """Show the meaning of a time: its stored form, and its next times."""
     from scheduler.times import parse_schedule, parse_zone
     from scheduler.times.natural import understand, windows_of
 

@@ -1,4 +1,4 @@
-"""``phonedesk serve``."""
+"""``phonedesk serve``: the server."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _answers_already(web: WebSettings) -> ConfigInvalid | None:
     """
     try:
         if not _is_phonedesk(web):
-            return None  # whoever opens the port reports it
+            return None  # opening the port reports it
     except OSError:
         return None
     place = place_of(web.host, web.port)
@@ -142,9 +142,11 @@ async def _follow(running: Server, console: Console) -> None:
 
 
 async def say_up(running: Server, console: Console) -> None:
-    """Print what a person needs once it runs: the address, the state of the bot, and the first pairing code."""
+    """Print the facts that a person needs once it runs: the address, the state of the bot, and the first pairing
+    code.
+    """
     words = texts(running.settings.lang)
-    # A program, or whoever reads the file later, gets the log besides these lines.
+    # A program, or a later reader of the file, gets the log besides these lines.
     up = "serve.up_logged" if watched().quiet else "serve.up"
     console.print(Text(words.get(up, url=running.url)), soft_wrap=True)  # one line, which programs read
     if running.mcp_url:

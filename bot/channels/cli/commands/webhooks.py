@@ -117,7 +117,7 @@ def deliveries(
     limit: Annotated[int, typer.Option(min=1, max=100)] = 20,
     as_json: Json = False,
 ) -> None:
-    """List what was sent to a webhook, the newest first."""
+    """List the messages of a webhook, the newest first."""
 
     async def found(desk: Desk, me: Actor) -> list[DeliveryView]:
         return await desk.webhooks.deliveries(me, id, state="dead" if dead else "", limit=limit)
@@ -214,7 +214,7 @@ def _tell_secret(made: tuple[tuple[str, IncomingView], Lang], key: str, as_json:
 
 
 def _ended(view: DeliveryView, words: Texts) -> str:
-    """Return how the last attempt of a message ended, and what is next, in one line."""
+    """Return the outcome of a message's last attempt, and what is next, in one line."""
     why = view.error or (f"HTTP {view.status}" if view.status is not None else "")
     took = f"{view.seconds or 0:.1f}"
     if view.state == "delivered":

@@ -66,7 +66,7 @@ async def _work(settings: Settings, read: Callable[[], Settings], metrics_port: 
 
 
 async def _serve_metrics(stack: AsyncExitStack, core: Core, work: RunningWorker, port: int) -> str:
-    """The web server's address."""
+    """Start the web server for metrics. Return its address."""
     from bot.app.server_names import web_names
     from bot.app.worker import metrics_of
     from bot.channels.web.app import make_app, serving

@@ -1,4 +1,4 @@
-"""Describes what is wrong with settings, in the user's language."""
+"""Describes problems with settings, in the user's language."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def told(words: Texts, problem: SettingProblem, places: Places) -> dict[str, str
 
 
 def reason(words: Texts, problem: SettingProblem) -> str:
-    """Return why a setting is wrong. A problem without a text is told in English."""
+    """Return why a setting is wrong. A problem without a text is described in English."""
     if problem.kind == UNKNOWN:
         return words.get("config.unknown_field" if problem.place else "config.unknown")
     if problem.error is not None and words.find(f"errors.{problem.error.key}", ""):
         return logs.mask(_in_a_line(words, problem.error))
     key = f"wrong.{problem.kind}"
     if (problem.path or problem.place) and words.find(key, ""):
-        # Our own texts show what an address with a password looks like.
+        # Our own texts show the form of an address with a password.
         return words.get(key, **{name: _shown(words, value) for name, value in problem.values.items()})
     return logs.mask(words.advice(f"{problem.message} {problem.advice}".strip()))
 
@@ -63,7 +63,7 @@ def _masked(value: str) -> str:
 
 
 def summary(words: Texts, error: SettingsWrong) -> str:
-    """Return everything that is wrong, each with where it is written, in one line."""
+    """Return all problems in one line, each with the place where it is written."""
     places, colon = Places(error.given), words.get("common.colon")
     said = []
     for one in (told(words, problem, places) for problem in error.problems):

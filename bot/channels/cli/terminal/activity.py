@@ -28,7 +28,7 @@ _STYLES = {"succeeded": "green", "failed": "red", "stopped": "yellow"}
 
 
 class Activity:
-    """Prints events of the log on ``console``, with the time in ``zone``.
+    """The events of the log on ``console``, with the time in ``zone``.
 
     Runs that found nothing to do, such as sweeps without new messages, are not shown: no agent carried them out.
 
@@ -44,7 +44,7 @@ class Activity:
         self._over: OrderedDict[str, None] = OrderedDict()  # runs whose end was shown
 
     async def follow(self) -> None:
-        """Print what happens from now on, until cancelled; nothing while the database is away."""
+        """Print the events from now on, until cancelled; nothing while the database is away."""
         events, position = Events(self._desk.context.db), -1
         while True:
             try:
@@ -114,7 +114,7 @@ class Activity:
         await self._say(row, said, "yellow" if left_to else _STYLES.get(status, ""))
 
     async def _say_sweep(self, row: EventRow) -> None:
-        """Show a sweep's own message, such as whom it did not find."""
+        """Show a sweep's own message, such as the names that it did not find."""
         run = await self._desk.runs.get(row.run_id)
         if run is not None and run.sweep is not None and run.message and not run.sweep.silent:
             await self._say(row, ended(state_of(run.status), run.message, self._words), "yellow")

@@ -23,7 +23,10 @@ FIRST_ATTEMPT = 1  # a run started in the terminal has only this one
 
 
 class TerminalHuman:
-    """Asks in the terminal of the run. A question is stored first, so that it can be answered later in any channel."""
+    """Questions in the terminal of the run.
+
+    A question is stored first, so that it can be answered later in any channel.
+    """
 
     def __init__(self, db: Database, console: Console, texts: Texts, *, stdin: TextIO | None = None) -> None:
         self._questions = Questions(db)

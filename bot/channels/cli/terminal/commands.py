@@ -13,7 +13,7 @@ _ARGUMENT = (
     rf"--?{_WORD}[A-Za-z0-9_-]*(?:=\S+)?(?: [a-z]{_WORD}*(?= --|$))?|\"[^\"]*\"|'[^']*'|[A-Z][A-Z-]+(?!{_WORD})"
     rf"|[A-Za-z0-9_/:.-]*[0-9/_][A-Za-z0-9_/:.-]*|{_WORD}+\.{_WORD}+|[\u4e00-\u9fff]{{1,6}}"
 )
-# Commands of others: the chat's, adb, and those that install packages and close files.
+# Other programs' commands: the chat's, adb, and those that install packages and close files.
 _OTHERS = (
     r"(?<![A-Za-z0-9_./])/[a-z]+(?![A-Za-z0-9_/.-])(?: [^\s，。；：,;:（）()]+)?"
     r"|\S*python[0-9.]* -m pip install(?: [^\s，。；]+)+"
@@ -44,7 +44,7 @@ def whole_commands() -> str:
 def typed(text: str) -> str:
     """Return ``text`` with phonedesk's commands as they are typed here: ``.venv/bin/phonedesk doctor``.
 
-    Only for our own texts, before anything is filled in: what people wrote stays as it is.
+    Only for our own texts, before any values are filled in: people's words stay as they are.
     """
     if NAME not in text or (called := program()) == NAME:
         return text

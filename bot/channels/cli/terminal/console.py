@@ -41,7 +41,7 @@ class Text(rich.text.Text):
         tab_size: int = 8,
         no_wrap: bool | None = None,
     ) -> Lines:
-        """Break lines as ``wrapping`` says; across the whole terminal what can be copied stays in one piece."""
+        """Break lines as ``wrapping`` says; text over the whole width that can be copied stays in one piece."""
         if no_wrap or self.no_wrap or overflow == "ignore":
             return super().wrap(console, width, justify=justify, overflow=overflow, tab_size=tab_size, no_wrap=no_wrap)
         whole = width >= console.width
@@ -60,7 +60,9 @@ class Text(rich.text.Text):
 
 
 class Console(rich.console.Console):
-    """Prints texts from outside as they are: control characters escaped, ``[red]`` and ``:smile:`` not interpreted.
+    """A console that prints texts from outside as they are.
+
+    Control characters are escaped, and ``[red]`` and ``:smile:`` are not interpreted.
 
     Options are those of Rich's own console.
     """
@@ -96,7 +98,7 @@ class Console(rich.console.Console):
             yield segment if segment.control else segment._replace(text=escaped(segment.text))
 
     def status(self, status: RenderableType, **options: Any) -> Status:
-        """Show what is going on, and return an object that changes the words; they are never read as markup."""
+        """Show the present activity, and return an object that changes the words; they are never read as markup."""
         return _PlainStatus(status, console=self, **options)
 
 
@@ -123,9 +125,9 @@ def watched() -> Console:
 
 
 def confirm(question: str, *, wrong: str) -> bool:
-    """Ask the person for yes or no. Enter alone and the end of the input mean no.
+    """Ask the person for yes or no. Enter and the end of the input mean no.
 
-    wrong: what to say after any other answer, before asking again.
+    wrong: the text after any other answer, before asking again.
     """
     from bot.channels.chat.answering import says_no, says_yes
 

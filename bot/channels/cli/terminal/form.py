@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from agent_core.errors import ConfigInvalid
 from bot.channels.cli.terminal.console import Console, Text
 
-Check = Callable[[str], str]  # returns what is wrong with a value, in the person's words; "" for nothing
+Check = Callable[[str], str]  # returns the problem with a value, in the person's words; "" for none
 
 
 class TerminalForm:
-    """Asks each question until its answer is usable. Raises EOFError at the end of the input."""
+    """A form that asks each question until its answer is usable. Raises EOFError at the end of the input."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

@@ -1,4 +1,4 @@
-"""Commands that give their help, and tell what is wrong, in the person's language.
+"""Commands that print their help, and problems with the command line, in the person's language.
 
 Texts are in ``bot.channels.cli.terminal.texts``, by the command's words (``kb import``) and the parameter's name.
 """
@@ -84,7 +84,7 @@ class Group(_Spoken, TyperGroup):
 
 
 class Root(Group):
-    """All commands. Says what is wrong with a command line."""
+    """All commands. Reports problems with a command line."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, with our own words for Typer's option that installs completion."""
@@ -128,7 +128,7 @@ def _told() -> Iterator[None]:
 
 
 def _tell(error: TyperException) -> None:
-    """Print what is wrong with the command line, how it is used and where help is."""
+    """Print the problem with the command line, its usage and where help is."""
     lang = spoken_language()
     words, ctx = catalogue(lang), getattr(error, "ctx", None)
     if ctx is not None:
@@ -150,7 +150,7 @@ def _tell(error: TyperException) -> None:
 
 
 def _takes(ctx: Any) -> Listed:
-    """Return what may follow: the commands of a group, the options of a command."""
+    """Return the possible next words: the commands of a group, the options of a command."""
     if isinstance(ctx.command, Group):
         return Listed(ctx.command.list_commands(ctx))
     return Listed(name for param in ctx.command.get_params(ctx) for name in param.opts if name.startswith("--"))

@@ -11,7 +11,7 @@ from bot.channels.cli.terminal.console import Console
 
 
 def drop_typed(stdin: TextIO | None = None) -> None:
-    """Discard text typed before a question was shown: it is no answer. Nothing of a file is discarded."""
+    """Discard text typed before a question was shown, because it is not an answer. A file is never discarded."""
     source = stdin or sys.stdin
     try:
         import termios
@@ -25,7 +25,7 @@ def drop_typed(stdin: TextIO | None = None) -> None:
 async def read_line(console: Console, stdin: TextIO | None = None) -> str | None:
     """Read a line from the terminal; None at its end. Can be cancelled, unlike a thread in ``input``.
 
-    It takes no more than the line, so that what was typed ahead stays.
+    It takes no more than the line, so that further typed text stays.
     """
     source = stdin or sys.stdin
     console.print("> ", end="")

@@ -17,12 +17,12 @@ from bot.tools.replay.timings import timings_of
 
 
 class LiveRuns:
-    """A run store that shows what it stores. Words of people and screens are printed as text, never as markup."""
+    """A run store that shows the data it stores. Words of people and screens are printed as text, never as markup."""
 
     def __init__(
         self, store: RunStore, console: Console, texts: Texts, *, names: Mapping[str, str] | None = None
     ) -> None:
-        """``names``: of phones, by their serials."""
+        """names: of phones, by their serials."""
         self._store = store
         self._names = names or {}
         self._console = console
@@ -67,9 +67,9 @@ class LiveRuns:
         self._model = step.model if step.instead_of else ""
         if step.thinking:
             self._line(f"     {step.thinking}", "dim")
-        for verdict in step.verdicts:  # what the model was told of it is worded for the model
+        for verdict in step.verdicts:  # the rule's message to the model is worded for the model
             self._line(f"     {ruled(verdict, self._texts)}", "yellow")
-        # shown above, or for the model alone
+        # shown above, or only for the model
         told = not said or step.unread or step.result in said or bool(step.verdicts)
         if not told and not step.ok:
             first, *_ = step.result.splitlines() or [""]  # the following lines are advice for the model
@@ -98,7 +98,7 @@ class LiveRuns:
 
 
 def outcome_line(session: Session, words: Texts) -> Text:
-    """Say how the run ended, and after an error what to do about it, in the person's language."""
+    """Print the outcome of the run, and after an error what to do about it, in the person's language."""
     styles = {"succeeded": "bold green", "failed": "bold red", "waiting": "bold yellow", "stopped": "bold yellow"}
     status = session.comes_to.value
     message = session.message
@@ -131,7 +131,7 @@ def ended(state: str, message: str, words: Texts) -> str:
 
 
 def left_open(session: Session, words: Texts) -> Text:
-    """Say what becomes of the question that the run waited for at its end; empty if there is none."""
+    """Return what happens to the question that the run waited for at its end; empty if there is none."""
     if session.question is None or session.status not in {Status.WAITING, Status.STOPPED}:
         return Text()
     key = "question.left_open" if session.status is Status.WAITING else "question.closed_by_stop"
@@ -139,7 +139,7 @@ def left_open(session: Session, words: Texts) -> Text:
 
 
 def timings_line(session: Session, words: Texts) -> Text:
-    """Show where the seconds of its steps went, on one line; empty if there were no steps."""
+    """Show the time of each phase of its steps on one line; empty if there were no steps."""
     timings = timings_of([session.steps])
     seconds = {phase.name: phase for phase in timings.phases}
     if "step" not in seconds:

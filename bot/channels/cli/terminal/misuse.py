@@ -1,6 +1,6 @@
-"""Tells what is wrong with a command line in the person's language.
+"""Describes a problem with a command line in the person's language.
 
-Typer tells it in English, mostly in complete sentences: these are recognised by their wording.
+Typer describes it in English, mostly in complete sentences: these are recognised by their wording.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _WORDING = {
     "is_folder": "{kind} {name} is a directory.",
     "unreadable": "{kind} {name} is not readable.",
 }
-# What people type for commands that have another name here.
+# Words that people type for commands that have another name here.
 _EXPECTED = (
     ({"kb list", "kb ls", "kb lst", "kb show", "kb all"}, ("kb search", "kb export")),
     ({"history", "log", "logs", "runs", "tasks", "jobs"}, ("replay", "answers")),

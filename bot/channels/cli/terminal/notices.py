@@ -1,6 +1,6 @@
-"""Tells a person at a terminal what the log warns of, in their language: the log itself is written to a file.
+"""Shows a person at a terminal the log's warnings, in their language: the log itself is written to a file.
 
-A warning is told if it has a text (``log.<event>``), an error always.
+A warning is shown if it has a text (``log.<event>``), an error always.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ REMEMBERED = 100
 
 
 class Notices:
-    """Prints notices. Fits ``bot.app.logs.Notice``. ``file``: where the log is."""
+    """The printer of notices; implements ``bot.app.logs.Notice``. ``file``: the path of the log."""
 
     def __init__(self, console: Console, words: Texts, zone: ZoneInfo, file: Path) -> None:
         self._console = console
         self._words = words
         self._zone = zone
         self._file = file
-        self._told: OrderedDict[str, float] = OrderedDict()  # the text, and when it was told (monotonic)
+        self._told: OrderedDict[str, float] = OrderedDict()  # the text, and when it was shown (monotonic)
 
     def __call__(self, event: Mapping[str, Any]) -> None:
         is_error = event["level"] not in {"debug", "info", "warning"}
@@ -47,7 +47,7 @@ class Notices:
 
 
 class _Values(dict[str, Any]):
-    """The fields of an event; a missing one reads as a dash, because the problem must be told anyway."""
+    """The fields of an event; a missing one reads as a dash, because the problem must be shown anyway."""
 
     def __missing__(self, key: str) -> str:
         return "—"

@@ -17,7 +17,9 @@ _CJK = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003fff
 
 @cache
 def _atoms() -> re.Pattern[str]:
-    """Match what is never broken: a command, a Latin word, a Chinese character, each with its marks and spaces."""
+    """Match the units that are never broken: a command, a Latin word, a Chinese character, each with its marks and
+    spaces.
+    """
     word = rf"[^\s{_OPENS}{_ENDS}{_CJK}][^\s{_OPENS}{_CJK}”’…—]*"
     marks = rf"(?:[{_ENDS}]|[,.;:!?)](?![A-Za-z0-9_]))*"  # but not the point of .env
     return re.compile(rf"\s*[{_OPENS}]*(?:{whole_commands()}|{word}|[{_CJK}]|[{_ENDS}])?{marks}\s*")

@@ -1,4 +1,4 @@
-"""The command line's texts: help, and what is wrong with a command line, with the same keys in both languages."""
+"""The command line's texts: help, and problems with a command line, with the same keys in both languages."""
 
 from __future__ import annotations
 
