@@ -22,14 +22,14 @@ class DeskContacts(DeskService):
     async def find(self, actor: Actor, *, app: str = "", text: str = "", tag: str = "") -> Sequence[ContactView]:
         """Return the contacts in the order of app and name. ``text``: words in the name, number or note."""
         await self._allow(actor, Role.OPERATOR, "contacts list")
-        rows = await Contacts(self._db).all(app=_app(app) if app else "", text=text.strip(), tag=tag.strip())
+        rows = await Contacts(self._db).all(app=app_key(app) if app else "", text=text.strip(), tag=tag.strip())
         return [_contact_view(row) for row in rows if not row.serial or sees(actor, row.serial)]
 
     async def add(self, actor: Actor, contact: ContactView) -> ContactView:
         """Save a contact, and return it. Raises BadRequest if it exists already or a field is not valid."""
         await self._allow(actor, Role.OWNER, "contacts add", app=contact.app, name=contact.name, serial=contact.serial)
         new = NewContact(
-            app=_app(contact.app),
+            app=app_key(contact.app),
             name=_name(contact.name),
             serial=await self._phone(contact.serial),
             number=_account(contact.number),
@@ -81,7 +81,7 @@ class DeskContacts(DeskService):
 
     async def _contact(self, actor: Actor, what: str, name: str, app: str, serial: str) -> ContactRow:
         await self._allow(actor, Role.OWNER, f"contacts {what}", app=app, name=name, serial=serial)
-        row = await Contacts(self._db).get(_app(app), _name(name), await self._phone(serial))
+        row = await Contacts(self._db).get(app_key(app), _name(name), await self._phone(serial))
         if row is None:
             raise _unknown(name)
         return row
@@ -101,7 +101,7 @@ def _there(name: str) -> BadRequest:
     return BadRequest(said, advice="Edit it, or remove it first.", key="contact_there", name=name)
 
 
-def _app(words: str) -> str:
+def app_key(words: str) -> str:
     """Return the key of the app with this key, name or alias."""
     wanted = words.strip().lower()
     for profile in profiles():

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.async_api import Route, expect
+from playwright.async_api import Page, Route, expect
 
 from bot.channels.web.console.routes import NAVIGATION
 from tests.acceptance.stage import OPEN_QUESTION, asked, stage, until
@@ -22,7 +22,7 @@ expect.set_options(timeout=PATIENCE)
 async def test_a_shop_is_served_from_the_console_alone(tmp_path: Path) -> None:
     async with stage(tmp_path, asked(OPEN_QUESTION)) as on, chromium() as browser:
         server = await on.serve(PHONEDESK_TELEGRAM__TOKEN="")
-        async with opened(browser) as page:
+        async with opened(browser, refused=True) as page:
             await log_in(page, await on.console_link(server))
             await page.get_by_label("任务", exact=True).fill("QQ回复联系人11")
             await page.get_by_role("button", name="开始").click()
@@ -42,10 +42,40 @@ async def test_a_shop_is_served_from_the_console_alone(tmp_path: Path) -> None:
             await expect(question).to_be_hidden()
             await page.get_by_role("link", name="问答记录").click()
             await expect(page.get_by_role("main")).to_contain_text(OWN_WORDS)
+            await _sweep_is_added(page)
             await page.get_by_role("button", name="退出登录").click()
             await expect(page.get_by_role("heading", level=1)).to_have_text("登录")
         found = (await on.command("kb", "search", OPEN_QUESTION, "--json")).json
         assert (found[0]["answer"], found[0]["live"]) == (OWN_WORDS, True)
+
+
+async def _sweep_is_added(page: Page) -> None:
+    """Save a contact, then add a sweep of it through the form, after what is wrong was said beside its field."""
+    await page.get_by_role("link", name="联系人", exact=True).click()
+    await page.get_by_label("应用里的名字").fill("11")
+    await page.get_by_role("button", name="保存").click()
+    await expect(page.locator("#contacts")).to_contain_text("11")
+    await page.get_by_role("link", name="定时任务", exact=True).click()
+    await page.get_by_role("link", name="巡检", exact=True).click()
+    form = page.locator("#sweep")
+    await expect(form.get_by_label("11")).to_be_hidden()
+    await form.get_by_label("只回复这些联系人").check()
+    await form.get_by_label("从").fill("09:00")
+    await form.get_by_role("button", name="添加巡检").click()
+    await expect(form.get_by_role("alert")).to_contain_text("时段要有开始")
+    await expect(form.get_by_label("从")).to_have_attribute("aria-invalid", "true")
+    await form.get_by_label("到").fill("18:00")
+    await form.get_by_label("11").check()
+    await form.get_by_label("周日").uncheck()
+    coming = form.locator("output:visible")
+    await expect(coming).to_contain_text(re.compile(r"接下来：?:? ?(\d\d-\d\d \d\d:\d\d( · )?){3}"))
+    assert await barriers(page) == []
+    await form.get_by_role("button", name="添加巡检").click()
+    added = page.locator("#sweeps").get_by_role("article")
+    await expect(added).to_contain_text("每 15 分钟 · 09:00–18:00")
+    await expect(form.get_by_label("到")).to_have_value("")
+    await added.get_by_role("button", name="暂停").click()
+    await expect(added).to_contain_text("已暂停")
 
 
 EVIL = "<img src=x onerror=alert(1)>发货了吗"

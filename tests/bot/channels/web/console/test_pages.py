@@ -33,6 +33,7 @@ async def test_every_page_is_whole_in_both_languages(shown: Shown) -> None:
     paths = [path.removeprefix(CONSOLE) for _, path, _ in NAVIGATION]
     paths += [
         "/schedules/week",
+        "/schedules/sweeps",
         f"/runs/{shown.busy.run_id}",
         f"/questions/{QUESTION.id}",
         f"/answers/{shown.busy.answer_id}",
@@ -194,6 +195,26 @@ async def test_the_week_shows_bands_and_what_begins_nothing(shown: Shown) -> Non
     assert EVIL in unescape(page)
     assert "<script>" not in page
     assert 'href="/console/schedules/week"' in await shown.browser.page("/schedules")
+
+
+async def test_sweeps_are_shown_in_plain_words_and_offered_from_saved_contacts(shown: Shown) -> None:
+    ask = shown.browser.ask
+    page = await shown.browser.page("/schedules/sweeps")
+    assert "There is no sweep yet." in page
+    assert "No contact is saved in this app." in page
+    assert (await ask("POST", "/api/v1/contacts", {"app": "wechat", "name": EVIL, "tags": ["老客户"]}))[0] == 201
+    wish = {"app": "wechat", "whom": "chosen", "tags": ["老客户"], "every": 120, "days": [6, 7], "quiet": "22:00-07:00"}
+    made = (await ask("POST", "/api/v1/sweeps", wish))[1]["id"]
+    page = await shown.browser.page("/schedules/sweeps")
+    text = unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page)))
+    assert "WeChat · #老客户 every 2 h · Saturday, Sunday · Quiet hours 22:00-07:00" in text
+    assert "#老客户 (1)" in text
+    assert EVIL in unescape(page)
+    assert "<script>" not in page
+    await shown.desk.schedules.run(await shown.busy.shop.person(Role.OPERATOR, "op"), made)
+    assert "by hand" in await shown.browser.page("/schedules/sweeps")
+    assert (await ask("POST", f"{CONSOLE}/language", {"lang": "zh"}))[0] == 200
+    assert "微信 · #老客户" in await shown.browser.page("/schedules/sweeps")
 
 
 async def test_the_audit_log_is_read_page_by_page(shown: Shown) -> None:
