@@ -42,11 +42,25 @@ async def test_a_shop_is_served_from_the_console_alone(tmp_path: Path) -> None:
             await expect(question).to_be_hidden()
             await page.get_by_role("link", name="问答记录").click()
             await expect(page.get_by_role("main")).to_contain_text(OWN_WORDS)
+            await _answer_is_in_the_charts(page)
             await _sweep_is_added(page)
             await page.get_by_role("button", name="退出登录").click()
             await expect(page.get_by_role("heading", level=1)).to_have_text("登录")
         found = (await on.command("kb", "search", OPEN_QUESTION, "--json")).json
         assert (found[0]["answer"], found[0]["live"]) == (OWN_WORDS, True)
+
+
+async def _answer_is_in_the_charts(page: Page) -> None:
+    """Look at the one answer in the chart, and in the table beside it."""
+    await page.get_by_role("link", name="统计", exact=True).click()
+    questions = page.get_by_role("region", name="每天的客户问题")
+    await expect(questions.get_by_role("img", name="每天的客户问题")).to_be_visible()
+    await expect(questions.locator("svg.chart rect.series-1")).to_have_count(1)
+    await questions.get_by_text("用表格看数据").click()
+    await expect(questions.get_by_role("row").last.get_by_role("cell")).to_have_text(["0", "1", "0"])
+    await page.get_by_role("link", name="90 天").click()
+    await expect(page.get_by_role("row", include_hidden=True)).not_to_have_count(0)
+    assert await barriers(page) == []
 
 
 async def _sweep_is_added(page: Page) -> None:

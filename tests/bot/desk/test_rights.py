@@ -139,6 +139,7 @@ THE_REST: dict[str, Call] = {
     "plans.stop": lambda at, who: at.desk.plans.stop(who, "mine"),
     "plans.forget": lambda at, who: at.desk.plans.forget(who, "mine"),
     "schedules.next_times": lambda at, who: at.desk.schedules.next_times(who, "every 5m"),
+    "digest.days": lambda at, who: at.desk.digest.days(who, 7),
     "digest.look": lambda at, who: at.desk.digest.look(who, "today"),
     "digest.setting": lambda at, who: at.desk.digest.setting(who, CHAT),
     "digest.switch": lambda at, who: at.desk.digest.switch(who, CHAT, daily=True),

@@ -25,6 +25,7 @@ from bot.channels.web.api import (
     questions,
     runs,
     schedules,
+    statistics,
     sweeps,
     webhooks,
 )
@@ -61,6 +62,7 @@ OPERATIONS: tuple[Operation, ...] = tuple(
         keys,
         people,
         webhooks,
+        statistics,
     )
     for operation in subject.operations
 )

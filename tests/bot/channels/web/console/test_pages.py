@@ -23,6 +23,7 @@ from bot.desk.knowledge_views import EntryText
 from scheduler.runs.human import StoredHuman
 from scheduler.runs.store import StoredRuns
 from storage.console_sessions import ConsoleSessions
+from storage.events import Events
 from storage.people import Audit
 from storage.runs import NewRun, Runs
 from tests.bot.channels.web.console.conftest import Shown
@@ -195,6 +196,22 @@ async def test_the_week_shows_bands_and_what_begins_nothing(shown: Shown) -> Non
     assert EVIL in unescape(page)
     assert "<script>" not in page
     assert 'href="/console/schedules/week"' in await shown.browser.page("/schedules")
+
+
+async def test_statistics_are_drawn_and_told_in_a_table(shown: Shown) -> None:
+    done = [("model.timeout", "The model took too long to answer."), ("of.a.release", "Something else")]
+    await Events(shown.db).append(shown.busy.run_id, "step", {"tokens_in": 1234, "tokens_out": 56, "cost": 0.02})
+    for kind, _ in done:
+        await Events(shown.db).append(shown.busy.run_id, "outcome", {"status": "failed", "error_kind": kind})
+    page = await shown.browser.page("/statistics?days=30")
+    assert page.count('role="img"') == 3, "of the questions, the tokens and the cost; nobody was answered"
+    assert page.count("<tbody>") == 4
+    assert ">1,234</td><td>56</td>" in page
+    assert "0.0200" in page
+    assert all(said in page for _, said in done)
+    assert "Nothing in these days." in page
+    assert (await shown.browser.get(f"{CONSOLE}/statistics?days=31"))[0] == 400
+    assert (await shown.browser.ask("GET", "/api/v1/statistics?days=7"))[1]["days"][-1]["tokens_in"] == 1234
 
 
 async def test_sweeps_are_shown_in_plain_words_and_offered_from_saved_contacts(shown: Shown) -> None:
