@@ -44,6 +44,7 @@ async def test_a_shop_is_served_from_the_console_alone(tmp_path: Path) -> None:
             await expect(page.get_by_role("main")).to_contain_text(OWN_WORDS)
             await _answer_is_in_the_charts(page)
             await _sweep_is_added(page)
+            await _removals_are_undone(page)
             await page.get_by_role("button", name="退出登录").click()
             await expect(page.get_by_role("heading", level=1)).to_have_text("登录")
         found = (await on.command("kb", "search", OPEN_QUESTION, "--json")).json
@@ -90,6 +91,34 @@ async def _sweep_is_added(page: Page) -> None:
     await expect(form.get_by_label("到")).to_have_value("")
     await added.get_by_role("button", name="暂停").click()
     await expect(added).to_contain_text("已暂停")
+
+
+async def _removals_are_undone(page: Page) -> None:
+    """Remove the sweep, change and delete the entry, and take each back; the last on the page that comes after it."""
+    back, notice = page.get_by_role("button", name="撤销"), page.get_by_role("status").filter(has_text="恢复原样")
+    sweep = page.locator("#sweeps").get_by_role("article")
+    await sweep.get_by_role("button", name="移除").click()
+    await expect(sweep).to_have_count(0)
+    assert await barriers(page) == []
+    await back.click()
+    await expect(sweep).to_have_count(1)
+    await expect(notice).to_be_visible()
+    await page.get_by_role("link", name="知识库", exact=True).click()
+    await page.get_by_label("问题或答案里的词").fill(OPEN_QUESTION)
+    await page.get_by_role("button", name="查找").click()
+    await page.locator("#found").get_by_role("link").first.click()
+    answer = page.get_by_label("答案，会一字不差")
+    await answer.fill("不可以。")
+    await page.get_by_role("button", name="保存").click()
+    await back.click()
+    await expect(answer).to_have_value(OWN_WORDS)
+    entry = page.url
+    await page.get_by_role("button", name="删除").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("知识库")
+    await back.click()
+    await expect(notice).to_be_visible()
+    await page.goto(entry)
+    await expect(answer).to_have_value(OWN_WORDS)
 
 
 EVIL = "<img src=x onerror=alert(1)>发货了吗"
@@ -170,7 +199,7 @@ async def test_pages_fit_their_screen_and_one_can_go_through_them_by_keyboard(
             for lang in ("English", "中文"):
                 await page.get_by_role("button", name=lang).click()
                 await expect(page.get_by_role("button", name=lang)).to_be_hidden()
-                for _, path, _ in NAVIGATION:
+                for path in (*(path for _, path, _ in NAVIGATION), "/console/schedules/sweeps"):
                     await page.goto(server.url + path)
                     wide = await page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
                     assert wide <= 0, f"{path} is {wide} pixels too wide"

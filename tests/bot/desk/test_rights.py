@@ -160,6 +160,7 @@ OWNERS: dict[str, Call] = {
     "schedules.edit": lambda at, who: at.desk.schedules.edit(who, "1", task="打开设置"),
     "contacts.add": lambda at, who: at.desk.contacts.add(who, ContactView("qq", "12")),
     "contacts.edit": lambda at, who: at.desk.contacts.edit(who, "12"),
+    "contacts.undo": lambda at, who: at.desk.contacts.undo(who, "12"),
     "contacts.remove": lambda at, who: at.desk.contacts.remove(who, "12"),
     "kb.edit": lambda at, who: at.desk.kb.edit(who, "a1", EntryText("问", "答")),  # what waits: an operator, too
     "kb.approve": lambda at, who: at.desk.kb.approve(who, "a1"),

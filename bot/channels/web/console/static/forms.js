@@ -5,6 +5,7 @@
 // data-then    "refresh": load the live parts anew; "reload": the page; otherwise the address to go to, in which {name}
 //              stands for a field of the answer
 // data-said    what to say when it is done, unless the answer has a field "said"; {name} as in data-then
+// data-undo    the path that takes it back, for a button; {name} as in data-then
 // data-shows   what to show of the answer in the form's <output>, such as a secret that is told once
 // data-resets  empty the form when it is done
 // data-quiet   say and refresh nothing when it is done
@@ -15,10 +16,13 @@
 // An empty field with data-optional is left out. A name such as "action.kind" stands for a field of an object.
 
 import { refresh } from "./live.js";
+import { keep, kept, say } from "./notices.js";
 
 const texts = document.body.dataset;
 
 export function serveForms() {
+  const notice = kept();
+  if (notice) tell(notice.text, notice.undo);
   document.addEventListener("submit", (event) => {
     const form = event.target;
     if (!form.dataset.api) return;
@@ -111,7 +115,12 @@ function keyOf(form) {
 async function done(form, body) {
   const then = form.dataset.then ?? "refresh";
   if (then === "reload") return location.reload();
-  if (then !== "refresh") return location.assign(filled(then, body, encodeURIComponent));
+  const said = body.said ?? filled(form.dataset.said ?? texts.done, body);
+  const undo = filled(form.dataset.undo ?? "", body, encodeURIComponent);
+  if (then !== "refresh") {
+    if (undo) keep({ text: said, undo });
+    return location.assign(filled(then, body, encodeURIComponent));
+  }
   if ("resets" in form.dataset) form.reset();
   if (form.dataset.shows) {
     form.querySelector("output").textContent = filled(form.dataset.shows, body);
@@ -120,8 +129,7 @@ async function done(form, body) {
   if ("quiet" in form.dataset) return;
   await refresh();
   document.dispatchEvent(new CustomEvent("answered", { detail: { form, body } })); // the form may be replaced by now
-  const said = body.said ?? filled(form.dataset.said ?? texts.done, body);
-  if (said) say(said, body.alert === true);
+  if (said) tell(said, undo, body.alert === true);
 }
 
 // What was sent is no longer being written, so that a refresh may replace it.
@@ -131,13 +139,18 @@ function settle(field) {
   for (const option of field.options ?? []) option.defaultSelected = option.selected;
 }
 
-export function say(text, isBad = false) {
-  const place = document.getElementById("said");
-  const line = document.createElement("p");
-  line.textContent = text;
-  if (isBad) line.className = "bad";
-  place.replaceChildren(line);
-  setTimeout(() => line.remove(), 8000);
+// Say what was done, with a button that takes it back: it asks the path `undo`, "" for none.
+function tell(text, undo = "", isBad = false) {
+  say(text, undo ? { button: texts.undo, act: () => takeBack(undo) } : { isBad });
+}
+
+async function takeBack(path) {
+  const answer = await ask("POST", path).catch(() => null);
+  if (!answer) return say(texts.unreachable, { isBad: true });
+  const body = await answer.json().catch(() => ({}));
+  if (!answer.ok) return say(body.detail ?? answer.statusText, { isBad: true });
+  await refresh();
+  say(texts.undone);
 }
 
 // Fill in the fields of an answer: {name}.
@@ -154,7 +167,7 @@ function inWords(value) {
 export function complain(form, text, about = "") {
   for (const old of form.querySelectorAll("[role=alert]")) settleComplaint(form, old);
   if (!text) return;
-  if (!form.isConnected || form.closest("[data-live]")) return say(text, true); // a live part may be replaced
+  if (!form.isConnected || form.closest("[data-live]")) return say(text, { isBad: true }); // a live part may be replaced
   const place = document.createElement("p");
   place.setAttribute("role", "alert");
   place.textContent = text;

@@ -156,6 +156,8 @@ async def test_answers_contacts_and_knowledge(api: Api) -> None:
     assert len((await api.ask("GET", "/contacts", params={"tag": "VIP"}))[1]["items"]) == 1
     assert (await api.ask("DELETE", path))[0] == 200
     assert (await api.ask("DELETE", path))[0] == 404
+    assert (await api.ask("POST", f"{path}/undo"))[1]["note"] == "常客"
+    assert (await api.ask("GET", "/contacts"))[1]["items"][0]["name"] == "张三/李四"
 
     _, waits, _ = await api.ask(
         "POST", "/knowledge/entries", json={"question": "怎么退货", "answer": "七天"}, role=Role.OPERATOR

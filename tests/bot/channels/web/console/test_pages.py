@@ -146,9 +146,13 @@ async def test_an_entry_is_text_too_and_can_be_approved(shown: Shown) -> None:
     assert (await shown.browser.ask("POST", form))[1]["live"] is True
     assert form not in await shown.browser.page("/knowledge")
     contacts = await shown.browser.page("/contacts")
-    (form,) = re.findall(r'data-api="(/api/v1/contacts/qq/[^"]+)" data-method="DELETE"', contacts)
+    (form, undo) = re.findall(
+        r'data-api="(/api/v1/contacts/qq/[^"]+)" data-method="DELETE" data-undo="([^"]+)"', contacts
+    )[0]
     assert (await shown.browser.ask("DELETE", form))[1]["name"] == contact["name"]
     assert EVIL not in unescape(await shown.browser.page("/contacts"))
+    assert (await shown.browser.ask("POST", undo))[1]["name"] == contact["name"]
+    assert EVIL in unescape(await shown.browser.page("/contacts"))
 
 
 async def test_pages_of_owners_are_for_owners(shown: Shown) -> None:
