@@ -140,7 +140,13 @@ async def test_somebody_without_telegram_comes_in_and_works_in_the_chat(tmp_path
             await expect(page.get_by_role("link", name="人员", exact=True)).to_have_count(0)
             await page.get_by_role("link", name="聊天", exact=True).click()
             words = page.get_by_label("消息", exact=True)
-            await words.fill("/run QQ回复联系人11")
+            await words.click()
+            await words.press_sequentially("/ru")
+            await expect(page.get_by_role("list", name="命令").get_by_role("button")).to_have_count(1)
+            await words.press("ArrowDown")
+            await page.keyboard.press("Enter")
+            await expect(words).to_be_focused()
+            await page.keyboard.type("QQ回复联系人11")
             await words.press("Enter")
             # The run's card goes on by itself, and then its question comes; what the customer wrote stays words.
             log = page.get_by_role("log")
@@ -157,10 +163,16 @@ async def test_somebody_without_telegram_comes_in_and_works_in_the_chat(tmp_path
             await expect(page.locator("#replying")).to_be_visible()
             await expect(words).to_be_focused()
             await page.keyboard.type(OWN_WORDS)
+            low = await words.evaluate("field => field.clientHeight")
+            await page.keyboard.press("Shift+Enter")
+            await page.keyboard.type(OWN_WORDS)
+            assert await words.evaluate("field => field.clientHeight") > low, "it grows with its lines"
             await page.keyboard.press("Enter")
             await expect(page.locator("#replying")).to_be_hidden()
+            await expect(words).to_have_value("")
+            assert await words.evaluate("field => field.clientHeight") == low
             await expect(log).to_contain_text("已完成")
-            assert on.sent == {"11": [OWN_WORDS]}
+            assert on.sent == {"11": [f"{OWN_WORDS}\n{OWN_WORDS}"]}
             shown = await log.get_by_role("article").count()
             await page.reload()
             await expect(log.get_by_role("article")).to_have_count(shown)
