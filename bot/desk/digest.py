@@ -20,7 +20,7 @@ from bot.desk.digest_views import (
     DayFigures,
     DigestSetting,
     DigestView,
-    Failures,
+    FailedRuns,
     Lang,
     ModelShare,
     Often,
@@ -143,7 +143,7 @@ class DeskDigest(DeskService):
                 )
                 for (begin, rows), usage in zip(_parted(await figures.asked(span), begins), used, strict=True)
             ),
-            failures=tuple(Failures(kind, number) for kind, number in await figures.failures(span)),
+            failures=tuple(FailedRuns(kind, number) for kind, number in await figures.failures(span)),
             currency=prices.currency,
             kept_since=self._kept_since(first, now),
         )

@@ -119,7 +119,7 @@ class DayFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class Failures:
+class FailedRuns:
     """How many runs failed with a kind of error, see ``agent_core.errors``. ``kind`` "": with none of its own."""
 
     kind: str
@@ -134,7 +134,7 @@ class StatisticsView:
     """
 
     days: tuple[DayFigures, ...]
-    failures: tuple[Failures, ...] = ()
+    failures: tuple[FailedRuns, ...] = ()
     currency: str = ""
     kept_since: datetime | None = None
 

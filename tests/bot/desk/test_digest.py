@@ -12,7 +12,7 @@ from agent_core.model.usage import Price, Prices
 from bot.desk.actors import AccessDenied, Actor, BadRequest, ChatRef, Role
 from bot.desk.context import chat_data
 from bot.desk.desk import Desk
-from bot.desk.digest_views import Failures, Often, Period
+from bot.desk.digest_views import FailedRuns, Often, Period
 from scheduler.jobs.digests import DigestWatch, digest_times
 from scheduler.times.quiet import quiet_of
 from storage.events import Events
@@ -63,8 +63,9 @@ async def test_the_figures_of_each_of_the_last_days(shop: Shop, day: Day) -> Non
     before, today = view.days[-2:]
     assert (before.median_seconds, before.tokens_in, before.cost) == (3600, 0, 0)
     assert (today.median_seconds, today.calls, today.tokens_in, today.tokens_out) == (20, 2, 5000, 200)
-    assert (today.cost, view.currency) == (pytest.approx(0.0116), "CNY")
-    assert view.failures == (Failures("model.timeout", 1),)
+    assert today.cost == pytest.approx(0.0116)
+    assert view.currency == "CNY"
+    assert view.failures == (FailedRuns("model.timeout", 1),)
     assert not view.empty
     assert len((await desk.digest.days(viewer, 90)).days) == 90
     assert (await desk.digest.days(replace(viewer, phones=("S3",)), 30)).empty

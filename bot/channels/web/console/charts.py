@@ -17,7 +17,7 @@ Write = Callable[[float], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class ChartDay:
     """A column of a chart. ``values``: one for each series, from the bottom up; None if there is none."""
 
     at: datetime
@@ -73,7 +73,7 @@ def chart(
     key: str,
     title: str,
     names: Sequence[str],
-    days: Sequence[Day],
+    days: Sequence[ChartDay],
     write: Write,
     *,
     whole: bool = True,
@@ -123,7 +123,7 @@ def _height(value: float, top: float) -> float:
     return round(_BOTTOM - (_BOTTOM - _TOP) * value / top, 1)
 
 
-def _column(day: Day, left: float, step: float, top: float) -> tuple[Rectangle, ...]:
+def _column(day: ChartDay, left: float, step: float, top: float) -> tuple[Rectangle, ...]:
     parts, below = [], 0.0
     for series, value in enumerate(day.values):
         if value:

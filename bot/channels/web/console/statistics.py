@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from agent_core.model.usage import money
 from bot.channels.chat.history import took_words
-from bot.channels.web.console.charts import Chart, Day, chart
+from bot.channels.web.console.charts import Chart, ChartDay, chart
 from bot.channels.web.console.texts import ConsoleTexts
 from bot.channels.web.console.visit import Pages, Shown, Visit
 from bot.desk.digest import SPANS
@@ -36,8 +36,8 @@ async def show_statistics(visit: Visit) -> Shown:
 
 
 def _charts(view: StatisticsView, words: ConsoleTexts) -> Sequence[Chart]:
-    def days(*values: str) -> list[Day]:
-        return [Day(each.bar.at, tuple(_value(each, name) for name in values)) for each in view.days]
+    def days(*values: str) -> list[ChartDay]:
+        return [ChartDay(each.bar.at, tuple(_value(each, name) for name in values)) for each in view.days]
 
     answers = [words.get(f"digest.{name}") for name in ("alone", "by_person", "left")]
     cost = words.get("digest.cost")

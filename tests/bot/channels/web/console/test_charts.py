@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.channels.web.console.charts import HEIGHT, WIDTH, Chart, Day, chart
+from bot.channels.web.console.charts import HEIGHT, WIDTH, Chart, ChartDay, chart
 
 MONDAY = datetime(2026, 3, 2, tzinfo=UTC)
 
 
 def drawn(*values: tuple[float | None, ...], whole: bool = True, sums: bool = True) -> Chart:
-    days = [Day(MONDAY + timedelta(days=number), each) for number, each in enumerate(values)]
+    days = [ChartDay(MONDAY + timedelta(days=number), each) for number, each in enumerate(values)]
     names = [f"s{number}" for number in range(len(values[0]))]
     return chart("key", "Title", names, days, lambda value: f"{value:g}", whole=whole, sums=sums)
 
