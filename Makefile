@@ -10,7 +10,7 @@ UV ?= uv
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock wheel demo unit test check eval clean
+.PHONY: help setup lock wheel demo unit test check types lint collect eval clean
 
 # One version for every Python and platform, with the hashes of all its files. No address gets into the files.
 LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
@@ -110,13 +110,23 @@ unit: $(DEV_STAMP)
 test: $(DEV_STAMP)
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
+# mypy works on one core for as long as all the others together, so they run side by side. What `collect` compiles, the tests need.
 check: $(DEV_STAMP)
+	@$(MAKE) --no-print-directory --jobs 2 types lint collect
+
+types: $(DEV_STAMP)
+	$(BIN)/mypy
+
+lint: $(DEV_STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/deptry .
 	$(BIN)/deptry . --exclude '\.venv|build' --ignore DEP002,DEP004  # the tests, too, which may use tools
+
+collect: lint
+	@echo "$(BIN)/python -m pytest --collect-only"
+	@found=$$($(BIN)/python -m pytest --collect-only -qq 2>&1) || { echo "$$found" | tail -n 60; exit 1; }
 
 eval: $(STAMP)
 	$(BIN)/phonedesk eval --look all --jobs 2

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from agent_core.apps.secrets import rules_of
+from agent_core.apps.profile import secret_rules
 
 MASK = "***"
 _WIDE = "＠．－＋＿"
@@ -42,7 +42,7 @@ def is_personal(text: str) -> bool:
     plain = _plain(text)
     return bool(_PERSONAL.search(plain)) or any(
         re.search(rule.value, plain, re.IGNORECASE) and (not rule.label or re.search(rule.label, plain, re.IGNORECASE))
-        for rule in rules_of(None).rules
+        for rule in secret_rules(None).rules
     )
 
 

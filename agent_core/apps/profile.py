@@ -22,7 +22,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from agent_core.apps.secrets import FILE as SECRETS_FILE
-from agent_core.apps.secrets import Region, SecretRules
+from agent_core.apps.secrets import Region, SecretRules, shipped_rules
 from agent_core.owner import folder as own
 from agent_core.texts import Lang
 
@@ -277,3 +277,14 @@ def _of_version(_: Path | None, key: str, version: str | None) -> AppProfile:
 def profile_of_package(package: str | None) -> AppProfile | None:
     """Return the profile that has exactly this package; None if there is none."""
     return next((p for p in profiles() if package in p.packages), None)
+
+
+def secret_rules(package: str | None) -> SecretRules:
+    """Return what is covered in pictures while this package is in front: the shipped rules, and its profile's."""
+    return _secret_rules(own.key(), package)
+
+
+@cache
+def _secret_rules(_: Path | None, package: str | None) -> SecretRules:
+    found, profile = shipped_rules(package), profile_of_package(package)
+    return found.joined(profile.secrets) if profile else found

@@ -11,12 +11,9 @@ import tomllib
 from collections.abc import Iterable
 from functools import cache
 from importlib import resources
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
-
-from agent_core.owner import folder as own
 
 FILE = "secrets.toml"
 Region = tuple[float, float, float, float]  # fractions of the screen: left, top, right, bottom
@@ -88,21 +85,14 @@ def _file() -> _File:
     return _File.model_validate(tomllib.loads(text))
 
 
-def rules_of(package: str | None) -> SecretRules:
-    """Return the rules that apply while this package is in front: those of every app, and its own."""
-    return _rules_of(own.key(), package)
-
-
 @cache
-def _rules_of(_: Path | None, package: str | None) -> SecretRules:
-    from agent_core.apps.profile import profile_of_package  # here, because a profile has rules, too
-
+def shipped_rules(package: str | None) -> SecretRules:
+    """Return the rules of ``secrets.toml`` while this package is in front: every app's and its own."""
     found = _file().every
     for app in _file().apps:
         if package in app.packages:
             found = found.joined(app)
-    profile = profile_of_package(package)
-    return found.joined(profile.secrets) if profile else found
+    return found
 
 
 def packages_with(sensitive: bool) -> Iterable[str]:

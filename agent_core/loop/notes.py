@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent_core.apps.secrets import rules_of
+from agent_core.apps.profile import secret_rules
 from agent_core.errors import ActionFailed, ModelError
 from agent_core.model.base import Completion, Message, Model, Usage
 from agent_core.model.history import app_name, cut
@@ -26,7 +26,7 @@ _THE_PAGE = {"", "true", "page"}  # models write these for the page itself
 
 def page_text(seen: Observation) -> str:
     """Return the text of the page from the top, without the secrets that are covered in pictures for people."""
-    hidden = secret_boxes(seen.readings, rules_of(seen.window.package), seen.size)
+    hidden = secret_boxes(seen.readings, secret_rules(seen.window.package), seen.size)
     readings = sorted(seen.readings, key=lambda reading: (reading.box.top, reading.box.left))
     lines = [r.text.strip() for r in readings if r.text.strip() and not any(r.box.intersects(box) for box in hidden)]
     return "\n".join(dict.fromkeys(lines))

@@ -19,8 +19,8 @@ from typing import TypeVar
 import structlog
 from PIL import Image, ImageDraw
 
-from agent_core.apps.profile import profile_of_package
-from agent_core.apps.secrets import SecretRule, SecretRules, rules_of
+from agent_core.apps.profile import profile_of_package, secret_rules
+from agent_core.apps.secrets import SecretRule, SecretRules
 from agent_core.devices.base import Frame, Node
 from agent_core.geometry import Box
 from agent_core.lru import keep_newest
@@ -99,7 +99,7 @@ class Redaction:
 
     async def _find(self, frame: Frame) -> list[Box]:
         seen = self._seen.get(frame.digest)
-        rules = rules_of(seen.package if seen else None)
+        rules = secret_rules(seen.package if seen else None)
         readings = await self._reader.texts(frame, seen.nodes if seen else None)
         if readings is None:
             if seen is None or rules.sensitive:
@@ -121,7 +121,7 @@ def secret_boxes(readings: Sequence[Reading], rules: SecretRules, size: tuple[in
 
 def tells_secret(text: str, package: str | None) -> bool:
     """Tell whether the rules would cover anything in these words of an app, wherever they are written."""
-    rules = rules_of(package).model_copy(update={"regions": (), "pages": ()})
+    rules = secret_rules(package).model_copy(update={"regions": (), "pages": ()})
     line = Reading(text, Box(0, 0, 100, 1), Source.MODEL)
     return bool(secret_boxes([line], rules, (100, 100)))
 

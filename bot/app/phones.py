@@ -26,8 +26,7 @@ from bot.app.settings.loading import load
 from bot.app.settings.names import find
 from bot.app.settings.sections import DeviceSettings
 from bot.app.settings.writing import Written, set_value, unset
-from bot.desk.actors import BadRequest
-from bot.desk.context import no_phone
+from bot.desk.actors import BadRequest, no_phone
 from bot.desk.views import PhoneKept
 from scheduler.runs.lease import HeldLease, lease_of
 from storage.hosts import Phones

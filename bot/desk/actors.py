@@ -96,6 +96,12 @@ def not_one_of(message: str, said: str, known: Iterable[str]) -> BadRequest:
     return BadRequest(message, advice=f"One of {listed}.", key="not_one_of", said=said, known=listed)
 
 
+def no_phone(serial: str) -> NotFound:
+    """Return the error for a phone that is not known."""
+    said, advice = f"There is no phone {serial}.", "See /devices for the phones that are attached."
+    return NotFound(said, advice=advice, key="no_phone", name=serial)
+
+
 def role_denied(actor: Actor, least: Role) -> AccessDenied:
     """Return the error for somebody whose role is below ``least``."""
     said, advice = f"This is for the role {least}; yours is {actor.role}.", "Ask an owner for it."

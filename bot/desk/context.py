@@ -15,7 +15,7 @@ from agent_core.errors import RateLimited
 from agent_core.model.usage import Prices
 from agent_core.perception.observer import SeenPage, look_for_people, read_for_people
 from agent_core.texts import Listed
-from bot.desk.actors import AccessDenied, Actor, ChatRef, MessageRef, NotFound, Role, StillLimited, role_denied
+from bot.desk.actors import AccessDenied, Actor, ChatRef, MessageRef, Role, StillLimited, role_denied
 from bot.desk.learning_views import ShownChats
 from bot.desk.pairing import RepeatedLooks, RequestLimit
 from bot.desk.phonebook import PhoneBook, book_of
@@ -236,12 +236,6 @@ def _other_phone(phone: str, book: PhoneBook, actor: Actor) -> AccessDenied:
     phones = Listed(book.list(actor.phones))
     key = "not_your_phone" if phone else "which_phone"
     return AccessDenied(said, advice=f"Yours: {phones}.", key=key, phones=phones)
-
-
-def no_phone(serial: str) -> NotFound:
-    """Return the error for a phone that is not known."""
-    said, advice = f"There is no phone {serial}.", "See /devices for the phones that are attached."
-    return NotFound(said, advice=advice, key="no_phone", name=serial)
 
 
 def telegram_chat(chat_id: str) -> ChatRef:

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from agent_core.texts import language_of
-from bot.desk.actors import Actor, BadRequest, NotFound, Role
-from bot.desk.context import API, DeskService, no_phone
+from bot.desk.actors import Actor, BadRequest, NotFound, Role, no_phone
+from bot.desk.context import API, DeskService
 from bot.desk.incoming_webhooks import incoming_names
 from bot.desk.people import plain_name
 from bot.desk.phonebook import PhoneBook

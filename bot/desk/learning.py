@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from bot.desk.actors import Actor, BadRequest, NotFound, Role
-from bot.desk.context import DeskService, no_phone
+from bot.desk.actors import Actor, BadRequest, NotFound, Role, no_phone
+from bot.desk.context import DeskService
 from bot.desk.learning_views import ShownChat, TriedChat
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from agent_core.devices.base import DeviceEntry
 from agent_core.errors import DeviceOffline
 from agent_core.perception.marks import to_jpeg
 from agent_core.perception.observer import SeenPage
-from bot.desk.actors import Actor, BadRequest, Role
-from bot.desk.context import DeskService, no_phone
+from bot.desk.actors import Actor, BadRequest, Role, no_phone
+from bot.desk.context import DeskService
 from bot.desk.views import PhoneKept, PhoneView
 from scheduler.runs.host import ANSWER_SECONDS
 from storage.hosts import FAILED, GONE, USABLE, HostPhone, Hosts

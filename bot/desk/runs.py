@@ -14,9 +14,9 @@ from agent_core.loop.tasks import NO_RULES, TaskRules, check_rules, check_task
 from agent_core.policies import PolicyName
 from agent_core.session import Session, Spent, Status
 from agent_core.texts import kept_language
-from bot.desk.actors import Actor, BadRequest, ChatRef, MessageRef, NotFound, Role
+from bot.desk.actors import Actor, BadRequest, ChatRef, MessageRef, NotFound, Role, no_phone
 from bot.desk.answers import DeskAnswers
-from bot.desk.context import DeskContext, DeskService, card_message, chat_data, no_phone, put_card, sees
+from bot.desk.context import DeskContext, DeskService, card_message, chat_data, put_card, sees
 from bot.desk.keys import program_names
 from bot.desk.phones import away_from
 from bot.desk.run_parts import plan_run, sweep_run

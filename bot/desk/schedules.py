@@ -15,8 +15,8 @@ from agent_core.loop.tasks import NO_RULES, TaskRules, check_rules, check_task
 from agent_core.policies import PolicyName
 from agent_core.session import Session
 from agent_core.texts import kept_language
-from bot.desk.actors import Actor, BadRequest, ChatRef, NotFound, Role, not_one_of
-from bot.desk.context import DeskContext, DeskService, chat_data, chat_ref, no_phone, sees
+from bot.desk.actors import Actor, BadRequest, ChatRef, NotFound, Role, no_phone, not_one_of
+from bot.desk.context import DeskContext, DeskService, chat_data, chat_ref, sees
 from bot.desk.runs import DeskRuns, check_tags
 from bot.desk.schedules_views import NO_WISH, LastTick, ScheduleNews, ScheduleView, ScheduleWish, What
 from bot.desk.views import RunStatus, RunView

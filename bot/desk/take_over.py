@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from agent_core.actions.types import Action, Type
 from agent_core.errors import LeaseLost
-from bot.desk.actors import Actor, BadRequest, Conflict, Role
-from bot.desk.context import DeskService, no_phone
+from bot.desk.actors import Actor, BadRequest, Conflict, Role, no_phone
+from bot.desk.context import DeskService
 from storage.events import Events
 from storage.leases import Leases
 from storage.runs import Runs

@@ -11,8 +11,7 @@ from typing import Any, cast
 import pytest
 
 from agent_core.apps.names import packages_named
-from agent_core.apps.profile import GUARDS, profile, profile_of_package, profiles, resolve
-from agent_core.apps.secrets import rules_of
+from agent_core.apps.profile import GUARDS, profile, profile_of_package, profiles, resolve, secret_rules
 from agent_core.devices.base import System
 from agent_core.errors import ActionFailed
 from agent_core.model.profile import ModelProfile, model_profile, profile_of_model
@@ -87,7 +86,7 @@ def test_what_an_app_is_guarded_by_is_never_taken_away(tmp_path: Path) -> None:
     assert found.risky[0] == "打赏"
     for name in GUARDS:
         assert set(getattr(ours, name)) <= set(getattr(found, name)), name
-    assert set(ours.secrets.rules) <= set(rules_of("com.tencent.mobileqq").rules)
+    assert set(ours.secrets.rules) <= set(secret_rules("com.tencent.mobileqq").rules)
 
 
 # Prompts --------------------------------------------------------------------------------------------------------------

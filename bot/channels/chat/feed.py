@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import NamedTuple, Protocol
 
 import structlog
 
@@ -15,6 +14,7 @@ from agent_core.lru import keep_newest
 from bot.channels.chat import cards
 from bot.channels.chat.cards import Card
 from bot.channels.chat.notifications import NEWS, Notifications
+from bot.channels.chat.outlet import CardOutlet, LiveCard
 from bot.channels.chat.sweeps import card_of
 from bot.channels.chat.texts import texts
 from bot.channels.chat.turn import Outgoing, utc_now
@@ -32,52 +32,6 @@ REMEMBERED = 500
 MOST_FOLLOWING = 12_000  # characters of a run's replies, in messages after its card
 QUESTION_EVENTS = {"question", "answered", "closed", "reminder", "escalated", "learnt"}
 FINAL = {status.value for status in RunStatus if status.final}
-
-
-class LiveCard(NamedTuple):
-    """The card of a run that is under way."""
-
-    card: Card
-    run: RunView
-
-
-class CardOutlet(Protocol):
-    """A channel's way to show cards. A card that names what it shows is changed in place.
-
-    channel: its name, also as a consumer of the event log.
-    """
-
-    channel: str
-
-    async def put(
-        self, message: Outgoing, *, run: RunView | None = None, urgent: bool = False, soundless: bool = False
-    ) -> None:
-        """Store a message that will be shown.
-
-        run: the message belongs to the topic of its phone, if the channel has topics.
-        urgent: it may make a sound in quiet hours. soundless: it never makes one.
-        """
-
-    def show_live(self, chat: ChatRef, run_id: str, draw: Callable[[str], Awaitable[LiveCard | None]]) -> None:
-        """Bring a run's card up to date soon. ``draw`` returns it for the id of a chat, or None for "no more"."""
-
-    def think(self, run_id: str, chat: ChatRef, text: str) -> bool:
-        """Show a thought as it comes. Return False if the run's card has to show it."""
-
-    def thought_over(self, run_id: str) -> None:
-        """End the thought of a run."""
-
-    def shows_all(self, card: Card, *, captioned: bool) -> bool:
-        """Tell whether all of a card can be read in one message. ``captioned``: it has a picture."""
-
-    def is_away(self, error: Exception) -> bool:
-        """Tell whether the store was not reached, but will be later."""
-
-    def wait_after(self, failures: int) -> float:
-        """Return the seconds to wait after so many failures in a row, from 1."""
-
-    def safe(self, error: object) -> str:
-        """Return an error's words without secrets, for logs."""
 
 
 @dataclass(slots=True)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from bot.channels.chat.cards import Card
 from bot.channels.chat.digest import alert_card, digest_card
+from bot.channels.chat.outlet import CardOutlet
 from bot.channels.chat.schedules import news_card
 from bot.channels.chat.texts import texts
 from bot.channels.chat.turn import Outgoing
 from bot.desk.desk import Desk
 from bot.desk.digest_views import Addressee
 from bot.desk.views import EventView
-
-if TYPE_CHECKING:
-    from bot.channels.chat.feed import CardOutlet
 
 NEWS = frozenset({"digest", "alert", "schedule"})
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 from bot.channels.chat.cards import Card
-from bot.channels.chat.feed import LiveCard
+from bot.channels.chat.outlet import LiveCard
 from bot.channels.chat.texts import texts
 from bot.channels.chat.turn import Outgoing
 from bot.channels.telegram import render
@@ -21,7 +21,7 @@ from bot.desk.views import RunView
 
 
 class TelegramOutlet:
-    """``bot.channels.chat.feed.CardOutlet`` over the outbox."""
+    """``bot.channels.chat.outlet.CardOutlet`` over the outbox."""
 
     channel = CHANNEL
 

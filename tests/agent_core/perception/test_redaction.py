@@ -9,8 +9,8 @@ import pytest
 from PIL import Image, ImageChops
 
 from agent_core.actions.types import Tap
-from agent_core.apps.profile import profile
-from agent_core.apps.secrets import SecretRule, SecretRules, packages_with, rules_of
+from agent_core.apps.profile import profile, secret_rules
+from agent_core.apps.secrets import SecretRule, SecretRules, packages_with
 from agent_core.devices.base import Frame, Node
 from agent_core.geometry import Box
 from agent_core.loop.recording import Recorder
@@ -226,7 +226,7 @@ def at(text: str, left: int, top: int, width: int = 300, height: int = 50) -> Re
 
 
 def covered(*readings: Reading, package: str | None = None) -> list[str]:
-    boxes = secret_boxes(readings, rules_of(package), SIZE)
+    boxes = secret_boxes(readings, secret_rules(package), SIZE)
     return [reading.text for reading in readings if reading.box in boxes]
 
 
@@ -291,7 +291,7 @@ def test_the_time_above_a_secret_stays() -> None:
 
 
 def test_pages_regions_and_own_rules_of_apps() -> None:
-    assert secret_boxes([at("付款码", 100, 100)], rules_of(PAY), SIZE) == WHOLE
+    assert secret_boxes([at("付款码", 100, 100)], secret_rules(PAY), SIZE) == WHOLE
     assert covered(at("3", 100, 100), package=PAY) == ["3"]
     assert covered(at("483920", 100, 100), package="com.android.mms") == ["483920"]
     rules = SecretRules(regions=((0.0, 0.5, 1.0, 0.75),), rules=(SecretRule(name="x", value="x"),))

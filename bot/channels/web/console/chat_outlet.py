@@ -13,8 +13,8 @@ import structlog
 
 from agent_core.lru import keep_newest
 from bot.channels.chat.cards import Card, Line, ReplayOrder
-from bot.channels.chat.feed import LiveCard
 from bot.channels.chat.history import media_card
+from bot.channels.chat.outlet import LiveCard
 from bot.channels.chat.refs import Refs
 from bot.channels.chat.texts import texts
 from bot.channels.chat.turn import Outgoing
@@ -52,7 +52,7 @@ class _Secret:
 
 
 class ConsoleOutlet:
-    """``bot.channels.chat.feed.CardOutlet`` over the store of messages."""
+    """``bot.channels.chat.outlet.CardOutlet`` over the store of messages."""
 
     channel = CONSOLE
 

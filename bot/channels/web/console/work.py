@@ -18,8 +18,7 @@ from bot.channels.chat.cards import (
 )
 from bot.channels.chat.sweeps import card_of
 from bot.channels.web.console.visit import Pages, Shown, Visit
-from bot.desk.actors import Role
-from bot.desk.context import no_phone
+from bot.desk.actors import Role, no_phone
 from bot.desk.history_views import HistoryAsked
 from bot.desk.views import PhoneView, QuestionView, RunStatus, RunView
 

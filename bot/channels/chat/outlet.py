@@ -1,0 +1,57 @@
+"""How a channel shows cards: the interface between what the event log says and a channel's messages."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple, Protocol
+
+from bot.channels.chat.cards import Card
+from bot.channels.chat.turn import Outgoing
+from bot.desk.actors import ChatRef
+from bot.desk.views import RunView
+
+
+class LiveCard(NamedTuple):
+    """The card of a run that is under way."""
+
+    card: Card
+    run: RunView
+
+
+class CardOutlet(Protocol):
+    """A channel's way to show cards. A card that names what it shows is changed in place.
+
+    channel: its name, also as a consumer of the event log.
+    """
+
+    channel: str
+
+    async def put(
+        self, message: Outgoing, *, run: RunView | None = None, urgent: bool = False, soundless: bool = False
+    ) -> None:
+        """Store a message that will be shown.
+
+        run: the message belongs to the topic of its phone, if the channel has topics.
+        urgent: it may make a sound in quiet hours. soundless: it never makes one.
+        """
+
+    def show_live(self, chat: ChatRef, run_id: str, draw: Callable[[str], Awaitable[LiveCard | None]]) -> None:
+        """Bring a run's card up to date soon. ``draw`` returns it for the id of a chat, or None for "no more"."""
+
+    def think(self, run_id: str, chat: ChatRef, text: str) -> bool:
+        """Show a thought as it comes. Return False if the run's card has to show it."""
+
+    def thought_over(self, run_id: str) -> None:
+        """End the thought of a run."""
+
+    def shows_all(self, card: Card, *, captioned: bool) -> bool:
+        """Tell whether all of a card can be read in one message. ``captioned``: it has a picture."""
+
+    def is_away(self, error: Exception) -> bool:
+        """Tell whether the store was not reached, but will be later."""
+
+    def wait_after(self, failures: int) -> float:
+        """Return the seconds to wait after so many failures in a row, from 1."""
+
+    def safe(self, error: object) -> str:
+        """Return an error's words without secrets, for logs."""
