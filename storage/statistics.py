@@ -10,6 +10,7 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from storage.engine import Database
+from storage.runs import FAILED
 from storage.shielded import shielded
 from storage.tables import answers, events, questions, runs, sweeps
 
@@ -145,6 +146,13 @@ class Statistics:
 
         A model may be listed twice: once for steps with a stored cost, and once for others.
         """
+        return (await self.usage_from(span, [span.since]))[0]
+
+    async def usage_from(self, span: TimeRange, begins: Sequence[datetime]) -> list[UsageFigures]:
+        """Return what was used from each of these moments, in order, until the next; see ``usage``.
+
+        begins: the first is the beginning of ``span``.
+        """
         tokens_in, tokens_out, tokens_cached = (
             sa.func.coalesce(events.c.data[name].as_integer(), 0)
             for name in ("tokens_in", "tokens_out", "tokens_cached")
@@ -153,8 +161,16 @@ class Statistics:
         cost = events.c.data["cost"].as_float()
         # An endpoint may not count tokens; a step without a model call has no first token either.
         replied = sa.or_(tokens_in + tokens_out > 0, events.c.data[("timings", "first_token")].as_string().is_not(None))
+        place = (
+            sa.case(
+                *((events.c.created_at < end, number) for number, end in enumerate(begins[1:])), else_=len(begins) - 1
+            )
+            if len(begins) > 1
+            else sa.literal(0)
+        )
         steps = (
             sa.select(
+                place.label("place"),
                 model.label("model"),
                 tokens_in.label("tokens_in"),
                 tokens_out.label("tokens_out"),
@@ -163,16 +179,38 @@ class Statistics:
                 sa.case((replied, 1), else_=0).label("calls"),
             )
             .select_from(events)
-            .where(events.c.kind == "step", events.c.created_at >= span.since, events.c.created_at < span.until)
+            .where(events.c.kind == "step", *_within(span))
             .where(sa.or_(replied, cost > 0))  # no reply, but a cost: pictures were read
         )
-        if span.serials:
-            mine = sa.select(runs.c.id).where(runs.c.serial.in_(span.serials))
-            steps = steps.where(events.c.run_id.in_(mine))
         step = steps.subquery()
         sums = [sa.func.sum(step.c[name]) for name in ("calls", "tokens_in", "tokens_out", "tokens_cached", "cost")]
-        wanted = sa.select(step.c.model, *sums).group_by(step.c.model, step.c.cost.is_(None)).order_by(step.c.model)
+        kinds = (step.c.place, step.c.model, step.c.cost.is_(None))
+        wanted = sa.select(step.c.place, step.c.model, *sums).group_by(*kinds).order_by(step.c.model)
+        found: list[list[ModelUsage]] = [[] for _ in begins]
         async with self._db.read() as connection:
-            rows = (await connection.execute(wanted)).all()
-        counted = (ModelUsage(row[0], int(row[1]), int(row[2]), int(row[3]), int(row[4]), row[5]) for row in rows)
-        return UsageFigures(tuple(counted))
+            for row in (await connection.execute(wanted)).all():
+                used = ModelUsage(row[1], int(row[2]), int(row[3]), int(row[4]), int(row[5]), row[6])
+                found[int(row[0])].append(used)
+        return [UsageFigures(tuple(models)) for models in found]
+
+    async def failures(self, span: TimeRange) -> list[tuple[str, int]]:
+        """Return how many runs failed in this time by the kind of their error ("": none of its own), the most first."""
+        kind = sa.func.coalesce(events.c.data["error_kind"].as_string(), "")
+        failed = (
+            sa.select(kind.label("kind"), events.c.run_id)
+            .where(events.c.kind == "outcome", events.c.data["status"].as_string() == FAILED, *_within(span))
+            .distinct()
+            .subquery()
+        )
+        count = sa.func.count()
+        wanted = sa.select(failed.c.kind, count).group_by(failed.c.kind).order_by(count.desc(), failed.c.kind)
+        async with self._db.read() as connection:
+            return [(str(row[0]), int(row[1])) for row in (await connection.execute(wanted)).all()]
+
+
+def _within(span: TimeRange) -> list[sa.ColumnElement[bool]]:
+    """Return the conditions for events of this time and these phones."""
+    those = [events.c.created_at >= span.since, events.c.created_at < span.until]
+    if span.serials:
+        those.append(events.c.run_id.in_(sa.select(runs.c.id).where(runs.c.serial.in_(span.serials))))
+    return those

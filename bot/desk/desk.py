@@ -21,8 +21,9 @@ from bot.desk.people import DeskPeople
 from bot.desk.phones import DeskPhones
 from bot.desk.plans import DeskPlans
 from bot.desk.questions import DeskQuestions
-from bot.desk.runs import DeskRuns, DeskSweeps
+from bot.desk.runs import DeskRuns
 from bot.desk.schedules import DeskSchedules
+from bot.desk.sweeps import DeskSweeps
 from bot.desk.take_over import DeskTakeOver
 from bot.desk.team import DeskTeam
 from bot.desk.views import EventView, StatusView
@@ -53,9 +54,9 @@ class Desk(DeskService):
         self.answers = DeskAnswers(context)
         self.questions = DeskQuestions(context)
         self.runs = DeskRuns(context, self.answers)
-        self.sweeps = DeskSweeps(context, self.runs)
         self.plans = DeskPlans(context, self.runs)
         self.schedules = DeskSchedules(context, self.runs)
+        self.sweeps = DeskSweeps(context, self.runs, self.schedules)
         self.history = DeskHistory(context, self.runs)
         self.digest = DeskDigest(context)
         self.kb = DeskKnowledge(context)

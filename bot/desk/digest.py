@@ -17,12 +17,15 @@ from bot.desk.digest_views import (
     AlertSubject,
     AlertView,
     Bar,
+    DayFigures,
     DigestSetting,
     DigestView,
+    FailedRuns,
     Lang,
     ModelShare,
     Often,
     Period,
+    StatisticsView,
 )
 from bot.desk.people import actor_of
 from scheduler.jobs.digests import DigestChat
@@ -32,6 +35,7 @@ from storage.people import People, PersonRow
 from storage.statistics import AskedRow, ModelUsage, Statistics, TimeRange, UsageFigures
 
 MOST_OFTEN = 4
+SPANS = (7, 30, 90)  # days that statistics are shown of
 LEFT = (SKIPPED, FAILED, UNKNOWN)
 _DAYS: Mapping[Period, tuple[int, int]] = {  # days back to the first and to the last day of the period
     "today": (0, 0),
@@ -70,7 +74,6 @@ class DeskDigest(DeskService):
         now = self._db.now()
         answered = [row for row in rows if row.state == SENT]
         left = [row for row in rows if _is_left(row, now)]
-        kept = now - self.context.keep if self.context.keep is not None else None
         unit: Literal["hour", "day"] = "hour" if until - since <= timedelta(hours=25) else "day"
         return DigestView(
             period=period,
@@ -90,7 +93,7 @@ class DeskDigest(DeskService):
             cost=_cost(usage, self.context.prices),
             currency=self.context.prices.currency,
             models=_shares(usage, self.context.prices),
-            kept_since=kept.astimezone(self._zone) if kept is not None and kept > since else None,
+            kept_since=self._kept_since(since, now),
             sweeps=swept.sweeps,
             swept_contacts=swept.contacts,
             idle_sweeps=swept.idle,
@@ -98,35 +101,62 @@ class DeskDigest(DeskService):
             often=tuple(often for often in _often(rows) if often.count > 1)[:MOST_OFTEN],
             left=len(left),
             unanswered=_often(left)[:MOST_OFTEN],
-            bars=self._bars(rows, since, until, unit, now),
+            bars=tuple(_bar(begin, its, now) for begin, its in _parted(rows, self._begins(since, until, unit))),
             unit=unit,
         )
 
-    def _bars(
-        self, rows: Sequence[AskedRow], since: datetime, until: datetime, unit: Literal["hour", "day"], now: datetime
-    ) -> tuple[Bar, ...]:
-        """Return one bar for each hour or day."""
+    def _begins(self, since: datetime, until: datetime, unit: Literal["hour", "day"]) -> list[datetime]:
+        """Return the beginning of each hour or day."""
         begins = [since]
         while (following := self._after(begins[-1], unit)) < until:
             begins.append(following)
-        counts = [[0, 0, 0] for _ in begins]
-        place = 0
-        for row in sorted(rows, key=lambda row: row.asked_at):
-            while place + 1 < len(begins) and row.asked_at >= begins[place + 1]:
-                place += 1
-            if row.state == SENT:
-                counts[place][1 if row.by_person else 0] += 1
-            elif _is_left(row, now):
-                counts[place][2] += 1
-        return tuple(Bar(begin, *count) for begin, count in zip(begins, counts, strict=True))
+        return begins
 
     def _after(self, moment: datetime, unit: Literal["hour", "day"]) -> datetime:
         if unit == "hour":  # real hours, also in the night when the clocks change
             return (moment.astimezone(UTC) + timedelta(hours=1)).astimezone(self._zone)
         return datetime.combine(moment.date() + timedelta(days=1), moment.time(), tzinfo=self._zone)
 
-    # Chats with digests
-    # -------------------------------------------------------------------------------------------------
+    async def days(self, actor: Actor, count: int) -> StatisticsView:
+        """Return the figures of each of the last days, with today.
+
+        Raises BadRequest for any number of days but those of ``SPANS``.
+        """
+        await self._allow(actor, Role.VIEWER, "statistics", days=count)
+        if count not in SPANS:
+            raise not_one_of(f"This is no number of days: {count}.", str(count), map(str, SPANS))
+        now = self._db.now()
+        today = now.astimezone(self._zone).date()
+        first, end = (
+            datetime.combine(today + timedelta(days=days), time.min, tzinfo=self._zone) for days in (1 - count, 1)
+        )
+        begins = self._begins(first, end, "day")
+        figures, span = Statistics(self._db), TimeRange(first.astimezone(UTC), end.astimezone(UTC), actor.phones)
+        used = await figures.usage_from(span, [begin.astimezone(UTC) for begin in begins])
+        prices = self.context.prices
+        return StatisticsView(
+            days=tuple(
+                DayFigures(
+                    bar=_bar(begin, rows, now),
+                    median_seconds=_median([row for row in rows if row.state == SENT]),
+                    calls=usage.calls,
+                    tokens_in=usage.tokens_in,
+                    tokens_out=usage.tokens_out,
+                    cost=_cost(usage, prices),
+                )
+                for (begin, rows), usage in zip(_parted(await figures.asked(span), begins), used, strict=True)
+            ),
+            failures=tuple(FailedRuns(kind, number) for kind, number in await figures.failures(span)),
+            currency=prices.currency,
+            kept_since=self._kept_since(first, now),
+        )
+
+    def _kept_since(self, since: datetime, now: datetime) -> datetime | None:
+        """Return since when the event log is kept, if that is later than ``since``."""
+        kept = now - self.context.keep if self.context.keep is not None else None
+        return kept.astimezone(self._zone) if kept is not None and kept > since else None
+
+    # Chats with digests -----------------------------------------------------------------------------------------------
 
     async def setting(self, actor: Actor, chat: ChatRef) -> DigestSetting:
         """Return which digests a chat gets."""
@@ -272,6 +302,23 @@ def _chat(row: DigestChatRow, person: PersonRow) -> DigestChat:
     wanted = {"daily": row.daily, "weekly": row.weekly}
     kinds = frozenset(kind for kind, on in wanted.items() if on and allowed)
     return DigestChat(row.chat_key, row.chat, row.person_id, row.changed_at, kinds, actor.phones)
+
+
+def _parted(rows: Sequence[AskedRow], begins: Sequence[datetime]) -> list[tuple[datetime, list[AskedRow]]]:
+    """Return for each of these moments the questions that were read from then on until the next."""
+    parts: list[tuple[datetime, list[AskedRow]]] = [(begin, []) for begin in begins]
+    place = 0
+    for row in sorted(rows, key=lambda row: row.asked_at):
+        while place + 1 < len(begins) and row.asked_at >= begins[place + 1]:
+            place += 1
+        parts[place][1].append(row)
+    return parts
+
+
+def _bar(begin: datetime, rows: Sequence[AskedRow], now: datetime) -> Bar:
+    sent = [row for row in rows if row.state == SENT]
+    by_person = sum(row.by_person for row in sent)
+    return Bar(begin, len(sent) - by_person, by_person, sum(_is_left(row, now) for row in rows))
 
 
 def _is_left(row: AskedRow, now: datetime) -> bool:

@@ -103,6 +103,48 @@ class DigestView:
 
 
 @dataclass(frozen=True, slots=True)
+class DayFigures:
+    """The figures of a day.
+
+    bar: the customers' questions. median_seconds: from reading one to its answer; None if none was answered.
+    cost: None if no price is known.
+    """
+
+    bar: Bar
+    median_seconds: float | None = None
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRuns:
+    """How many runs failed with a kind of error, see ``agent_core.errors``. ``kind`` "": with none of its own."""
+
+    kind: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsView:
+    """The figures of days, the oldest first, and the failures in all of them, the most frequent first.
+
+    kept_since: the model usage and the failures before this time are no longer known; None if all are.
+    """
+
+    days: tuple[DayFigures, ...]
+    failures: tuple[FailedRuns, ...] = ()
+    currency: str = ""
+    kept_since: datetime | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to tell."""
+        return not self.failures and not any(day.bar.total or day.calls or day.cost for day in self.days)
+
+
+@dataclass(frozen=True, slots=True)
 class DigestSetting:
     """The digests of a chat. ``daily_at``, ``weekly_at``: as the settings write them, "" if they are off."""
 

@@ -22,7 +22,7 @@ from bot.desk.phones import away_from
 from bot.desk.run_parts import plan_run, sweep_run
 from bot.desk.views import RunStatus, RunView
 from scheduler.sweeps.attempt import no_tag, unknown_tags
-from scheduler.sweeps.order import BY_WATCH, KIND, WORDS, SweepOrder, read_order, read_task
+from scheduler.sweeps.order import BY_WATCH, KIND, SweepOrder, read_task
 from storage.engine import Database
 from storage.history import History
 from storage.outbox import QUESTION, RUN, Cards
@@ -331,29 +331,6 @@ def status_of(row: RunRow, *, asks: bool) -> RunStatus:
     if row.status == WAITING and row.attempt_due_at is not None:
         return RunStatus.QUEUED
     return RunStatus(row.status)
-
-
-_WORD = {"zh": WORDS[0], "en": WORDS[-1]}
-
-
-class DeskSweeps(DeskService):
-    """The service that starts sweeps."""
-
-    def __init__(self, context: DeskContext, runs: DeskRuns) -> None:
-        super().__init__(context)
-        self._runs = runs
-
-    async def start(
-        self, actor: Actor, words: str, *, chat: ChatRef, serial: str | None = None, key: str = ""
-    ) -> RunView:
-        """Queue a sweep of the contacts, ``#tags`` or ``未读`` in ``words``, and return it.
-
-        Raises InputRejected if the words cannot be read, BadRequest if no contact has a tag.
-        """
-        order = read_order(words)
-        await check_tags(self._db, order)
-        task = check_task(f"{_WORD[actor.lang]} {words}")
-        return await self._runs.submit(actor, "sweep", task, chat=chat, serial=serial, options=order.data(), key=key)
 
 
 async def check_tags(db: Database, order: SweepOrder) -> None:

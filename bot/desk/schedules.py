@@ -22,6 +22,7 @@ from bot.desk.schedules_views import NO_WISH, LastTick, ScheduleNews, ScheduleVi
 from bot.desk.views import RunStatus, RunView
 from bot.desk.week import WeekView, week_of
 from scheduler.runs.service import PERSON
+from scheduler.sweeps.order import KIND as SWEEP
 from scheduler.sweeps.order import read_task as read_sweep
 from scheduler.times import parse_quiet, parse_schedule, parse_zone
 from scheduler.times.natural import understand, windows_of
@@ -95,6 +96,13 @@ class DeskSchedules(DeskService):
         except ScheduleThere as error:
             raise _there(error.number) from None
         return await self._view(row)
+
+    async def next_times(self, actor: Actor, expression: str) -> tuple[datetime, ...]:
+        """Return the next three times of a schedule that has these times. Raises BadRequest as ``add`` does."""
+        await self._allow(actor, Role.VIEWER, "schedule times")
+        kept = self._understood(expression, self.context.timezone)
+        coming = parse_schedule(kept, self.context.timezone).next(self._db.now(), SHOWN_TIMES)
+        return tuple(moment.astimezone(self._zone) for moment in coming)
 
     async def _check_tags(self, task: str) -> None:
         if (order := read_watch(task) or read_sweep(task)) is not None:
@@ -302,6 +310,7 @@ class DeskSchedules(DeskService):
             windows=() if watch else windows_of(row.expression, row.timezone),
             task=row.task,
             kind=row.kind,
+            sweep=read_sweep(row.task, one=True) if row.kind == SWEEP else None,
             next_times=tuple(moment.astimezone(zone) for moment in coming),
             paused=row.paused,
             rules=TaskRules.of(row.options),

@@ -10,6 +10,7 @@ from agent_core.loop.tasks import NO_RULES, TaskRules
 from agent_core.session import LeftTo
 from bot.desk.actors import ChatRef
 from bot.desk.views import RunStatus
+from scheduler.sweeps.order import SweepOrder
 
 What = Literal["started", "busy", "queued", "quiet", "limit", "missed", "by_hand"]
 
@@ -32,6 +33,16 @@ class ScheduleWish:
 
 
 NO_WISH = ScheduleWish()
+
+
+@dataclass(frozen=True, slots=True)
+class SweepWhom:
+    """Whom a sweep is to answer: everybody who has unread messages, or saved contacts by name and by tag."""
+
+    app: str
+    everybody: bool = False
+    names: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +69,7 @@ class ScheduleView:
 
     expression: as the person wrote it. means: the form that is stored. Both are "" for a watch, which has no times.
     windows: for each, its beginning and the last time in it.
+    sweep: whom it answers; None if it is no sweep.
     started, skipped_busy, skipped_missed, skipped_quiet: how many ticks had this outcome.
     """
 
@@ -71,6 +83,7 @@ class ScheduleView:
     kind: str = "run"
     means: str = ""
     windows: tuple[tuple[str, str], ...] = ()
+    sweep: SweepOrder | None = None
     timezone: str = ""
     elsewhere: bool = False  # the time zone is not the owner's
     serial: str = ""

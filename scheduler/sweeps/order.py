@@ -11,6 +11,7 @@ from agent_core.apps.names import is_app_name
 from agent_core.apps.profile import AppProfile, profile, profiles
 from agent_core.errors import InputRejected
 from agent_core.policies.detect import reply_task
+from agent_core.texts import Lang
 
 WORDS = ("巡检", "扫一遍", "sweep")
 EVERYBODY = frozenset(
@@ -128,13 +129,42 @@ def read_order(text: str) -> SweepOrder:
     order = SweepOrder(tuple(dict.fromkeys(names)), tuple(dict.fromkeys(tags)), app)
     for name in order.names:
         if reply_to(name, order.profile) is None:
-            raise InputRejected(
-                f"{name!r} cannot be a contact's name.",
-                advice="Write it as it stands in the app.",
-                key="no_contact_name",
-                name=name,
-            )
+            raise _no_name(name)
     return order
+
+
+def _no_name(name: str) -> InputRejected:
+    said = f"{name!r} cannot be a contact's name."
+    return InputRejected(said, advice="Write it as it stands in the app.", key="no_contact_name", name=name)
+
+
+def task_of(order: SweepOrder, lang: Lang) -> str:
+    """Return the task that ``read_task`` reads as this order.
+
+    Raises InputRejected for too many names, and for a name or a tag that no task can contain.
+    """
+    zh = lang == "zh"
+    app = order.profile.name_in(lang)
+    parts = []
+    for part, alone in [
+        *((f"#{tag}", SweepOrder(tags=(tag,), app=order.app)) for tag in order.tags),
+        *((_in_a_task(name), SweepOrder((name,), app=order.app)) for name in order.names),
+    ]:
+        if read_order(f"{app} {part}") != alone:
+            raise _no_name((alone.names or alone.tags)[0])
+        parts.append(part)
+    if len(order.names) > MOST_NAMES:
+        raise _too_many()
+    whom = ("、" if zh else ", ").join(parts) or ("未读" if zh else "unread")
+    return f"{WORDS[0] if zh else WORDS[-1]} {app} {whom}"
+
+
+def _in_a_task(name: str) -> str:
+    """Return a name as a task contains it: in quotes if it would be read as something else."""
+    found = _PART.fullmatch(name)
+    if found is not None and found[2] and name[0] not in "#＃" and name.lower() not in EVERYBODY:
+        return name
+    return next((f"{left}{name}{right}" for left, right in _QUOTES if not set("\"”」』'") & set(name)), name)
 
 
 def _too_many() -> InputRejected:

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.async_api import Route, expect
+from playwright.async_api import Page, Route, expect
 
 from bot.channels.web.console.routes import NAVIGATION
 from tests.acceptance.stage import OPEN_QUESTION, asked, stage, until
@@ -22,7 +22,7 @@ expect.set_options(timeout=PATIENCE)
 async def test_a_shop_is_served_from_the_console_alone(tmp_path: Path) -> None:
     async with stage(tmp_path, asked(OPEN_QUESTION)) as on, chromium() as browser:
         server = await on.serve(PHONEDESK_TELEGRAM__TOKEN="")
-        async with opened(browser) as page:
+        async with opened(browser, refused=True) as page:
             await log_in(page, await on.console_link(server))
             await page.get_by_label("任务", exact=True).fill("QQ回复联系人11")
             await page.get_by_role("button", name="开始").click()
@@ -42,10 +42,83 @@ async def test_a_shop_is_served_from_the_console_alone(tmp_path: Path) -> None:
             await expect(question).to_be_hidden()
             await page.get_by_role("link", name="问答记录").click()
             await expect(page.get_by_role("main")).to_contain_text(OWN_WORDS)
+            await _answer_is_in_the_charts(page)
+            await _sweep_is_added(page)
+            await _removals_are_undone(page)
             await page.get_by_role("button", name="退出登录").click()
             await expect(page.get_by_role("heading", level=1)).to_have_text("登录")
         found = (await on.command("kb", "search", OPEN_QUESTION, "--json")).json
         assert (found[0]["answer"], found[0]["live"]) == (OWN_WORDS, True)
+
+
+async def _answer_is_in_the_charts(page: Page) -> None:
+    """Look at the one answer in the chart, and in the table beside it."""
+    await page.get_by_role("link", name="统计", exact=True).click()
+    questions = page.get_by_role("region", name="每天的客户问题")
+    await expect(questions.get_by_role("img", name="每天的客户问题")).to_be_visible()
+    await expect(questions.locator("svg.chart rect.series-1")).to_have_count(1)
+    await questions.get_by_text("用表格看数据").click()
+    await expect(questions.get_by_role("row").last.get_by_role("cell")).to_have_text(["0", "1", "0"])
+    await page.get_by_role("link", name="90 天").click()
+    await expect(page.get_by_role("row", include_hidden=True)).not_to_have_count(0)
+    assert await barriers(page) == []
+
+
+async def _sweep_is_added(page: Page) -> None:
+    """Save a contact, then add a sweep of it through the form, after what is wrong was said beside its field."""
+    await page.get_by_role("link", name="联系人", exact=True).click()
+    await page.get_by_label("应用里的名字").fill("11")
+    await page.get_by_role("button", name="保存").click()
+    await expect(page.locator("#contacts")).to_contain_text("11")
+    await page.get_by_role("link", name="定时任务", exact=True).click()
+    await page.get_by_role("link", name="巡检", exact=True).click()
+    form = page.locator("#sweep")
+    await expect(form.get_by_label("11")).to_be_hidden()
+    await form.get_by_label("只回复这些联系人").check()
+    await form.get_by_label("从").fill("09:00")
+    await form.get_by_role("button", name="添加巡检").click()
+    await expect(form.get_by_role("alert")).to_contain_text("时段要有开始")
+    await expect(form.get_by_label("从")).to_have_attribute("aria-invalid", "true")
+    await form.get_by_label("到").fill("18:00")
+    await form.get_by_label("11").check()
+    await form.get_by_label("周日").uncheck()
+    coming = form.locator("output:visible")
+    await expect(coming).to_contain_text(re.compile(r"接下来：?:? ?(\d\d-\d\d \d\d:\d\d( · )?){3}"))
+    assert await barriers(page) == []
+    await form.get_by_role("button", name="添加巡检").click()
+    added = page.locator("#sweeps").get_by_role("article")
+    await expect(added).to_contain_text("每 15 分钟 · 09:00–18:00")
+    await expect(form.get_by_label("到")).to_have_value("")
+    await added.get_by_role("button", name="暂停").click()
+    await expect(added).to_contain_text("已暂停")
+
+
+async def _removals_are_undone(page: Page) -> None:
+    """Remove the sweep, change and delete the entry, and take each back; the last on the page that comes after it."""
+    back, notice = page.get_by_role("button", name="撤销"), page.get_by_role("status").filter(has_text="恢复原样")
+    sweep = page.locator("#sweeps").get_by_role("article")
+    await sweep.get_by_role("button", name="移除").click()
+    await expect(sweep).to_have_count(0)
+    assert await barriers(page) == []
+    await back.click()
+    await expect(sweep).to_have_count(1)
+    await expect(notice).to_be_visible()
+    await page.get_by_role("link", name="知识库", exact=True).click()
+    await page.get_by_label("问题或答案里的词").fill(OPEN_QUESTION)
+    await page.get_by_role("button", name="查找").click()
+    await page.locator("#found").get_by_role("link").first.click()
+    answer = page.get_by_label("答案，会一字不差")
+    await answer.fill("不可以。")
+    await page.get_by_role("button", name="保存").click()
+    await back.click()
+    await expect(answer).to_have_value(OWN_WORDS)
+    entry = page.url
+    await page.get_by_role("button", name="删除").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("知识库")
+    await back.click()
+    await expect(notice).to_be_visible()
+    await page.goto(entry)
+    await expect(answer).to_have_value(OWN_WORDS)
 
 
 EVIL = "<img src=x onerror=alert(1)>发货了吗"
@@ -67,7 +140,13 @@ async def test_somebody_without_telegram_comes_in_and_works_in_the_chat(tmp_path
             await expect(page.get_by_role("link", name="人员", exact=True)).to_have_count(0)
             await page.get_by_role("link", name="聊天", exact=True).click()
             words = page.get_by_label("消息", exact=True)
-            await words.fill("/run QQ回复联系人11")
+            await words.click()
+            await words.press_sequentially("/ru")
+            await expect(page.get_by_role("list", name="命令").get_by_role("button")).to_have_count(1)
+            await words.press("ArrowDown")
+            await page.keyboard.press("Enter")
+            await expect(words).to_be_focused()
+            await page.keyboard.type("QQ回复联系人11")
             await words.press("Enter")
             # The run's card goes on by itself, and then its question comes; what the customer wrote stays words.
             log = page.get_by_role("log")
@@ -84,10 +163,16 @@ async def test_somebody_without_telegram_comes_in_and_works_in_the_chat(tmp_path
             await expect(page.locator("#replying")).to_be_visible()
             await expect(words).to_be_focused()
             await page.keyboard.type(OWN_WORDS)
+            low = await words.evaluate("field => field.clientHeight")
+            await page.keyboard.press("Shift+Enter")
+            await page.keyboard.type(OWN_WORDS)
+            assert await words.evaluate("field => field.clientHeight") > low, "it grows with its lines"
             await page.keyboard.press("Enter")
             await expect(page.locator("#replying")).to_be_hidden()
+            await expect(words).to_have_value("")
+            assert await words.evaluate("field => field.clientHeight") == low
             await expect(log).to_contain_text("已完成")
-            assert on.sent == {"11": [OWN_WORDS]}
+            assert on.sent == {"11": [f"{OWN_WORDS}\n{OWN_WORDS}"]}
             shown = await log.get_by_role("article").count()
             await page.reload()
             await expect(log.get_by_role("article")).to_have_count(shown)
@@ -126,7 +211,7 @@ async def test_pages_fit_their_screen_and_one_can_go_through_them_by_keyboard(
             for lang in ("English", "中文"):
                 await page.get_by_role("button", name=lang).click()
                 await expect(page.get_by_role("button", name=lang)).to_be_hidden()
-                for _, path, _ in NAVIGATION:
+                for path in (*(path for _, path, _ in NAVIGATION), "/console/schedules/sweeps"):
                     await page.goto(server.url + path)
                     wide = await page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
                     assert wide <= 0, f"{path} is {wide} pixels too wide"

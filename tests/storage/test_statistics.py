@@ -31,6 +31,22 @@ def span(clock: Clock, *serials: str) -> TimeRange:
     return TimeRange(clock.time - timedelta(days=1), clock.time, serials)
 
 
+async def test_usage_and_failures_by_day(db: Database, clock: Clock) -> None:
+    first, second = await a_run(db), await a_run(db, "S2")
+    begins, log = [clock.time, clock.time + timedelta(days=1), clock.time + timedelta(days=2)], Events(db)
+    for hours, run, tokens in ((0, first, 10), (23, second, 5), (24, first, 3), (71, first, 1), (72, first, 100)):
+        clock.time = begins[0] + timedelta(hours=hours)
+        await log.append(run, "step", {"tokens_in": tokens, "tokens_out": 0})
+        await log.append(run, "outcome", {"status": "failed", "error_kind": "model.timeout" if hours else ""})
+        await log.append(run, "outcome", {"status": "succeeded", "error_kind": "device.offline"})
+    time = TimeRange(begins[0], begins[0] + timedelta(days=3))
+    assert [each.tokens_in for each in await Statistics(db).usage_from(time, begins)] == [15, 3, 1]
+    assert await Statistics(db).failures(time) == [("model.timeout", 2), ("", 1)], "a run counts once for each kind"
+    mine = TimeRange(time.since, time.until, ["S2"])
+    assert [each.calls for each in await Statistics(db).usage_from(mine, begins)] == [1, 0, 0]
+    assert await Statistics(db).failures(mine) == [("model.timeout", 1)]
+
+
 async def test_questions_of_a_time_and_of_some_phones(db: Database, clock: Clock) -> None:
     first, second = await a_run(db), await a_run(db, "S2")
     since = clock.time

@@ -44,12 +44,13 @@ class Button:
 class Line:
     """A line of a card, ``label: text``. A long text may be cut.
 
-    kind: ``quote`` for somebody's own words, ``code`` for a text to copy.
+    kind: ``quote`` for somebody's own words, ``code`` for a text to copy, ``secret`` for one that lets somebody in: a
+        channel that keeps its messages keeps them without it.
     """
 
     text: str
     label: str = ""
-    kind: Literal["plain", "quote", "code"] = "plain"
+    kind: Literal["plain", "quote", "code", "secret"] = "plain"
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ def draw_chart(title: str, legend: Sequence[str], columns: Sequence[Column], *, 
     legend: a name for each series. nothing: the text to write if all columns are empty.
     """
     big = Image.new("RGB", (WIDTH * _SMOOTH, HEIGHT * _SMOOTH), _PAPER)
-    top = _scale(max((sum(column.parts) for column in columns), default=0))
+    top = scale(max((sum(column.parts) for column in columns), default=0))
     _bars(ImageDraw.Draw(big), columns, top)
     image = big.reduce(_SMOOTH)
     draw = ImageDraw.Draw(image)
@@ -54,7 +54,7 @@ def draw_chart(title: str, legend: Sequence[str], columns: Sequence[Column], *, 
     return out.getvalue()
 
 
-def _scale(most: int) -> int:
+def scale(most: int) -> int:
     """Return the top of the scale: an even, round number."""
     for step in (2, 4, 6, 10, 20, 30, 40, 50, 60, 80):
         if most <= step:

@@ -16,7 +16,7 @@ async def console(turn: Turn) -> Said:
     if turn.chat.kind != "private":
         return turn.tell(words.get("console.private_only"))
     link = await turn.desk.console.link(turn.actor)
-    lines = (Line(link, "", "code"), Line(words.get("console.hint")), *reach_lines(words, link))
+    lines = (Line(link, "", "secret"), Line(words.get("console.hint")), *reach_lines(words, link))
     return turn.say(Card(words.get("console.title"), lines))
 
 

@@ -213,10 +213,10 @@ def invite_card(words: Texts, made: InviteView, start_link: str = "") -> Card:
     """Return the only card that shows an invitation's code. ``start_link``: the beginning of a link with the code."""
     how = [
         Line(f"{start_link}{made.code}" if start_link else "", words.get("invite.link")),
-        Line(f"/start {made.code}", words.get("invite.text"), "code"),
+        Line(f"/start {made.code}", words.get("invite.text"), "secret"),
     ]
     if made.link:
-        how = [Line(made.link, words.get("invite.link"), "code")]
+        how = [Line(made.link, words.get("invite.link"), "secret")]
     lines = [
         Line(made.name, words.get("invite.name")),
         Line(words.get(f"role.{made.role.value}"), words.get("whoami.role")),

@@ -211,7 +211,7 @@ def schedule_lines(view: ScheduleView, words: Texts) -> list[Line]:
         Line(view.phone, words.get("schedule.phone")),
         Line(view.quiet, words.get("schedule.quiet")),
         Line(_ways(view, words), words.get("schedule.ways")),
-        Line(_last(view.last, words) if view.last else "", words.get("schedule.last")),
+        Line(last_words(view.last, words) if view.last else "", words.get("schedule.last")),
         Line(_counts(view, words), words.get("schedule.counts")),
     ]
     return [line for line in lines if line.text]
@@ -230,7 +230,8 @@ def _ways(view: ScheduleView, words: Texts) -> str:
     return " · ".join(said)
 
 
-def _last(last: LastTick, words: Texts) -> str:
+def last_words(last: LastTick, words: Texts) -> str:
+    """Return what became of the newest tick, and of its run."""
     said = f"{last.at:%m-%d %H:%M} {words.get(f'schedule.what_{last.what}')}"
     if last.status is None or last.what not in {"started", "by_hand"}:
         return said

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Literal
 
 from aiohttp import web
@@ -36,6 +36,28 @@ _STATUSES: tuple[tuple[type[PhonedeskError], int], ...] = (
     (KnowledgeError, 503),
 )
 
+# The field of a body that an error is about, by the error's key. Those of times begin with "schedule_".
+_FIELDS: Mapping[str, str] = {
+    "bad_schedule": "expression",
+    "time_over": "expression",
+    "regular_hours": "start",
+    "regular_days": "days",
+    "bad_quiet": "quiet",
+    "no_phone": "device",
+    "sweep_nobody": "contacts",
+    "no_contact_name": "contacts",
+    "too_many_contacts": "contacts",
+    "no_tag": "tags",
+    "bad_name": "name",
+    "contact_there": "name",
+    "bad_number": "number",
+    "bad_tag": "tags",
+    "long_note": "note",
+    "entry_there": "question",
+}
+_OF_TIMES = "schedule_"
+_NOT_OF_TIMES = {"schedule_there"}
+
 
 class Problem(BaseModel):
     """What went wrong.
@@ -67,15 +89,25 @@ def problem(
     )
 
 
-def problem_of(error: PhonedeskError, words: Texts | None = None) -> web.Response:
+def problem_of(error: PhonedeskError, words: Texts | None = None, *, fields: Collection[str] = ()) -> web.Response:
     """Return one of our errors as a response: in the words of a person's language, or in English for programs.
 
     For programs its advice names commands of the terminal, not of the chat.
+    fields: of the request's body, one of which the error may be about.
     """
     seconds = error.values.get("seconds") if isinstance(error, RateLimited) else None
     headers = {"Retry-After": str(seconds)} if seconds is not None else None
     said = words.error(error) if words is not None else for_programs(str(error))
-    return problem(status_of(error), error.kind, said, headers=headers)
+    field = _field_of(error)
+    named = f"body.{field}" if field in fields else ""
+    return problem(status_of(error), error.kind, said, field=named, headers=headers)
+
+
+def _field_of(error: PhonedeskError) -> str:
+    """Return the field of a body that an error is about; "" if it is about none."""
+    if error.key.startswith(_OF_TIMES) and error.key not in _NOT_OF_TIMES:
+        return "expression"
+    return _FIELDS.get(error.key, "")
 
 
 def problem_of_input(error: ValidationError, place: Literal["body", "query", "path"]) -> web.Response:

@@ -71,3 +71,33 @@ async def test_a_name_that_is_taken_or_unknown(shop: Shop) -> None:
     for call in (shop.desk.contacts.remove(owner, "13"), shop.desk.contacts.edit(owner, "11", serial="S1", note="")):
         with pytest.raises(NotFound):
             await call
+
+
+async def test_ones_own_newest_change_or_removal_is_undone(shop: Shop) -> None:
+    owner, other = await shop.person(Role.OWNER), await shop.person(Role.OWNER)
+    contacts = shop.desk.contacts
+    await contacts.add(owner, ELEVEN)
+    here = await contacts.add(owner, replace(ELEVEN, serial="S1", note="here"))
+    await contacts.edit(owner, "11", rename="客户11", tags=[], note="")
+    assert await contacts.undo(owner, "客户11") == ELEVEN
+    with pytest.raises(BadRequest, match="changed since"):
+        await contacts.undo(owner, "11")
+    await contacts.remove(owner, "11", serial="S1")
+    for who, name in ((owner, "11"), (owner, "12"), (other, "11")):
+        with pytest.raises(BadRequest, match="nothing to undo"):
+            await contacts.undo(who, name, serial="" if name == "11" and who is owner else "S1")
+    assert await contacts.undo(owner, "11", serial="S1") == here
+    with pytest.raises(BadRequest, match="there already"):
+        await contacts.undo(owner, "11", serial="S1")
+    assert await contacts.find(owner) == [ELEVEN, here]
+
+
+async def test_a_change_is_not_undone_if_somebody_has_changed_it_again(shop: Shop) -> None:
+    owner, other = await shop.person(Role.OWNER), await shop.person(Role.OWNER)
+    contacts = shop.desk.contacts
+    await contacts.add(owner, ELEVEN)
+    await contacts.edit(owner, "11", note="one")
+    newest = await contacts.edit(other, "11", note="two")
+    with pytest.raises(BadRequest, match="changed since"):
+        await contacts.undo(owner, "11")
+    assert await contacts.find(owner) == [newest]

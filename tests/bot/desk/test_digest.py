@@ -12,7 +12,7 @@ from agent_core.model.usage import Price, Prices
 from bot.desk.actors import AccessDenied, Actor, BadRequest, ChatRef, Role
 from bot.desk.context import chat_data
 from bot.desk.desk import Desk
-from bot.desk.digest_views import Often, Period
+from bot.desk.digest_views import FailedRuns, Often, Period
 from scheduler.jobs.digests import DigestWatch, digest_times
 from scheduler.times.quiet import quiet_of
 from storage.events import Events
@@ -51,6 +51,26 @@ async def test_bars_by_the_hour_and_by_the_day(shop: Shop, day: Day) -> None:
     assert [bar.total for bar in week.bars] == [0, 0, 0, 0, 0, 1, 6]
     assert (await look(shop, "yesterday")).asked == 1
     assert len((await look(shop, "month")).bars) == 30
+
+
+async def test_the_figures_of_each_of_the_last_days(shop: Shop, day: Day) -> None:
+    await Events(shop.db).append(day.runs["S1"], "outcome", {"status": "failed", "error_kind": "model.timeout"})
+    desk = Desk(replace(shop.desk.context, prices=Prices(default=Price(2.0, 8.0), currency="CNY")))
+    viewer = await shop.person(Role.VIEWER)
+    view = await desk.digest.days(viewer, 7)
+    assert [each.bar.at.day for each in view.days] == [14, 15, 16, 17, 18, 19, 20]
+    assert [each.bar for each in view.days] == list((await look(shop, "week")).bars)
+    before, today = view.days[-2:]
+    assert (before.median_seconds, before.tokens_in, before.cost) == (3600, 0, 0)
+    assert (today.median_seconds, today.calls, today.tokens_in, today.tokens_out) == (20, 2, 5000, 200)
+    assert today.cost == pytest.approx(0.0116)
+    assert view.currency == "CNY"
+    assert view.failures == (FailedRuns("model.timeout", 1),)
+    assert not view.empty
+    assert len((await desk.digest.days(viewer, 90)).days) == 90
+    assert (await desk.digest.days(replace(viewer, phones=("S3",)), 30)).empty
+    with pytest.raises(BadRequest, match="8"):
+        await desk.digest.days(viewer, 8)
 
 
 async def test_costs_and_what_is_not_kept(shop: Shop, day: Day) -> None:

@@ -22,6 +22,7 @@ from bot.desk.desk import Desk
 from bot.desk.history_views import HistoryAsked
 from bot.desk.knowledge_views import EntryText, KnowledgeFile
 from bot.desk.pairing import NOTED_OF_ONE, OWNER_TIMES, RequestLimit
+from bot.desk.schedules_views import ScheduleWish, SweepWhom
 from bot.desk.team_views import PersonView
 from bot.desk.views import ContactView
 from bot.desk.week import WeekView
@@ -34,6 +35,7 @@ from tests.support.shop import CHAT, PHONE, QUESTION, Shop
 
 OTHER = "127.0.0.1:16002"
 ELSEWHERE = ChatRef("telegram", "78", "5", "group")
+EVERYBODY = SweepWhom("qq", everybody=True)
 FILE = KnowledgeFile("faq.csv", "问题,答案\n怎么退货,七天\n".encode())
 
 
@@ -100,6 +102,14 @@ async def _alike_questions(at: Busy, who: Actor) -> int:
     return len(await at.desk.questions.alike(alike.id, actor=who))
 
 
+async def _sweeps(at: Busy, who: Actor) -> int:
+    """With one on PHONE."""
+    owner = await at.shop.person(Role.OWNER)
+    if not await at.desk.sweeps.scheduled(owner):
+        await at.desk.sweeps.schedule(owner, EVERYBODY, "every 5m", wish=ScheduleWish(serial=PHONE))
+    return len(await at.desk.sweeps.scheduled(who))
+
+
 # What lists things that are on phones, with how many there are for somebody who may see them all.
 LISTS: dict[str, tuple[Callable[[Busy, Actor], Awaitable[int]], int]] = {
     "runs.going": (lambda at, who: _count(at.desk.runs.going(who)), 1),
@@ -109,6 +119,7 @@ LISTS: dict[str, tuple[Callable[[Busy, Actor], Awaitable[int]], int]] = {
     "questions.seen_by": (lambda at, who: _count(at.desk.questions.seen_by(who)), 1),
     "questions.alike": (_alike_questions, 1),
     "schedules.week": (lambda at, who: _starts(at.desk.schedules.week(who)), 6),
+    "sweeps.scheduled": (_sweeps, 1),
     "schedules.all": (lambda at, who: _count(at.desk.schedules.all(who)), 1),
     "answers.find": (lambda at, who: _total(at.desk.answers.find(who, AnswersAsked())), 1),
     "answers.unanswered": (lambda at, who: _count(at.desk.answers.unanswered(who)), 1),
@@ -127,6 +138,8 @@ THE_REST: dict[str, Call] = {
     "kb.stats": lambda at, who: at.desk.kb.stats(who),
     "plans.stop": lambda at, who: at.desk.plans.stop(who, "mine"),
     "plans.forget": lambda at, who: at.desk.plans.forget(who, "mine"),
+    "schedules.next_times": lambda at, who: at.desk.schedules.next_times(who, "every 5m"),
+    "digest.days": lambda at, who: at.desk.digest.days(who, 7),
     "digest.look": lambda at, who: at.desk.digest.look(who, "today"),
     "digest.setting": lambda at, who: at.desk.digest.setting(who, CHAT),
     "digest.switch": lambda at, who: at.desk.digest.switch(who, CHAT, daily=True),
@@ -139,6 +152,7 @@ ANNA = PersonView("1", "Anna", Role.OPERATOR, "en", "101", datetime(2026, 11, 1,
 # For owners, who are never limited.
 OWNERS: dict[str, Call] = {
     "schedules.add": lambda at, who: at.desk.schedules.add(who, "* * * * *", "x", chat=CHAT),
+    "sweeps.schedule": lambda at, who: at.desk.sweeps.schedule(who, EVERYBODY, "every 5m"),
     "schedules.pause": lambda at, who: at.desk.schedules.pause(who, "1"),
     "schedules.resume": lambda at, who: at.desk.schedules.resume(who, "1"),
     "schedules.remove": lambda at, who: at.desk.schedules.remove(who, "1"),
@@ -146,6 +160,7 @@ OWNERS: dict[str, Call] = {
     "schedules.edit": lambda at, who: at.desk.schedules.edit(who, "1", task="打开设置"),
     "contacts.add": lambda at, who: at.desk.contacts.add(who, ContactView("qq", "12")),
     "contacts.edit": lambda at, who: at.desk.contacts.edit(who, "12"),
+    "contacts.undo": lambda at, who: at.desk.contacts.undo(who, "12"),
     "contacts.remove": lambda at, who: at.desk.contacts.remove(who, "12"),
     "kb.edit": lambda at, who: at.desk.kb.edit(who, "a1", EntryText("问", "答")),  # what waits: an operator, too
     "kb.approve": lambda at, who: at.desk.kb.approve(who, "a1"),

@@ -10,7 +10,8 @@ from agent_core.errors import InputRejected
 from agent_core.policies import reply_task
 from agent_core.session import WAITS_ELSEWHERE
 from agent_core.sweep import IN_CHAT, LookOutcome, UnreadLook, Waiting
-from scheduler.sweeps.order import SweepOrder, kind_of, read_order, read_task, reply_to
+from agent_core.texts import Lang
+from scheduler.sweeps.order import MOST_NAMES, SweepOrder, kind_of, read_order, read_task, reply_to, task_of
 from scheduler.sweeps.plan import BLIND, Left, Rules, plan
 from storage.runs import FAILED, QUEUED, STOPPED, SUCCEEDED, WAITING
 from storage.sweeps import MarkRow
@@ -196,3 +197,33 @@ def test_the_task_names_exactly_the_contact(name: str) -> None:
     assert read.contacts == (name,)
     assert read_order(f'"{name}"').names == (name,)
     assert reply_to("a“b”c", order.profile) is None
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+@pytest.mark.parametrize(
+    "order",
+    [
+        SweepOrder(),
+        SweepOrder(app="wechat"),
+        SweepOrder(("11", "小王"), ("vip", "老客户")),
+        SweepOrder(("Anna Li", "未读", "#x", "QQ", "all"), app="wechat"),
+        SweepOrder(("微信",)),
+        SweepOrder(("O'Neil",)),
+        SweepOrder(tuple(f"n{number}" for number in range(MOST_NAMES))),
+    ],
+)
+def test_a_sweep_is_written_as_it_is_read(order: SweepOrder, lang: Lang) -> None:
+    assert read_task(task_of(order, lang)) == order
+
+
+@pytest.mark.parametrize(
+    ("order", "named"),
+    [
+        (SweepOrder(("11", 'say "x"')), 'say "x"'),
+        (SweepOrder(("11",), ("two words",)), "two words"),
+        (SweepOrder(tuple(f"n{number}" for number in range(MOST_NAMES + 1))), str(MOST_NAMES)),
+    ],
+)
+def test_a_sweep_that_cannot_be_written_is_refused(order: SweepOrder, named: str) -> None:
+    with pytest.raises(InputRejected, match=named):
+        task_of(order, "en")

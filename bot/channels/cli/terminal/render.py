@@ -9,7 +9,7 @@ from bot.channels.chat.cards import Card, colon_of, separator
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.terminal.console import Text
 
-STYLES = {"plain": "", "quote": "bold", "code": "cyan"}
+STYLES = {"plain": "", "quote": "bold", "code": "cyan", "secret": "cyan"}
 
 
 def before(label: str, words: Texts) -> str:

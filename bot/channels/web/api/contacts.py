@@ -51,3 +51,9 @@ async def change_contact(call: ApiCall, app: str, name: str, query: ApiOfDevice,
 async def remove_contact(call: ApiCall, app: str, name: str, query: ApiOfDevice) -> ApiContact:
     """Remove a contact."""
     return ApiContact.of(await call.desk.contacts.remove(call.actor, name, app=app, serial=query.device))
+
+
+@operations.post("/contacts/{app}/{name}/undo", Role.OWNER)
+async def undo_contact(call: ApiCall, app: str, name: str, query: ApiOfDevice) -> ApiContact:
+    """Take back one's own newest change or removal, if it was of this contact."""
+    return ApiContact.of(await call.desk.contacts.undo(call.actor, name, app=app, serial=query.device))

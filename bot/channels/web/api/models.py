@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, AliasPath, Base64Bytes, BaseModel, ConfigDict, Field
 
 from agent_core.actions.types import Back, DoubleTap, Home, LongPress, PressKey, Swipe, Tap, Type
+from bot.desk.regular_times import WEEK, RegularTimes
 from bot.desk.views import RunStatus
 
 MOST_LISTED = 100
@@ -26,6 +27,7 @@ def _no_nul(text: str) -> str:
 Text = Annotated[str, AfterValidator(_no_nul), Field(max_length=10_000)]
 Line = Annotated[str, AfterValidator(_no_nul), Field(max_length=500)]
 Lines = Annotated[list[Line], Field(max_length=100)]
+ClockTime = Annotated[str, Field(pattern=r"^(([01][0-9]|2[0-3]):[0-5][0-9])?$", examples=["09:00"])]
 
 
 class Wish(BaseModel):
@@ -300,6 +302,51 @@ class ApiSince(Wish):
     since: Line = ""
 
 
+# Statistics -----------------------------------------------------------------------------------------------------------
+
+
+class ApiStatisticsQuery(Wish):
+    days: Annotated[int, Field(ge=7, le=90, description="7, 30 or 90.")] = 7
+
+
+class ApiDayFigures(Shown):
+    """A day, from ``at`` on.
+
+    alone, by_person: customers' questions that were answered without and by a person. left: those without an answer.
+    median_seconds: from reading a question to its answer; null if none was answered.
+    calls, tokens_in, tokens_out, cost: of models; the cost is null if no price is known.
+    """
+
+    at: datetime = Field(validation_alias=AliasPath("bar", "at"))
+    alone: int = Field(validation_alias=AliasPath("bar", "alone"))
+    by_person: int = Field(validation_alias=AliasPath("bar", "by_person"))
+    left: int = Field(validation_alias=AliasPath("bar", "left"))
+    median_seconds: float | None
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    cost: float | None
+
+
+class ApiFailures(Shown):
+    """How many runs failed with a kind of error; "" for none of its own."""
+
+    kind: str
+    count: int
+
+
+class ApiStatistics(Shown):
+    """The days, the oldest first, and the failures in all of them, the most frequent first.
+
+    kept_since: what models used and what failed before this time is no longer known; null if all is.
+    """
+
+    days: list[ApiDayFigures]
+    failures: list[ApiFailures]
+    currency: str
+    kept_since: datetime | None
+
+
 # Schedules ------------------------------------------------------------------------------------------------------------
 
 
@@ -331,6 +378,51 @@ class ApiScheduleChange(Wish):
     jitter_seconds: Annotated[int, Field(ge=0, le=86_400)] | None = None
 
 
+class ApiTimes(Wish):
+    """Times: ``expression`` in plain words or as cron, or regular ones.
+
+    every: minutes between two. start, end: the hours of the day, both "" for all of it. days: of the week, Monday is 1.
+    """
+
+    expression: Line = ""
+    every: Annotated[int, Field(ge=1, le=720)] | None = None
+    start: ClockTime = ""
+    end: ClockTime = ""
+    days: Annotated[list[Annotated[int, Field(ge=1, le=7)]], Field(max_length=7)] = list(WEEK)
+
+    def written(self) -> str:
+        """Return the times as an expression."""
+        if self.every is None:
+            return self.expression
+        return RegularTimes(self.every, self.start, self.end, tuple(self.days)).expression
+
+
+class ApiNextTimes(Shown):
+    """The next three."""
+
+    next_times: list[datetime]
+
+
+class ApiNewSweep(ApiTimes):
+    """A sweep at certain times: of everybody who has unread messages, or of chosen contacts, by name and by tag."""
+
+    app: Line = "qq"
+    whom: Literal["unread", "chosen"]
+    contacts: Lines = []
+    tags: Lines = []
+    device: Line | None = None
+    quiet: Line | None = None
+
+
+class ApiSweepOrder(Shown):
+    """Whom a sweep answers: contacts by name and by tag, or everybody who has unread messages."""
+
+    app: str
+    everybody: bool
+    contacts: list[str] = Field(validation_alias="names")
+    tags: list[str]
+
+
 class ApiTick(Shown):
     """The newest tick of a schedule, and its run."""
 
@@ -342,13 +434,14 @@ class ApiTick(Shown):
 
 
 class ApiSchedule(Shown):
-    """A schedule or a watch. ``means``: the stored form of ``expression``."""
+    """A schedule or a watch. ``means``: the stored form of ``expression``. ``sweep``: null if it starts none."""
 
     id: str
     kind: str
     expression: str
     means: str
     task: str
+    sweep: ApiSweepOrder | None
     device: str = Field(validation_alias="serial")
     device_name: str = Field(validation_alias="phone")
     timezone: str

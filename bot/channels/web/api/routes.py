@@ -25,6 +25,8 @@ from bot.channels.web.api import (
     questions,
     runs,
     schedules,
+    statistics,
+    sweeps,
     webhooks,
 )
 from bot.channels.web.api.openapi import document
@@ -47,7 +49,21 @@ log = structlog.get_logger(__name__)
 DOCUMENT = "/openapi.json"
 OPERATIONS: tuple[Operation, ...] = tuple(
     operation
-    for subject in (runs, questions, answers, schedules, devices, contacts, knowledge, events, keys, people, webhooks)
+    for subject in (
+        runs,
+        questions,
+        answers,
+        schedules,
+        sweeps,
+        devices,
+        contacts,
+        knowledge,
+        events,
+        keys,
+        people,
+        webhooks,
+        statistics,
+    )
     for operation in subject.operations
 )
 Answer = Callable[[web.Request, Actor], Awaitable[web.StreamResponse]]
@@ -73,7 +89,8 @@ def add_api(
     known = _Known(desk, db, names)
     app.router.add_get(DOCUMENT, known.only(describe))
     for operation in OPERATIONS:
-        app.router.add_route(operation.verb, operation.path, known.only(_answering(operation, desk, streams)))
+        answer = _answering(operation, desk, streams)
+        app.router.add_route(operation.verb, operation.path, known.only(answer, body=operation.body))
     for path, verbs in _verbs_of(OPERATIONS).items():
         app.router.add_route("*", path, known.only(_other_verb(verbs)))
     app.router.add_route("*", API_PATH + "/{_:.*}", known.only(nowhere))
@@ -103,10 +120,15 @@ class _Known:
         self._audit = Audit(db)
         self._notebook = Notebook()
 
-    def only(self, answer: Answer) -> Handler:
+    def only(self, answer: Answer, *, body: type[BaseModel] | None = None) -> Handler:
+        """Return the handler of what is for known callers.
+
+        body: what a request takes, so that an error can name its field.
+        """
+
         async def handled(request: web.Request) -> web.StreamResponse:
             try:
-                return await self._answered(request, answer)
+                return await self._answered(request, answer, body)
             except ValidationError:
                 raise
             except PhonedeskError as error:
@@ -120,7 +142,7 @@ class _Known:
 
         return handled
 
-    async def _answered(self, request: web.Request, answer: Answer) -> web.StreamResponse:
+    async def _answered(self, request: web.Request, answer: Answer, body: type[BaseModel] | None) -> web.StreamResponse:
         if (refusal := refusal_of_page(request, self._names)) is not None:
             return refusal
         header = request.headers.get(hdrs.AUTHORIZATION, "")
@@ -133,7 +155,8 @@ class _Known:
         try:
             return await answer(request, actor)
         except PhonedeskError as error:
-            return problem_of(error, texts(actor.lang) if actor.channel == CONSOLE else None)
+            words = texts(actor.lang) if actor.channel == CONSOLE else None
+            return problem_of(error, words, fields=body.model_fields if body is not None else ())
 
 
 def _refusal(error: web.HTTPException) -> web.Response:

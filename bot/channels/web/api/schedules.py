@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from agent_core.loop.tasks import TaskRules
-from bot.channels.web.api.models import ApiNewSchedule, ApiRun, ApiSchedule, ApiScheduleChange, ApiSchedules
+from bot.channels.web.api.models import (
+    ApiNewSchedule,
+    ApiNextTimes,
+    ApiRun,
+    ApiSchedule,
+    ApiScheduleChange,
+    ApiSchedules,
+    ApiTimes,
+)
 from bot.channels.web.api.operations import ApiCall, Operations
 from bot.desk.actors import Role
 from bot.desk.schedules_views import ScheduleWish
@@ -30,6 +38,12 @@ async def add_schedule(call: ApiCall, body: ApiNewSchedule) -> ApiSchedule:
         key=call.key,
     )
     return ApiSchedule.of(view)
+
+
+@operations.post("/schedules/next-times", Role.VIEWER)
+async def list_next_times(call: ApiCall, body: ApiTimes) -> ApiNextTimes:
+    """Show the next three times of a schedule that would have these times. Adds none."""
+    return ApiNextTimes(next_times=list(await call.desk.schedules.next_times(call.actor, body.written())))
 
 
 @operations.get("/schedules/{schedule_id}")

@@ -137,7 +137,7 @@ class ConsoleChat:
 
     async def _drawn(self, row: ChatMessageRow) -> tuple[StoredCard, bytes | None]:
         """Return the card of a message as it is now, and its picture if it is a live card that has one."""
-        card = StoredCard.model_validate(row.card)
+        card = self._outlet.with_secrets(row.id, StoredCard.model_validate(row.card))
         live = await self._feed.live_card(row.ref.partition(":")[2], row.chat_id) if card.live else None
         if live is None:
             return card, None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -31,7 +31,7 @@ class StoredFile(BaseModel):
 
 
 class StoredCard(BaseModel):
-    """A card without its files.
+    """A card without its files and its secrets: the text of a secret line is "".
 
     live: the card of a run that is under way, which is drawn anew whenever somebody looks.
     hint: what an empty input for its answer shows, if the person's own words are asked for.
@@ -53,7 +53,7 @@ class StoredCard(BaseModel):
         files = tuple(StoredFile(kind=file.kind, name=file.name) for file in files_of(card))
         return cls(
             title=card.title,
-            lines=card.lines,
+            lines=tuple(replace(line, text="") if line.kind == "secret" else line for line in card.lines),
             buttons=card.buttons,
             files=files,
             question=card.question,

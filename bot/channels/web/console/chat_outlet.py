@@ -7,11 +7,12 @@ import zlib
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 import structlog
 
 from agent_core.lru import keep_newest
-from bot.channels.chat.cards import Card, ReplayOrder
+from bot.channels.chat.cards import Card, Line, ReplayOrder
 from bot.channels.chat.history import media_card
 from bot.channels.chat.outlet import LiveCard
 from bot.channels.chat.refs import Refs
@@ -29,6 +30,7 @@ log = structlog.get_logger(__name__)
 
 LIVE_SECONDS = 0.3  # at least so long between two looks of live cards
 REMEMBERED = 500
+SECRET_TIME = timedelta(minutes=10)  # as long as a log-in link works
 WAITS = (1.0, 5.0, 30.0)  # after failures in a row
 Draw = Callable[[str], Awaitable[LiveCard | None]]
 
@@ -39,6 +41,14 @@ class _Change:
 
     number: int
     happened: asyncio.Event
+
+
+@dataclass(frozen=True, slots=True)
+class _Secret:
+    """The lines of a message with their secrets, which are shown until a time, and are stored nowhere."""
+
+    lines: tuple[Line, ...]
+    until: datetime
 
 
 class ConsoleOutlet:
@@ -54,6 +64,7 @@ class ConsoleOutlet:
         self._live: dict[str, tuple[ChatRef, Draw]] = {}
         self._wake = asyncio.Event()
         self._changes: OrderedDict[str, _Change] = OrderedDict()
+        self._secrets: OrderedDict[int, _Secret] = OrderedDict()
         self._making: set[asyncio.Task[None]] = set()
 
     # Cards ------------------------------------------------------------------------------------------------------------
@@ -93,10 +104,23 @@ class ConsoleOutlet:
                 )
             if message.shows and (known is None or known.message_id != str(number)):
                 await self._refs.set(message.shows, MessageRef(chat, str(number), card.picture is not None))
+        if any(line.kind == "secret" for line in card.lines):
+            secret = _Secret(card.lines, self._desk.context.db.now() + SECRET_TIME)
+            keep_newest(self._secrets, number, secret, REMEMBERED)
+        else:  # the message may show something else by now
+            self._secrets.pop(number, None)
         if card.film is not None:
             self._make(chat, number, card.film)
         self.changed(chat)
         return number
+
+    def with_secrets(self, number: int, card: StoredCard) -> StoredCard:
+        """Return a message's card with its secrets, for as long as they are shown."""
+        secret = self._secrets.get(number)
+        if secret is None or self._desk.context.db.now() >= secret.until:
+            self._secrets.pop(number, None)
+            return card
+        return card.model_copy(update={"lines": secret.lines})
 
     def _make(self, chat: ChatRef, number: int, order: ReplayOrder) -> None:
         """Make a replay, and show it in the place of its message."""

@@ -2,26 +2,107 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent_core.apps.profile import AppProfile, profile, profiles
+from agent_core.texts import Listed
+from bot.channels.chat.schedules import last_words
 from bot.channels.web.console.texts import ConsoleTexts
 from bot.channels.web.console.visit import Pages, Shown, Visit
 from bot.desk.actors import Role
+from bot.desk.regular_times import WEEK, RegularTimes
+from bot.desk.schedules_views import ScheduleView
 from bot.desk.week import WeekEntry
 
 schedules, contacts = Pages("schedules"), Pages("contacts")
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 HOURS = 24
 HOURS_OF_WORDS = 5  # as wide as a few words
+EVERY = (5, 10, 15, 30, 60, 120, 240)  # minutes to choose from
+USUAL = 15
 UNITS = (("hourly", 3600), ("by_minutes", 60), ("by_seconds", 1))
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSchedule:
+    """A schedule. ``title``: what it does. ``times``: when. ``last``: what became of its newest tick, "" for none."""
+
+    view: ScheduleView
+    title: str
+    times: str
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
+class SweepChoices:
+    """The saved contacts of an app to choose from, by name and by tag; ``tags``: each with how many have it."""
+
+    app: AppProfile
+    names: Sequence[str]
+    tags: Sequence[tuple[str, int]]
 
 
 @schedules.page("/schedules", "schedules.html")
 async def list_schedules(visit: Visit) -> Shown:
     return {
-        "schedules": await visit.desk.schedules.all(visit.actor),
+        "schedules": [_shown(view, view.task, visit.words) for view in await visit.desk.schedules.all(visit.actor)],
         "phones": (await visit.desk.status(visit.actor)).phones,
         "operates": visit.may(Role.OPERATOR),
         "owns": visit.may(Role.OWNER),
     }
+
+
+def _shown(view: ScheduleView, title: str, words: ConsoleTexts) -> ShownSchedule:
+    times = words.own("schedules.watch") if view.kind == "watch" else _times(view, words)
+    return ShownSchedule(view, title, times, last_words(view.last, words) if view.last is not None else "")
+
+
+def _times(view: ScheduleView, words: ConsoleTexts) -> str:
+    """Return the times of a schedule in plain words if they have regular parts, else as they were written."""
+    regular = RegularTimes.of(view.expression)
+    if regular is None:
+        return view.expression
+    parts = [_every(regular.minutes * 60, words)]
+    parts += [f"{regular.start}–{regular.end}"] if regular.start else []
+    parts += [Listed(_day(number, words) for number in regular.days).joined(words.lang)] if regular.days != WEEK else []
+    return " · ".join(parts)
+
+
+def _day(number: int, words: ConsoleTexts) -> str:
+    return words.get(f"digest.day_{WEEKDAYS[number - 1]}")
+
+
+@schedules.page("/schedules/sweeps", "sweeps.html")
+async def list_sweeps(visit: Visit) -> Shown:
+    words, owns = visit.words, visit.may(Role.OWNER)
+    views = await visit.desk.sweeps.scheduled(visit.actor)
+    return {
+        "sweeps": [_shown(view, _whom(view, words), words) for view in views],
+        "choices": [await _choices(visit, app) for app in profiles()] if owns else [],
+        "every": [(minutes, _every(minutes * 60, words)) for minutes in EVERY],
+        "usual": USUAL,
+        "days": [(number, _day(number, words)) for number in WEEK],
+        "phones": (await visit.desk.status(visit.actor)).phones,
+        "operates": visit.may(Role.OPERATOR),
+        "owns": owns,
+    }
+
+
+def _whom(view: ScheduleView, words: ConsoleTexts) -> str:
+    """Return whom a sweep answers, and in which app."""
+    order = view.sweep
+    if order is None:
+        return view.task
+    chosen = Listed([*(f"#{tag}" for tag in order.tags), *order.names]).joined(words.lang)
+    return f"{profile(order.app).name_in(words.lang)} · {chosen or words.own('sweeps.unread')}"
+
+
+async def _choices(visit: Visit, app: AppProfile) -> SweepChoices:
+    saved = await visit.desk.contacts.find(visit.actor, app=app.key)
+    tags = Counter(tag for contact in saved for tag in contact.tags)
+    return SweepChoices(app, list(dict.fromkeys(contact.name for contact in saved)), sorted(tags.items()))
 
 
 @schedules.page("/schedules/week", "week.html")
@@ -52,7 +133,11 @@ def _rhythm(entry: WeekEntry, words: ConsoleTexts) -> str:
     """Return how often a band starts a run."""
     if entry.every is None:
         return words.own("week.times", count=entry.count)
-    seconds = int(entry.every.total_seconds())
+    return _every(int(entry.every.total_seconds()), words)
+
+
+def _every(seconds: int, words: ConsoleTexts) -> str:
+    """Return an interval in its largest unit."""
     unit, length = next((unit, length) for unit, length in UNITS if seconds % length == 0)
     return words.own(f"week.{unit}", count=seconds // length)
 

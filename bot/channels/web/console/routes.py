@@ -22,7 +22,7 @@ from bot.app.server_names import CONSOLE, ServerNames
 from bot.channels.web.api.stream import HEARTBEAT_SECONDS
 from bot.channels.web.app import CONSOLE_PAGE
 from bot.channels.web.callers import secret_of
-from bot.channels.web.console import answers, chat, knowledge, plans, team, work
+from bot.channels.web.console import answers, chat, knowledge, plans, statistics, team, work
 from bot.channels.web.console.session import LOGIN, Sessions, spoken
 from bot.channels.web.console.texts import ConsoleTexts, console_texts
 from bot.channels.web.console.visit import Page, Visit
@@ -41,6 +41,7 @@ PAGES: tuple[Page, ...] = tuple(
         work.questions,
         work.history,
         answers.answers,
+        statistics.statistics,
         knowledge.knowledge,
         plans.schedules,
         plans.contacts,
@@ -56,6 +57,7 @@ NAVIGATION: tuple[tuple[str, str, Role], ...] = (
     ("questions", f"{CONSOLE}/questions", Role.VIEWER),
     ("history", f"{CONSOLE}/runs", Role.VIEWER),
     ("answers", f"{CONSOLE}/answers", Role.VIEWER),
+    ("statistics", f"{CONSOLE}/statistics", Role.VIEWER),
     ("knowledge", f"{CONSOLE}/knowledge", Role.VIEWER),
     ("schedules", f"{CONSOLE}/schedules", Role.VIEWER),
     ("contacts", f"{CONSOLE}/contacts", Role.OPERATOR),

@@ -23,7 +23,7 @@ def at_an_address(shop: Shop) -> Shop:
 async def test_an_owner_gets_a_link_that_logs_them_in(at_an_address: Shop) -> None:
     owner = await member(at_an_address, Role.OWNER, "店主")
     await owner.say("控制台")
-    (link,) = [line.text for line in owner.said.messages[0].card.lines if line.kind == "code"]
+    (link,) = [line.text for line in owner.said.messages[0].card.lines if line.kind == "secret"]
     address, _, code = link.partition("#")
     assert address == "http://127.0.0.1:1/console/login"
     begun = await at_an_address.desk.console.log_in(code)

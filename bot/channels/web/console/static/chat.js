@@ -1,4 +1,5 @@
-// The chat: replies to a message, and the newest message in view. What stands in the chat is rendered by the server.
+// The chat: what is written, replies to a message, and the newest message in view. What stands in the chat is rendered
+// by the server.
 
 import { followEvents } from "./live.js";
 
@@ -38,8 +39,55 @@ export function serveChat() {
     asks = null;
     reply(button);
   };
+  serveInput(form, words);
   stayAtTheEnd(chat, look);
   form.querySelector("fieldset").disabled = false; // before, a browser would send the form by itself
+}
+
+// The input is as high as its lines. Enter sends, also while commands are proposed.
+function serveInput(form, words) {
+  const list = document.getElementById("commands");
+  const buttons = [...list.querySelectorAll("button")];
+  const shown = () => buttons.filter((each) => !each.parentElement.hidden);
+
+  function grow() {
+    words.style.height = "auto";
+    words.style.height = `${words.scrollHeight + words.offsetHeight - words.clientHeight}px`;
+  }
+
+  function propose() {
+    const isCommand = /^\/\S*$/.test(words.value);
+    for (const each of buttons) each.parentElement.hidden = !each.dataset.command.startsWith(words.value);
+    list.hidden = !isCommand || !shown().length;
+  }
+
+  const changed = () => {
+    grow();
+    propose();
+  };
+  words.addEventListener("input", changed);
+  form.addEventListener("reset", () => setTimeout(changed)); // the field is emptied after the event
+  words.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+      event.preventDefault();
+      form.requestSubmit(form.querySelector("button.good"));
+    }
+  });
+  form.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (list.hidden || (event.key !== "Escape" && !step)) return;
+    event.preventDefault();
+    if (event.key === "Escape") list.hidden = true;
+    (step && [words, ...shown()].at([words, ...shown()].indexOf(document.activeElement) + step) || words).focus();
+  });
+  list.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    words.value = button.dataset.command;
+    words.focus();
+    changed();
+  });
+  changed();
 }
 
 function stayAtTheEnd(chat, look) {

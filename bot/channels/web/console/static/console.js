@@ -1,6 +1,7 @@
 // Starts what the pages need: forms that ask the API, parts that stay fresh, notifications, and the log-in link.
 
 import { serveChat } from "./chat.js";
+import { serveChoices } from "./choices.js";
 import { logInByLink, serveForms } from "./forms.js";
 import { serveImport } from "./imports.js";
 import { followEvents } from "./live.js";
@@ -8,6 +9,7 @@ import { offerNotifications } from "./notifications.js";
 import { showScreen } from "./screen.js";
 
 serveForms();
+serveChoices();
 serveImport();
 logInByLink();
 serveChat();

@@ -4,20 +4,25 @@
 // data-method  POST if it is not given
 // data-then    "refresh": load the live parts anew; "reload": the page; otherwise the address to go to, in which {name}
 //              stands for a field of the answer
-// data-said    what to say when it is done, unless the answer has a field "said"
+// data-said    what to say when it is done, unless the answer has a field "said"; {name} as in data-then
+// data-undo    the path that takes it back, for a button; {name} as in data-then
 // data-shows   what to show of the answer in the form's <output>, such as a secret that is told once
 // data-resets  empty the form when it is done
 // data-quiet   say and refresh nothing when it is done
 // data-once    sending it twice counts once
 // data-confirm a question to confirm before it is sent
-// A field has a data-type if it is no text: "number", "lines" (a list, one a line), "words" (a list, by commas).
+// A field has a data-type if it is no text: "number", "lines" (a list, one a line), "words" (a list, by commas), "each"
+// (a checkbox whose value is in the list of its name if it is checked).
 // An empty field with data-optional is left out. A name such as "action.kind" stands for a field of an object.
 
 import { refresh } from "./live.js";
+import { keep, kept, say } from "./notices.js";
 
 const texts = document.body.dataset;
 
 export function serveForms() {
+  const notice = kept();
+  if (notice) tell(notice.text, notice.undo);
   document.addEventListener("submit", (event) => {
     const form = event.target;
     if (!form.dataset.api) return;
@@ -55,7 +60,7 @@ async function send(form, button) {
     const answer = await ask(form.dataset.method ?? "POST", path, fields, keyOf(form));
     if (answer.status === 401 && texts.events) return location.assign(`${texts.console}/login`);
     const body = await answer.json().catch(() => ({}));
-    if (!answer.ok) return complain(form, body.detail ?? answer.statusText);
+    if (!answer.ok) return complain(form, body.detail ?? answer.statusText, body.field);
     delete form.dataset.key;
     await done(form, body);
   } catch (error) {
@@ -77,14 +82,16 @@ export function ask(method, path, body, key = "") {
   return fetch(path, options);
 }
 
-function fieldsOf(form, button) {
+// The values of the fields of a form, or of a part of it.
+export function fieldsOf(form, button) {
   const fields = {};
   for (const field of [...form.elements, button]) {
     const isOther = field?.tagName === "BUTTON" && field !== button;
-    if (!field?.name || field.disabled || isOther) continue;
+    if (!field?.name || field.matches(":disabled") || isOther || (field.type === "radio" && !field.checked)) continue;
     if (field.value === "" && "optional" in field.dataset) continue;
     const [name, inside] = field.name.split(".");
     if (inside) (fields[name] ??= {})[inside] = valueOf(field);
+    else if (field.dataset.type === "each") fields[name] = [...(fields[name] ?? []), ...(field.checked ? [field.value] : [])];
     else fields[name] = valueOf(field);
   }
   return fields;
@@ -108,19 +115,21 @@ function keyOf(form) {
 async function done(form, body) {
   const then = form.dataset.then ?? "refresh";
   if (then === "reload") return location.reload();
+  const said = body.said ?? filled(form.dataset.said ?? texts.done, body);
+  const undo = filled(form.dataset.undo ?? "", body, encodeURIComponent);
   if (then !== "refresh") {
-    return location.assign(then.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(body[name])));
+    if (undo) keep({ text: said, undo });
+    return location.assign(filled(then, body, encodeURIComponent));
   }
   if ("resets" in form.dataset) form.reset();
   if (form.dataset.shows) {
-    form.querySelector("output").textContent = form.dataset.shows.replace(/\{(\w+)\}/g, (_, name) => body[name]);
+    form.querySelector("output").textContent = filled(form.dataset.shows, body);
   }
   for (const field of form.elements) settle(field);
   if ("quiet" in form.dataset) return;
   await refresh();
   document.dispatchEvent(new CustomEvent("answered", { detail: { form, body } })); // the form may be replaced by now
-  const said = body.said ?? form.dataset.said ?? texts.done;
-  if (said) say(said, body.alert === true);
+  if (said) tell(said, undo, body.alert === true);
 }
 
 // What was sent is no longer being written, so that a refresh may replace it.
@@ -130,23 +139,56 @@ function settle(field) {
   for (const option of field.options ?? []) option.defaultSelected = option.selected;
 }
 
-export function say(text, isBad = false) {
-  const place = document.getElementById("said");
-  const line = document.createElement("p");
-  line.textContent = text;
-  if (isBad) line.className = "bad";
-  place.replaceChildren(line);
-  setTimeout(() => line.remove(), 8000);
+// Say what was done, with a button that takes it back: it asks the path `undo`, "" for none.
+function tell(text, undo = "", isBad = false) {
+  say(text, undo ? { button: texts.undo, act: () => takeBack(undo) } : { isBad });
 }
 
-export function complain(form, text) {
-  let place = form.querySelector(":scope > [role=alert]");
-  if (!text) return place?.remove();
-  if (!form.isConnected || form.closest("[data-live]")) return say(text, true); // a live part may be replaced
-  if (!place) {
-    place = document.createElement("p");
-    place.setAttribute("role", "alert");
-    form.append(place);
-  }
+async function takeBack(path) {
+  const answer = await ask("POST", path).catch(() => null);
+  if (!answer) return say(texts.unreachable, { isBad: true });
+  const body = await answer.json().catch(() => ({}));
+  if (!answer.ok) return say(body.detail ?? answer.statusText, { isBad: true });
+  await refresh();
+  say(texts.undone);
+}
+
+// Fill in the fields of an answer: {name}.
+export function filled(text, body, write = inWords) {
+  return text.replace(/\{(\w+)\}/g, (_, name) => write(body[name]));
+}
+
+function inWords(value) {
+  if (Array.isArray(value)) return value.map(inWords).join(" · ");
+  return String(value).replace(/^\d{4}-(\d\d-\d\d)T(\d\d:\d\d):.*$/, "$1 $2"); // a time, as pages write it
+}
+
+// Say what is wrong: beside the field that it is about if there is one, else at the end of the form.
+export function complain(form, text, about = "") {
+  for (const old of form.querySelectorAll("[role=alert]")) settleComplaint(form, old);
+  if (!text) return;
+  if (!form.isConnected || form.closest("[data-live]")) return say(text, { isBad: true }); // a live part may be replaced
+  const place = document.createElement("p");
+  place.setAttribute("role", "alert");
   place.textContent = text;
+  const name = about.split(".")[1];
+  const field = name && [...form.elements].find((each) => each.name === name && !each.matches(":disabled, [type=hidden]"));
+  if (!field) return form.append(place);
+  place.id = `wrong-${name}`;
+  const isOne = !["checkbox", "radio"].includes(field.type);
+  if (isOne) field.after(place);
+  else field.closest("fieldset").append(place);
+  field.setAttribute("aria-invalid", "true");
+  field.setAttribute("aria-describedby", `${place.id} ${field.getAttribute("aria-describedby") ?? ""}`.trim());
+  field.focus();
+}
+
+function settleComplaint(form, place) {
+  for (const field of form.querySelectorAll("[aria-invalid]")) {
+    field.removeAttribute("aria-invalid");
+    const others = field.getAttribute("aria-describedby").replace(place.id, "").trim();
+    if (others) field.setAttribute("aria-describedby", others);
+    else field.removeAttribute("aria-describedby");
+  }
+  place.remove();
 }

@@ -1,7 +1,8 @@
 // The live screen of a phone: pictures for as long as somebody looks, the agent's marks, and the touches of whoever has
 // taken the phone over.
 
-import { ask, say } from "./forms.js";
+import { ask } from "./forms.js";
+import { say } from "./notices.js";
 
 const LEAST = 200; // milliseconds from one picture to the next
 const AGAIN = 2000; // after a picture that could not be taken
@@ -105,9 +106,9 @@ function actionOf(began, end, lasted) {
 async function act(path, action) {
   try {
     const answer = await ask("POST", path, { action });
-    if (!answer.ok) say((await answer.json()).detail, true);
+    if (!answer.ok) say((await answer.json()).detail, { isBad: true });
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    say(document.body.dataset.unreachable, true);
+    say(document.body.dataset.unreachable, { isBad: true });
   }
 }

@@ -119,6 +119,28 @@ async def test_a_schedule_from_its_making_to_its_end(api: Api) -> None:
     assert (await api.ask("POST", "/schedules", json={**wish, "expression": "whenever"}))[0] == 400
 
 
+async def test_a_regular_sweep_is_a_schedule(api: Api) -> None:
+    await api.ask("POST", "/contacts", json={"app": "wechat", "name": "小王", "tags": ["VIP"]})
+    regular = {"every": 30, "start": "09:00", "end": "18:00", "days": [1, 2, 3, 4, 5]}
+    _, coming, _ = await api.ask("POST", "/schedules/next-times", json=regular, role=Role.VIEWER)
+    wish = {"app": "wechat", "whom": "chosen", "contacts": ["小王"], "tags": ["VIP"], "quiet": "12:00-13:00"}
+    status, made, _ = await api.ask("POST", "/sweeps", json={**wish, **regular})
+    assert (status, made["kind"], made["quiet"], made["means"]) == (
+        201, "sweep", "12:00-13:00", "every 30m 09:00-18:00 * * 1,2,3,4,5",
+    )  # fmt: skip
+    assert made["sweep"] == {"app": "wechat", "everybody": False, "contacts": ["小王"], "tags": ["VIP"]}
+    assert made["next_times"] == coming["next_times"]
+    _, other, _ = await api.ask("POST", "/sweeps", json={"whom": "unread", "expression": "daily at 9"})
+    assert (other["means"], other["sweep"]["app"], other["sweep"]["everybody"]) == ("0 9 * * *", "qq", True)
+    items = (await api.ask("GET", "/sweeps", role=Role.VIEWER))[1]["items"]
+    assert [each["id"] for each in items] == [made["id"], other["id"]], "the schedule that is none is left out"
+    run = (await api.ask("POST", f"/schedules/{made['id']}/run"))[1]
+    row = await Runs(api.db).get(run["id"])
+    assert row is not None
+    assert row.options["kind"] == "sweep"
+    assert (await api.ask("GET", "/schedules/1"))[1]["sweep"] is None
+
+
 async def test_answers_contacts_and_knowledge(api: Api) -> None:
     (answer,) = (await api.ask("GET", "/answers"))[1]["items"]
     assert (answer["contact"], answer["question"], answer["state"]) == ("11", "怎么退货", "skipped")
@@ -134,6 +156,8 @@ async def test_answers_contacts_and_knowledge(api: Api) -> None:
     assert len((await api.ask("GET", "/contacts", params={"tag": "VIP"}))[1]["items"]) == 1
     assert (await api.ask("DELETE", path))[0] == 200
     assert (await api.ask("DELETE", path))[0] == 404
+    assert (await api.ask("POST", f"{path}/undo"))[1]["note"] == "常客"
+    assert (await api.ask("GET", "/contacts"))[1]["items"][0]["name"] == "张三/李四"
 
     _, waits, _ = await api.ask(
         "POST", "/knowledge/entries", json={"question": "怎么退货", "answer": "七天"}, role=Role.OPERATOR
@@ -168,8 +192,22 @@ async def test_what_is_going_on(api: Api) -> None:
         ("POST", "/runs", {"json": {"task": "a\0b"}}, 400, "body.task"),
         ("POST", "/runs", {"data": b"{"}, 400, "body"),
         ("POST", "/runs", {"data": b"\xff"}, 400, "body"),
-        ("POST", "/runs", {"json": {"task": "打开设置", "device": "nobody's"}}, 404, None),
+        ("POST", "/runs", {"json": {"task": "打开设置", "device": "nobody's"}}, 404, "body.device"),
         ("POST", "/runs", {"json": {"task": "打开设置", "policy": "nothing"}}, 400, None),
+        ("POST", "/sweeps", {"json": {"every": 5}}, 400, "body.whom"),
+        ("POST", "/sweeps", {"json": {"whom": "chosen", "every": 5}}, 400, "body.contacts"),
+        ("POST", "/sweeps", {"json": {"whom": "chosen", "contacts": ['say "x"'], "every": 5}}, 400, "body.contacts"),
+        ("POST", "/sweeps", {"json": {"whom": "chosen", "tags": ["none"], "every": 5}}, 400, "body.tags"),
+        ("POST", "/sweeps", {"json": {"whom": "unread", "every": 5, "start": "09:00"}}, 400, "body.start"),
+        ("POST", "/sweeps", {"json": {"whom": "unread", "every": 5, "start": "9"}}, 400, "body.start"),
+        ("POST", "/sweeps", {"json": {"whom": "unread", "every": 5, "days": []}}, 400, "body.days"),
+        ("POST", "/sweeps", {"json": {"whom": "unread", "every": 5, "days": [8]}}, 400, "body.days.0"),
+        ("POST", "/sweeps", {"json": {"whom": "unread", "every": 5, "quiet": "night"}}, 400, "body.quiet"),
+        ("POST", "/sweeps", {"json": {"whom": "unread", "every": 5, "device": "nobody's"}}, 404, "body.device"),
+        ("POST", "/sweeps", {"json": {"whom": "unread", "expression": "whenever"}}, 400, "body.expression"),
+        ("POST", "/sweeps", {"json": {"whom": "unread"}}, 400, "body.expression"),
+        ("POST", "/sweeps", {"json": {"whom": "unread", "every": 5, "app": "telex"}}, 400, None),
+        ("POST", "/schedules/next-times", {"json": {"expression": "friday 9"}}, 400, "body.expression"),
         ("POST", "/runs", {"data": b"x" * (MAX_BODY + 1)}, 413, None),
         ("POST", "/runs/1/stop", {"params": {"x": "1"}}, 400, "query"),
         ("GET", "/runs", {"params": {"limit": 101}}, 400, "query.limit"),

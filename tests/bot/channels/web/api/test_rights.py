@@ -20,6 +20,8 @@ BODIES: dict[str, dict[str, object]] = {
     "answer_question": {"choice": "skip"},
     "rate_answer": {"rating": 1},
     "add_schedule": {"expression": "0 9 * * *", "task": "打开设置"},
+    "list_next_times": {"expression": "0 9 * * *"},
+    "add_sweep": {"whom": "unread", "every": 5},
     "add_contact": {"name": "12"},
     "add_entry": {"question": "问", "answer": "答"},
     "add_key": {"name": "ERP"},

@@ -101,8 +101,28 @@ async def test_commands_answer_with_the_cards_of_telegram(shown: Shown) -> None:
     await write(shown.browser, "/nothing")
     assert "/nothing" in await log_of(shown.browser)
     page = await shown.browser.page("/chat")
-    offered = re.findall(r'<option value="/(\w+) ">', page)
+    offered = re.findall(r'data-command="/(\w+) "', page)
     assert offered == [name for name, _ in helping.listed(Role.OWNER, "en", plans=shown.desk.plans.ready)]
+
+
+async def test_what_lets_somebody_in_is_shown_for_a_while_and_stored_nowhere(shown: Shown) -> None:
+    owner, browser = await someone(shown, Role.OWNER, "boss")
+    await write(browser, "/console")
+    await write(browser, "/invite operator name Anna")
+    await write(browser, "/invite operator")
+    log = await log_of(browser)
+    secrets = [*re.findall(r"/login#([\w-]+)", log), *re.findall(r"/start (\w+)", log)]
+    assert len(set(secrets)) == 3, "one to log in again, two invitations"
+    kept = str(await ChatMessages(shown.db).last(owner.user_id, 50))
+    assert [secret for secret in secrets if secret in kept] == []
+    shown.busy.shop.clock.move(minutes=9)
+    log = await log_of(browser)
+    assert all(secret in log for secret in secrets)
+    shown.busy.shop.clock.move(minutes=2)
+    log = await log_of(browser)
+    assert [secret for secret in secrets if secret in log] == []
+    assert log.count("It was shown for ten minutes") == 3
+    assert "Anna" in log, "the rest of the cards stays"
 
 
 async def test_what_a_role_may_not_do_is_refused_in_the_same_words(shown: Shown) -> None:
@@ -112,7 +132,7 @@ async def test_what_a_role_may_not_do_is_refused_in_the_same_words(shown: Shown)
         run for run in await Runs(shown.db).find(limit=10) if run.chat is None
     ]
     assert "This is for the role operator" in await log_of(viewer) or "operator" in await log_of(viewer)
-    offered = re.findall(r'<option value="/(\w+) ">', await viewer.page("/chat"))
+    offered = re.findall(r'data-command="/(\w+) "', await viewer.page("/chat"))
     assert "run" not in offered
     assert "status" in offered
     refused = await Audit(shown.db).refused()

@@ -23,6 +23,7 @@ from bot.desk.knowledge_views import EntryText
 from scheduler.runs.human import StoredHuman
 from scheduler.runs.store import StoredRuns
 from storage.console_sessions import ConsoleSessions
+from storage.events import Events
 from storage.people import Audit
 from storage.runs import NewRun, Runs
 from tests.bot.channels.web.console.conftest import Shown
@@ -33,6 +34,7 @@ async def test_every_page_is_whole_in_both_languages(shown: Shown) -> None:
     paths = [path.removeprefix(CONSOLE) for _, path, _ in NAVIGATION]
     paths += [
         "/schedules/week",
+        "/schedules/sweeps",
         f"/runs/{shown.busy.run_id}",
         f"/questions/{QUESTION.id}",
         f"/answers/{shown.busy.answer_id}",
@@ -144,9 +146,13 @@ async def test_an_entry_is_text_too_and_can_be_approved(shown: Shown) -> None:
     assert (await shown.browser.ask("POST", form))[1]["live"] is True
     assert form not in await shown.browser.page("/knowledge")
     contacts = await shown.browser.page("/contacts")
-    (form,) = re.findall(r'data-api="(/api/v1/contacts/qq/[^"]+)" data-method="DELETE"', contacts)
+    (form, undo) = re.findall(
+        r'data-api="(/api/v1/contacts/qq/[^"]+)" data-method="DELETE" data-undo="([^"]+)"', contacts
+    )[0]
     assert (await shown.browser.ask("DELETE", form))[1]["name"] == contact["name"]
     assert EVIL not in unescape(await shown.browser.page("/contacts"))
+    assert (await shown.browser.ask("POST", undo))[1]["name"] == contact["name"]
+    assert EVIL in unescape(await shown.browser.page("/contacts"))
 
 
 async def test_pages_of_owners_are_for_owners(shown: Shown) -> None:
@@ -194,6 +200,42 @@ async def test_the_week_shows_bands_and_what_begins_nothing(shown: Shown) -> Non
     assert EVIL in unescape(page)
     assert "<script>" not in page
     assert 'href="/console/schedules/week"' in await shown.browser.page("/schedules")
+
+
+async def test_statistics_are_drawn_and_told_in_a_table(shown: Shown) -> None:
+    done = [("model.timeout", "The model took too long to answer."), ("of.a.release", "Something else")]
+    await Events(shown.db).append(shown.busy.run_id, "step", {"tokens_in": 1234, "tokens_out": 56, "cost": 0.02})
+    for kind, _ in done:
+        await Events(shown.db).append(shown.busy.run_id, "outcome", {"status": "failed", "error_kind": kind})
+    page = await shown.browser.page("/statistics?days=30")
+    assert page.count('role="img"') == 3, "of the questions, the tokens and the cost; nobody was answered"
+    assert page.count("<tbody>") == 4
+    assert ">1,234</td><td>56</td>" in page
+    assert "0.0200" in page
+    assert all(said in page for _, said in done)
+    assert "Nothing in these days." in page
+    assert (await shown.browser.get(f"{CONSOLE}/statistics?days=31"))[0] == 400
+    assert (await shown.browser.ask("GET", "/api/v1/statistics?days=7"))[1]["days"][-1]["tokens_in"] == 1234
+
+
+async def test_sweeps_are_shown_in_plain_words_and_offered_from_saved_contacts(shown: Shown) -> None:
+    ask = shown.browser.ask
+    page = await shown.browser.page("/schedules/sweeps")
+    assert "There is no sweep yet." in page
+    assert "No contact is saved in this app." in page
+    assert (await ask("POST", "/api/v1/contacts", {"app": "wechat", "name": EVIL, "tags": ["老客户"]}))[0] == 201
+    wish = {"app": "wechat", "whom": "chosen", "tags": ["老客户"], "every": 120, "days": [6, 7], "quiet": "22:00-07:00"}
+    made = (await ask("POST", "/api/v1/sweeps", wish))[1]["id"]
+    page = await shown.browser.page("/schedules/sweeps")
+    text = unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page)))
+    assert "WeChat · #老客户 every 2 h · Saturday, Sunday · Quiet hours 22:00-07:00" in text
+    assert "#老客户 (1)" in text
+    assert EVIL in unescape(page)
+    assert "<script>" not in page
+    await shown.desk.schedules.run(await shown.busy.shop.person(Role.OPERATOR, "op"), made)
+    assert "by hand" in await shown.browser.page("/schedules/sweeps")
+    assert (await ask("POST", f"{CONSOLE}/language", {"lang": "zh"}))[0] == 200
+    assert "微信 · #老客户" in await shown.browser.page("/schedules/sweeps")
 
 
 async def test_the_audit_log_is_read_page_by_page(shown: Shown) -> None:
