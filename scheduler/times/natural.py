@@ -99,8 +99,7 @@ class _Reader:
             raise self._partly(rest)
         return [part for group in self._groups() for part in self._of(group)]
 
-    # Errors, each with the understood parts
-    # -------------------------------------------------------------------------------
+    # Errors, each with the understood parts ---------------------------------------------------------------------------
 
     def _partly(self, rest: str, upto: int | None = None) -> InputRejected:
         understood = self._words(self._tokens if upto is None else [one for one in self._tokens if one.end <= upto])

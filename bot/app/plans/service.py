@@ -79,8 +79,7 @@ class PlanService:
         if core.settings.planner.base_url.strip():
             own_tools(core.settings.planner.tools)  # their problems are reported now, and not by the first plan
 
-    # Operations
-    # ---------------------------------------------------------------------------------------------------------
+    # Operations -------------------------------------------------------------------------------------------------------
 
     @property
     def ready(self) -> bool:

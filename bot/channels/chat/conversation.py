@@ -144,8 +144,7 @@ class Conversation:
     def _to_stranger(incoming: Incoming, text: str, *, once: str = "") -> Said:
         return Said((Outgoing(Card(text), incoming.chat, incoming.message_id, once=once),))
 
-    # Written messages
-    # ---------------------------------------------------------------------------------------------------
+    # Written messages -------------------------------------------------------------------------------------------------
 
     async def _written(self, turn: Turn) -> Said:
         incoming = turn.incoming

@@ -86,8 +86,7 @@ class Topics:
         row = await self._store.at(chat.chat_id, chat.thread_id)
         return row.serial if row is not None else ""
 
-    # The topic of a message
-    # ---------------------------------------------------------------------------------------------
+    # The topic of a message -------------------------------------------------------------------------------------------
 
     async def place(self, chat_id: str, outgoing: OutgoingMessage) -> OutgoingMessage:
         """Return the outgoing message with the topic to send it to.
