@@ -19,7 +19,7 @@ _SOME_DAY = datetime(2026, 1, 1, tzinfo=ZoneInfo("UTC"))
 _COUNT = r"[\d零〇一二两三四五六七八九十半几]+"
 # Words that belong, or may belong, to a time.
 _OF_A_TIME = re.compile(
-    r"[、;,/&+~.。()（）%]|-\s*\d"
+    r"[、;,&+~.。()（）%]|/(?![a-z巡扫])|-\s*\d"
     rf"|{_COUNT}\s*(?:[点时分秒刻]|小时|钟头|[天周月年次遍]|个(?:小时|月|半|星期|工作日)|-\s*\d|[.:~到至、,]\s*\d"
     r"|[号日](?=$|[\s\d、,和上下中早晚凌])|[ap]\.?m\b|o'?clock|hours?\b|h\b|min|sec|days?\b|weeks?\b|times\b|(?:st|nd|rd|th)\b)"
     r"|[和与及或到至除从由逢隔钟的]|起(?!床|草)|自(?!动|己)|前(?![往台])|后(?![台续])|内(?![容部])|间隔|整(?![理合个])"

@@ -30,7 +30,7 @@ _MONTH = (
     r"|nov(?:ember)?|dec(?:ember)?)"
 )
 _TO = r"(?:到|至|-|~|to\b|until\b|till\b|through\b)"
-_AND = r"(?:[、,/&]|和|与|及|and\b)"
+_AND = r"(?:[、,&]|(?<!\s)/|/(?![a-z巡扫])|和|与|及|and\b)"  # "mon/wed"; in "every 5m /sweep" a command begins
 _SAME = {"–": "-", "—": "-", "−": "-", "點": "点", "時": "时", "鐘": "钟", "週": "周", "號": "号"}
 
 

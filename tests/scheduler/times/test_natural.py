@@ -244,6 +244,7 @@ def test_the_parts_that_were_understood() -> None:
         ("每天9点 每周汇总发给11", "每天9点"),
         ("每天9点 11号桌", "每天9点"),
         ("tomorrow 9am 打开设置", "tomorrow 9am"),
+        ("mon/wed at 9 /sweep 11", "mon/wed at 9"),  # the command, not one more day
         ("周五9点 打开设置", "周五9点"),  # the error says what is missing
         ("QQ回复联系人11", ""),
     ],
