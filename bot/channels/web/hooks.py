@@ -15,10 +15,10 @@ from pydantic import Field, ValidationError
 
 from agent_core.errors import PhonedeskError
 from bot.app.request_body import body_of
-from bot.channels.web.api.models import ApiNewAnswer, ApiNewRun, Line, Text, Wish
+from bot.channels.web.api.models import Line, Text, Wish
 from bot.channels.web.api.operations import ApiCall
-from bot.channels.web.api.questions import answer_question
-from bot.channels.web.api.runs import start_run
+from bot.channels.web.api.questions import ApiNewAnswer, answer_question
+from bot.channels.web.api.runs import ApiNewRun, start_run
 from bot.channels.web.problems import problem, problem_of, problem_of_input
 from bot.desk.desk import Desk
 from bot.desk.incoming_webhooks import Sender

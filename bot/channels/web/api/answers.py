@@ -2,20 +2,73 @@
 
 from __future__ import annotations
 
-from bot.channels.web.api.models import (
-    ApiAnswered,
-    ApiAnswerPage,
-    ApiAnswersQuery,
-    ApiNewRating,
-    ApiSince,
-    ApiUnanswered,
-    ApiUnansweredList,
-)
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from bot.channels.web.api.models import Line, Paged, Shown, Wish
 from bot.channels.web.api.operations import ApiCall, JpegPicture, Operations
+from bot.channels.web.api.runs import ApiAnswered
 from bot.desk.actors import NotFound, Role
 from bot.desk.answers_views import AnswersAsked
 
 operations = Operations("answers")
+
+
+class ApiAnswersQuery(Paged):
+    """``words``: a contact by the whole name, else words of question or answer. ``since``, ``until``: as for runs."""
+
+    words: Line = ""
+    contact: Line = ""
+    text: Line = ""
+    since: Line = ""
+    until: Line = ""
+    state: Line = ""
+    rating: Annotated[int, Field(ge=-1, le=1)] | None = None
+    provenance: Line = ""
+    unanswered: bool = False
+    app: Line = ""
+    device: Line = ""
+    run: Line = ""
+
+
+class ApiAnswerPage(Shown):
+    """A page of answers, the newest first. ``next``: the cursor of the next page, "" at the end."""
+
+    items: list[ApiAnswered]
+    total: int
+    next: str
+
+
+class ApiNewRating(Wish):
+    """1, -1, or 0 for none."""
+
+    rating: Annotated[int, Field(ge=-1, le=1)]
+
+
+class ApiUnanswered(Shown):
+    """A question that the knowledge base had no answer to, with those that say the same.
+
+    entry: the knowledge entry that has it by now.
+    """
+
+    answer_id: str
+    example: str
+    count: int
+    newest: datetime
+    contacts: list[str]
+    answer: str
+    entry: str
+    entry_live: bool
+
+
+class ApiUnansweredList(Shown):
+    items: list[ApiUnanswered]
+
+
+class ApiSince(Wish):
+    since: Line = ""
 
 
 @operations.get("/answers")

@@ -2,19 +2,59 @@
 
 from __future__ import annotations
 
-from bot.channels.web.api.models import (
-    ApiContact,
-    ApiContactChange,
-    ApiContacts,
-    ApiContactsQuery,
-    ApiNewContact,
-    ApiOfDevice,
-)
+from typing import Annotated
+
+from pydantic import Field
+
+from bot.channels.web.api.models import Line, Lines, Shown, Wish
 from bot.channels.web.api.operations import ApiCall, Operations
 from bot.desk.actors import Role
 from bot.desk.views import ContactView
 
 operations = Operations("contacts")
+
+
+class ApiContactsQuery(Wish):
+    app: Line = ""
+    text: Line = ""
+    tag: Line = ""
+
+
+class ApiContact(Shown):
+    app: str
+    name: str
+    device: str = Field(validation_alias="serial")
+    number: str
+    tags: list[str]
+    note: str
+
+
+class ApiContacts(Shown):
+    items: list[ApiContact]
+
+
+class ApiNewContact(Wish):
+    """``device``: the serial of the phone that knows this contact; "" for all."""
+
+    app: Line = "qq"
+    name: Annotated[Line, Field(min_length=1)]
+    device: Line = ""
+    number: Line = ""
+    tags: Lines = []
+    note: Line = ""
+
+
+class ApiContactChange(Wish):
+    """What is left out stays as it is."""
+
+    name: Annotated[Line, Field(min_length=1)] | None = None
+    number: Line | None = None
+    tags: Lines | None = None
+    note: Line | None = None
+
+
+class ApiOfDevice(Wish):
+    device: Line = ""
 
 
 @operations.get("/contacts", Role.OPERATOR)

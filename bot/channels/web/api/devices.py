@@ -2,11 +2,58 @@
 
 from __future__ import annotations
 
-from bot.channels.web.api.models import ApiAct, ApiDevice, ApiDevices, ApiScreenQuery, ApiTaken
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from agent_core.actions.types import Back, DoubleTap, Home, LongPress, PressKey, Swipe, Tap, Type
+from bot.channels.web.api.models import Shown, Wish
 from bot.channels.web.api.operations import ApiCall, JpegPicture, Operations
+from bot.channels.web.api.questions import ApiQuestion
+from bot.channels.web.api.runs import ApiRun
 from bot.desk.actors import Role
 
 operations = Operations("devices")
+
+
+class ApiDevice(Shown):
+    """A phone. ``state``: free, busy, offline, unauthorized, or away (its host is not heard). ``run``: which has it."""
+
+    serial: str
+    name: str
+    state: str
+    run: str = Field(validation_alias="run_id")
+    host: str
+    since: datetime | None
+    tags: list[str]
+
+
+class ApiDevices(Shown):
+    items: list[ApiDevice]
+
+
+class ApiAct(Wish):
+    action: Annotated[Tap | DoubleTap | LongPress | Swipe | Type | Back | Home | PressKey, Field(discriminator="kind")]
+
+
+class ApiTaken(Shown):
+    """``taken``: you have the phone."""
+
+    serial: str
+    taken: bool
+
+
+class ApiScreenQuery(Wish):
+    full: bool = Field(False, description="In the phone's own size.")
+
+
+class ApiStatus(Shown):
+    """What is going on now."""
+
+    devices: list[ApiDevice] = Field(validation_alias="phones")
+    runs: list[ApiRun]
+    questions: list[ApiQuestion]
 
 
 @operations.get("/devices")

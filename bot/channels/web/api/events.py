@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
-from bot.channels.web.api.models import ApiEventsQuery
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from bot.channels.web.api.models import Shown, Wish
 from bot.channels.web.api.operations import ApiCall, JpegPicture, Operations, Stream
 from bot.desk.actors import NotFound
 
 operations = Operations("events")
 _DIGITS = 18
+
+
+class ApiEventsQuery(Wish):
+    """``after``: the id of an event, for clients that cannot send ``Last-Event-ID``."""
+
+    after: Annotated[int, Field(ge=0, le=2**62)] | None = None
+
+
+class ApiEvent(Shown):
+    """A row of the event log. ``data`` depends on ``kind``. ``picture``: whether there is one."""
+
+    id: int
+    run: str = Field(validation_alias="run_id")
+    kind: str
+    data: Mapping[str, Any]
+    picture: bool = Field(validation_alias="pictured")
+    at: datetime | None = Field(validation_alias="created_at")
 
 
 @operations.get("/events")

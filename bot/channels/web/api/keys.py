@@ -2,11 +2,52 @@
 
 from __future__ import annotations
 
-from bot.channels.web.api.models import ApiKeyList, ApiKeyShown, ApiNewKey, ApiRemoved, ApiSecret
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from bot.channels.web.api.models import Line, Lines, Shown, Wish
 from bot.channels.web.api.operations import ApiCall, Operations
 from bot.desk.actors import Role
 
 operations = Operations("keys")
+
+
+class ApiNewKey(Wish):
+    """``role``: viewer, operator or owner. ``devices``: the only phones that it may use; none for all."""
+
+    name: Annotated[Line, Field(min_length=1, max_length=64)]
+    role: Literal["viewer", "operator", "owner"] = "viewer"
+    devices: Lines = []
+
+
+class ApiKeyShown(Shown):
+    """An API key, without its secret."""
+
+    name: str
+    role: str
+    devices: list[str] | None = Field(validation_alias="serials")
+    created_at: datetime
+    last_used_at: datetime | None
+
+
+class ApiKeyList(Shown):
+    items: list[ApiKeyShown]
+
+
+class ApiSecret(Shown):
+    """A key that was just made. It is shown this once."""
+
+    key: str
+    name: str
+
+
+class ApiRemoved(Shown):
+    """``stopped``: how many of its runs were stopped."""
+
+    name: str
+    stopped: int
 
 
 @operations.get("/keys", Role.OWNER)

@@ -2,25 +2,105 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import AliasPath, Base64Bytes, Field
+
 from bot.channels.chat.kb_cards import import_card
 from bot.channels.chat.texts import texts
-from bot.channels.web.api.models import (
-    ApiEntries,
-    ApiEntry,
-    ApiEntryChange,
-    ApiFoundEntries,
-    ApiFoundEntry,
-    ApiImported,
-    ApiKnowledgeFigures,
-    ApiNewEntry,
-    ApiNewImport,
-    ApiSearchQuery,
-)
+from bot.channels.web.api.models import Line, Lines, Shown, Text, Wish
 from bot.channels.web.api.operations import ApiCall, Operations
 from bot.desk.actors import Role
 from bot.desk.knowledge_views import EntryText, ImportView, KnowledgeFile
 
 operations = Operations("knowledge")
+
+
+class ApiEntry(Shown):
+    """A question and its answer, word for word. ``live``: approved; others are never sent."""
+
+    id: str
+    question: str
+    answer: str
+    aliases: list[str]
+    tags: list[str]
+    live: bool
+    origin: str
+    alias_of: str
+    created_at: datetime
+    updated_at: datetime
+
+
+class ApiEntries(Shown):
+    items: list[ApiEntry]
+
+
+class ApiFoundEntry(Shown):
+    """``score``: the share of the query's words in the entry, 0–1."""
+
+    entry: ApiEntry
+    score: float
+
+
+class ApiFoundEntries(Shown):
+    items: list[ApiFoundEntry]
+
+
+class ApiSearchQuery(Wish):
+    words: Annotated[Line, Field(min_length=1)]
+
+
+class ApiNewEntry(Wish):
+    question: Annotated[Text, Field(min_length=1)]
+    answer: Annotated[Text, Field(min_length=1)]
+    aliases: Lines = []
+    tags: Lines = []
+
+
+class ApiEntryChange(Wish):
+    """What is left out stays as it is."""
+
+    question: Annotated[Text, Field(min_length=1)] | None = None
+    answer: Annotated[Text, Field(min_length=1)] | None = None
+    aliases: Lines | None = None
+    tags: Lines | None = None
+
+
+class ApiNewImport(Wish):
+    """A table of questions and answers: .csv, .xlsx, .jsonl, .json, .md, .docx or .zip.
+
+    content: the file in base64. mark: of the plan that was shown; "" to see the plan, and change nothing.
+    replace_doubles: a row takes a wording that something else has, too.
+    """
+
+    name: Annotated[Line, Field(min_length=1)]
+    content: Annotated[Base64Bytes, Field(min_length=1, max_length=2_000_000)]
+    mark: Line = ""
+    replace_doubles: bool = False
+
+
+class ApiImported(Shown):
+    """What an import would do, or did (``done``). ``summary``: all of it in words, a line each."""
+
+    done: bool
+    mark: str
+    added: int
+    changed: int
+    same: int
+    doubles: int
+    unclear: int
+    refused: int
+    summary: list[str]
+
+
+class ApiKnowledgeFigures(Shown):
+    """``used``: the shop's own entries are among the knowledge bases that answer customers (``provider``)."""
+
+    live: int = Field(validation_alias=AliasPath("entries", "live"))
+    pending: int = Field(validation_alias=AliasPath("entries", "pending"))
+    provider: str
+    used: bool
 
 
 @operations.get("/knowledge")

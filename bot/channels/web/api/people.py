@@ -2,24 +2,119 @@
 
 from __future__ import annotations
 
-from bot.channels.web.api.models import (
-    ApiAuditPage,
-    ApiAuditRow,
-    ApiConsoleLink,
-    ApiInvitation,
-    ApiInvitations,
-    ApiNewInvitation,
-    ApiPeople,
-    ApiPerson,
-    ApiPersonChange,
-    ApiSetting,
-    ApiSettings,
-    Paged,
-)
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AliasPath, Field
+
+from bot.channels.web.api.models import Lines, Paged, Shown, Wish
 from bot.channels.web.api.operations import ApiCall, Operations
 from bot.desk.actors import Role
 
 operations = Operations("people")
+
+
+class ApiPerson(Shown):
+    """A paired person. ``devices``: the serials of the only phones that they may use; none for all."""
+
+    id: str
+    name: str
+    role: str
+    lang: str
+    user: str = Field(validation_alias="user_id", description="Their id in Telegram, or empty.")
+    since: datetime
+    seen: datetime | None
+    devices: list[str] = Field(validation_alias="phones")
+    chats: list[str]
+
+
+class ApiPeople(Shown):
+    items: list[ApiPerson]
+
+
+class ApiPersonChange(Wish):
+    """What is left out stays as it is. ``devices``: none lifts the limit."""
+
+    role: Literal["viewer", "operator", "owner"] | None = None
+    devices: Lines | None = None
+
+
+class ApiNewInvitation(Wish):
+    """``hours``: how long the code can be used. ``name``: who is invited to the console; "" for Telegram."""
+
+    role: Literal["viewer", "operator", "owner"] = "operator"
+    hours: Annotated[float, Field(gt=0, le=720)] = 24
+    name: Annotated[str, Field(max_length=64)] = ""
+    devices: Lines = []
+
+
+class ApiInvitation(Shown):
+    """An invitation. ``code``: "" except when it was just made. ``link``: the console's, if it is for the console.
+
+    name: who is invited to the console; "" for somebody who sends the code to the bot.
+    """
+
+    id: str
+    name: str
+    role: str
+    by: str
+    created_at: datetime
+    expires_at: datetime
+    code: str
+    link: str
+    devices: list[str] = Field(validation_alias="phones")
+
+
+class ApiConsoleLink(Shown):
+    """A link that logs a person in to the console once, within a day. It is shown this once."""
+
+    link: str
+    name: str
+
+
+class ApiInvitations(Shown):
+    items: list[ApiInvitation]
+
+
+class ApiAuditRow(Shown):
+    """What somebody did, or was refused. ``detail`` depends on ``command``."""
+
+    id: int
+    at: datetime
+    who: str
+    channel: str
+    command: str
+    detail: Mapping[str, Any]
+    allowed: bool
+
+
+class ApiAuditPage(Shown):
+    """A page of the audit log, the newest first. ``next``: the cursor of the next page, "" at the end."""
+
+    items: list[ApiAuditRow]
+    next: str
+
+
+class ApiSettingPlace(Shown):
+    """``source``: where a setting is set. ``where``: the variable, or the file and line."""
+
+    source: str = Field(validation_alias="layer")
+    where: str
+
+
+class ApiSetting(Shown):
+    """A setting. ``value``: dots for a secret. ``places``: each that names it, the one that wins first."""
+
+    name: str = Field(validation_alias=AliasPath("name", "key"))
+    environment: str = Field(validation_alias=AliasPath("name", "environment"))
+    value: Any
+    places: list[ApiSettingPlace]
+    changed: bool
+
+
+class ApiSettings(Shown):
+    items: list[ApiSetting]
 
 
 @operations.get("/people", Role.OWNER)

@@ -2,12 +2,60 @@
 
 from __future__ import annotations
 
-from bot.channels.web.api.models import ApiNewAnswer, ApiOutcome, ApiQuestion, ApiQuestions
+from datetime import datetime
+from typing import Any
+
+from pydantic import AliasPath, Field
+
+from bot.channels.web.api.models import Line, Shown, Text, Wish
 from bot.channels.web.api.operations import ApiCall, JpegPicture, Operations
 from bot.desk.actors import BadRequest, Conflict, NotFound, Role
 from bot.desk.questions import no_question
 
 operations = Operations("questions")
+
+
+class ApiQuestionChoice(Shown):
+    value: str
+    label: str
+
+
+class ApiQuestion(Shown):
+    """Something that a run asks a person. ``then``: what happens at the deadline. ``answer``: a choice, or words."""
+
+    id: str
+    run: str = Field(validation_alias="run_id")
+    device: str = Field(validation_alias="serial")
+    kind: str = Field(validation_alias=AliasPath("question", "kind"))
+    text: str = Field(validation_alias=AliasPath("question", "text"))
+    choices: list[ApiQuestionChoice] = Field(validation_alias=AliasPath("question", "choices"))
+    free_text: bool = Field(validation_alias=AliasPath("question", "free_text"))
+    data: dict[str, Any] = Field(validation_alias=AliasPath("question", "data"))
+    open: bool
+    answer: str
+    by: str
+    then: str
+    deadline: datetime | None
+    asked_at: datetime | None
+    answered_at: datetime | None
+
+
+class ApiQuestions(Shown):
+    items: list[ApiQuestion]
+
+
+class ApiNewAnswer(Wish):
+    """One of the choices by its value, or words if the question takes them."""
+
+    choice: Line = ""
+    text: Text = ""
+
+
+class ApiOutcome(Shown):
+    """An answer that was taken."""
+
+    answer: str
+    by: str
 
 
 @operations.get("/questions")

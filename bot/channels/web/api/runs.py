@@ -2,22 +2,162 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AliasPath, Field
+
 from agent_core.loop.tasks import TaskRules, check_task
-from bot.channels.web.api.models import (
-    ApiNewRun,
-    ApiPastRun,
-    ApiRun,
-    ApiRunPage,
-    ApiRunsQuery,
-    ApiStatus,
-    ApiStep,
-    ApiSteps,
-)
+from bot.channels.web.api.devices import ApiStatus
+from bot.channels.web.api.models import Line, Lines, Paged, Shown, Text, Wish
 from bot.channels.web.api.operations import ApiCall, Operations
 from bot.desk.actors import Conflict, Role
 from bot.desk.history_views import HistoryAsked
+from bot.desk.views import RunStatus
 
 operations = Operations("runs")
+
+
+class ApiNewRun(Wish):
+    """A task in plain words. ``device``: a serial or a name. ``policy``, ``apps``: as in ``phonedesk run``."""
+
+    task: Annotated[Text, Field(min_length=1, examples=["QQ回复联系人11"])]
+    device: Line = ""
+    policy: Line = ""
+    apps: Lines = []
+
+
+class ApiRunsQuery(Paged):
+    """``since``, ``until``: `7d`, `12h`, `today`, `2026-11-01` or `2026-11-01 18:30`."""
+
+    words: Line = ""
+    contact: Line = ""
+    status: RunStatus | Literal[""] = ""
+    since: Line = ""
+    until: Line = ""
+
+
+class ApiUsed(Shown):
+    """What the calls of models cost. ``cost`` is null if no price is known."""
+
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    cost: float | None
+    currency: str
+
+
+class ApiSwept(Shown):
+    """A contact of a sweep."""
+
+    contact: str
+    state: str
+    texts: list[str]
+    message: str
+    run: str = Field(validation_alias="run_id")
+
+
+class ApiAnswered(Shown):
+    """A customer's question and what became of it.
+
+    state: as in the ledger. standing: the state that people are shown. provenance: where the text came from.
+    rating: 1, -1 or 0.
+    """
+
+    id: str
+    run: str = Field(validation_alias="run_id")
+    device: str = Field(validation_alias="serial")
+    app: str
+    contact: str
+    question: str
+    sent: str
+    state: str
+    standing: str
+    provenance: str
+    source: str = Field(validation_alias="record_source")
+    score: float | None
+    person: str
+    rating: int
+    rated_by: str
+    asked_at: datetime
+    changed_at: datetime
+    question_id: str
+    before: bool = Field(description="Whether there is a picture of the screen before.")
+    after: bool = Field(description="Whether there is a picture of the screen after.")
+
+
+class ApiRun(Shown):
+    """A run, a sweep, or a plan.
+
+    position: the place in the phone's queue, 0 if it is not queued. parent: the sweep or plan that it belongs to.
+    """
+
+    id: str
+    task: str
+    status: RunStatus
+    device: str = Field(validation_alias="serial")
+    device_name: str = Field(validation_alias="phone")
+    by: str
+    schedule: str = Field(validation_alias="schedule_id")
+    steps: int
+    max_steps: int
+    message: str
+    error: str = Field(validation_alias="error_kind")
+    position: int
+    held: bool
+    stopped_by: str
+    parent: str
+    again_at: datetime | None
+    created_at: datetime | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    spent: ApiUsed
+    answers: list[ApiAnswered]
+    contacts: list[ApiSwept] | None = Field(None, validation_alias=AliasPath("sweep", "contacts"))
+
+
+class ApiPastRun(Shown):
+    """A run in a list. ``number`` is its number for people; it never changes."""
+
+    number: int
+    id: str
+    task: str
+    status: RunStatus
+    device_name: str = Field(validation_alias="phone")
+    by: str
+    schedule: str = Field(validation_alias="schedule_id")
+    message: str
+    held: bool
+    at: datetime
+    seconds: float | None
+
+
+class ApiRunPage(Shown):
+    """A page of runs, the newest first. ``next``: the cursor of the next page, "" at the end."""
+
+    items: list[ApiPastRun]
+    total: int
+    next: str
+
+
+class ApiStep(Shown):
+    """A step: what the model thought and proposed (``asked``), and what was done after the gate (``action``)."""
+
+    index: int
+    thinking: str
+    asked: dict[str, Any] | None
+    action: dict[str, Any] | None
+    ok: bool
+    result: str
+    package: str | None
+    timings: dict[str, float]
+    model: str
+    tokens_in: int
+    tokens_out: int
+
+
+class ApiSteps(Shown):
+    items: list[ApiStep]
 
 
 @operations.get("/status")

@@ -2,21 +2,122 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
 from agent_core.loop.tasks import TaskRules
-from bot.channels.web.api.models import (
-    ApiNewSchedule,
-    ApiNextTimes,
-    ApiRun,
-    ApiSchedule,
-    ApiScheduleChange,
-    ApiSchedules,
-    ApiTimes,
-)
+from bot.channels.web.api.models import ClockTime, Line, Lines, Shown, Text, Wish
 from bot.channels.web.api.operations import ApiCall, Operations
+from bot.channels.web.api.runs import ApiRun
 from bot.desk.actors import Role
+from bot.desk.regular_times import WEEK, RegularTimes
 from bot.desk.schedules_views import ScheduleWish
+from bot.desk.views import RunStatus
 
 operations = Operations("schedules")
+
+
+class ApiNewSchedule(Wish):
+    """``expression``: the times in plain words or as cron; "" for a watch, whose task says whom it follows."""
+
+    expression: Line = ""
+    task: Annotated[Text, Field(min_length=1)]
+    device: Line | None = None
+    policy: Line = ""
+    apps: Lines = []
+    timezone: Line | None = None
+    missed: Literal["skip", "catch_up"] | None = None
+    overlap: Literal["skip", "queue"] | None = None
+    quiet: Line | None = None
+    jitter_seconds: Annotated[int, Field(ge=0, le=86_400)] | None = None
+
+
+class ApiScheduleChange(Wish):
+    """What is left out stays as it is. ``device``: "" for any."""
+
+    expression: Line | None = None
+    task: Annotated[Text, Field(min_length=1)] | None = None
+    device: Line | None = None
+    timezone: Line | None = None
+    missed: Literal["skip", "catch_up"] | None = None
+    overlap: Literal["skip", "queue"] | None = None
+    quiet: Line | None = None
+    jitter_seconds: Annotated[int, Field(ge=0, le=86_400)] | None = None
+
+
+class ApiTimes(Wish):
+    """Times: ``expression`` in plain words or as cron, or regular ones.
+
+    every: minutes between two. start, end: the hours of the day, both "" for all of it. days: of the week, Monday is 1.
+    """
+
+    expression: Line = ""
+    every: Annotated[int, Field(ge=1, le=720)] | None = None
+    start: ClockTime = ""
+    end: ClockTime = ""
+    days: Annotated[list[Annotated[int, Field(ge=1, le=7)]], Field(max_length=7)] = list(WEEK)
+
+    def written(self) -> str:
+        """Return the times as an expression."""
+        if self.every is None:
+            return self.expression
+        return RegularTimes(self.every, self.start, self.end, tuple(self.days)).expression
+
+
+class ApiNextTimes(Shown):
+    """The next three."""
+
+    next_times: list[datetime]
+
+
+class ApiSweepOrder(Shown):
+    """Whom a sweep answers: contacts by name and by tag, or everybody who has unread messages."""
+
+    app: str
+    everybody: bool
+    contacts: list[str] = Field(validation_alias="names")
+    tags: list[str]
+
+
+class ApiTick(Shown):
+    """The newest tick of a schedule, and its run."""
+
+    what: str
+    at: datetime
+    run: str = Field(validation_alias="run_id")
+    status: RunStatus | None
+    message: str
+
+
+class ApiSchedule(Shown):
+    """A schedule or a watch. ``means``: the stored form of ``expression``. ``sweep``: null if it starts none."""
+
+    id: str
+    kind: str
+    expression: str
+    means: str
+    task: str
+    sweep: ApiSweepOrder | None
+    device: str = Field(validation_alias="serial")
+    device_name: str = Field(validation_alias="phone")
+    timezone: str
+    paused: bool
+    next_times: list[datetime]
+    missed: str
+    overlap: str
+    quiet: str
+    jitter_seconds: int
+    started: int
+    skipped_busy: int
+    skipped_missed: int
+    skipped_quiet: int
+    last: ApiTick | None
+
+
+class ApiSchedules(Shown):
+    items: list[ApiSchedule]
 
 
 @operations.get("/schedules")

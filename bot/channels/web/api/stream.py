@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from aiohttp import hdrs, web
 
-from bot.channels.web.api.models import ApiEvent
+from bot.channels.web.api.events import ApiEvent
 from bot.channels.web.callers import caller_of
 from bot.desk.desk import Desk
 from bot.desk.views import EventView

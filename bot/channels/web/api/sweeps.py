@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from bot.channels.web.api.models import ApiNewSweep, ApiSchedule, ApiSchedules
+from typing import Literal
+
+from bot.channels.web.api.models import Line, Lines
 from bot.channels.web.api.operations import ApiCall, Operations
+from bot.channels.web.api.schedules import ApiSchedule, ApiSchedules, ApiTimes
 from bot.desk.actors import Role
 from bot.desk.schedules_views import ScheduleWish, SweepWhom
 
 operations = Operations("sweeps")
+
+
+class ApiNewSweep(ApiTimes):
+    """A sweep at certain times: of everybody who has unread messages, or of chosen contacts, by name and by tag."""
+
+    app: Line = "qq"
+    whom: Literal["unread", "chosen"]
+    contacts: Lines = []
+    tags: Lines = []
+    device: Line | None = None
+    quiet: Line | None = None
 
 
 @operations.get("/sweeps")
