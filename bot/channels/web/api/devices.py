@@ -10,8 +10,6 @@ from pydantic import Field
 from agent_core.actions.types import Back, DoubleTap, Home, LongPress, PressKey, Swipe, Tap, Type
 from bot.channels.web.api.models import Shown, Wish
 from bot.channels.web.api.operations import ApiCall, JpegPicture, Operations
-from bot.channels.web.api.questions import ApiQuestion
-from bot.channels.web.api.runs import ApiRun
 from bot.desk.actors import Role
 
 operations = Operations("devices")
@@ -46,14 +44,6 @@ class ApiTaken(Shown):
 
 class ApiScreenQuery(Wish):
     full: bool = Field(False, description="In the phone's own size.")
-
-
-class ApiStatus(Shown):
-    """What is going on now."""
-
-    devices: list[ApiDevice] = Field(validation_alias="phones")
-    runs: list[ApiRun]
-    questions: list[ApiQuestion]
 
 
 @operations.get("/devices")

@@ -8,9 +8,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasPath, Field
 
 from agent_core.loop.tasks import TaskRules, check_task
-from bot.channels.web.api.devices import ApiStatus
+from bot.channels.web.api.devices import ApiDevice
 from bot.channels.web.api.models import Line, Lines, Paged, Shown, Text, Wish
 from bot.channels.web.api.operations import ApiCall, Operations
+from bot.channels.web.api.questions import ApiQuestion
 from bot.desk.actors import Conflict, Role
 from bot.desk.history_views import HistoryAsked
 from bot.desk.views import RunStatus
@@ -158,6 +159,14 @@ class ApiStep(Shown):
 
 class ApiSteps(Shown):
     items: list[ApiStep]
+
+
+class ApiStatus(Shown):
+    """What is going on now."""
+
+    devices: list[ApiDevice] = Field(validation_alias="phones")
+    runs: list[ApiRun]
+    questions: list[ApiQuestion]
 
 
 @operations.get("/status")
