@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from agent_core.devices.base import Frame, Look
+from agent_core.devices.base import Frame, Look, LookedPicture
 from agent_core.errors import ScreenshotFailed
 from agent_core.retry import Sleep
 
@@ -17,6 +17,8 @@ class Camera(Protocol):
     """The part of a ``Device`` that is needed."""
 
     async def screenshot(self) -> Frame: ...
+
+    async def observe(self) -> LookedPicture: ...
 
     async def look(self) -> Look: ...
 
@@ -50,7 +52,7 @@ async def wait_until_still(
 ) -> Still:
     """Take pictures until the screen rests, or ``ceiling`` seconds are over.
 
-    What is in front is asked while the second picture and each later one is taken, so that it costs no time.
+    What is in front is asked together with the second picture and each later one, so that it costs no call.
 
     It rests when ``quiet`` pictures in a row are equal and lie at least ``floor`` seconds apart. ``before`` is the
     digest of the screen before an act whose effect is waited for: for ``patience`` seconds that screen does not count
@@ -91,9 +93,5 @@ async def wait_until_still(
 async def _taken(device: Camera, *, with_look: bool) -> tuple[Frame, Look | None]:
     if not with_look:
         return await device.screenshot(), None
-    looking = asyncio.create_task(device.look())
-    try:
-        return await device.screenshot(), await looking
-    finally:
-        looking.cancel()
-        await asyncio.gather(looking, return_exceptions=True)
+    looked = await device.observe()
+    return looked.frame, looked.look
