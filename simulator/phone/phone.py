@@ -143,11 +143,13 @@ class VirtualPhone(PhoneCore):
 
     # ---- what a client does (ShellPhone) ------------------------------------------------------------------------
 
-    def check_may_change(self, what: Literal["settings", "ime", "apps"]) -> None:
-        """InputRefused where the maker does not let adb change settings, input methods, or what is installed."""
+    def check_may_change(self, what: Literal["settings", "ime", "ime list", "apps"]) -> None:
+        """InputRefused where the maker does not let adb change settings, input methods (or list them), or what is
+        installed."""
         if what == "settings" and self.faults.settings_denied:
             raise InputRefused(SETTINGS_DENIED)
-        if what == "ime" and (self.faults.ime_refused or self.faults.settings_denied):
+        unlisted = what == "ime list" and self.faults.ime_refused == "list"
+        if unlisted or (what == "ime" and (self.faults.ime_refused or self.faults.settings_denied)):
             raise InputRefused("uid 2000 does not have android.permission.WRITE_SECURE_SETTINGS.")
         if what == "apps" and self.faults.install_denied:
             raise InputRefused("INSTALL_FAILED_USER_RESTRICTED: Install canceled by user")

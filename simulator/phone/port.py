@@ -94,8 +94,9 @@ class ShellPhone(Protocol):
     def set_setting(self, namespace: str, key: str, value: str | None) -> None:
         """Store a setting (None deletes it) and let the screen follow (input method, brightness, stay on …)."""
 
-    def check_may_change(self, what: Literal["settings", "ime", "apps"]) -> None:
-        """InputRefused where the maker does not let adb change settings, input methods, or what is installed."""
+    def check_may_change(self, what: Literal["settings", "ime", "ime list", "apps"]) -> None:
+        """InputRefused where the maker does not let adb change settings, input methods (or list them), or what is
+        installed."""
 
     def install(self, package: str) -> None:
         """Install an app. ADB Keyboard brings its input method, which is not enabled; another has no page."""

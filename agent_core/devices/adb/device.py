@@ -256,6 +256,7 @@ class AdbDevice:
 
     async def launch(self, package: str) -> None:
         """CommandFailed where it was started but something else is in front 10 s later."""
+        self._versions.pop(package, None)  # an app that has to be started may have been updated
         try:
             await self._launcher.launch(package)
         except AppNotFound:
@@ -268,6 +269,7 @@ class AdbDevice:
 
     async def open_url(self, url: str, package: str) -> None:
         check_package(package)
+        self._versions.pop(package, None)
         if not _URL.fullmatch(url):
             raise CommandFailed(f"{url[:100]!r} is no address that an app could open.", key="no_app_url", url=url[:100])
         args = ("am", "start", "-a", "android.intent.action.VIEW", "-d", url, "-p", package)
