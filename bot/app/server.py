@@ -42,6 +42,7 @@ from bot.channels.web.hooks import add_hooks
 from bot.channels.web.metrics import add_metrics
 from bot.desk.context import DeskContext
 from bot.desk.desk import Desk
+from bot.desk.live_screens import LiveScreens
 from bot.desk.pairing import RequestLimit
 from bot.desk.webhook_client import WebhookClient
 from bot.desk.webhook_target import TargetRules
@@ -174,7 +175,7 @@ def _desk(
             lang=settings.lang,
             keep=timedelta(days=settings.keep_days),
             prices=prices_of(settings.price),
-            picture=core.picture,
+            screens=LiveScreens(core.screen),
             page=core.page,
             names=settings.device.names,
             tags=settings.device.tags,
