@@ -14,4 +14,5 @@ class Part(StrEnum):
     SWEEP = "sweep"
     IDLE = "idle"
     REPLY = "reply"
+    LIVE = "live"
     HELP = "help"

@@ -19,6 +19,8 @@ from bot.app.memory import pictures_given_back
 from bot.app.server import Server, server
 from bot.app.settings.loading import load
 from bot.channels.cli.terminal.console import print_json
+from bot.desk.actors import Actor, Role
+from bot.desk.context import CONSOLE
 from bot.tools.bench.usage import ProcessUsage, usage
 from storage.runs import RunRow
 
@@ -31,6 +33,7 @@ class BenchRun(BaseModel):
     tasks: submit these (serial and task), one every ``every`` seconds, and wait until all are over.
     options: the options of each run, such as those of a sweep.
     idle: without tasks, do nothing for this many seconds.
+    live: meanwhile show the phone's screen this often a second, as the console does for whoever looks.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -39,6 +42,7 @@ class BenchRun(BaseModel):
     options: dict[str, Any] = {}
     every: float = 0.0
     idle: float = 0.0
+    live: float = 0.0
     patience: float = 600.0
 
 
@@ -86,10 +90,21 @@ async def _do(running: Server, order: BenchRun) -> Seen:
         async with asyncio.timeout(order.patience):
             rows, looks = await _over(running, ids)
         seen = [_run(row, *asked) for row, asked in zip(rows, order.tasks, strict=True)]
+    elif order.live:
+        await _look(running, order.idle, order.live)
     else:
         await asyncio.sleep(order.idle)
     held = _seen(loop.time() - begun, before, usage(), seen)
     return held.model_copy(update={"reads": db.reads - reads - looks, "writes": db.writes - writes})
+
+
+async def _look(running: Server, seconds: float, rate: float) -> None:
+    """Look at the phone's screen through the desk, ``rate`` times a second."""
+    loop, viewer = asyncio.get_running_loop(), Actor("1", CONSOLE, "1", "bench", "en", Role.OWNER, looks=True)
+    begun = loop.time()
+    for number in range(round(seconds * rate)):
+        await asyncio.sleep(max(0.0, begun + number / rate - loop.time()))
+        await running.desk.phones.screenshot(viewer)
 
 
 async def _over(running: Server, ids: Sequence[str]) -> tuple[list[RunRow], int]:

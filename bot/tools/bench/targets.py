@@ -28,6 +28,7 @@ from simulator.phone.core import local_now
 
 TIMES = 5  # runs of the six replies, and starts of the program; the median counts
 IDLE_SECONDS = 20.0
+LIVE_RATE = 5.0  # pictures a second, as the console asks for them
 REST_SECONDS = 12.0  # by then everything that follows a run is over, and its memory given back
 KB = 1000
 PICTURES_ALONE = {"PHONEDESK_OBSERVE__TREE": "off"}
@@ -46,6 +47,7 @@ class Figure(StrEnum):
     SWEEP_CALLS = "sweep_calls"
     IDLE_CPU = "idle_cpu"
     IDLE_MEMORY = "idle_memory"
+    LIVE = "live"
     READS = "reads"
     WRITES = "writes"
     HELP = "help"
@@ -62,6 +64,7 @@ TARGETS: dict[Figure, float | None] = {
     Figure.SWEEP_CALLS: 3,
     Figure.IDLE_CPU: 1.5,
     Figure.IDLE_MEMORY: 170,
+    Figure.LIVE: 15,
     Figure.READS: 100,
     Figure.WRITES: 40,
     Figure.HELP: 3,
@@ -119,7 +122,7 @@ async def targets(
     calls: dict[str, float] = {}
     if Part.HELP in parts:
         found |= await _help(times, say)
-    if {Part.SWEEP, Part.IDLE, Part.REPLY} & set(parts):
+    if {Part.SWEEP, Part.IDLE, Part.REPLY, Part.LIVE} & set(parts):
         found |= await _served(parts, idle, rest, say)
     if {Part.STEPS, Part.PLAIN} & set(parts):
         stepped, calls = await _stepped(parts, times, say)
@@ -152,7 +155,7 @@ async def _help(times: int, say: Say) -> dict[Figure, float]:
 
 
 async def _served(parts: Collection[Part], idle: float, rest: float, say: Say) -> dict[Figure, float]:
-    """Measure the second reply of a server, then two sweeps of that contact, then the server at rest."""
+    """Measure the second reply of a server, two sweeps of that contact, the server at rest, and a live view."""
     found: dict[Figure, float] = {}
     say("starting", phones=1)
     model = TimedModel()
@@ -170,6 +173,11 @@ async def _served(parts: Collection[Part], idle: float, rest: float, say: Say) -
             say("looking", seconds=idle)
             seen = await made.order(BenchRun(idle=idle))
             found |= {Figure.IDLE_CPU: 100 * seen.cpu / seen.seconds, Figure.IDLE_MEMORY: seen.resident}
+        if Part.LIVE in parts:
+            say("looking", seconds=idle / 2)
+            await made.order(BenchRun(idle=1, live=LIVE_RATE))  # the first look reads the screen
+            seen = await made.order(BenchRun(idle=idle / 2, live=LIVE_RATE))
+            found[Figure.LIVE] = 100 * seen.cpu / seen.seconds
     return found
 
 

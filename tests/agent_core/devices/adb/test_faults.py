@@ -56,7 +56,7 @@ REFUSED: tuple[tuple[dict[str, object], Act, type[DeviceError], str, str], ...] 
         _type,
         TextInputFailed,
         "not let its keyboard",
-        "不允许更换输入法",
+        "更换输入法",
     ),
     ({"app_update": "installing"}, lambda device: device.launch(QQ), CommandFailed, "being updated", "正在更新"),
     ({"no_focus": "null"}, lambda device: device.launch(QQ), CommandFailed, "did not come to the front", QQ),

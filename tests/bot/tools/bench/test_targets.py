@@ -37,7 +37,7 @@ def test_a_figure_is_compared_with_its_target(figure: Figure, measured: float, w
 async def test_calls_of_the_phone_and_the_model_are_counted() -> None:
     told: list[str] = []
     found = await targets(
-        [Part.STEPS, Part.PLAIN, Part.SWEEP, Part.REPLY, Part.IDLE],
+        [Part.STEPS, Part.PLAIN, Part.SWEEP, Part.REPLY, Part.IDLE, Part.LIVE],
         say=lambda key, /, **_: told.append(key),
         times=1,
         idle=5,
@@ -57,6 +57,7 @@ async def test_calls_of_the_phone_and_the_model_are_counted() -> None:
     assert 20 < rows[Figure.READS] <= 150
     assert 20 < rows[Figure.WRITES] <= 65
     assert rows[Figure.PLAIN] * rows[Figure.STEPS] > 5 * PAUSE_SECONDS  # it waits after each of five acts
+    assert rows[Figure.LIVE] > 0
     assert 50 < rows[Figure.IDLE_MEMORY] < 1000
     assert {"stepping", "stepping_plain", "sweeping", "replying", "looking"} <= set(told)
 
