@@ -9,11 +9,15 @@ FRESH_SECONDS = 10.0
 
 
 class InstalledApps:
-    """The packages of one phone, kept for an hour, from run to run: each has an ``Device`` of its own."""
+    """The packages of one phone, kept for an hour, from run to run: each has an ``Device`` of its own.
+
+    components: what starts an app, by its package, as an Android phone has told.
+    """
 
     def __init__(self) -> None:
         self._packages: tuple[str, ...] = ()
         self._read_at = float("-inf")
+        self.components: dict[str, str] = {}
 
     async def packages(
         self, now: float, read: Callable[[], Awaitable[Sequence[str]]], *, fresh: bool = False
