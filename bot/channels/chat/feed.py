@@ -119,7 +119,8 @@ class Feed:
                     self._held[event.run_id] = deque([event])
                     group.create_task(self._try_again(event.run_id), name=f"{self._outlet.channel}-event-{event.id}")
                 self._last = event.id
-                await self._confirm()
+                if not self._is_elsewhere(event):  # those are confirmed with the next one: again they do no harm
+                    await self._confirm()
 
     async def _is_shown(self, event: EventView) -> bool:
         try:
@@ -153,8 +154,8 @@ class Feed:
         if event.kind in NEWS:
             await self._news.show(event)
             return
-        if event.run_id in self._elsewhere and not (event.kind in QUESTION_EVENTS or _ends(event)):
-            return  # a run has dozens of events that only bring its card up to date
+        if self._is_elsewhere(event):
+            return
         run = await self._desk.runs.get(event.run_id)
         if run is None or _is_asked_for(event, run):
             return
@@ -167,6 +168,10 @@ class Feed:
             await self._show_swept(event, run, run.chat)
         else:
             await self._show_run(event, run, run.chat)
+
+    def _is_elsewhere(self, event: EventView) -> bool:
+        """Tell whether an event only brings up to date what no chat of this channel shows, like most of a run's."""
+        return event.run_id in self._elsewhere and not (event.kind in QUESTION_EVENTS or _ends(event))
 
     async def _show_run(self, event: EventView, run: RunView, chat: ChatRef) -> None:
         told = run.id in self._over and event.kind != "outcome"
