@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class Part(StrEnum):
+class BenchPart(StrEnum):
     """A part of the measurement, which can be had alone."""
 
     STEPS = "steps"

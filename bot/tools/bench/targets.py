@@ -18,7 +18,7 @@ from enum import StrEnum
 from statistics import median
 
 from agent_core.extras import ExtraMissing, installed
-from bot.tools.bench.parts import Part
+from bot.tools.bench.parts import BenchPart
 from bot.tools.bench.scale import BenchFailed, Measured, customer, measured, task
 from bot.tools.bench.served import BenchRun, Seen
 from bot.tools.bench.steps import Steps, StepsModel, TimedModel, plain_steps, steps
@@ -72,7 +72,7 @@ TARGETS: dict[Figure, float | None] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TargetRow:
     """One figure. ``measured`` is NaN if this machine cannot tell it."""
 
     figure: Figure
@@ -96,7 +96,7 @@ class TargetTable:
     others: share of the machine's processors that other programs used meanwhile; NaN if the system does not say.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[TargetRow, ...]
     calls: dict[str, float]
     seconds: float
     others: float
@@ -107,7 +107,7 @@ class TargetTable:
 
 
 async def targets(
-    parts: Collection[Part] = tuple(Part),
+    parts: Collection[BenchPart] = tuple(BenchPart),
     *,
     say: Say = say_nothing,
     times: int = TIMES,
@@ -115,23 +115,23 @@ async def targets(
     rest: float = REST_SECONDS,
 ) -> TargetTable:
     """Measure these parts. Raises ExtraMissing if OCR is wanted and not installed."""
-    if Part.OCR in parts and not installed("ocr"):
+    if BenchPart.OCR in parts and not installed("ocr"):
         raise ExtraMissing("ocr")
     begun, busy, own = time.monotonic(), busy_seconds(), own_cpu()
     found: dict[Figure, float] = {}
     calls: dict[str, float] = {}
-    if Part.HELP in parts:
+    if BenchPart.HELP in parts:
         found |= await _help(times, say)
-    if {Part.SWEEP, Part.IDLE, Part.REPLY, Part.LIVE} & set(parts):
+    if {BenchPart.SWEEP, BenchPart.IDLE, BenchPart.REPLY, BenchPart.LIVE} & set(parts):
         found |= await _served(parts, idle, rest, say)
-    if {Part.STEPS, Part.PLAIN} & set(parts):
+    if {BenchPart.STEPS, BenchPart.PLAIN} & set(parts):
         stepped, calls = await _stepped(parts, times, say)
         found |= stepped
-    if Part.OCR in parts:
+    if BenchPart.OCR in parts:
         found |= await _by_ocr(times, say)
     seconds = time.monotonic() - begun
     others = (busy_seconds() - busy - (own_cpu() - own)) / (seconds * cores())
-    rows = tuple(Row(figure, found[figure]) for figure in Figure if figure in found)
+    rows = tuple(TargetRow(figure, found[figure]) for figure in Figure if figure in found)
     return TargetTable(rows, calls, seconds, max(0.0, others))
 
 
@@ -154,7 +154,7 @@ async def _help(times: int, say: Say) -> dict[Figure, float]:
     return {Figure.HELP: await cpu("-m", "bot.channels.cli.main", "--help") / await cpu("-c", "import typer")}
 
 
-async def _served(parts: Collection[Part], idle: float, rest: float, say: Say) -> dict[Figure, float]:
+async def _served(parts: Collection[BenchPart], idle: float, rest: float, say: Say) -> dict[Figure, float]:
     """Measure the second reply of a server, two sweeps of that contact, the server at rest, and a live view."""
     found: dict[Figure, float] = {}
     say("starting", phones=1)
@@ -163,17 +163,17 @@ async def _served(parts: Collection[Part], idle: float, rest: float, say: Say) -
         say("replying", runs=2)
         for number in range(2):  # the first one opens connections and fills caches
             reply = await _order(made, BenchRun(tasks=[(made.phones[0].address, task(0, number))]))
-        if Part.REPLY in parts:
+        if BenchPart.REPLY in parts:
             found |= {Figure.READS: reply.reads, Figure.WRITES: reply.writes}
-        if Part.SWEEP in parts:
+        if BenchPart.SWEEP in parts:
             say("sweeping")
             found |= await _swept(made, model)
-        if Part.IDLE in parts:
+        if BenchPart.IDLE in parts:
             await made.order(BenchRun(idle=rest))
             say("looking", seconds=idle)
             seen = await made.order(BenchRun(idle=idle))
             found |= {Figure.IDLE_CPU: 100 * seen.cpu / seen.seconds, Figure.IDLE_MEMORY: seen.resident}
-        if Part.LIVE in parts:
+        if BenchPart.LIVE in parts:
             say("looking", seconds=idle / 2)
             await made.order(BenchRun(idle=1, live=LIVE_RATE))  # the first look reads the screen
             seen = await made.order(BenchRun(idle=idle / 2, live=LIVE_RATE))
@@ -200,7 +200,7 @@ async def _order(made: Measured, order: BenchRun) -> Seen:
     return seen
 
 
-async def _stepped(parts: Collection[Part], times: int, say: Say) -> tuple[dict[Figure, float], dict[str, float]]:
+async def _stepped(parts: Collection[BenchPart], times: int, say: Say) -> tuple[dict[Figure, float], dict[str, float]]:
     """Do the six replies by pictures alone, and beside it with a plain client."""
     found: dict[Figure, float] = {}
     say("starting", phones=1)
@@ -208,13 +208,13 @@ async def _stepped(parts: Collection[Part], times: int, say: Say) -> tuple[dict[
     async with measured(1, 1, model=model, settings=PICTURES_ALONE) as made:
         ours = await steps(made, model, times, say=say)
         calls = {name: median(one.calls[name] for one in ours) for name in ours[0].calls}
-        if Part.STEPS in parts:
+        if BenchPart.STEPS in parts:
             found |= {
                 Figure.STEPS: _overhead(ours),
                 Figure.PICTURE: max(one.picture for one in ours) / KB,
                 Figure.CALLS: median(calls.values()),
             }
-        if Part.PLAIN in parts:
+        if BenchPart.PLAIN in parts:
             found[Figure.PLAIN] = (await plain_steps(made, model, say=say)).overhead / _overhead(ours)
     return found, calls
 

@@ -15,7 +15,7 @@ from bot.channels.chat.texts import Texts
 from bot.channels.cli.commands.common import Exit, fail, run_async, settings_from
 from bot.channels.cli.terminal.console import Console, err, print_json, watched
 from bot.channels.cli.terminal.language import texts
-from bot.tools.bench.parts import Part
+from bot.tools.bench.parts import BenchPart
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -34,7 +34,7 @@ bench = typer.Typer(name="bench", rich_markup_mode=None)
 
 
 @bench.callback(invoke_without_command=True)
-def table(context: typer.Context, only: list[Part] | None = None, as_json: Json = False) -> None:
+def table(context: typer.Context, only: list[BenchPart] | None = None, as_json: Json = False) -> None:
     """Compare this machine's figures with what phonedesk aims at. Takes about a minute."""
     if context.invoked_subcommand is not None:
         if only or as_json:
@@ -45,7 +45,7 @@ def table(context: typer.Context, only: list[Part] | None = None, as_json: Json 
     from bot.tools.bench.usage import machine
 
     words = texts(settings_from().lang)
-    found = _measure(lambda say: targets(set(only or Part), say=say), words)
+    found = _measure(lambda say: targets(set(only or BenchPart), say=say), words)
     if as_json:
         rows = [_plain({**asdict(row), "target": row.target, "within": row.within}) for row in found.rows]
         totals = _plain({"seconds": found.seconds, "others": found.others})

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from bot.channels.cli.main import app
 from bot.tools.bench import targets as module
-from bot.tools.bench.parts import Part
+from bot.tools.bench.parts import BenchPart
 from bot.tools.bench.plain import PAUSE_SECONDS
-from bot.tools.bench.targets import TARGETS, Figure, Row, TargetTable, targets
+from bot.tools.bench.targets import TARGETS, Figure, TargetRow, TargetTable, targets
 
 
 @pytest.mark.parametrize(
@@ -28,16 +28,16 @@ from bot.tools.bench.targets import TARGETS, Figure, Row, TargetTable, targets
     ],
 )
 def test_a_figure_is_compared_with_its_target(figure: Figure, measured: float, within: bool | None) -> None:
-    row = Row(figure, measured)
+    row = TargetRow(figure, measured)
     assert row.within is within
-    assert TargetTable((Row(Figure.IDLE_CPU, 0), row), {}, 1.0, 0.0).met is (within is not False)
+    assert TargetTable((TargetRow(Figure.IDLE_CPU, 0), row), {}, 1.0, 0.0).met is (within is not False)
 
 
 @pytest.mark.device
 async def test_calls_of_the_phone_and_the_model_are_counted() -> None:
     told: list[str] = []
     found = await targets(
-        [Part.STEPS, Part.PLAIN, Part.SWEEP, Part.REPLY, Part.IDLE, Part.LIVE],
+        [BenchPart.STEPS, BenchPart.PLAIN, BenchPart.SWEEP, BenchPart.REPLY, BenchPart.IDLE, BenchPart.LIVE],
         say=lambda key, /, **_: told.append(key),
         times=1,
         idle=5,
