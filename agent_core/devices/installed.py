@@ -9,11 +9,15 @@ FRESH_SECONDS = 10.0
 
 
 class InstalledApps:
-    """The packages of one phone, kept for an hour from run to run, because each run has its own ``Device``."""
+    """The packages of one phone, kept for an hour from run to run, because each run has its own ``Device``.
+
+    components: the activity that starts an app, by its package, as an Android phone named it.
+    """
 
     def __init__(self) -> None:
         self._packages: tuple[str, ...] = ()
         self._read_at = float("-inf")
+        self.components: dict[str, str] = {}
 
     async def packages(
         self, now: float, read: Callable[[], Awaitable[Sequence[str]]], *, fresh: bool = False

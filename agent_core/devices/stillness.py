@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from agent_core.devices.base import Frame, Look
+from agent_core.devices.base import Frame, Look, LookedPicture
 from agent_core.errors import ScreenshotFailed
 from agent_core.retry import Sleep
 
@@ -17,6 +17,8 @@ class Camera(Protocol):
     """The part of a ``Device`` that is needed."""
 
     async def screenshot(self) -> Frame: ...
+
+    async def observe(self) -> LookedPicture: ...
 
     async def look(self) -> Look: ...
 
@@ -53,8 +55,8 @@ async def wait_until_still(
     """Take pictures until the screen rests, or ``ceiling`` seconds are over.
 
     The screen rests when ``quiet`` pictures in a row are equal and lie at least ``floor`` seconds apart. The window in
-    front is asked for while the second and each later picture is taken, so that it costs no time. The pauses depend on
-    how long a picture takes: a phone that needs longer than ``floor`` for one is asked again at once.
+    front is asked together with the second and each later picture, so that it costs no call. The pauses depend on how
+    long a picture takes: a phone that needs longer than ``floor`` for one is asked again at once.
 
     before: the digest of the screen before an action whose effect is awaited. For the first ``patience`` seconds that
     screen does not count as rest.
@@ -94,9 +96,5 @@ async def wait_until_still(
 async def _taken(device: Camera, *, with_look: bool) -> tuple[Frame, Look | None]:
     if not with_look:
         return await device.screenshot(), None
-    looking = asyncio.create_task(device.look())
-    try:
-        return await device.screenshot(), await looking
-    finally:
-        looking.cancel()
-        await asyncio.gather(looking, return_exceptions=True)
+    looked = await device.observe()
+    return looked.frame, looked.look

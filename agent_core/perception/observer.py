@@ -90,9 +90,9 @@ def is_same_but_for_a_cursor(now: Frame, then: Frame, box: Box | None = None) ->
     return now.size == then.size and changed_width(now, then, box or Box(0, 0, *now.size)) * CURSOR <= now.size[0]
 
 
-async def look_for_people(device: Device) -> Image.Image:
-    """Return the phone's current screen with secrets covered, found by the tree, which needs nothing installed."""
-    return await Observer(device, ScreenReader(ocr=None, model=None)).picture()
+def screen_for_people(device: Device) -> Observer:
+    """Return what shows the phone's screen with secrets covered, found by the tree, which needs nothing installed."""
+    return Observer(device, ScreenReader(ocr=None, model=None))
 
 
 async def read_for_people(device: Device) -> SeenPage:
@@ -218,8 +218,11 @@ class Observer:
         return await self.reader.readings(frame, await self._nodes(window, frame))
 
     async def picture(self) -> Image.Image:
-        """Return the current screen for people, with everything covered that they may not see."""
-        frame, _, _ = await self._moment(with_tree=self.redaction.needs_tree, certain=self.redaction.on)
+        """Return the current screen for people, with everything covered that they may not see.
+
+        A screen that was shown before by this observer costs one call.
+        """
+        frame, _, _ = await self._moment(with_tree=self.redaction.needs_tree, certain=self.redaction.on, known=True)
         return await self.redaction.over(frame)
 
     async def page(self) -> SeenPage:
@@ -244,15 +247,20 @@ class Observer:
         here = resolve(profile.key, version)
         return learnt.on(here) if learnt is not None else here
 
-    async def _moment(self, *, with_tree: bool, certain: bool) -> tuple[Frame, Window, Sequence[Node] | None]:
+    async def _moment(
+        self, *, with_tree: bool, certain: bool, known: bool = False
+    ) -> tuple[Frame, Window, Sequence[Node] | None]:
         """Return a picture, the window in front when it was taken, and its tree, None if the screen does not rest.
 
         certain: make sure that the picture is of that window, and tell the redaction so; otherwise the picture counts
         as sensitive.
+        known: a screen of which the redaction knows what to cover needs nothing else.
         """
         for _ in range(PICTURE_TRIES):
-            before = await self.device.window()
-            frame = await self.device.screenshot()
+            looked = await self.device.observe()
+            before, frame = looked.look.window, looked.frame
+            if known and self.redaction.knows(frame):
+                return frame, before, None
             nodes = await self._nodes(before, frame) if with_tree else None
             # Neither a tree nor an app says anything about a picture of something else.
             still = nodes is None or (await self.device.screenshot()).digest == frame.digest

@@ -57,11 +57,18 @@ class Redaction:
         self.on = on
         self._seen: OrderedDict[str, _Seen] = OrderedDict()
         self._boxes: OrderedDict[str, list[Box]] = OrderedDict()
+        self._covered: tuple[str, list[Box], Image.Image] | None = None  # the newest screen that was covered
 
     @property
     def needs_tree(self) -> bool:
         """True if the tree is needed even if nobody else wants it, because nothing else here can read."""
         return self.on and not self._reader.reads_pictures
+
+    def knows(self, frame: Frame) -> bool:
+        """Tell whether it is known what to cover on this very screen, read by something that could read it."""
+        seen = self._seen.get(frame.digest)
+        read = seen is not None and (seen.nodes is not None or self._reader.reads_pictures)
+        return not self.on or (read and frame.digest in self._boxes)
 
     def saw(
         self, frame: Frame, package: str | None, nodes: Sequence[Node] | None, chat: ChatScreen | None = None
@@ -77,9 +84,16 @@ class Redaction:
         keep_newest(self._seen, frame.digest, _Seen(package, nodes, chat), REMEMBERED)
 
     async def over(self, frame: Frame) -> Image.Image:
-        """Return the picture as people may see it; the frame's own image if there is nothing to cover."""
+        """Return the picture as people may see it; the frame's own image if there is nothing to cover.
+
+        It is the same object for the same screen.
+        """
         boxes = await self.boxes(frame)
-        return await asyncio.to_thread(cover, frame.image, boxes) if boxes else frame.image
+        if not boxes:
+            return frame.image
+        if self._covered is None or self._covered[:2] != (frame.digest, boxes):
+            self._covered = frame.digest, boxes, await asyncio.to_thread(cover, frame.image, boxes)
+        return self._covered[2]
 
     async def boxes(self, frame: Frame) -> list[Box]:
         """Return the boxes to cover on this screen, in its pixels.

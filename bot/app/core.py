@@ -113,11 +113,13 @@ class Core:
 
     async def picture(self, device: Device) -> Image.Image:
         """Return the phone's screen for people, with secrets covered as the settings say."""
-        async with self.client_rotation.used():
-            await self._clear_leftover(device)
-            return await self.observer(device).picture()
+        return await self.screen(device).picture()
 
-    async def _clear_leftover(self, device: Device) -> None:
+    def screen(self, device: Device) -> CoveredScreen:
+        """Return the phone's screen for people, who look at it again and again."""
+        return CoveredScreen(self, device)
+
+    async def clear_leftover(self, device: Device) -> None:
         """Clear the text that a dead run left in the visible input, unless somebody has the phone."""
         ledger = StoredLedger(self.db)
         if not await ledger.unfinished(device.serial):
@@ -254,3 +256,19 @@ async def open_core(settings: Settings, names: ModelNames = MODEL_NAMES) -> Asyn
         yield core
     finally:
         await core.close()
+
+
+class CoveredScreen:
+    """A phone's screen for people. Remembers what it has read, so that a screen that rests is read once."""
+
+    def __init__(self, core: Core, device: Device) -> None:
+        self._core, self._device, self._settings = core, device, core.settings
+        self._observer = core.observer(device)
+
+    async def picture(self) -> Image.Image:
+        """Return the current screen, with secrets covered as the settings say."""
+        async with self._core.client_rotation.used():
+            if self._settings is not self._core.settings:  # what is covered may be set otherwise now
+                self._settings, self._observer = self._core.settings, self._core.observer(self._device)
+            await self._core.clear_leftover(self._device)
+            return await self._observer.picture()

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import structlog
@@ -32,8 +32,6 @@ from bot.app.take_over import TakeOvers
 from bot.app.webhook_sender import WebhookSender
 from bot.app.worker import RunningWorker, fleet_of, metrics_of, running_worker, until_ended
 from bot.channels.mcp.door import mcp_door
-from bot.channels.telegram.adapter import WEBHOOK_PATH, TelegramAdapter
-from bot.channels.telegram.options import TelegramOptions
 from bot.channels.web import layered_agent
 from bot.channels.web.api.routes import add_api
 from bot.channels.web.app import Probe, make_app, serving
@@ -42,6 +40,7 @@ from bot.channels.web.hooks import add_hooks
 from bot.channels.web.metrics import add_metrics
 from bot.desk.context import DeskContext
 from bot.desk.desk import Desk
+from bot.desk.live_screens import LiveScreens
 from bot.desk.pairing import RequestLimit
 from bot.desk.webhook_client import WebhookClient
 from bot.desk.webhook_target import TargetRules
@@ -58,6 +57,9 @@ from scheduler.times.quiet import Quiet, quiet_of
 from storage.inbox import InboxTable
 from storage.outbox import OutboxTable
 from storage.topics import TopicTable
+
+if TYPE_CHECKING:
+    from bot.channels.telegram.adapter import TelegramAdapter
 
 log = structlog.get_logger(__name__)
 
@@ -174,7 +176,7 @@ def _desk(
             lang=settings.lang,
             keep=timedelta(days=settings.keep_days),
             prices=prices_of(settings.price),
-            picture=core.picture,
+            screens=LiveScreens(core.screen),
             page=core.page,
             names=settings.device.names,
             tags=settings.device.tags,
@@ -304,6 +306,9 @@ def _telegram(settings: Settings, core: Core, desk: Desk, quiet: Quiet) -> Teleg
     token = telegram.token.get_secret_value()
     if not token:
         return None
+    from bot.channels.telegram.adapter import WEBHOOK_PATH, TelegramAdapter  # 17 MiB, of no use without a token
+    from bot.channels.telegram.options import TelegramOptions
+
     api = telegram.api_base_url.rstrip("/")
     options = TelegramOptions(
         token,

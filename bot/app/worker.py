@@ -14,7 +14,6 @@ import structlog
 from agent_core.devices.base import Device
 from agent_core.errors import DeviceError, LeaseLost, ModelLimit, PhonedeskError
 from agent_core.loop.tasks import TaskRules
-from agent_core.perception.marks import to_jpeg
 from agent_core.ports import Event
 from agent_core.session import FINAL, Session
 from agent_core.texts import kept_language, told
@@ -23,6 +22,7 @@ from bot.app.counters import CountedRuns
 from bot.app.release import release
 from bot.app.settings.layers import Settings
 from bot.app.shutdown import wait_no_longer
+from bot.desk.live_screens import encoded
 from scheduler.runs.dispatcher import Dispatcher
 from scheduler.runs.executor import AttemptOutcome, carry_out, left_alone, outcome_of
 from scheduler.runs.host import Fleet, Host
@@ -70,7 +70,7 @@ async def running_worker(core: Core, *, tells: bool) -> AsyncIterator[RunningWor
             shown = await core.picture(device)
         finally:
             await device.close()
-        return await asyncio.to_thread(to_jpeg, shown, longest=max(shown.size), quality=92)
+        return await asyncio.to_thread(encoded, shown, full=True)
 
     async with AsyncExitStack() as stack:
         queue = DbosQueue(settings.queue_url, executor_id=name, lock_path=settings.data_dir / f"{name}.lock")

@@ -8,15 +8,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 from zoneinfo import ZoneInfo
 
-from PIL import Image
-
 from agent_core.devices.base import Device, DeviceEntry
 from agent_core.errors import RateLimited
 from agent_core.model.usage import Prices
-from agent_core.perception.observer import SeenPage, look_for_people, read_for_people
+from agent_core.perception.observer import SeenPage, read_for_people, screen_for_people
 from agent_core.texts import Listed
 from bot.desk.actors import AccessDenied, Actor, ChatRef, MessageRef, Role, StillLimited, role_denied
 from bot.desk.learning_views import ShownChats
+from bot.desk.live_screens import LiveScreens
 from bot.desk.pairing import RepeatedLooks, RequestLimit
 from bot.desk.phonebook import PhoneBook, book_of
 from bot.desk.webhook_client import WebhookClient
@@ -70,7 +69,7 @@ class DeskContext:
     lang: Literal["zh", "en"] = "zh"  # the language of chats that belong to nobody
     keep: timedelta | None = None  # how long events are kept; None for ever
     prices: Prices = field(default_factory=Prices)
-    picture: Callable[[Device], Awaitable[Image.Image]] = look_for_people  # returns a phone's screen, secrets covered
+    screens: LiveScreens = field(default_factory=lambda: LiveScreens(screen_for_people))  # of phones, secrets covered
     page: Callable[[Device], Awaitable[SeenPage]] = read_for_people  # returns the reading of the screen
     names: Mapping[str, str] = field(default_factory=dict)  # the phones' names in the settings, by serial
     tags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # their tags there

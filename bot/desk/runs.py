@@ -242,7 +242,7 @@ class DeskRuns(DeskService):
         """Return the view of a run. ``look``: ask adb whether the phone of a queued run is there."""
         session = Session.model_validate_json(row.session) if row.session else None
         person = await People(self._db).get(int(row.requested_by)) if row.requested_by.isdecimal() else None
-        programs = {} if person else await program_names(self._db)
+        programs = await program_names(self._db) if ":" in row.requested_by else {}
         status = status_of(row, asks=session is not None and session.status is Status.WAITING)
         in_line = status is RunStatus.QUEUED and row.again_at is None
         away = await self._away(row) if look and in_line else _Away()
@@ -252,7 +252,7 @@ class DeskRuns(DeskService):
             status=status,
             lang=kept_language(row.options.get("lang")),
             serial=row.serial,
-            phone=(await self._book()).name(row.serial),
+            phone=(await self._book()).name(row.serial) if row.serial else "",
             chat=await self.chat_of(row),
             by=person.name if person else programs.get(row.requested_by, row.requested_by),
             steps=len(session.steps) if session else 0,

@@ -20,6 +20,7 @@ from simulator.phone import chrome, display, ime, person
 from simulator.phone.apps.base import BUTTON_BAR, GESTURE_BAR, App
 from simulator.phone.apps.chat_app import ChatApp
 from simulator.phone.apps.launcher import Launcher
+from simulator.phone.apps.looks import LOOKS
 from simulator.phone.apps.plain import PlainApp
 from simulator.phone.assembly import (
     FORCED_SIZE,
@@ -41,6 +42,9 @@ from simulator.phone.scenario_file import default_scenario
 from simulator.phone.script import Script
 from simulator.phone.widgets import WIDTH, Element, TextField, background, hit
 from simulator.phone.world import Chat, Message, Side
+
+UPDATED = "99.9.9"  # the version of an app that was updated
+UPDATED_LOOKS = {"qq": "qq-skin", "wechat": "wechat-enter"}  # and how it looks then
 
 
 def local_now() -> datetime:
@@ -109,10 +113,27 @@ class PhoneCore:
             {app.package: versions[name] for name, app in built.items() if name in versions},
             adb_keyboard=self.scenario.keyboard.adb_installed,
         )
+        self._shipped = {name: (app.look, versions[name]) for name, app in self._chat_apps.items()}
+        if self.faults.app_update:
+            self._update_apps()
         for app in self._chat_apps.values():
             for chat in reversed(app.world.by_time()):
                 if chat.unread and chat.newest:
                     self._notify(app, chat, chat.newest)
+
+    def _update_apps(self) -> None:
+        """Give the chat apps the version and look of the fault ``app_update``. Android ends an app that it changes."""
+        versions = {}
+        for name, app in self._chat_apps.items():
+            app.look, versions[app.package] = self._shipped[name]
+            if self.faults.app_update == "installed":
+                app.look, versions[app.package] = LOOKS[UPDATED_LOOKS[name]], UPDATED
+            app.reset()
+        self.apps = {
+            package: replace(app, version=versions.get(package, app.version)) for package, app in self.apps.items()
+        }
+        if isinstance(self._front, ChatApp):
+            self.go_home()
 
     # ---- the apps' and keyboards' requests to the phone ----------------------------------------------------------
 
@@ -187,6 +208,8 @@ class PhoneCore:
             return False
         self._record.opened.append(package)
         self.log("launch", package)
+        if self.faults.app_update == "installing" and isinstance(app, ChatApp):
+            return True  # the system takes the order; a package that is being replaced gets no process
         self._shade = False
         if app is not self._front:
             self.focus_on(None)
@@ -276,6 +299,8 @@ class PhoneCore:
         if name in ("dropped", "offline", "unauthorized") and self.link is not None:
             self.link.follow(self.faults)
             self.link.drop()
+        if name == "app_update":
+            self._update_apps()
         self._changed()
 
     # ---- for a person who holds the phone (person.Held) ---------------------------------------------------------

@@ -146,11 +146,15 @@ class VirtualPhone(PhoneCore):
 
     # ---- actions of a client (ShellPhone) -----------------------------------------------------------------------
 
-    def check_may_change(self, what: Literal["settings", "ime", "apps"]) -> None:
-        """Raise InputRefused if the maker does not let adb change settings, input methods, or the installed apps."""
+    def check_may_change(self, what: Literal["settings", "ime", "ime list", "apps"]) -> None:
+        """Raise InputRefused if the maker keeps adb from it.
+
+        what: change settings, choose or list input methods, or install and remove apps.
+        """
         if what == "settings" and self.faults.settings_denied:
             raise InputRefused(SETTINGS_DENIED)
-        if what == "ime" and (self.faults.ime_refused or self.faults.settings_denied):
+        unlisted = what == "ime list" and self.faults.ime_refused == "list"
+        if unlisted or (what == "ime" and (self.faults.ime_refused or self.faults.settings_denied)):
             raise InputRefused("uid 2000 does not have android.permission.WRITE_SECURE_SETTINGS.")
         if what == "apps" and self.faults.install_denied:
             raise InputRefused("INSTALL_FAILED_USER_RESTRICTED: Install canceled by user")

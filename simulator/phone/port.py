@@ -97,8 +97,11 @@ class ShellPhone(Protocol):
     def set_setting(self, namespace: str, key: str, value: str | None) -> None:
         """Store a setting (None deletes it) and let the screen follow (input method, brightness, stay on …)."""
 
-    def check_may_change(self, what: Literal["settings", "ime", "apps"]) -> None:
-        """Raise InputRefused if the maker does not let adb change settings, input methods, or the installed apps."""
+    def check_may_change(self, what: Literal["settings", "ime", "ime list", "apps"]) -> None:
+        """Raise InputRefused if the maker keeps adb from it.
+
+        what: change settings, choose or list input methods, or install and remove apps.
+        """
 
     def install(self, package: str) -> None:
         """Install an app. ADB Keyboard brings its input method, which is not enabled; another has no page."""

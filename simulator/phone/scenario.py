@@ -81,6 +81,9 @@ class Faults(_Part):
     """A dialog with this text lies over the page until it is closed."""
     update: Annotated[Literal["", "buttons", "picture"], _usual("buttons", "")] = ""
     """A chat app's update dialog: ``buttons`` (立即升级, 稍后处理) or ``picture`` (马上升级; a picture closes it)."""
+    app_update: Annotated[Literal["", "installing", "installed"], _usual("installing", "")] = ""
+    """The chat apps are updated: they do not start until that is over (``installing``), or have another version and
+    another look now (``installed``). Android ends them each time."""
     stuck_keyboard: bool = False
     """The keyboard types nothing, though it is the current one."""
     ignored_taps: bool = False
@@ -92,8 +95,8 @@ class Faults(_Part):
     ] = ""
     """Pasting fails: the clipboard is refused or keeps what it has, the key does nothing, the program is killed before
     or after the key, or the field takes the first 20 characters only."""
-    ime_refused: bool = False
-    """Another input method can not be chosen or enabled (the maker's setting is off)."""
+    ime_refused: Annotated[Literal["", "set", "list"], _usual("set", "")] = ""
+    """Another input method can not be chosen or enabled, or not even be listed (the maker's setting is off)."""
     settings_denied: bool = False
     """Settings can not be changed over adb (WRITE_SECURE_SETTINGS)."""
     install_denied: bool = False

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ from aiohttp import web
 from PIL import Image
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from simulator.phone.adbd import AdbdServer, Auth
+from simulator.phone.adbd import AdbdServer, Auth, ServiceCall
 from simulator.phone.phone import VirtualPhone
 from simulator.phone.scenario import Scenario, TreeMode
 from simulator.phone.scenario_file import load_scenario
@@ -69,9 +69,12 @@ Body = TypeVar("Body", bound=_Body)
 
 @dataclass(frozen=True, slots=True)
 class RunningPhone:
+    """``calls``: the newest services that hosts have opened on it, the latest last."""
+
     phone: VirtualPhone
     adb_port: int
     state_url: str  # "http://127.0.0.1:PORT"
+    calls: Sequence[ServiceCall] = ()
 
     @property
     def address(self) -> str:
@@ -166,7 +169,7 @@ async def serve(
         await runner.setup()
         site = web.TCPSite(runner, HOST, state_port)
         await site.start()
-        yield RunningPhone(phone, adbd.port, f"http://{HOST}:{site.port}")
+        yield RunningPhone(phone, adbd.port, f"http://{HOST}:{site.port}", adbd.calls)
     finally:
         phone.link = None
         await runner.cleanup()

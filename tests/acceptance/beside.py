@@ -18,7 +18,7 @@ from pathlib import Path
 from agent_core.devices.adb.program import find_adb
 from bot.tools.bench.scale import Measured, measured
 from bot.tools.bench.served import BenchRun
-from bot.tools.bench.steps import TASK, Steps, StepsModel, from_the_start, middle
+from bot.tools.bench.steps import TASK, Steps, StepsModel, from_the_start
 from simulator.model.server import MODEL_NAME
 
 # It asks its model for a word when ``main.py`` starts, which is no step; so its agent is called directly.
@@ -76,12 +76,17 @@ async def beside(checkout: Path, python: Path, times: int) -> tuple[Steps, Steps
             seen = await made.order(BenchRun(tasks=[(serial, TASK)], patience=120))
             if seen.runs[0].status != "succeeded":
                 raise RuntimeError(f"{TASK}: {seen.runs[0].message}")
-            ours.append(model.taken("phonedesk"))
+            ours.append(model.taken("phonedesk", made.phones[0].calls))
             if turn:
                 await from_the_start(made.adb, serial)
                 await open_autoglm(made, checkout, python)
-                theirs.append(model.taken("Open-AutoGLM"))
+                theirs.append(model.taken("Open-AutoGLM", made.phones[0].calls))
     return middle(ours[1:]), middle(theirs)
+
+
+def middle(found: list[Steps]) -> Steps:
+    """Return the run with the median overhead; the slower one of two."""
+    return sorted(found, key=lambda one: one.overhead)[len(found) // 2]
 
 
 def main() -> None:

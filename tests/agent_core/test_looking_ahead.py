@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from agent_core.devices.base import Device, Frame
+from agent_core.devices.base import Device, Frame, LookedPicture
 from agent_core.perception.observer import Observer
 from agent_core.perception.reader import ScreenReader
 from tests.support.lab import Lab
@@ -26,7 +26,14 @@ class Counted:
 
     async def screenshot(self) -> Frame:
         self.pictures += 1
-        frame = await self._device.screenshot()
+        return self._or_old(await self._device.screenshot())
+
+    async def observe(self) -> LookedPicture:
+        self.pictures += 1
+        looked = await self._device.observe()
+        return LookedPicture(self._or_old(looked.frame), looked.look)
+
+    def _or_old(self, frame: Frame) -> Frame:
         return self._old if self._old is not None and self.pictures <= self._late else frame
 
 
@@ -47,12 +54,24 @@ async def test_a_picture_that_was_begun_is_the_next_one_that_is_observed(bench_l
     assert seen.window.package is not None
 
 
-async def test_an_effect_that_shows_a_moment_later_is_what_is_observed(bench_lab: Lab) -> None:
+async def test_an_effect_that_shows_a_moment_later_is_what_is_observed(
+    bench_lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_core.perception.observer.EFFECT_SECONDS", 10.0)  # pictures take long on a busy machine
     before = (await observer(Counted(bench_lab.device)).observe(None, read=False)).frame
     await bench_lab.device.launch(QQ)
     late = observer(Counted(bench_lab.device, before, late=2))
     late.look_ahead(before)
     assert (await late.observe(None, read=False)).frame.digest != before.digest
+
+
+async def test_a_still_screen_is_observed_in_two_calls(bench_lab: Lab) -> None:
+    eyes = Observer(bench_lab.device, ScreenReader(ocr=None, model=None), tree="off")
+    await eyes.observe(None, read=False)
+    before = bench_lab.device.round_trips
+    seen = await eyes.observe(None, read=False)
+    assert seen.window.package is not None
+    assert bench_lab.device.round_trips == before + 2  # and the act is the third call of a step
 
 
 async def test_a_picture_that_nobody_asks_for_is_dropped(bench_lab: Lab) -> None:

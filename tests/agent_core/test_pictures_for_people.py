@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from PIL import Image, ImageChops
 
-from agent_core.perception.observer import Observer, TreeUse, look_for_people
+from agent_core.perception.observer import Observer, TreeUse, screen_for_people
 from agent_core.perception.page_report import report
 from agent_core.perception.reader import ScreenReader
 from agent_core.perception.readings import Source
@@ -110,7 +110,7 @@ async def test_the_screen_on_demand_is_covered_by_whatever_can_read_it() -> None
     async with lab(SCENARIO) as bench:
         await bench.open_chat()
         blind = ScreenReader(ocr=None, model=None, sources=[])
-        assert covered(await look_for_people(bench.device)) > 500
+        assert covered(await screen_for_people(bench.device).picture()) > 500
         assert covered(await screen(bench, ScreenReader(ocr=OCR, model=None, sources=[Source.OCR]), tree="off")) > 500
         assert covered(await screen(bench, blind, tree="off")) < 50  # QQ shows no secrets as a rule
         assert covered(await screen(bench, blind, blur=False)) < 50
@@ -156,7 +156,7 @@ async def test_a_screen_that_changes_between_picture_and_tree_is_not_read_by_tha
             return nodes
 
         device.tree = late  # type: ignore[method-assign]  # the moment in between cannot be met otherwise
-        await look_for_people(device)
+        await screen_for_people(device).picture()
         assert looks == 2
 
 

@@ -21,6 +21,7 @@ from agent_core.session import Choice, Question, QuestionKind, ReplyRecord, Sess
 from bot.desk.actors import Actor, Role
 from bot.desk.context import DeskContext
 from bot.desk.desk import Desk
+from bot.desk.live_screens import LiveScreens
 from bot.desk.views import QuestionView, RunView
 from scheduler.jobs.deadlines import QuestionTimes
 from scheduler.runs.human import StoredHuman
@@ -68,7 +69,7 @@ class Stage:
                 self._device,
                 "UTC",
                 serial=PHONE,
-                picture=self._shown,
+                screens=LiveScreens(lambda device: self, kept=0.0),
                 page=self._read,
             )
         )
@@ -89,7 +90,8 @@ class Stage:
             raise self.broken
         return AdbDevice(_Nowhere(), serial)
 
-    async def _shown(self, _: Device) -> Image.Image:
+    async def picture(self) -> Image.Image:
+        """What shows the phone's screen."""
         return self.image
 
     async def _read(self, _: Device) -> SeenPage:

@@ -159,6 +159,8 @@ class Capture:
             return _Decoded(image, digest(image), is_black(image))
 
         decoded = await asyncio.to_thread(work)
+        if self._last is not None and self._last[1].digest == decoded.digest:
+            decoded = self._last[1]  # the same screen, taken the other way
         self._last = (data, decoded)
         return decoded
 

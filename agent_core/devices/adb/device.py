@@ -16,7 +16,7 @@ from agent_core.devices.adb import parse
 from agent_core.devices.adb.brands import input_denied
 from agent_core.devices.adb.capture import Capture, CapturedPicture, CaptureHistory, Way, extract_xml, parse_tree
 from agent_core.devices.adb.keyboard import Keyboard
-from agent_core.devices.adb.launching import Launcher, check_package
+from agent_core.devices.adb.launching import WINDOW_COMMAND, Launcher, check_package
 from agent_core.devices.adb.power import Power
 from agent_core.devices.adb.touches import Touches
 from agent_core.devices.adb.transport import Elsewhere, ShellResult, Transport, require
@@ -57,7 +57,7 @@ _TREE_FILE = "/data/local/tmp/phonedesk-tree.xml"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{1,30}://\S{1,2000}")
 
 LOOK_LINE = command_line(
-    ("dumpsys", "window", PIPE, "grep", "-E", parse.WINDOW_LINES),
+    WINDOW_COMMAND,
     ("dumpsys", "power", PIPE, "grep", "-E", parse.POWER_LINES),
 )
 _ACTIVITY_LINE = command_line(("dumpsys", "activity", "activities", PIPE, "grep", "-E", parse.ACTIVITY_LINES))
@@ -99,7 +99,7 @@ class AdbDevice:
         self._apps = apps or InstalledApps()
         self._versions: dict[str, tuple[float, str | None]] = {}
         self._touches = Touches(self._transport)
-        self._launcher = Launcher(self._transport, self._time, self.window)
+        self._launcher = Launcher(self._transport, self._time, self.window, self._apps.components)
         self._power = Power(self._transport, self._time, self.look)
 
     @property
@@ -265,6 +265,7 @@ class AdbDevice:
 
     async def launch(self, package: str) -> None:
         """Bring the app to the front. Raises CommandFailed if something else is in front 10 s after it was started."""
+        self._versions.pop(package, None)  # an app that has to be started may have been updated
         try:
             await self._launcher.launch(package)
         except AppNotFound:
@@ -277,6 +278,7 @@ class AdbDevice:
 
     async def open_url(self, url: str, package: str) -> None:
         check_package(package)
+        self._versions.pop(package, None)
         if not _URL.fullmatch(url):
             raise CommandFailed(f"{url[:100]!r} is no address that an app could open.", key="no_app_url", url=url[:100])
         args = ("am", "start", "-a", "android.intent.action.VIEW", "-d", url, "-p", package)

@@ -79,6 +79,7 @@ class Keyboard:
         self._ready: set[TypingWay] = set()
         self._typed_by: TypingWay | None = None  # the way of the newest text, until it is known whether that arrived
         self._memory, self._now = TypingMemory(), 0
+        self._unlisted = ""  # the phone's words if it does not even tell its keyboards
 
     @asynccontextmanager
     async def hold(self) -> AsyncGenerator[Keyboard, None]:
@@ -132,6 +133,8 @@ class Keyboard:
             else:
                 self._typed_by = way
                 return
+        if refusals and self._unlisted:
+            raise _refused(self._unlisted, await self._transport.brand())
         if refusals:  # ADB Keyboard's own refusal names the maker's setting
             raise refusals.get(TypingWay.KEYBOARD) or refusals.popitem()[1]
 
@@ -253,6 +256,7 @@ class Keyboard:
         self._memory = TypingMemory.read(known.partition("\n")[0])
         self._now = int(now) if now.isdecimal() else 0
         self._ways = self._memory.order(installed=METHOD in methods.split(), now=self._now)
+        self._unlisted = first_line(result.err + methods) if denies_settings(result.err + methods) else ""
         self._ready = {TypingWay.ASCII} | ({TypingWay.PASTE} if remote_path() in known else set())
         if current == METHOD:
             # Left by a run that died, or the owner's own choice; then there is nothing to give back.

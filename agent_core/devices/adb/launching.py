@@ -7,22 +7,28 @@ from collections.abc import Awaitable, Callable
 from agent_core.devices.adb import parse
 from agent_core.devices.adb.transport import Transport, require
 from agent_core.devices.base import Window, WindowKind
-from agent_core.devices.shell import command_line
+from agent_core.devices.shell import PIPE, command_line
 from agent_core.devices.waiting import Time
 from agent_core.errors import AppNotFound, CommandFailed
 
 LAUNCH_SECONDS = 10.0
+WINDOW_COMMAND = ("dumpsys", "window", PIPE, "grep", "-E", parse.WINDOW_LINES)
 _LAUNCHER = "android.intent.category.LAUNCHER"
 _MAIN = ("-a", "android.intent.action.MAIN", "-c", _LAUNCHER)
 _BRING_TO_FRONT = "0x10200000"  # FLAG_ACTIVITY_NEW_TASK | FLAG_ACTIVITY_RESET_TASK_IF_NEEDED, as a launcher does
 
 
 class Launcher:
-    """A launcher of apps, as the home screen is. The launcher activities are kept until one turns out to be gone."""
+    """A launcher of apps, as the home screen is.
 
-    def __init__(self, transport: Transport, time: Time, window: Callable[[], Awaitable[Window]]) -> None:
+    components: the launcher activities by package, which later runs know, too, until one turns out to be gone.
+    """
+
+    def __init__(
+        self, transport: Transport, time: Time, window: Callable[[], Awaitable[Window]], components: dict[str, str]
+    ) -> None:
         self._transport, self._time, self._window = transport, time, window
-        self._components: dict[str, str] = {}
+        self._components = components
         self._old: set[str] | None = None  # None: apps are not restarted; else the packages that were restarted already
 
     def start_afresh(self) -> None:
@@ -35,15 +41,16 @@ class Launcher:
             self._old.add(package)
             require(await self._transport.shell(command_line(("am", "force-stop", package))))
         component = self._components.get(package) or await self._resolve(package)
-        if component is None:
-            await self._start_by_monkey(package)
-        elif not await self._start(component):
+        shown = await self._start(component) if component is not None else None
+        if component is not None and shown is None:
             # An update moved the activity.
             self._components.pop(package, None)
             component = await self._resolve(package)
-            if component is None or not await self._start(component):
-                await self._start_by_monkey(package)
-        await self._wait_in_front(package)
+            shown = await self._start(component) if component is not None else None
+        if shown is None:
+            await self._start_by_monkey(package)
+        if shown is None or not _is_front(shown, package):
+            await self._wait_in_front(package)
 
     async def _resolve(self, package: str) -> str | None:
         """Return the launcher activity; None if the system names none.
@@ -61,14 +68,15 @@ class Launcher:
             raise AppNotFound(f"{package} is not installed on the phone.", key="package_missing", package=package)
         return None
 
-    async def _start(self, component: str) -> bool:
-        """Start an activity. Return False if there is no such activity (any more)."""
+    async def _start(self, component: str) -> Window | None:
+        """Start an activity. Return the window in front then, from the same call; None if there is no such activity."""
         args = ("am", "start", *_MAIN, "-f", _BRING_TO_FRONT, "-n", component)
-        result = await self._transport.shell(command_line(args))
+        line = f"{command_line(args)} && {{ {command_line(WINDOW_COMMAND)}; true; }}"
+        result = await self._transport.shell(line)
         if "does not exist" in result.text or "Error type 3" in result.text:
-            return False
+            return None
         require(result)
-        return True
+        return parse.parse_look(result.out).window
 
     async def _start_by_monkey(self, package: str) -> None:
         result = await self._transport.shell(command_line(("monkey", "-p", package, "-c", _LAUNCHER, "1")))
@@ -82,7 +90,7 @@ class Launcher:
         async def in_front() -> bool | None:
             nonlocal seen
             seen = await self._window()
-            return True if seen.kind is WindowKind.APP and seen.package == package else None
+            return True if _is_front(seen, package) else None
 
         if await self._time.until(in_front, LAUNCH_SECONDS) is None:
             what = "nothing" if seen is None else seen.package or f"the {seen.kind.value} window"
@@ -90,6 +98,10 @@ class Launcher:
             raise CommandFailed(
                 said, key="not_in_front", package=package, what="?" if seen is None else seen.package or "?"
             )
+
+
+def _is_front(window: Window, package: str) -> bool:
+    return window.kind is WindowKind.APP and window.package == package
 
 
 def check_package(package: str) -> None:

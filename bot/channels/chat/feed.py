@@ -55,6 +55,7 @@ class Feed:
         self._seen: dict[str, _Seen] = {}
         self._news = Notifications(desk, outlet)
         self._over: OrderedDict[str, None] = OrderedDict()  # runs whose outcome is out; their rows may lag behind
+        self._elsewhere: OrderedDict[str, None] = OrderedDict()  # runs that no chat of this channel shows
 
     async def run(self) -> None:
         """Follow the log for ever. Whatever must arrive is in the outbox before its event is confirmed.
@@ -72,7 +73,8 @@ class Feed:
                     self._held[event.run_id] = deque([event])
                     group.create_task(self._try_again(event.run_id), name=f"{self._outlet.channel}-event-{event.id}")
                 self._last = event.id
-                await self._confirm()
+                if not self._is_elsewhere(event):  # those are confirmed with the next one: again they do no harm
+                    await self._confirm()
 
     async def _is_shown(self, event: EventView) -> bool:
         try:
@@ -106,16 +108,24 @@ class Feed:
         if event.kind in NEWS:
             await self._news.show(event)
             return
+        if self._is_elsewhere(event):
+            return
         run = await self._desk.runs.get(event.run_id)
         if run is None or _is_asked_for(event, run):
             return
         if run.chat is None or run.chat.channel != self._outlet.channel:
+            keep_newest(self._elsewhere, run.id, None, REMEMBERED)
             await self._show_elsewhere(event, run)
             return
+        self._elsewhere.pop(run.id, None)
         if run.parent:
             await self._show_swept(event, run, run.chat)
         else:
             await self._show_run(event, run, run.chat)
+
+    def _is_elsewhere(self, event: EventView) -> bool:
+        """Tell whether an event only brings up to date what no chat of this channel shows, like most of a run's."""
+        return event.run_id in self._elsewhere and not (event.kind in QUESTION_EVENTS or _ends(event))
 
     async def _show_run(self, event: EventView, run: RunView, chat: ChatRef) -> None:
         told = run.id in self._over and event.kind != "outcome"
@@ -134,8 +144,7 @@ class Feed:
             seen.thinking = ""
         if event.kind in QUESTION_EVENTS:
             await self._show_question(event, run, seen)
-        closes = event.kind == "status" and event.data.get("status") in FINAL
-        if event.kind == "outcome" or closes:
+        if _ends(event):
             # A run that no agent carried out (stopped in the queue, no phone) ends only with its row.
             await self._show_outcome(_ended(run, event), chat, seen)
         else:
@@ -326,6 +335,10 @@ def _is_asked_for(event: EventView, run: RunView) -> bool:
     """
     is_first = event.data.get("status") == "queued" and event.data.get("attempt") == 1
     return event.kind == "status" and is_first and not run.schedule_id
+
+
+def _ends(event: EventView) -> bool:
+    return event.kind == "outcome" or (event.kind == "status" and event.data.get("status") in FINAL)
 
 
 def _is_silent(run: RunView) -> bool:

@@ -22,6 +22,7 @@ from bot.channels.mcp.asking import Terminal
 from bot.channels.mcp.stopping import Calls, Stopper
 from bot.desk.context import DeskContext
 from bot.desk.keys import DeskPrograms
+from bot.desk.live_screens import LiveScreens
 from bot.desk.pairing import RequestLimit
 from bot.desk.phones import DeskPhones
 from scheduler.runs.host import Fleet
@@ -150,7 +151,7 @@ async def open_context(core: Core, beside: Worker | None = None) -> AsyncIterato
         core.attached.device,
         settings.timezone,
         settings.device.serial,
-        picture=core.picture,
+        screens=LiveScreens(core.screen),
         names=settings.device.names,
         glance=core.attached.glance,
         pace=pace,

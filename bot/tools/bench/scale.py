@@ -16,9 +16,10 @@ import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from agent_core.devices.adb.server import AdbServer, open_adb
@@ -28,6 +29,8 @@ from bot.tools.bench.usage import Say, say_nothing, usage
 from knowledge.entries import Entry, sample_entries
 from simulator.model.server import MODEL_NAME, DemoModel, start_demo_model
 from simulator.phone.assembly import CHECKED
+from simulator.phone.core import local_now
+from simulator.phone.phone import VirtualPhone
 from simulator.phone.scenario import ContactPart, MessagePart, PhonePart, Scenario
 from simulator.phone.server import RunningPhone, serve
 
@@ -65,23 +68,6 @@ class Scale:
     phones_cpu: float
     phones_resident: float
     problems: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Idle:
-    """A server with one phone and nothing to do.
-
-    cpu: share of a core.
-    reads: transactions per second.
-    reply_reads, reply_writes: transactions of a reply, from its submission to its end.
-    """
-
-    seconds: float
-    cpu: float
-    resident: float
-    reads: float
-    reply_reads: int
-    reply_writes: int
 
 
 @dataclass
@@ -147,20 +133,32 @@ def world(phone: int, contacts: int) -> Scenario:
 
 
 @asynccontextmanager
-async def measured(phones: int, contacts: int, *, model: DemoModel | None = None) -> AsyncIterator[Measured]:
-    """Run a server with this many phones and customers per phone; everything is temporary."""
+async def measured(
+    phones: int,
+    contacts: int,
+    *,
+    model: DemoModel | None = None,
+    settings: Mapping[str, str] | None = None,
+    clock: Callable[[], datetime] = local_now,
+) -> AsyncIterator[Measured]:
+    """Run a server with this many phones and customers per phone; everything is temporary.
+
+    settings: environment variables of the server that differ from those of the other measurements.
+    clock: the time on the phones.
+    """
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="phonedesk-bench-")))
         adb = await stack.enter_async_context(await open_adb(port=0, usb=False, home=folder))
         served = await start_demo_model(model=model)
         stack.push_async_callback(served.close)
-        running = [await stack.enter_async_context(serve(world(number, contacts))) for number in range(phones)]
+        worlds = [VirtualPhone(world(number, contacts), clock=clock) for number in range(phones)]
+        running = [await stack.enter_async_context(serve(phone=phone)) for phone in worlds]
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
             "bot.tools.bench.served",
             cwd=folder,
-            env=_environment(folder, adb, served.url, [phone.address for phone in running]),
+            env=_environment(folder, adb, served.url, [phone.address for phone in running]) | dict(settings or {}),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=2**24,
@@ -242,19 +240,6 @@ async def scale(phones: int, runs: int, *, say: Say = say_nothing, settle: float
             phones_resident=after.resident,
             problems=tuple(problems([*once.runs, *in_turn.runs], made.phones)),
         )
-
-
-async def idle(seconds: float, *, say: Say = say_nothing) -> Idle:
-    """Measure a server with one phone that has answered and has nothing more to do."""
-    say("starting", phones=1)
-    async with measured(1, 2) as made:
-        for number in range(2):  # the first one opens connections and fills caches
-            reply = await made.order(BenchRun(tasks=[(made.phones[0].address, task(0, number))]))
-        await made.order(BenchRun(idle=3.0))  # by then everything that follows a run is over
-        say("looking", seconds=seconds)
-        seen = await made.order(BenchRun(idle=seconds))
-        reads = seen.reads / seen.seconds
-        return Idle(seen.seconds, seen.cpu / seen.seconds, seen.resident, reads, reply.reads, reply.writes)
 
 
 def quantile(values: Sequence[float], share: float) -> float:

@@ -19,6 +19,8 @@ from bot.app.memory import pictures_given_back
 from bot.app.server import Server, server
 from bot.app.settings.loading import load
 from bot.channels.cli.terminal.console import print_json
+from bot.desk.actors import Actor, Role
+from bot.desk.context import CONSOLE
 from bot.tools.bench.usage import ProcessUsage, usage
 from storage.runs import RunRow
 
@@ -29,14 +31,18 @@ class BenchRun(BaseModel):
     """An order to the measured server.
 
     tasks: submit these (serial and task), one every ``every`` seconds, and wait until all are over.
+    options: the options of each run, such as those of a sweep.
     idle: without tasks, do nothing for this many seconds.
+    live: meanwhile show the phone's screen this often a second, as the console does for whoever looks.
     """
 
     model_config = ConfigDict(extra="forbid")
 
     tasks: list[tuple[str, str]] = []
+    options: dict[str, Any] = {}
     every: float = 0.0
     idle: float = 0.0
+    live: float = 0.0
     patience: float = 600.0
 
 
@@ -56,7 +62,7 @@ class Seen(BaseModel):
 
     seconds: from the first submission to the end of the last run.
     cpu: seconds of a core meanwhile.
-    reads, writes: transactions with the database.
+    reads, writes: transactions with the database, without those that look whether the runs are over.
     """
 
     seconds: float
@@ -75,28 +81,41 @@ async def _do(running: Server, order: BenchRun) -> Seen:
     begun, db = loop.time(), running.desk.context.db
     reads, writes = db.reads, db.writes
     seen: list[RunSeen] = []
+    looks = 0
     if order.tasks:
         ids = []
         for number, (serial, task) in enumerate(order.tasks):
             await asyncio.sleep(max(0.0, begun + number * order.every - loop.time()))
-            ids.append(await running.desk.context.runs.submit(task, serial=serial))
+            ids.append(await running.desk.context.runs.submit(task, serial=serial, options=order.options))
         async with asyncio.timeout(order.patience):
-            rows = await _over(running, ids)
+            rows, looks = await _over(running, ids)
         seen = [_run(row, *asked) for row, asked in zip(rows, order.tasks, strict=True)]
+    elif order.live:
+        await _look(running, order.idle, order.live)
     else:
         await asyncio.sleep(order.idle)
     held = _seen(loop.time() - begun, before, usage(), seen)
-    return held.model_copy(update={"reads": db.reads - reads, "writes": db.writes - writes})
+    return held.model_copy(update={"reads": db.reads - reads - looks, "writes": db.writes - writes})
 
 
-async def _over(running: Server, ids: Sequence[str]) -> list[RunRow]:
-    """Return the runs once every one is over, or waits for a person."""
-    context = running.desk.context
+async def _look(running: Server, seconds: float, rate: float) -> None:
+    """Look at the phone's screen through the desk, ``rate`` times a second."""
+    loop, viewer = asyncio.get_running_loop(), Actor("1", CONSOLE, "1", "bench", "en", Role.OWNER, looks=True)
+    begun = loop.time()
+    for number in range(round(seconds * rate)):
+        await asyncio.sleep(max(0.0, begun + number / rate - loop.time()))
+        await running.desk.phones.screenshot(viewer)
+
+
+async def _over(running: Server, ids: Sequence[str]) -> tuple[list[RunRow], int]:
+    """Return the runs once every one is over, or waits for a person, and how many reads it took to know."""
+    context, looks = running.desk.context, 0
     while True:
         waiter = context.db.signal("runs").waiter()
         rows = [await context.runs.get(run_id) for run_id in ids]
+        looks += len(ids)
         if all(row is not None and (row.final or (row.status == "waiting" and not row.attempt_due_at)) for row in rows):
-            return [row for row in rows if row is not None]
+            return [row for row in rows if row is not None], looks
         await waiter.wait(1.0)
         await asyncio.sleep(LOOK_SECONDS)
 

@@ -1,4 +1,4 @@
-"""``phonedesk bench steps``: what phonedesk adds to a step, compared with a plain client, at an instant model.
+"""A scripted task of six replies at a model that answers at once: the time and the calls that a client adds to a step.
 
 Six replies are carried out on a virtual phone: Launch, Tap, Tap, Type, Back and finish. The model keeps the time:
 between a reply and the next request the client acts, observes and asks. The plain client does what small agents do: a
@@ -7,107 +7,121 @@ process of adb for each call, and a pause of a fixed length after each act.
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from statistics import median
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from aiohttp import web
 
 from agent_core.devices.adb.server import AdbServer
 from agent_core.devices.base import Key
+from agent_core.perception.ocr import OcrEngine
 from bot.tools.bench.plain import PlainClient
-from bot.tools.bench.scale import BenchFailed, measured
+from bot.tools.bench.scale import BenchFailed, Measured
 from bot.tools.bench.served import BenchRun
 from bot.tools.bench.usage import Say, say_nothing
 from simulator.model.reading import ChatRequest, View
 from simulator.model.server import DemoModel
+from simulator.phone.adbd import ServiceCall
 
 QQ = "com.tencent.mobileqq"
 TASK = "在QQ里搜索 客户000"
-REPLIES = (
-    'do(action="Launch", app="QQ")',
-    'do(action="Tap", element=[500, 110])',
-    'do(action="Tap", element=[400, 60])',
-    'do(action="Type", text="客户000")',
-    'do(action="Back")',
-    'finish(message="搜索过了")',
-)
+REPLIES = {
+    "Launch": 'do(action="Launch", app="QQ")',
+    "Tap": 'do(action="Tap", element=[500, 110])',
+    "Tap in vain": 'do(action="Tap", element=[400, 60])',  # the field that has the focus already
+    "Type": 'do(action="Type", text="客户000")',
+    "Back": 'do(action="Back")',
+    "finish": 'finish(message="搜索过了")',
+}
+_PICTURE = re.compile(r'"data:image/[a-z]+;base64,([A-Za-z0-9+/=]*)"')
 
 
-@dataclass
-class StepsModel(DemoModel):
-    """Answers with ``REPLIES`` in turn.
+class TimedModel(DemoModel):
+    """The demo's model, with a record of its requests.
 
     asked, said: when each request came, and when its reply had been sent.
+    pictures: characters of base64 in each request.
     """
 
-    asked: list[float] = field(default_factory=list)
-    said: list[float] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        super().__init__(None)
+    def __init__(self) -> None:
+        super().__init__(OcrEngine() if OcrEngine.available() else None)
+        self.asked: list[float] = []
+        self.said: list[float] = []
+        self.pictures: list[int] = []
 
     async def complete(self, request: web.Request) -> web.StreamResponse:
         self.asked.append(time.monotonic())
-        self.sizes.append(request.content_length or 0)
         response = await super().complete(request)
         self.said.append(time.monotonic())
+        self.pictures.append(sum(map(len, _PICTURE.findall(await request.text()))))
         return response
 
-    def taken(self, client: str) -> Steps:
-        """Return the client's times since the last call."""
-        asked, said, sizes = self.asked[:], self.said[:], self.sizes[:]
-        for held in (self.asked, self.said, self.sizes):
+
+class StepsModel(TimedModel):
+    """Answers with ``REPLIES`` in turn."""
+
+    def taken(self, client: str, calls: Sequence[ServiceCall]) -> Steps:
+        """Return what the client did since the last call of this. ``calls``: those to the phone, also older ones."""
+        asked, said, pictures = self.asked[:], self.said[:], self.pictures[:]
+        for held in (self.asked, self.said, self.pictures):
             held.clear()
         if len(asked) != len(REPLIES):
             raise BenchFailed(f"{client} asked {len(asked)} times.", key="bench_steps", client=client, count=len(asked))
-        between = [after - before for before, after in zip(said, asked[1:], strict=False)]
-        return Steps(client, said[-1] - asked[0], median(between), max(between), median(sizes) / 1000)
+        steps = zip(REPLIES, asked, asked[1:], strict=False)
+        made = {name: sum(begun <= call.at < ended for call in calls) for name, begun, ended in steps}
+        return Steps(said[-1] - asked[0], max(pictures), made)
 
     async def reply(self, request: web.Request, asked: ChatRequest, view: View) -> str:
-        return REPLIES[(len(self.asked) - 1) % len(REPLIES)]
+        return list(REPLIES.values())[(len(self.asked) - 1) % len(REPLIES)]
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """One client's times, in seconds.
+    """What one client did in one run.
 
-    overhead: from the first request to the last reply.
-    between: the median time from a reply to the next request.
-    kilobytes: the median size of a request.
+    overhead: seconds from the first request to the last reply.
+    picture: characters of base64 in the largest request.
+    calls: calls to the phone from each request to the next one, by the reply that was carried out meanwhile.
     """
 
-    client: str
     overhead: float
-    between: float
-    longest: float
-    kilobytes: float
+    picture: int
+    calls: dict[str, int]
 
 
-async def steps(times: int, *, plain: bool = True, say: Say = say_nothing) -> list[Steps]:
-    """Do the six steps ``times`` times with phonedesk, and once with the plain client; return the median runs."""
-    model = StepsModel()
-    say("starting", phones=1)
-    async with measured(1, 1, model=model) as made:
-        serial = made.phones[0].address
-        found = []
-        for number in range(times + 1):  # the first one installs the keyboard's helper and learns the phone
-            say("stepping", run=number)
-            await from_the_start(made.adb, serial)
-            seen = await made.order(BenchRun(tasks=[(serial, TASK)], patience=120))
-            if seen.runs[0].status != "succeeded":
-                raise BenchFailed(f"{TASK}: {seen.runs[0].message}", key="bench_run", why=seen.runs[0].message)
-            found.append(model.taken("phonedesk"))
-        told = [middle(found[1:])]
-        if plain:
-            say("stepping_plain")
-            await from_the_start(made.adb, serial)
-            client = PlainClient(made.adb, serial, made.model, apps={"QQ": QQ}, size=made.phones[0].phone.size)
-            await client.run(TASK)
-            told.append(model.taken("plain"))
-    return told
+async def steps(
+    made: Measured,
+    model: StepsModel,
+    times: int,
+    *,
+    say: Say = say_nothing,
+    before: Callable[[], object] = lambda: None,
+) -> list[Steps]:
+    """Do the six steps ``times`` times on the first phone of a server that ``model`` answers.
+
+    One more run before gets to know the phone and installs what typing needs. ``before`` is called before each run.
+    """
+    phone, found = made.phones[0], []
+    for number in range(times + 1):
+        say("stepping", run=number, runs=times)
+        before()
+        await from_the_start(made.adb, phone.address)
+        seen = await made.order(BenchRun(tasks=[(phone.address, TASK)], patience=120))
+        if seen.runs[0].status != "succeeded":
+            raise BenchFailed(f"{TASK}: {seen.runs[0].message}", key="bench_run", why=seen.runs[0].message)
+        found.append(model.taken("phonedesk", phone.calls))
+    return found[1:]
+
+
+async def plain_steps(made: Measured, model: StepsModel, *, say: Say = say_nothing) -> Steps:
+    """Do the six steps once with the plain client."""
+    say("stepping_plain")
+    phone = made.phones[0]
+    await from_the_start(made.adb, phone.address)
+    await PlainClient(made.adb, phone.address, made.model, apps={"QQ": QQ}, size=phone.phone.size).run(TASK)
+    return model.taken("plain", phone.calls)
 
 
 async def from_the_start(adb: AdbServer, serial: str) -> None:
@@ -117,8 +131,3 @@ async def from_the_start(adb: AdbServer, serial: str) -> None:
     await device.launch(QQ)
     await device.key(Key.HOME)
     await device.close()
-
-
-def middle(found: Sequence[Steps]) -> Steps:
-    """Return the run with the median overhead; the slower one of two."""
-    return sorted(found, key=lambda one: one.overhead)[len(found) // 2]

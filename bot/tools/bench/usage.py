@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import sys
@@ -45,6 +46,35 @@ def usage() -> ProcessUsage:
     return ProcessUsage(time.process_time(), _resident() or most, most, _many("fd"), _many("task"))
 
 
+def own_cpu() -> float:
+    """Return the seconds of a core that this process and its children that ended have taken."""
+    return time.process_time() + children_cpu()
+
+
+def children_cpu() -> float:
+    """Return the seconds of a core that the children of this process that ended have taken, and theirs."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+def busy_seconds() -> float:
+    """Return the seconds that all cores were busy since the machine began; NaN if the system does not say.
+
+    Time that the host took from a virtual machine is among it (``/proc/stat``, proc(5)).
+    """
+    try:
+        fields = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:9]
+    except (OSError, ValueError):
+        return math.nan
+    user, nice, system, _idle, _waiting, hard, soft, stolen = map(int, fields)
+    return (user + nice + system + hard + soft + stolen) / os.sysconf("SC_CLK_TCK")
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def _peak() -> float:
     try:
         import resource
@@ -73,10 +103,9 @@ def _many(kind: str) -> int:
 
 def machine() -> str:
     """Describe the machine: ``Linux x86_64, 2 cores of …, Python 3.11.2``."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     name = _processor()
     python = platform.python_version()
-    return f"{platform.system()} {platform.machine()}, {cores} cores{f' ({name})' if name else ''}, Python {python}"
+    return f"{platform.system()} {platform.machine()}, {cores()} cores{f' ({name})' if name else ''}, Python {python}"
 
 
 def _processor() -> str:

@@ -103,11 +103,12 @@ class Settings(App):
 
     def _toggle(self) -> None:
         faults, refused = self.host.faults, not self._refuses()
-        faults.input_denied = faults.ime_refused = faults.settings_denied = refused
+        faults.input_denied = faults.settings_denied = refused
+        faults.ime_refused = "set" if refused else ""
 
     def _refuses(self) -> bool:
         faults = self.host.faults
-        return faults.input_denied or faults.ime_refused or faults.settings_denied
+        return faults.input_denied or bool(faults.ime_refused) or faults.settings_denied
 
     def back(self) -> bool:
         inside = bool(self.page)

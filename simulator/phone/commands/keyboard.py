@@ -20,6 +20,7 @@ def _enabled(call: Call) -> list[str]:
 async def ime(call: Call) -> int:
     verb = call.shifted()
     if verb == "list":
+        call.phone.check_may_change("ime list")
         names = list(call.phone.input_methods) if "-a" in call.arguments else _enabled(call)
         for name in names:
             call.out(f"{name}\n" if "-s" in call.arguments else f"{name}:\n  mId={name} mSettingsActivityName=null\n")

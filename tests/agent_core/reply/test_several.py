@@ -9,10 +9,13 @@ import pytest
 from agent_core.ports import Record, ReplyState
 from agent_core.reply.planning import in_parts
 from agent_core.session import Answer, QuestionKind, Session, Status
+from agent_core.settings import AgentSettings, new_session
+from agent_core.texts import Lang
+from simulator.phone.core import UPDATED
 from simulator.phone.scenario import ContactPart, EventPart, MessagePart, PhonePart, Scenario
 from simulator.phone.world import ContactKind, Kind
 from tests.agent_core.reply.dying import Killed, Reaper, mortal
-from tests.support.lab import ANSWER, ASK, ASK_INVOICE, FINISH, INVOICE, Lab, do, lab
+from tests.support.lab import ANSWER, ASK, ASK_INVOICE, FINISH, INVOICE, TASK, Lab, do, lab
 from tests.support.model_server import ScriptedModel
 
 pytestmark = pytest.mark.rotating(parts=2)
@@ -316,6 +319,26 @@ async def test_the_first_answer_in_an_unknown_version_is_confirmed(choice: str) 
             await reply(bench, ASK, FINISH)
             assert len(bench.people.asked) == 1  # it is known now
             assert len(bench.sent["11"]) == 2
+
+
+@pytest.mark.parametrize(("lang", "says"), [("en", "the first answer in QQ"), ("zh", "版本是第一次使用")])
+async def test_after_an_update_the_first_answer_is_confirmed(lang: Lang, says: str) -> None:
+    async with lab(asked(SHIP)) as bench:
+        settings = AgentSettings(lang=lang)
+        first, second = (new_session(TASK, bench.device.serial, settings, number="20110011") for _ in range(2))
+        session = await reply(bench, ASK, FINISH, session=first)
+        assert session.status is Status.SUCCEEDED, session.message
+        assert (bench.people.asked, bench.sent) == ([], {"11": [ANSWER]})
+        bench.phone.set_fault("app_update", "installed")
+        bench.phone.receive("11", "几天能发货？急")
+        bench.people.answers = [Answer(choice="send", by="店长")]
+        session = await reply(bench, ASK, FINISH, session=second)
+        assert session.status is Status.SUCCEEDED, session.message
+        (question,) = bench.people.asked
+        assert (question.kind, question.data["answer"]) == (QuestionKind.FIRST_DELIVERY, ANSWER)
+        assert UPDATED in question.text
+        assert says in question.text
+        assert bench.sent == {"11": [ANSWER, ANSWER]}
 
 
 async def test_a_contact_with_a_number_is_opened_by_it() -> None:

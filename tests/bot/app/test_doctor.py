@@ -161,8 +161,9 @@ async def test_a_good_phone_passes_everything(adb: AdbServerProcess) -> None:
         (Faults(asleep=True), {"screen": "warning", "screenshot": "skipped", "tree": "skipped"}, "power button"),
         (Faults(locked=True), {"screen": "warning", "tree": "skipped"}, "Screen lock"),
         (Faults(black=True), {"screenshot": "failed"}, "protected window"),
-        (Faults(ime_refused=True), {"keyboard": "warning"}, "USB debugging (security settings)"),
-        (Faults(ime_refused=True, clipboard="denied"), {"keyboard": "failed"}, "USB debugging (security settings)"),
+        (Faults(ime_refused="set"), {"keyboard": "warning"}, "USB debugging (security settings)"),
+        (Faults(ime_refused="set", clipboard="denied"), {"keyboard": "failed"}, "USB debugging (security settings)"),
+        (Faults(ime_refused="list"), {"keyboard": "warning"}, "USB debugging (security settings)"),
         (Faults(input_denied=True), {"input": "failed"}, "USB debugging (security settings)"),
     ],
     ids=lambda value: next(iter(value.model_dump(exclude_defaults=True))) if isinstance(value, Faults) else "",
@@ -278,7 +279,7 @@ async def test_fix_sets_the_phone_up_as_devices_setup_does(adb: AdbServerProcess
 
 
 async def test_a_refusal_is_explained_by_the_phones_brand(adb: AdbServerProcess) -> None:
-    faults = Faults(input_denied=True, ime_refused=True)
+    faults = Faults(input_denied=True, ime_refused="set")
     async with phone_of(Scenario(phone=PhonePart(brand="OPPO"), faults=faults)) as running:
         results = await look(at(adb, running.address), *PHONE)
     assert said(results) == {"keyboard": "failed", "input": "failed"}

@@ -116,7 +116,7 @@ class SmallPhone:
         else:
             self.settings[namespace, key] = value
 
-    def check_may_change(self, what: Literal["settings", "ime", "apps"]) -> None:
+    def check_may_change(self, what: Literal["settings", "ime", "ime list", "apps"]) -> None:
         if what == "apps":
             raise InputRefused("INSTALL_FAILED_USER_RESTRICTED: Install canceled by user")
 

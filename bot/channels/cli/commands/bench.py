@@ -10,27 +10,49 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 from rich.table import Table
 
-from agent_core.errors import ConfigInvalid
+from agent_core.errors import ConfigInvalid, InputRejected
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.commands.common import Exit, fail, run_async, settings_from
 from bot.channels.cli.terminal.console import Console, err, print_json, watched
 from bot.channels.cli.terminal.language import texts
+from bot.tools.bench.parts import BenchPart
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from bot.tools.bench.scale import Scale
+    from bot.tools.bench.targets import TargetTable
     from bot.tools.bench.usage import Say
 
 T = TypeVar("T")
 MOST_PHONES = 200
+BUSY = 0.1  # of the machine's processors: more work of others than this is told, because times are longer then
+DIGITS = {"steps": 2, "ocr": 2, "picture": 0, "calls": 1, "plain": 1, "idle_cpu": 1, "live": 1, "help": 1}
 Json = Annotated[bool, typer.Option("--json")]
 
-bench = typer.Typer(
-    name="bench",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+bench = typer.Typer(name="bench", rich_markup_mode=None)
+
+
+@bench.callback(invoke_without_command=True)
+def table(context: typer.Context, only: list[BenchPart] | None = None, as_json: Json = False) -> None:
+    """Compare this machine's figures with what phonedesk aims at. Takes about a minute."""
+    if context.invoked_subcommand is not None:
+        if only or as_json:
+            said, advice = "These options are for the table.", "Write them behind the command, or leave them out."
+            fail(InputRejected(said, advice=advice, key="options_of_list"))
+        return
+    from bot.tools.bench.targets import targets
+    from bot.tools.bench.usage import machine
+
+    words = texts(settings_from().lang)
+    found = _measure(lambda say: targets(set(only or BenchPart), say=say), words)
+    if as_json:
+        rows = [_plain({**asdict(row), "target": row.target, "within": row.within}) for row in found.rows]
+        totals = _plain({"seconds": found.seconds, "others": found.others})
+        print_json({"machine": machine(), **totals, "met": found.met, "rows": rows, "calls": found.calls})
+    else:
+        _show_targets(found, machine(), words)
+    raise typer.Exit(Exit.OK if found.met else Exit.FAILED)
 
 
 @bench.command("scale")
@@ -58,58 +80,6 @@ def scale(
         for problem in one.problems:
             err.print(words.get("bench.problem", phones=one.phones, problem=problem), style="red")
     raise typer.Exit(Exit.FAILED if any(one.problems for one in found) else Exit.OK)
-
-
-@bench.command("idle")
-def idle(
-    seconds: Annotated[float, typer.Option(min=1, max=3600)] = 30.0,
-    as_json: Json = False,
-) -> None:
-    """Measure a server with one phone and nothing to do: share of a core, memory."""
-    from bot.tools.bench.scale import idle as measure
-    from bot.tools.bench.usage import machine
-
-    words = texts(settings_from().lang)
-    found = _measure(lambda say: measure(seconds, say=say), words)
-    if as_json:
-        print_json({"machine": machine(), **_plain(asdict(found))})
-        return
-    heads = ("seconds", "cpu", "resident", "reads", "reply_reads", "reply_writes")
-    table = Table(*(words.get(f"bench.{head}") for head in heads), title=machine())
-    row = (f"{found.seconds:.0f}", f"{found.cpu:.1%}", f"{found.resident:.0f}", f"{found.reads:.1f}")
-    table.add_row(*row, str(found.reply_reads), str(found.reply_writes))
-    Console().print(table)
-
-
-@bench.command("steps")
-def steps(
-    times: Annotated[int, typer.Option(min=1, max=1000)] = 5,
-    plain: Annotated[bool, typer.Option("--plain/--no-plain")] = True,
-    as_json: Json = False,
-) -> None:
-    """Measure the time that phonedesk adds to a run's steps, compared with a plain client, with a model that answers at
-    once.
-    """
-    from bot.tools.bench.steps import steps as measure
-    from bot.tools.bench.usage import machine
-
-    words = texts(settings_from().lang)
-    found = _measure(lambda say: measure(times, plain=plain, say=say), words)
-    ours, *others = found
-    ratio = others[0].overhead / ours.overhead if others else math.nan
-    if as_json:
-        print_json(
-            {"machine": machine(), **_plain({"ratio": ratio}), "clients": [_plain(asdict(one)) for one in found]}
-        )
-        return
-    heads = ("client", "overhead", "between", "longest", "kilobytes")
-    table = Table(*(words.get(f"bench.{head}") for head in heads), title=machine())
-    for one in found:
-        numbers = (f"{one.overhead:.2f}", f"{one.between:.3f}", f"{one.longest:.3f}", f"{one.kilobytes:.0f}")
-        table.add_row(words.get(f"bench.client_{one.client}"), *numbers)
-    Console().print(table)
-    if others:
-        Console().print(words.get("bench.ratio", ratio=ratio))
 
 
 @bench.command("growth")
@@ -166,6 +136,22 @@ def soak(
     for problem in wrong:
         err.print(words.get("bench.problem", phones=phones, problem=problem), style="red")
     raise typer.Exit(Exit.FAILED if wrong else Exit.OK)
+
+
+def _show_targets(found: TargetTable, name: str, words: Texts) -> None:
+    table = Table(*(words.get(f"bench.{head}") for head in ("figure", "target", "measured", "within")), title=name)
+    for row in found.rows:
+        target = "" if row.target is None else f"≤ {row.target:g}"
+        measured = "–" if math.isnan(row.measured) else f"{row.measured:.{DIGITS.get(row.figure, 0)}f}"
+        verdict = "" if row.within is None else words.get("bench.met" if row.within else "bench.missed")
+        style = "red" if row.within is False else None
+        table.add_row(words.get(f"bench.figure_{row.figure}"), target, measured, verdict, style=style)
+    Console().print(table)
+    if found.calls:
+        calls = ", ".join(f"{step} {count:g}" for step, count in found.calls.items())
+        Console().print(words.get("bench.calls_by_step", calls=calls))
+    if found.others > BUSY:
+        Console().print(words.get("bench.busy", others=100 * found.others), style="yellow")
 
 
 def _sizes(written: str) -> list[int]:

@@ -226,8 +226,8 @@ def _value(param: Any, ctx: Any, words: Mapping[str, str]) -> str:
     if param.param_type_name == "argument" or param.metavar:
         name = param.metavar or param.name
         return words.get(f"values.{name.lower()}", name)
-    kind = param.display_type(ctx).removeprefix("<").removesuffix(">")
-    return words.get(f"values.{_LIST_OR_RANGE.sub('', kind).lower()}", kind)
+    kind = _LIST_OR_RANGE.sub("", param.display_type(ctx).removeprefix("<").removesuffix(">"))
+    return words.get(f"values.{kind.lower()}", kind)
 
 
 def _fact(said_so: str, words: Mapping[str, str]) -> str:

@@ -44,14 +44,22 @@ async def _type(device: AdbDevice) -> None:
 
 
 # What is wrong, what is done then, the error, and what it says in English and Chinese.
-REFUSED: tuple[tuple[str, object, Act, type[DeviceError], str, str], ...] = (
-    ("black", True, AdbDevice.observe, ScreenshotFailed, "black", "黑"),
-    ("capture", "fails", AdbDevice.observe, ScreenshotFailed, "Failed to take screenshot", "没有给出画面"),
-    ("capture", "half", AdbDevice.observe, ScreenshotFailed, "did not come whole", "没有完整传过来"),
-    ("asleep", True, AdbDevice.observe, ScreenOff, "screen of the phone is off", "屏幕"),
-    ("input_denied", True, lambda device: device.tap(Point(1, 1)), InputDenied, "refuses taps", "点击"),
-    ("keyboards", True, _type, TextInputFailed, "not let its keyboard be changed", "输入法"),
-    ("no_focus", "null", lambda device: device.launch(QQ), CommandFailed, "did not come to the front", QQ),
+REFUSED: tuple[tuple[dict[str, object], Act, type[DeviceError], str, str], ...] = (
+    ({"black": True}, AdbDevice.observe, ScreenshotFailed, "black", "黑"),
+    ({"capture": "fails"}, AdbDevice.observe, ScreenshotFailed, "Failed to take screenshot", "没有给出画面"),
+    ({"capture": "half"}, AdbDevice.observe, ScreenshotFailed, "did not come whole", "没有完整传过来"),
+    ({"asleep": True}, AdbDevice.observe, ScreenOff, "screen of the phone is off", "屏幕"),
+    ({"input_denied": True}, lambda device: device.tap(Point(1, 1)), InputDenied, "refuses taps", "点击"),
+    ({"ime_refused": "set", "clipboard": "denied"}, _type, TextInputFailed, "its keyboard be", "更换输入法"),
+    (
+        {"ime_refused": "list", "clipboard": "denied"},
+        _type,
+        TextInputFailed,
+        "not let its keyboard",
+        "更换输入法",
+    ),
+    ({"app_update": "installing"}, lambda device: device.launch(QQ), CommandFailed, "being updated", "正在更新"),
+    ({"no_focus": "null"}, lambda device: device.launch(QQ), CommandFailed, "did not come to the front", QQ),
 )
 _WATCHER, _TOUCHES = "tests/scheduler/watches/test_watcher.py", "tests/agent_core/devices/adb/test_touches.py"
 # Where the other faults are tried: they concern more than the phone's driver.
@@ -61,6 +69,7 @@ ELSEWHERE = {
     "dropped": "tests/agent_core/devices/adb/test_server.py::test_a_connection_that_died_is_made_anew",
     "popup": "tests/agent_core/perception/test_reader.py::test_other_pages_are_no_chat",
     "update": "tests/simulator/phone/test_looks.py::test_an_update_dialog_lies_over_the_app",
+    "app_update": "tests/agent_core/reply/test_several.py::test_after_an_update_the_first_answer_is_confirmed",
     "stuck_keyboard": "tests/agent_core/test_reply.py::test_a_keyboard_that_types_nothing",
     "clipboard": "tests/agent_core/devices/adb/test_typing_ways.py::test_a_way_that_fails_gives_way_to_the_next",
     "ignored_taps": "tests/agent_core/reply/test_races.py::test_what_cannot_be_sent_is_not_sent_and_leaves_nothing",
@@ -73,13 +82,13 @@ ELSEWHERE = {
     "getevent_denied": f"{_TOUCHES}::test_a_phone_that_refuses_sees_none_and_says_so_once",
     "hidden_previews": f"{_WATCHER}::test_where_previews_are_hidden_the_list_is_looked_at_once_a_change",
 }
-HERE = {"unauthorized", "offline", "rotation", "two_displays", "sleeps", "ime_refused"} | {
-    case[0] for case in REFUSED if case[0] != "keyboards"
-}
+HERE = {"unauthorized", "offline", "rotation", "two_displays", "sleeps"}
 
 
 def test_no_fault_is_without_a_test() -> None:
-    assert set(Faults.model_fields) == HERE | set(ELSEWHERE)
+    assert set(Faults.model_fields) == HERE | {fault for case in REFUSED for fault in case[0]} | set(ELSEWHERE)
+    for fault, form in (("ime_refused", "list"), ("app_update", "installing")):
+        assert any(case[0].get(fault) == form for case in REFUSED)
     for fault, place in ELSEWHERE.items():
         file, _, name = place.partition("::")
         text = (Path(__file__).parents[4] / file).read_text(encoding="utf-8")
@@ -88,14 +97,13 @@ def test_no_fault_is_without_a_test() -> None:
 
 
 async def test_each_refusal_has_its_message_and_ends_with_its_fault(bench: Bench) -> None:
-    for fault, value, act, kind, english, chinese in REFUSED:
-        faults = ("ime_refused", "clipboard") if fault == "keyboards" else (fault,)  # either alone is got round
-        for name in faults:
+    for faults, act, kind, english, chinese in REFUSED:
+        for name, value in faults.items():
             bench.phone.set_fault(name, value)
         with pytest.raises(kind) as refused:
             await act(bench.device)
-        assert english in told(refused.value, "en"), fault
-        assert chinese in told(refused.value, "zh"), fault
+        assert english in told(refused.value, "en"), faults
+        assert chinese in told(refused.value, "zh"), faults
         for name in faults:
             bench.phone.set_fault(name, False)
     for mode in (TreeMode.FAILING, TreeMode.EMPTY):

@@ -253,7 +253,7 @@ async def test_refused_taps_and_keyboards_are_explained_by_brand(adb: AdbServerP
             await device.tap(Point(10, 10))
         assert "USB simulated tap" in told(denied.value, "en")
         assert "USB 模拟点击" in told(denied.value, "zh")
-        here.phone.faults.ime_refused = True
+        here.phone.faults.ime_refused = "set"
         async with device.keyboard() as keyboard:
             with pytest.raises(InputDenied) as refused:
                 await keyboard.type("你好")

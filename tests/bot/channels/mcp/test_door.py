@@ -39,9 +39,9 @@ async def test_nothing_happens_until_somebody_knocks(world: World) -> None:
     assert "mcp-door" not in {task.get_name() for task in asyncio.all_tasks()}
 
 
-async def test_the_sdk_is_loaded_with_the_first_client() -> None:
-    """In a process of its own: here it is loaded already."""
-    loaded = "[m for m in ('mcp', 'bot.channels.mcp.http') if m in sys.modules]"
+async def test_the_sdk_is_loaded_with_the_first_client_and_the_bot_with_its_token() -> None:
+    """In a process of its own: here they are loaded already."""
+    loaded = "[m for m in ('mcp', 'bot.channels.mcp.http', 'telegram') if m in sys.modules]"
     code = f"import sys, bot.app.server, bot.channels.mcp.door; print({loaded})"
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=asyncio.subprocess.PIPE)
     assert (await process.communicate())[0].strip() == b"[]"

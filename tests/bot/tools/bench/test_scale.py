@@ -11,7 +11,6 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.channels.cli.main import app
-from bot.tools.bench.plain import PAUSE_SECONDS
 from bot.tools.bench.scale import asked, customer, problems, quantile, scale, task, world
 from bot.tools.bench.served import RunSeen
 from bot.tools.bench.soak import Level, grown, soak
@@ -88,30 +87,6 @@ def test_what_a_run_leaves_is_told_table_by_table(tmp_path: Path, monkeypatch: p
     assert tables["queue.sqlite3", "workflow_status"]["rows"] == 1
     assert 50_000 < told["bytes"] < 600_000, told
     assert told["bytes"] == pytest.approx(sum(one["bytes"] for one in tables.values()) + told["others"], abs=50)
-
-
-def test_idle_prints_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(app, ["bench", "idle", "--seconds", "10", "--json"])
-    assert done.exit_code == 0, done.output
-    told = json.loads(done.stdout)
-    assert told.keys() == {"machine", "seconds", "cpu", "resident", "reads", "reply_reads", "reply_writes"}
-    # On a machine with other work a reply takes longer, and loops have their turn more often meanwhile.
-    assert 20 < told["reply_reads"] <= 150
-    assert 20 < told["reply_writes"] <= 50
-    assert 0 < told["reads"] <= 3
-
-
-def test_the_steps_are_timed_next_to_a_plain_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(app, ["bench", "steps", "--times", "1", "--json"])
-    assert done.exit_code == 0, done.output
-    told = json.loads(done.stdout)
-    ours, plain = told["clients"]
-    assert (ours["client"], plain["client"]) == ("phonedesk", "plain")
-    assert 0 < ours["between"] <= ours["longest"] < ours["overhead"]
-    assert plain["overhead"] > 5 * PAUSE_SECONDS  # it waits after each of five acts
-    assert told["ratio"] == pytest.approx(plain["overhead"] / ours["overhead"], abs=0.01)
 
 
 async def test_a_short_soak_looks_at_what_the_server_holds() -> None:

@@ -19,12 +19,14 @@ from bot.channels.web.app import make_app, serving
 from bot.channels.web.console.chat import CHAT, KEY, MOST_TEXT, ConsoleChat
 from bot.channels.web.console.routes import add_console
 from bot.desk.actors import Actor, ChatRef, Role
+from bot.desk.context import CONSOLE
 from scheduler.runs.human import StoredHuman
 from storage.chat_messages import ChatMessages
 from storage.console_sessions import ConsoleSessions
+from storage.events import Events
 from storage.people import Audit
 from storage.questions import Questions
-from storage.runs import Runs
+from storage.runs import NewRun, Runs
 from tests.bot.channels.web.console.conftest import Browser, Shown
 from tests.support.shop import PHONE
 
@@ -163,6 +165,25 @@ async def test_a_run_has_a_live_card_and_asks_here(shown: Shown) -> None:
     assert (row.answer or {}).get("choice") == "record:1" or row.state != "open"
     await until(lambda: _says_not(browser, f'value="q:{question}:0"'))
     assert await newest(browser, "QQ回复联系人11") >= card, "the run's card is where it was"
+
+
+async def test_a_run_that_no_chat_here_shows_is_read_once_and_not_for_each_event(shown: Shown) -> None:
+    run_id = await Runs(shown.db).create(NewRun("打开设置"))
+    assert run_id is not None
+    log, reads, writes, asked = Events(shown.db), shown.db.reads, shown.db.writes, 0
+    for number in range(30):
+        await log.append(run_id, "step", {"n": number})
+    outcome = await log.append(run_id, "outcome", {"status": "succeeded"})
+
+    async def followed() -> bool:
+        nonlocal asked
+        asked += 1
+        return await log.position(CONSOLE) >= outcome
+
+    await until(followed)
+    # At most one look at the log for each event, and two views of the run, which take about seven reads each.
+    assert shown.db.reads - reads - asked < 31 + 40
+    assert shown.db.writes - writes < 31 + 10  # what is shown nowhere is not confirmed one by one
 
 
 async def _says(browser: Browser, words: str) -> bool:
