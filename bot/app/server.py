@@ -96,6 +96,7 @@ async def server(settings: Settings, read: Callable[[], Settings] | None = None)
         if take_overs is not None:
             stack.push_async_callback(take_overs.close)
         desk = _desk(core, service, work, planning, take_overs)
+        stack.push_async_callback(desk.context.screens.close)
         quiet = quiet_of(settings.quiet.hours, settings.timezone)
         core.followers.append(partial(_follow, desk, quiet, housekeeping))
         reloader = Reloader(core, read) if read is not None else None

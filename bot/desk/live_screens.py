@@ -41,7 +41,8 @@ class _Live:
 class LiveScreens:
     """Keeps a phone's screen ready while somebody looks at it, and lets go of it some seconds later.
 
-    screen: returns what shows a device's screen to people. kept: seconds after the last look.
+    screen: returns what shows a device's screen to people.
+    kept: seconds after the last look.
     """
 
     def __init__(
@@ -87,6 +88,15 @@ class LiveScreens:
         if full not in live.jpegs:
             live.jpegs[full] = await asyncio.to_thread(encoded, live.picture, full=full)
         return live.jpegs[full]
+
+    async def close(self) -> None:
+        """Let go of every phone."""
+        for serial, live in list(self._live.items()):
+            if live.ending is not None:
+                live.ending.cancel()
+            live.looking = 0
+            self._end(serial, live)
+        await asyncio.gather(*self._closing)
 
     def _end(self, serial: str, live: _Live) -> None:
         if live.looking:

@@ -78,3 +78,5 @@ async def test_a_phone_is_let_go_if_nobody_looks_and_opened_anew_after_an_error(
         assert kept._live == {}
         at.phone.set_fault("black", False)
         assert await kept.jpeg("", door)
+        await kept.close()
+        assert (kept._live, kept._closing) == ({}, set())
