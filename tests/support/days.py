@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 from zlib import crc32
 
 import pytest
 
 EVERY = "all"
+T = TypeVar("T")
 
 
 def day() -> int | None:
@@ -23,6 +25,12 @@ def day() -> int | None:
 def examples(most: int) -> int:
     """Return how many random examples a test draws, others each time: ``most`` if every case is wanted, else half."""
     return most if os.environ.get("TEST_DAY") == EVERY else -(-most // 2)
+
+
+def todays(cases: Sequence[T], parts: int) -> Sequence[T]:
+    """Return the cases of one test whose turn it is; each comes round once in ``parts`` days. All if all are wanted."""
+    today = day()
+    return cases if today is None else cases[today % parts :: parts]
 
 
 def due(cases: Iterable[tuple[str, int]], today: int) -> list[bool]:
