@@ -52,7 +52,7 @@ WORDINGS = Limit("too_many_wordings", 100_000, "has more than {} other ways to a
 LONGEST_LIST = 500  # of one entry: a row with more is refused
 ASKED = Limit("too_much_asked", 4_000_000, "has questions and other ways to ask of more than {} characters.", _IN_PARTS)
 # Rows and entries that are compared, again after each row that is left out in favour of another: a few seconds.
-CHAINED = Limit("too_long_a_chain", 1_000_000, "has rows that take each other's questions in a long chain.", _IN_PARTS)
+CHAINED = Limit("too_long_a_chain", 600_000, "has rows that take each other's questions in a long chain.", _IN_PARTS)
 # For Excel files, which are compressed, and in which a million cells may share one text.
 UNPACKED = Limit("unpacks_too_large", 64 * MEGABYTE, "unpacks to more than {} MB.", _OF_THEIR_OWN, MEGABYTE)
 PARTS = Limit("too_many_parts", 2_000, "is packed of more than {} files.", _OF_THEIR_OWN)

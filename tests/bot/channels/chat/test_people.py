@@ -153,7 +153,7 @@ async def test_an_invitation_is_not_made_where_others_read_along(owner: Member) 
 
 async def test_a_code_is_not_used_up_by_who_is_in(owner: Member, anna: Member) -> None:
     made = await owner.shop.desk.team.invite(owner.actor, Role.OWNER)
-    assert "没有被用掉" in await anna.say(f"/start {made.code}")
+    assert "你已经配对过了" in await anna.say(f"/start {made.code}")
     assert len(await owner.shop.desk.team.invites(owner.actor)) == 1
     now = await owner.shop.desk.people.actor("telegram", anna.actor.user_id)
     assert now is not None
