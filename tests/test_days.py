@@ -14,7 +14,7 @@ def test_each_case_comes_round_once_in_so_many_days() -> None:
 
 
 def test_the_cases_of_one_test_are_parted_among_the_days(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = []
+    found: list[int] = []
     for today in ("100", "101", "102"):
         monkeypatch.setenv("TEST_DAY", today)
         found += todays(range(10), 3)

@@ -43,6 +43,8 @@ async def main() -> None:
                     await _take(page, f"overview.{lang}")
                     await page.goto(run)
                     await _take(page, f"run.{lang}")
+                    await page.goto(f"{server.url}/console/schedules/sweeps")
+                    await _take(page, f"sweeps.{lang}")
                     await small.goto(f"{server.url}/console/questions")
                     await _take(small, f"questions-small.{lang}")
                 await _chat(page, server.url)
