@@ -88,16 +88,16 @@ class EmbeddedKnowledge:
             for row in rows
         )
 
-    async def search(self, words: str, *, limit: int = 10, live: bool | None = None) -> Sequence[Found]:
+    async def search(self, words: str, *, limit: int = 10, skip: int = 0, live: bool | None = None) -> Sequence[Found]:
         """Search for a person, best first: by words of questions, aliases, tags and answers, or by the start of an id.
 
-        "" returns the newest changes. ``live`` None includes waiting entries.
+        "" returns the newest changes, without the first ``skip``. ``live`` None includes waiting entries.
         """
         words, limit = words.strip()[:_LONGEST_QUERY], max(1, limit)
         form = stripped(words)
         async with self._reading() as reader:
             if not words:
-                return tuple(Found(_entry(row), 0.0) for row in await reader.newest(limit, live=live))
+                return tuple(Found(_entry(row), 0.0) for row in await reader.newest(limit, skip=skip, live=live))
             exact = list(await _with_form(reader, form, live=live))
             named = await reader.get(_beginning(reader, words), live=live)
             near = await reader.search(tokens(words), limit, live=live)

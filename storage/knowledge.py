@@ -67,10 +67,10 @@ class EntryReader:
         """Return the entries in the order in which they were added."""
         return await self._rows(_ENTRIES.order_by(_NUMBER), live)
 
-    async def newest(self, limit: int, *, live: bool | None = None) -> Sequence[EntryRow]:
-        """Return entries, the latest change first."""
+    async def newest(self, limit: int, *, skip: int = 0, live: bool | None = None) -> Sequence[EntryRow]:
+        """Return entries, the latest change first, without the first ``skip``."""
         newest = _ENTRIES.order_by(knowledge_entries.c.updated_at.desc(), _NUMBER.desc())
-        return await self._rows(newest.limit(limit), live)
+        return await self._rows(newest.limit(limit).offset(skip), live)
 
     async def search(self, words: Iterable[str], limit: int, *, live: bool | None = True) -> Sequence[EntryRow]:
         """Return the entries that share words with these, best first."""

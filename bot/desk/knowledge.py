@@ -49,11 +49,14 @@ class DeskKnowledge(DeskService):
 
     # Looking ----------------------------------------------------------------------------------------------------------
 
-    async def search(self, actor: Actor, words: str) -> Sequence[Found]:
-        """Return the entries that fit, best first; for a viewer only the live ones."""
+    async def search(self, actor: Actor, words: str, *, skip: int = 0) -> Sequence[Found]:
+        """Return the entries that fit, best first; for a viewer only the live ones.
+
+        "" returns the latest changes, ``MOST_FOUND`` of them after the first ``skip``.
+        """
         await self._allow(actor, Role.VIEWER, "kb search", words=words)
         live = True if actor.role is Role.VIEWER else None
-        return await self._store.search(words, limit=MOST_FOUND, live=live)
+        return await self._store.search(words, limit=MOST_FOUND, skip=skip, live=live)
 
     async def entry(self, actor: Actor, entry_id: str) -> Entry:
         """Return one entry. Only operators may see one that waits for approval."""

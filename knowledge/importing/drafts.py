@@ -17,7 +17,8 @@ _NAMES = {
     "id": "id 编号",
     "question": "question questions q 问题 标准问 标准问题 标准问法 提问 问 用户问题 客户问题",
     "answer": "answer answers a reply 答案 标准答案 回复 标准回复 回复内容 回答 答",
-    "aliases": "aliases alias similar similarquestions 相似问 相似问题 相似问法 别名 扩展问 其他问法 别的问法",
+    "aliases": "aliases alias similar similarquestions otherwaystoask otherwaystoaskit alsoasked "
+    "相似问 相似问题 相似问法 别名 扩展问 其他问法 别的问法",
     "tags": "tags tag category categories 标签 分类 类别 类目 一级分类 二级分类 三级分类",
     "live": "live state status 状态 启用",
     "alias_of": "aliasof",

@@ -174,7 +174,9 @@ class Interview:
         usual = self._present(_SERIAL) or (_VIRTUAL_PHONE if virtual else "")
 
         def problem(typed: str) -> str:
-            wrong = _NO_PHONE.fullmatch(typed) or (virtual and ":" not in typed)
+            _, colon, port = typed.rpartition(":")
+            no_port = bool(colon) and port.isdecimal() and not 0 < int(port) < 65536
+            wrong = no_port or (virtual and not colon) or _NO_PHONE.fullmatch(typed)
             return self.words.get("phone.no_address") if wrong else self._problem(_SERIAL, typed)
 
         question = self.words.get("phone.virtual" if virtual else "phone.question")

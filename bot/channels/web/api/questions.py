@@ -7,10 +7,14 @@ from typing import Any
 
 from pydantic import AliasPath, Field
 
+from agent_core.texts import NameIn
+from bot.channels.chat.cards import answer_label
+from bot.channels.chat.texts import texts
 from bot.channels.web.api.models import Line, Shown, Text, Wish
 from bot.channels.web.api.operations import ApiCall, JpegPicture, Operations
 from bot.desk.actors import BadRequest, Conflict, NotFound, Role
 from bot.desk.questions import no_question
+from bot.desk.views import QuestionView
 
 operations = Operations("questions")
 
@@ -92,6 +96,13 @@ async def answer_question(call: ApiCall, question_id: str, body: ApiNewAnswer) -
     if outcome.state == "late":
         if not outcome.by:
             raise Conflict("The question is closed.", key="question_is_closed")
-        said = f"It was answered by {outcome.by} before: {outcome.answer}"
-        raise Conflict(said, key="answered_before", by=outcome.by, answer=outcome.answer)
+        answer = _in_words(await call.desk.questions.get(question_id), outcome.answer)
+        said = f"It was answered by {outcome.by} before: {answer}"
+        raise Conflict(said, key="answered_before", by=outcome.by, answer=answer)
     return ApiOutcome(answer=outcome.answer, by=outcome.by)
+
+
+def _in_words(view: QuestionView | None, answer: str) -> NameIn:
+    """Return an answer as people read it, in either language."""
+    en, zh = (answer_label(view, answer, texts(lang)) if view is not None else answer for lang in ("en", "zh"))
+    return NameIn(en, zh)

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from bot.channels.chat.kb_cards import stats_lines
+from bot.channels.chat.kb_cards import origin, stats_lines
 from bot.channels.web.console.visit import Pages, Shown, Visit
 from bot.desk.actors import Role
+from bot.desk.knowledge import MOST_FOUND
 
 knowledge = Pages("knowledge")
 
 
 @knowledge.page("/knowledge", "knowledge.html")
 async def show_knowledge(visit: Visit) -> Shown:
-    words = visit.query("words")
+    words, skip = visit.query("words"), int(visit.cursor() or 0)
+    found = [each.entry for each in await visit.desk.kb.search(visit.actor, words, skip=skip)]
     operates = visit.may(Role.OPERATOR)
     stats = await visit.desk.kb.stats(visit.actor)
     return {
         "words": words,
-        "found": [each.entry for each in await visit.desk.kb.search(visit.actor, words)] if words else [],
+        "found": found,
+        "next": str(skip + MOST_FOUND) if not words and len(found) == MOST_FOUND else "",
         "stats": stats_lines(stats, visit.words),
-        "pending": await visit.desk.kb.pending(visit.actor) if operates else [],
+        "pending": [(entry, origin(entry, visit.words)) for entry in await visit.desk.kb.pending(visit.actor)]
+        if operates
+        else [],
         "operates": operates,
         "owns": visit.may(Role.OWNER),
     }
@@ -29,6 +34,7 @@ async def show_entry(visit: Visit) -> Shown:
     entry = await visit.desk.kb.entry(visit.actor, visit.request.match_info["entry_id"])
     return {
         "entry": entry,
+        "origin": origin(entry, visit.words) if entry.origin else "",
         "edits": visit.may(Role.OWNER if entry.live else Role.OPERATOR),
         "operates": visit.may(Role.OPERATOR),
         "owns": visit.may(Role.OWNER),

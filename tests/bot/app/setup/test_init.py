@@ -165,6 +165,7 @@ def test_the_virtual_phone_comes_with_the_demo_model(tmp_path: Path, environment
             ({"zh": "时区", "en": "Time zone"}[lang], "北京"),
             ({"zh": "配虚拟手机用", "en": "for the virtual phone"}[lang], str(demo)),
             ("phonedesk virtual-phone --port 16001", "abc"),
+            ({"zh": "要带端口", "en": "with the port"}[lang], "127.0.0.1:99999"),
             ({"zh": "要带端口", "en": "with the port"}[lang], ""),
             ("BotFather", ""),
             ({"zh": "答案从哪里来", "en": "Where do the answers"}[lang], "2"),

@@ -26,7 +26,7 @@ from storage.console_sessions import ConsoleSessions
 from storage.events import Events
 from storage.people import Audit
 from storage.runs import NewRun, Runs
-from tests.bot.channels.web.console.conftest import Shown
+from tests.bot.channels.web.console.conftest import TERMINAL, Shown
 from tests.support.shop import PHONE, QUESTION
 
 
@@ -286,4 +286,10 @@ async def test_an_import_shows_first_what_it_would_do(shown: Shown) -> None:
     _, done, _ = await shown.browser.ask("POST", "/api/v1/knowledge/import", {**wish, "mark": plan["mark"]})
     assert (done["done"], done["added"]) == (True, 1)
     assert "在订单页点开发票" in await shown.browser.page("/knowledge?words=怎么开发票")
+    listed = await shown.browser.page("/knowledge")
+    assert "在订单页点开发票" in listed  # without a search there are the latest changes
+    assert "before=50" not in listed
+    assert "在订单页点开发票" not in await shown.browser.page("/knowledge?before=50")
+    (entry,) = [one.entry for one in await shown.desk.kb.search(TERMINAL, "怎么开发票") if one.entry.origin]
+    assert "import:faq.csv" not in await shown.browser.page(f"/knowledge/{entry.id}")
     assert (await shown.browser.ask("POST", "/api/v1/knowledge/import", {**wish, "name": "faq.exe"}))[0] == 400
