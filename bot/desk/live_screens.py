@@ -14,7 +14,6 @@ from agent_core.devices.base import Device
 from agent_core.perception.marks import to_jpeg
 
 KEPT_SECONDS = 5.0  # how long a phone is kept ready after somebody has looked; a page asks five times a second
-SHARED_SECONDS = 0.15  # a picture that is younger is shown to whoever else looks
 
 
 class PeopleScreen(Protocol):
@@ -58,6 +57,7 @@ class LiveScreens:
 
     async def jpeg(self, serial: str, device: Callable[[str], Awaitable[Device]], *, full: bool = False) -> bytes:
         """Return the screen of a phone as JPEG; ``full``: in full resolution. ``device`` opens the phone."""
+        asked_at = self._clock()
         live = self._live.get(serial)
         if live is None:
             opened = await device(serial)
@@ -67,7 +67,7 @@ class LiveScreens:
         live.looking += 1
         try:
             async with live.lock:
-                return await self._jpeg(live, full)
+                return await self._jpeg(live, full, asked_at)
         except BaseException:
             self._live.pop(serial, None)  # the next look opens the phone anew
             raise
@@ -78,8 +78,9 @@ class LiveScreens:
             seconds = self._kept if self._live.get(serial) is live else 0.0
             live.ending = asyncio.get_running_loop().call_later(seconds, self._end, serial, live)
 
-    async def _jpeg(self, live: _Live, full: bool) -> bytes:
-        if live.picture is None or self._clock() - live.taken_at >= SHARED_SECONDS:
+    async def _jpeg(self, live: _Live, full: bool, asked_at: float) -> bytes:
+        # A picture is shared by those who asked before it was taken: nobody sees the screen of before their own act.
+        if live.picture is None or live.taken_at < asked_at:
             began = self._clock()
             picture = await live.screen.picture()
             if picture is not live.picture:

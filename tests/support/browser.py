@@ -63,6 +63,7 @@ async def opened(
     page.on("pageerror", lambda error: complaints.append(str(error)))
     try:
         yield page
-        assert [said for said in complaints if not (refused and "status of 400" in said)] == []
+        wrong = [said for said in complaints if not (refused and "status of 400" in said)]
+        assert wrong == [], wrong
     finally:
         await context.close()
