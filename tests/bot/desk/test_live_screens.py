@@ -57,6 +57,21 @@ async def test_whoever_else_looks_in_the_same_moment_costs_nothing() -> None:
         assert at.device.round_trips == before
 
 
+async def test_nobody_sees_the_screen_of_before_their_own_act() -> None:
+    async with lab() as at:
+        now = 0.0
+
+        def clock() -> float:
+            nonlocal now
+            now += 0.001  # a look right after another one
+            return now
+
+        door, screens = Door(at), LiveScreens(screen_for_people, clock=clock)
+        before = await screens.jpeg("", door)
+        await at.device.launch(QQ)
+        assert await screens.jpeg("", door) != before
+
+
 async def test_a_phone_is_let_go_if_nobody_looks_and_opened_anew_after_an_error() -> None:
     async with lab() as at:
         door, screens = Door(at), LiveScreens(screen_for_people, kept=0.0)
