@@ -59,7 +59,10 @@ async def opened(
     context.set_default_timeout(PATIENCE)
     page = await context.new_page()
     complaints: list[str] = []
-    page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
+    page.on(
+        "console",
+        lambda said: complaints.append(f"{said.text} {said.location}") if said.type in ("error", "warning") else None,
+    )
     page.on("pageerror", lambda error: complaints.append(str(error)))
     try:
         yield page

@@ -153,7 +153,8 @@ class ConsoleChat:
         if data is None:
             files = await self._outlet.messages.files(actor.user_id, row.id)
             if number >= min(len(files), len(card.files)):
-                raise web.HTTPNotFound
+                # The page asked for a live card's picture, and the run has ended meanwhile: its card comes at once.
+                raise web.HTTPNoContent if number == 0 and "v" in request.query else web.HTTPNotFound
             data = base64.b64decode(files[number])
         name = card.files[number].name if number < len(card.files) else ""
         headers = {hdrs.CONTENT_DISPOSITION: f"attachment; filename*=UTF-8''{quote(name, safe='')}"} if name else None
