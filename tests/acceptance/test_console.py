@@ -113,8 +113,12 @@ async def _removals_are_undone(page: Page) -> None:
     await back.click()
     await expect(answer).to_have_value(OWN_WORDS)
     entry = page.url
+    other = await page.context.new_page()
+    await other.goto(entry)
     await page.get_by_role("button", name="删除").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("知识库")
+    await expect(other.locator("#said")).to_contain_text("已经不在了")
+    await other.close()
     await back.click()
     await expect(notice).to_be_visible()
     await page.goto(entry)

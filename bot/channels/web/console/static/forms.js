@@ -15,7 +15,7 @@
 // (a checkbox whose value is in the list of its name if it is checked).
 // An empty field with data-optional is left out. A name such as "action.kind" stands for a field of an object.
 
-import { refresh } from "./live.js";
+import { leaveFor, refresh, unrefreshed } from "./live.js";
 import { keep, kept, say } from "./notices.js";
 
 const texts = document.body.dataset;
@@ -57,12 +57,14 @@ async function send(form, button) {
       delete fields[name];
       return encodeURIComponent(value);
     });
-    const answer = await ask(form.dataset.method ?? "POST", path, fields, keyOf(form));
-    if (answer.status === 401 && texts.events) return location.assign(`${texts.console}/login`);
-    const body = await answer.json().catch(() => ({}));
-    if (!answer.ok) return complain(form, body.detail ?? answer.statusText, body.field);
-    delete form.dataset.key;
-    await done(form, body);
+    await unrefreshed(async () => {
+      const answer = await ask(form.dataset.method ?? "POST", path, fields, keyOf(form));
+      if (answer.status === 401 && texts.events) return leaveFor(`${texts.console}/login`);
+      const body = await answer.json().catch(() => ({}));
+      if (!answer.ok) return complain(form, body.detail ?? answer.statusText, body.field);
+      delete form.dataset.key;
+      await done(form, body);
+    });
   } catch (error) {
     if (!(error instanceof TypeError)) throw error; // fetch says so if nobody answers
     complain(form, texts.unreachable);
@@ -119,7 +121,7 @@ async function done(form, body) {
   const undo = filled(form.dataset.undo ?? "", body, encodeURIComponent);
   if (then !== "refresh") {
     if (undo) keep({ text: said, undo });
-    return location.assign(filled(then, body, encodeURIComponent));
+    return leaveFor(filled(then, body, encodeURIComponent));
   }
   if ("resets" in form.dataset) form.reset();
   if (form.dataset.shows) {

@@ -1,6 +1,8 @@
 // Parts with data-live are loaded anew when something happens. The server renders them, so that there is one place that
 // says how things look; nothing that a customer wrote becomes markup here.
 
+import { say } from "./notices.js";
+
 const AGAIN = 2000; // milliseconds until a lost stream is asked for again
 const REST = 400; // at least so long between two refreshes
 
@@ -65,20 +67,53 @@ function lost(isLost) {
 
 let planned = 0;
 let begun = 0; // refreshes
+let held = 0; // forms that are being sent, and a page that is being left
+let asking = new AbortController();
 
 function soon() {
   planned ||= setTimeout(() => {
     planned = 0; // what happens from here on needs another refresh
-    refresh().catch(() => {}); // the stream says if the server is gone
+    if (held) soon();
+    else refresh().catch(() => {}); // the stream says if the server is gone
   }, REST);
 }
 
-// Load the live parts anew.
+// Refresh nothing until `act` has ended: what the page shows may be gone then, and its answer says what comes next.
+export async function unrefreshed(act) {
+  held++;
+  asking.abort();
+  try {
+    return await act();
+  } finally {
+    held--;
+    if (asking.signal.aborted) soon();
+  }
+}
+
+// Go to another page. This one is not refreshed any more, unless the reader comes back to it.
+export function leaveFor(address) {
+  held++;
+  asking.abort();
+  addEventListener("pageshow", () => held--, { once: true });
+  location.assign(address);
+}
+
+// Load the live parts anew. A form that is sent meanwhile stops it.
 export async function refresh() {
   if (!document.querySelector("[data-live]")) return;
+  asking = new AbortController();
+  try {
+    await load(asking.signal);
+  } catch (error) {
+    if (error.name !== "AbortError") throw error;
+  }
+}
+
+async function load(signal) {
   const mine = ++begun;
-  const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+  const answer = await fetch(location.href, { headers: { Accept: "text/html" }, signal });
   if (answer.redirected) return location.assign(answer.url);
+  if (answer.status === 404) return say(document.body.dataset.gone, { isBad: true });
   if (!answer.ok) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
   if (mine !== begun) return; // a newer one shows more
