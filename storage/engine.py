@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakSet
@@ -26,9 +27,9 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from agent_core.errors import ConfigInvalid
+from storage.sqlite_driver import Connection
 
 if TYPE_CHECKING:
-    import aiosqlite
     from sqlalchemy.pool import QueuePool
 
 log = structlog.get_logger(__name__)
@@ -168,21 +169,14 @@ def _dump(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _prepare_sqlite(engine: AsyncEngine, busy_seconds: float, opened: WeakSet[aiosqlite.Connection]) -> None:
-    """Begin transactions explicitly, because the driver guesses; set up each connection and add it to ``opened``."""
-
-    @sa.event.listens_for(engine.sync_engine, "connect")
-    def _connect(connection: Any, _record: Any) -> None:
-        opened.add(connection.driver_connection)
-        connection.isolation_level = None
-        cursor = connection.cursor()
-        for pragma in (f"busy_timeout={round(busy_seconds * 1000)}", "foreign_keys=ON", "synchronous=NORMAL"):
-            cursor.execute(f"PRAGMA {pragma}")
-        cursor.close()
-
-    @sa.event.listens_for(engine.sync_engine, "begin")
-    def _begin(connection: sa.Connection) -> None:
-        connection.exec_driver_sql(connection.get_execution_options().get("sqlite_begin", "BEGIN"))
+def _begin_sqlite(connection: sa.Connection) -> None:
+    """Begin a transaction: one that reads with its first statement, one that writes at once."""
+    begin = connection.get_execution_options().get("sqlite_begin")
+    driver = connection.connection.driver_connection
+    if begin is None and driver is not None:
+        driver.begin_later()
+    else:
+        connection.exec_driver_sql(begin or "BEGIN")
 
 
 class Database:
@@ -201,10 +195,11 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         if self.is_sqlite and self.url.database is not None:
             Path(self.url.database).parent.mkdir(parents=True, exist_ok=True)
+        self._opened: WeakSet[Connection] = WeakSet()
+        self._busy_seconds = busy_seconds
         self.engine = self._engine(pool_size, 10)
         # SQLite has one writer at a time anyway: see ``_version``.
         self._writer = self._engine(1, 0) if self.is_sqlite else self.engine
-        self._busy_seconds = busy_seconds
         self.patience = 0.0  # how many seconds to wait for a database that is away before raising
         self._ends_at: float | None = None  # in the loop's time: nothing waits for the database after this
         self.away_since: datetime | None = None  # since when no transaction can begin
@@ -212,24 +207,35 @@ class Database:
         self._signals: defaultdict[str, Signal] = defaultdict(lambda: Signal(self._watch))
         self._watching: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()  # ends the pulse between two queries: a cancelled query loses its connection
-        self._opened: WeakSet[aiosqlite.Connection] = WeakSet()
         self._seen: int | str | None = None  # the last value of ``_version``; a new value means a change
-        if self.is_sqlite:
-            for engine in self.engines:
-                _prepare_sqlite(engine, busy_seconds, self._opened)
         self.reads = self.writes = 0  # transactions begun
         # Writers of one process wait here instead of polling for SQLite's lock.
         self._writing = asyncio.Lock()
 
     def _engine(self, pool_size: int, max_overflow: int) -> AsyncEngine:
-        return create_async_engine(
+        engine = create_async_engine(
             self.url,
             json_serializer=_dump,
             pool_size=pool_size,
             max_overflow=max_overflow,
             pool_pre_ping=not self.is_sqlite,
             hide_parameters=True,  # errors reach cards and logs: keep the words of customers and people out of them
+            **({"async_creator": self._connect} if self.is_sqlite else {}),
         )
+        if self.is_sqlite:
+            sa.event.listen(engine.sync_engine, "begin", _begin_sqlite)
+        return engine
+
+    async def _connect(self) -> Connection:
+        """Connect to SQLite."""
+        arguments, options = self.url.get_dialect()().create_connect_args(self.url)
+        wait = f"busy_timeout={round(self._busy_seconds * 1000)}"
+        connection = Connection(
+            partial(sqlite3.connect, *arguments, **options), (wait, "foreign_keys=ON", "synchronous=NORMAL")
+        )
+        self._opened.add(connection)
+        await connection
+        return connection
 
     @property
     def engines(self) -> tuple[AsyncEngine, ...]:
@@ -368,7 +374,7 @@ class Database:
         raw = await connection.get_raw_connection()
         driver = raw.driver_connection
         if driver is not None:
-            await driver.execute(f"PRAGMA {setting}")
+            await driver.execute_fetchall(f"PRAGMA {setting}")
 
     def insert(self, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
         """Return an insert with ``on_conflict_do_nothing`` and ``on_conflict_do_update`` for this engine."""
@@ -421,8 +427,8 @@ class Database:
                         raw = await connection.get_raw_connection()
                         if raw.driver_connection is not None:
                             # This has an effect only before the first table; it lets deleted space be given back.
-                            await raw.driver_connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
-                            await raw.driver_connection.execute("PRAGMA journal_mode=WAL")
+                            await raw.driver_connection.execute_fetchall("PRAGMA auto_vacuum=INCREMENTAL")
+                            await raw.driver_connection.execute_fetchall("PRAGMA journal_mode=WAL")
                     return
                 except sqlite3.OperationalError as error:
                     if "locked" not in str(error):

@@ -1,0 +1,91 @@
+"""The driver for SQLite: how often it goes to its thread, and that no row is lost on the way."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from storage.engine import Database
+from storage.sqlite_driver import ROWS_AHEAD, Connection
+
+ROWS = sa.text(
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :most) SELECT i FROM n WHERE :most > 0"
+)
+
+
+async def test_a_statement_is_one_trip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    db = Database(f"sqlite:///{tmp_path / 'desk.db'}")
+    trips = 0
+    call = Connection._execute
+
+    async def counted(self: Connection, *given: object) -> object:
+        nonlocal trips
+        trips += 1
+        return await call(self, *given)  # type: ignore[no-untyped-call]
+
+    async def read(statements: int) -> None:
+        async with db.read() as connection:
+            for _ in range(statements):
+                assert (await connection.execute(ROWS, {"most": 3})).all() == [(1,), (2,), (3,)]
+
+    async def write() -> None:
+        async with db.write() as connection:
+            await connection.execute(sa.text("CREATE TABLE IF NOT EXISTS t (a)"))
+
+    await read(1)
+    await write()
+    monkeypatch.setattr(Connection, "_execute", counted)
+    for act, most in ((read(1), 2), (read(3), 4), (read(0), 0), (write(), 3)):
+        trips = 0
+        await act
+        assert trips <= most
+    await db.close()
+
+
+async def test_a_cut_statement_leaves_no_transaction_open(tmp_path: Path) -> None:
+    db = Database(f"sqlite:///{tmp_path / 'desk.db'}", pool_size=1)
+    async with db.write() as connection:
+        await connection.execute(sa.text("CREATE TABLE t (a)"))
+
+    async def slow() -> None:
+        async with db.read() as connection:
+            await connection.execute(ROWS, {"most": 300_000})
+
+    for wait in (0.0, 0.001, 0.005):
+        cut = asyncio.create_task(slow())
+        await asyncio.sleep(wait)
+        cut.cancel()
+        await asyncio.wait([cut])
+        async with db.write() as connection:
+            await connection.execute(sa.text("INSERT INTO t VALUES (1)"))
+        async with db.read() as connection:  # not the snapshot of the cut one
+            found = (await connection.execute(sa.text("SELECT count(*) FROM t"))).scalar_one()
+        async with db.write() as connection:
+            await connection.execute(sa.text("DELETE FROM t"))
+        assert found == 1
+    await db.close()
+
+
+@pytest.mark.parametrize("most", [0, 1, ROWS_AHEAD - 1, ROWS_AHEAD, ROWS_AHEAD + 1, 3 * ROWS_AHEAD])
+async def test_all_rows_come_at_once_and_in_pieces(tmp_path: Path, most: int) -> None:
+    db = Database(f"sqlite:///{tmp_path / 'desk.db'}")
+    expected = list(range(1, most + 1))
+    async with db.read() as connection:
+        assert (await connection.execute(ROWS, {"most": most})).scalars().all() == expected
+        async with connection.stream(ROWS, {"most": most}) as rows:
+            assert [row[0] async for row in rows] == expected
+        async with connection.stream(ROWS, {"most": most}) as rows:  # left before its end
+            assert await rows.fetchmany(7) == [(each,) for each in expected[:7]]
+    async with db.write() as connection:  # nothing is left open that keeps others from writing
+        await connection.execute(sa.text("CREATE TABLE t (a)"))
+        returned = await connection.execute(
+            sa.text(f"INSERT INTO t SELECT * FROM ({ROWS.text}) RETURNING a"),
+            {"most": most},
+        )
+        assert returned.scalars().all() == expected
+    async with db.read() as connection:
+        assert (await connection.execute(sa.text("SELECT count(*) FROM t"))).scalar_one() == most
+    await db.close()
