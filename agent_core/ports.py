@@ -279,8 +279,14 @@ class RunStore(Protocol):
     async def save(self, session: Session) -> None:
         """Store the session, with which another process can continue."""
 
-    async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
-        """Append to the run's event log. ``picture`` is an encoded JPEG shown with it, stored beside the row."""
+    async def event(
+        self, run_id: str, event: Event, *, picture: bytes | None = None, session: Session | None = None
+    ) -> None:
+        """Append to the run's event log.
+
+        picture: an encoded JPEG shown with it, stored beside the row.
+        session: the run's session, to be stored together with the event: after a crash both are there, or neither.
+        """
 
 
 class TrajectoryStore(Protocol):

@@ -13,6 +13,8 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -179,6 +181,18 @@ def _begin_sqlite(connection: sa.Connection) -> None:
         connection.exec_driver_sql(begin or "BEGIN")
 
 
+@dataclass(slots=True)
+class _View:
+    """The transaction of a ``Database.one_view``."""
+
+    database: Database
+    connection: AsyncConnection
+    is_over: bool = False
+
+
+_VIEW: ContextVar[_View | None] = ContextVar("view", default=None)
+
+
 class Database:
     """The database of the product, on SQLite or PostgreSQL.
 
@@ -297,9 +311,36 @@ class Database:
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
+        shared = self._view()
+        if shared is not None:
+            yield shared.connection
+            return
         self.reads += 1
         async with self._transaction() as connection:
             yield connection
+
+    @asynccontextmanager
+    async def one_view(self) -> AsyncIterator[None]:
+        """Read everything in the block in one transaction, whichever methods read it, one after the other.
+
+        On SQLite all of it is the state of one moment. For views that are made of many tables. Raises RuntimeError if
+        something is written in the block, because it would not be seen in it.
+        """
+        if self._view() is not None:
+            yield
+            return
+        async with self.read() as connection:
+            view = _View(self, connection)
+            token = _VIEW.set(view)
+            try:
+                yield
+            finally:
+                view.is_over = True  # for a task that was begun in the block and goes on
+                _VIEW.reset(token)
+
+    def _view(self) -> _View | None:
+        view = _VIEW.get()
+        return view if view is not None and view.database is self and not view.is_over else None
 
     @asynccontextmanager
     async def write(self, *, durable: bool = False) -> AsyncIterator[AsyncConnection]:
@@ -307,6 +348,8 @@ class Database:
 
         ``durable``: it survives a loss of power once the block has ended (``synchronous=FULL``).
         """
+        if self._view() is not None:
+            raise RuntimeError("Nothing can be written inside one_view().")
         self.writes += 1
         full = durable and self.is_sqlite
         async with (

@@ -10,10 +10,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from storage.engine import EVENT_LOCK, Database
+from storage.engine import EVENT_LOCK, MISSED_SECONDS, Database, Waiter
 from storage.leases import hold_turn
-from storage.shielded import may_be_cut, shielded
-from storage.tables import consumers, events, pictures
+from storage.shielded import shielded
+from storage.tables import consumers, events, pictures, runs
 
 SAME_WITHIN = 4  # events with a picture that are compared
 
@@ -87,15 +87,19 @@ class Events:
         data: Mapping[str, Any] | None = None,
         *,
         picture: bytes | None = None,
+        session: str | None = None,
         attempt: int | None = None,
     ) -> int:
         """Add an event and wake ``db.signal("events")``. Return the event's id.
 
         picture: an encoded JPEG that is stored with it.
+        session: the run's session (JSON text) that is stored in the same transaction.
         attempt: the attempt that writes. Raises LeaseLost if its turn is over.
         """
         async with self._db.write() as connection:
             await hold_turn(connection, run_id, attempt)
+            if session is not None:
+                await connection.execute(sa.update(runs).where(runs.c.id == run_id).values(session=session))
             event_id = await append_event(connection, self._db, run_id, kind, data, picture=picture)
         self._db.signal("events").notify()
         return event_id
@@ -113,26 +117,6 @@ class Events:
             statement = statement.where(events.c.run_id == run_id)
         async with self._db.read() as connection:
             return [EventRow(**row) for row in (await connection.execute(statement)).mappings()]
-
-    @may_be_cut
-    async def wait_after(
-        self,
-        position: int,
-        *,
-        run_id: str = "",
-        limit: int = 200,
-        timeout: float = 0.5,  # noqa: ASYNC109 - an empty answer, not an error
-    ) -> list[EventRow]:
-        """Return what ``after`` returns, but wait up to ``timeout`` seconds for an event if there is none yet.
-
-        An event of another process is seen within ``storage.engine.PULSE_SECONDS``.
-        """
-        signal = self._db.signal("events").waiter()
-        found = await self.after(position, run_id=run_id, limit=limit)
-        if found:
-            return found
-        await signal.wait(timeout)
-        return await self.after(position, run_id=run_id, limit=limit)
 
     async def picture(self, picture_id: int) -> bytes | None:
         async with self._db.read() as connection:
@@ -206,3 +190,33 @@ class Events:
         )
         async with self._db.write() as connection:
             await connection.execute(statement)
+
+
+class EventReader:
+    """Reads the event log from a position on, and waits for more. Events of other processes come within
+    ``storage.engine.PULSE_SECONDS``.
+
+    position: the id of the last event that was handled. Whoever reads moves it; what stays behind it comes again.
+    """
+
+    def __init__(self, db: Database, position: int) -> None:
+        self._db = db
+        self._log = Events(db)
+        self._read = position  # the last event that was given out
+        self._news: Waiter | None = None  # notified of events after that one; None if there may be some already
+        self.position = position
+
+    async def more(self, *, seconds: float = MISSED_SECONDS, limit: int = 200) -> list[EventRow]:
+        """Return the events after ``position``, the oldest first; wait up to ``seconds`` if there are none yet."""
+        if self._news is None and (rows := await self._next(limit)):
+            return rows
+        if self._news is not None and self.position >= self._read:
+            await self._news.wait(seconds)
+        return await self._next(limit)
+
+    async def _next(self, limit: int) -> list[EventRow]:
+        news = self._db.signal("events").waiter()
+        rows = await self._log.after(self.position, limit=limit)
+        self._read = rows[-1].id if rows else self.position
+        self._news = news if len(rows) < limit else None
+        return rows

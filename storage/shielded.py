@@ -21,8 +21,6 @@ from storage.engine import lost_to_another
 
 T = TypeVar("T")
 Repository = TypeVar("Repository")
-Method = TypeVar("Method", bound=Callable[..., Any])
-_MAY_BE_CUT: set[Callable[..., Any]] = set()
 
 
 async def run_shielded(work: Coroutine[Any, Any, T]) -> T:
@@ -41,19 +39,13 @@ async def run_shielded(work: Coroutine[Any, Any, T]) -> T:
         raise
 
 
-def may_be_cut(method: Method) -> Method:
-    """Mark a method as safe to cancel, because it waits for others and writes nothing itself."""
-    _MAY_BE_CUT.add(method)
-    return method
-
-
 def shielded(repository: type[Repository]) -> type[Repository]:
-    """Run every public coroutine method of a repository to completion, except those marked with ``may_be_cut``.
+    """Run every public coroutine method of a repository to completion.
 
     If a method makes several transactions, the committed ones stay; a repeated call continues with the rest.
     """
     for name, method in list(vars(repository).items()):
-        if inspect.iscoroutinefunction(method) and not name.startswith("_") and method not in _MAY_BE_CUT:
+        if inspect.iscoroutinefunction(method) and not name.startswith("_"):
             setattr(repository, name, _whole_method(method))
     return repository
 

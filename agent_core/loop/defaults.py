@@ -47,7 +47,9 @@ class NoStore:
     async def save(self, session: Session) -> None:
         return None
 
-    async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
+    async def event(
+        self, run_id: str, event: Event, *, picture: bytes | None = None, session: Session | None = None
+    ) -> None:
         return None
 
 

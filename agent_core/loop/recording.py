@@ -161,8 +161,8 @@ class Recorder:
         )
         session.steps.append(record)
         data = {**record.model_dump(exclude={"reply"}), "size": list(seen.size)}
-        await self._event("step", data, await self.picture(seen.frame, judgement.action))
-        await self._store.save(session)
+        picture = await self.picture(seen.frame, judgement.action)
+        await self._store.event(session.run_id, Event("step", data), picture=picture, session=session)
 
     async def _early(self, taken: Taken, result: ActResult) -> None:
         """Record a step without the model as the query that it would have called; the next prompt shows it so."""

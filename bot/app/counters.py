@@ -76,7 +76,9 @@ class CountedRuns:
         """Save a session."""
         await self._store.save(session)
 
-    async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
+    async def event(
+        self, run_id: str, event: Event, *, picture: bytes | None = None, session: Session | None = None
+    ) -> None:
         """Store an event, and count it."""
-        await self._store.event(run_id, event, picture=picture)
+        await self._store.event(run_id, event, picture=picture, session=session)
         self._counts.event(event)

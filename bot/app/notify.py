@@ -28,7 +28,7 @@ from bot.desk.desk import Desk
 from bot.desk.digest import NOTIFY
 from scheduler.jobs.periodic import Periodic, Work
 from storage.engine import MISSED_SECONDS, Database
-from storage.events import EventRow, Events
+from storage.events import EventReader, EventRow, Events
 from storage.shielded import run_shielded
 
 SECONDS = 20.0  # for one message to one service; the server's end may wait for it
@@ -104,20 +104,21 @@ class Notifier:
 
     def _turn_of(self, service: NotifyService, position: int) -> Work:
         failures = 0
+        reader = EventReader(self._db, position)
 
         async def turn() -> float:
             """Tell the service of the next events. Return the seconds until the next turn."""
-            nonlocal failures, position
-            rows = await self._log.wait_after(position, timeout=MISSED_SECONDS)
+            nonlocal failures
+            rows = await reader.more()
             for row in rows:
                 # Not cut by the server's end: a message on its way would be sent again after the next start.
                 if row.kind in KINDS and not await run_shielded(self._told(service, row)):
                     failures += 1
                     return DELAYS[min(failures, len(DELAYS)) - 1]
                 failures = 0
-                position = row.id
+                reader.position = row.id
             if len(rows) >= A_LOT:  # so that a restart does not read them all again
-                await self._log.advance(service.consumer, position)
+                await self._log.advance(service.consumer, reader.position)
             return 0.0
 
         return turn

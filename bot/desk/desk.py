@@ -11,7 +11,7 @@ from bot.desk.console import DeskConsole
 from bot.desk.contacts import DeskContacts
 from bot.desk.context import DeskContext, DeskService, sees
 from bot.desk.digest import DeskDigest
-from bot.desk.following import DeskEvents
+from bot.desk.following import DeskEvents, event_view
 from bot.desk.history import DeskHistory
 from bot.desk.incoming_webhooks import DeskIncomingWebhooks
 from bot.desk.keys import DeskKeys
@@ -28,8 +28,7 @@ from bot.desk.take_over import DeskTakeOver
 from bot.desk.team import DeskTeam
 from bot.desk.views import EventView, StatusView
 from bot.desk.webhooks import DeskWebhooks
-from storage.engine import MISSED_SECONDS
-from storage.events import Events
+from storage.events import EventReader, Events
 from storage.runs import ACTIVE, Runs
 
 
@@ -71,31 +70,33 @@ class Desk(DeskService):
         A phone that the settings or a run expect, but that is not attached, counts as offline.
         """
         await self._allow(actor, Role.VIEWER, "status")
-        going = await Runs(self._db).find(statuses=ACTIVE, limit=500 if actor.phones else 50)
-        views = [
-            await self.runs.get(row.id) for row in reversed(going) if not row.parent_id and sees(actor, row.serial)
-        ]
-        runs = tuple(view for view in views if view is not None)
-        attached = await self.phones.all()
-        there = {"", *(phone.serial for phone in attached)}
-        expected = (*self.context.names, self.context.serial, *(run.serial for run in runs))
-        missing = await self.phones.away(expected, there)
-        return StatusView(
-            phones=tuple(phone for phone in (*attached, *missing) if sees(actor, phone.serial)),
-            runs=runs,
-            questions=tuple(await self.questions.seen_by(actor)),
-        )
+        async with self._db.one_view():
+            going = await Runs(self._db).find(statuses=ACTIVE, limit=500 if actor.phones else 50)
+            views = [
+                await self.runs.get(row.id) for row in reversed(going) if not row.parent_id and sees(actor, row.serial)
+            ]
+            runs = tuple(view for view in views if view is not None)
+            attached = await self.phones.all()
+            there = {"", *(phone.serial for phone in attached)}
+            expected = (*self.context.names, self.context.serial, *(run.serial for run in runs))
+            missing = await self.phones.away(expected, there)
+            return StatusView(
+                phones=tuple(phone for phone in (*attached, *missing) if sees(actor, phone.serial)),
+                runs=runs,
+                questions=tuple(await self.questions.seen_by(actor)),
+            )
 
     async def events(self, consumer: str) -> AsyncIterator[EventView]:
         """Yield the events after the consumer's position, then new ones as they come. Never ends."""
-        log = Events(self._db)
-        position = await log.position(consumer)
+        reader = EventReader(self._db, await Events(self._db).position(consumer))
         while True:
-            for row in await log.wait_after(position, timeout=MISSED_SECONDS):
-                position = row.id
-                picture = await log.picture(row.picture_id) if row.picture_id is not None else None
-                pictured = row.picture_id is not None
-                yield EventView(row.id, row.run_id, row.kind, row.data, picture, row.created_at, pictured)
+            for row in await reader.more():
+                reader.position = row.id
+                yield event_view(row)
+
+    async def event_picture(self, event: EventView) -> bytes | None:
+        """Return the screen of an event, as JPEG; None if it has none, or no longer. Checks no rights."""
+        return await Events(self._db).picture(event.picture_id) if event.picture_id is not None else None
 
     async def confirm(self, consumer: str, event_id: int) -> None:
         """Store that the consumer has dealt with all events up to ``event_id``."""

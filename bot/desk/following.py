@@ -10,8 +10,8 @@ from agent_core.lru import keep_newest
 from bot.desk.actors import Actor, NotFound, Role
 from bot.desk.context import DeskContext, DeskService, sees
 from bot.desk.views import EventView
-from storage.engine import MISSED_SECONDS, Database
-from storage.events import EventRow, Events
+from storage.engine import Database
+from storage.events import EventReader, EventRow, Events
 from storage.runs import Runs
 
 KEPT = 300  # of the newest events; who is further behind reads the database
@@ -75,8 +75,7 @@ class DeskEvents(DeskService):
                         continue
                     if actor.phones and not sees(actor, await self._serial_of(row.run_id)):
                         continue
-                    pictured = row.picture_id is not None
-                    yield EventView(row.id, row.run_id, row.kind, row.data, None, row.created_at, pictured)
+                    yield event_view(row)
 
     async def _serial_of(self, run_id: str) -> str:
         """Return the phone that a run is on, or is for; "" for none."""
@@ -89,6 +88,10 @@ class DeskEvents(DeskService):
         return known
 
 
+def event_view(row: EventRow) -> EventView:
+    return EventView(row.id, row.run_id, row.kind, row.data, row.picture_id, row.created_at)
+
+
 class _Tail:
     """The newest events, read once for all followers. It reads while there are any.
 
@@ -96,7 +99,7 @@ class _Tail:
     """
 
     def __init__(self, db: Database) -> None:
-        self._log = Events(db)
+        self._db = db
         self._kept: deque[EventRow] = deque()
         self._news = asyncio.Event()
         self._followers = 0
@@ -139,12 +142,13 @@ class _Tail:
 
     async def _read(self) -> None:
         try:
-            self.begin = position = await self._log.newest()
+            self.begin = await Events(self._db).newest()
+            reader = EventReader(self._db, self.begin)
             self._tell()
             while True:
-                for row in await self._log.wait_after(position, timeout=MISSED_SECONDS):
+                for row in await reader.more():
                     self._kept.append(row)
-                    position = row.id
+                    reader.position = row.id
                     if len(self._kept) > KEPT:
                         self.begin = self._kept.popleft().id
                 self._tell()

@@ -50,18 +50,19 @@ class DeskHistory(DeskService):
         Raises BadRequest if a time or a status cannot be read.
         """
         await self._allow(actor, Role.VIEWER, "history")
-        log = History(self._db)
-        book = await self._book()
-        wanted = self._filter(actor, asked, book.serial(asked.words))
-        found = await log.find(wanted, before=before, after=after, limit=limit + 1)
-        more = len(found) > limit
-        found = found[1:] if more and after is not None else found[:limit]
-        return HistoryPage(
-            await self._listed(found, book),
-            await log.count(wanted),
-            older=more if after is None else True,
-            newer=more if after is not None else before is not None,
-        )
+        async with self._db.one_view():
+            log = History(self._db)
+            book = await self._book()
+            wanted = self._filter(actor, asked, book.serial(asked.words))
+            found = await log.find(wanted, before=before, after=after, limit=limit + 1)
+            more = len(found) > limit
+            found = found[1:] if more and after is not None else found[:limit]
+            return HistoryPage(
+                await self._listed(found, book),
+                await log.count(wanted),
+                older=more if after is None else True,
+                newer=more if after is not None else before is not None,
+            )
 
     async def run(self, actor: Actor, name: str) -> RunView:
         """Return one run."""

@@ -100,10 +100,11 @@ async def book_of(
 
     names: the names in the settings. usual: the phone that the settings name, seen or not.
     """
-    seen = await Phones(db).models()
+    async with db.one_view():
+        seen, known = await Phones(db).models(), await Phones(db).addresses()
     now = {entry.serial: entry.model or seen.get(entry.serial, "") for entry in entries}
     addresses = {
-        **await Phones(db).addresses(),
+        **known,
         **{name: entry.serial for entry in entries for name in entry.transports},
     }
     # A name in adb that another phone has now, or that only this phone uses, is not an address.

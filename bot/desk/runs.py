@@ -203,10 +203,11 @@ class DeskRuns(DeskService):
         This does not count towards the limit of requests.
         """
         await self._allow(actor, Role.VIEWER, "status", paced=False)
-        rows = await Runs(self._db).find(statuses=ACTIVE, limit=MOST_GOING)
-        seen = [row for row in reversed(rows) if not row.parent_id and sees(actor, row.serial)]
-        full = [await Runs(self._db).get(row.id) for row in seen]
-        return [await self._run_view(row, look=False) for row in full if row is not None]
+        async with self._db.one_view():
+            rows = await Runs(self._db).find(statuses=ACTIVE, limit=MOST_GOING)
+            seen = [row for row in reversed(rows) if not row.parent_id and sees(actor, row.serial)]
+            full = [await Runs(self._db).get(row.id) for row in seen]
+            return [await self._run_view(row, look=False) for row in full if row is not None]
 
     async def at(self, ref: MessageRef) -> str | None:
         """Return the id of the run whose card or question this message shows; None if it shows neither."""
@@ -228,15 +229,16 @@ class DeskRuns(DeskService):
 
     async def get(self, run_id: str) -> RunView | None:
         """Return the run, with the progress of its plan or sweep; None if there is none. Checks no rights."""
-        row = await Runs(self._db).get(run_id)
-        if row is None:
-            return None
-        view = await self._run_view(row)
-        if row.options.get("kind") == PLAN:
-            return await plan_run(self._db, view, await self._book())
-        if row.options.get("kind") == KIND:
-            return await sweep_run(self._db, view, row)
-        return view
+        async with self._db.one_view():
+            row = await Runs(self._db).get(run_id)
+            if row is None:
+                return None
+            view = await self._run_view(row)
+            if row.options.get("kind") == PLAN:
+                return await plan_run(self._db, view, await self._book())
+            if row.options.get("kind") == KIND:
+                return await sweep_run(self._db, view, row)
+            return view
 
     async def _run_view(self, row: RunRow, *, look: bool = True) -> RunView:
         """Return the view of a run. ``look``: ask adb whether the phone of a queued run is there."""

@@ -203,9 +203,12 @@ class EventView:
     run_id: str
     kind: str
     data: Mapping[str, Any] = field(default_factory=dict)
-    picture: bytes | None = None
+    picture_id: int | None = None  # see ``Desk.event_picture``
     created_at: datetime | None = None
-    pictured: bool = False  # there is one, though ``picture`` may not have been read
+
+    @property
+    def pictured(self) -> bool:
+        return self.picture_id is not None
 
 
 OWN_CHAT = "own"  # in an invitation: the private chat of the person who uses it

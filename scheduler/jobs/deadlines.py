@@ -128,8 +128,10 @@ class QuestionWatch(Periodic):
                 log.info(f"question_{what}", question=row.id, run=row.run_id, kind=row.kind)
 
     async def _turn(self) -> float | None:
-        await self.once()
         next_at = await self._questions.next_time()
+        if next_at is not None and next_at <= self._db.now():
+            await self.once()
+            next_at = await self._questions.next_time()
         if next_at is None:
             return None
         return min(self._look_seconds, max(0.01, (next_at - self._db.now()).total_seconds()))

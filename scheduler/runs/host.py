@@ -107,7 +107,7 @@ class Host:
         self._loops = (
             Periodic("host-beat", self._beat, min(seconds / 3, MOST_BETWEEN_BEATS)),
             Periodic("host-phones", self._follow, look_seconds),
-            Periodic("host-requests", self._serve, MISSED_SECONDS, waiter=lambda: db.signal("runs").waiter()),
+            Periodic("host-requests", self._serve, MISSED_SECONDS, waiter=lambda: db.signal("phone_requests").waiter()),
         )
         self._answering: set[asyncio.Task[None]] = set()
         self._busy: set[int] = set()  # ids of the requests that are being answered

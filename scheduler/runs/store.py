@@ -45,16 +45,29 @@ class StoredRuns:
         self._saved = ("", "")  # the run's id and its session as last stored
 
     async def save(self, session: Session) -> None:
-        saved = (session.run_id, session.model_dump_json())
-        if saved != self._saved:  # the agent saves whenever something may have changed
-            await self._runs.save_session(*saved, attempt=self._attempt)
-            self._saved = saved
+        if changed := self._changed(session):  # the agent saves whenever something may have changed
+            await self._runs.save_session(*changed, attempt=self._attempt)
+            self._saved = changed
 
-    async def event(self, run_id: str, event: ports.Event, *, picture: bytes | None = None) -> None:
+    def _changed(self, session: Session | None) -> tuple[str, str] | None:
+        """Return the run's id and its session to be stored; None if that one is stored already."""
+        saved = (session.run_id, session.model_dump_json()) if session is not None else self._saved
+        return saved if saved != self._saved else None
+
+    async def event(
+        self, run_id: str, event: ports.Event, *, picture: bytes | None = None, session: Session | None = None
+    ) -> None:
         if event.kind != "answer":
             attempt = None if event.kind == "reply" else self._attempt
-            await self._events.append(run_id, event.kind, dict(event.data), picture=picture, attempt=attempt)
+            changed = self._changed(session)
+            text = changed[1] if changed is not None else None
+            await self._events.append(
+                run_id, event.kind, dict(event.data), picture=picture, session=text, attempt=attempt
+            )
+            self._saved = changed or self._saved
             return
+        if session is not None:
+            await self.save(session)
         answer = _answer_event(event.data)
         attempt = None if answer.state in HAS_LEFT else self._attempt
         await self._answers.tell(run_id, answer, picture=picture, attempt=attempt)

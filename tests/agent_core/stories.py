@@ -226,8 +226,11 @@ class PaperStore:
     async def save(self, session: Session) -> None:
         self.saved[session.run_id] = session.model_dump_json()
 
-    async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
-        return None
+    async def event(
+        self, run_id: str, event: Event, *, picture: bytes | None = None, session: Session | None = None
+    ) -> None:
+        if session is not None:
+            await self.save(session)
 
 
 @dataclass

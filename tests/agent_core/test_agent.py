@@ -122,8 +122,10 @@ async def test_retries_do_not_multiply() -> None:
 
 
 class Pictured(Story):
-    async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
-        await super().event(run_id, event, picture=picture)
+    async def event(
+        self, run_id: str, event: Event, *, picture: bytes | None = None, session: Session | None = None
+    ) -> None:
+        await super().event(run_id, event, picture=picture, session=session)
         if event.kind in {"step", "outcome"}:
             assert (picture is None) is (event.data.get("status") == "succeeded")
 

@@ -59,7 +59,9 @@ class Album:
     async def save(self, session: Session) -> None:
         return None
 
-    async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
+    async def event(
+        self, run_id: str, event: Event, *, picture: bytes | None = None, session: Session | None = None
+    ) -> None:
         if picture is not None:
             self.pictures[event.kind] = picture
             self.steps += [picture] if event.kind == "step" else []

@@ -90,10 +90,12 @@ class AfterIt(Story):
 
     kept: Kept = field(default_factory=Kept)
 
-    async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
+    async def event(
+        self, run_id: str, event: Event, *, picture: bytes | None = None, session: Session | None = None
+    ) -> None:
         if event.kind == "step" and not self.kept.fails:
             assert event.data["index"] in self.kept.rows
-        await super().event(run_id, event, picture=picture)
+        await super().event(run_id, event, picture=picture, session=session)
 
 
 WAIT = do('do(action="Wait", duration="0 seconds")')

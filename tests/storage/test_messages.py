@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from storage.engine import Database
-from storage.events import Events, append_event
+from storage.events import EventReader, Events, append_event
 from storage.inbox import InboxTable
 from storage.outbox import OutboxTable
 from storage.people import Audit, People
@@ -39,11 +39,11 @@ async def test_a_reader_never_passes_an_event_that_is_committed_later(db: Databa
             await Events(one).append(name, "step", {"n": index}, picture=b"x" if index % 3 else None)
 
     async def follow() -> None:
-        position = 0
+        reader = EventReader(db, 0)
         while len(seen) < total:
-            for event in await Events(db).wait_after(position, timeout=0.05):
-                assert event.id > position
-                position = event.id
+            for event in await reader.more(seconds=0.05):
+                assert event.id > reader.position
+                reader.position = event.id
                 seen.append(event.id)
 
     async with asyncio.timeout(30):

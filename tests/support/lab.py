@@ -109,8 +109,12 @@ class Story:
         if self.ledger is not None and session.gate.enabled:
             self.ledger.note_stage(session)
 
-    async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
+    async def event(
+        self, run_id: str, event: Event, *, picture: bytes | None = None, session: Session | None = None
+    ) -> None:
         self.events.append(event)
+        if session is not None:
+            await self.save(session)
 
     def kinds(self) -> list[str]:
         return [event.kind for event in self.events]

@@ -39,8 +39,13 @@ class _Seen:
     """Facts about a run from its events, which its row lacks: the newest thought and picture."""
 
     thinking: str = ""
-    picture: bytes | None = None
+    pictured: EventView | None = None  # the newest event with a picture
+    picture: bytes | None = None  # its picture, once a card has shown it
     closed: set[str] = field(default_factory=set)  # questions whose cards show their end
+
+    def look(self, event: EventView) -> None:
+        if event.pictured:
+            self.pictured, self.picture = event, None
 
 
 class Feed:
@@ -132,8 +137,7 @@ class Feed:
         if told or _is_silent(run):
             return  # its row closes after its outcome is out: nothing more is shown, or remembered
         seen = self._seen.setdefault(run.id, _Seen())
-        if event.picture is not None:
-            seen.picture = event.picture
+        seen.look(event)
         if event.kind == "thinking":
             seen.thinking = str(event.data.get("text") or event.data.get("thinking") or "")
             if self._outlet.think(run.id, chat, seen.thinking):
@@ -168,9 +172,9 @@ class Feed:
         A plan's card shows the newest picture of its parts.
         """
         seen = self._seen.setdefault(run.id, _Seen())
-        seen.picture = event.picture or seen.picture
-        if run.in_plan and event.picture is not None and run.parent not in self._over:
-            self._seen.setdefault(run.parent, _Seen()).picture = event.picture
+        seen.look(event)
+        if run.in_plan and event.pictured and run.parent not in self._over:
+            self._seen.setdefault(run.parent, _Seen()).look(event)
             self._show_live(run.parent, chat)
         if event.kind in QUESTION_EVENTS:
             await self._show_question(event, run, seen)
@@ -188,7 +192,7 @@ class Feed:
 
     async def _show_outcome(self, run: RunView, chat: ChatRef, seen: _Seen) -> None:
         keep_newest(self._over, run.id, None, REMEMBERED)
-        card = card_of(run, texts(run.lang), now=self._clock(), thinking=seen.thinking, picture=seen.picture)
+        card = await self._card(run, seen)
         await self._outlet.put(Outgoing(card, chat, shows=f"run:{run.id}"), run=run, soundless=run.watch)
         if run.replies and run.sweep is None and run.plan is None:
             await self._put_all_sent(run, chat, card)
@@ -221,8 +225,22 @@ class Feed:
         if _is_silent(run) or run.chat.chat_id != chat_id:
             return None
         seen = self._seen.get(run_id, _Seen())
-        card = card_of(run, texts(run.lang), now=self._clock(), thinking=seen.thinking, picture=seen.picture)
+        card = await self._card(run, seen)
         return LiveCard(card, run)
+
+    async def _card(self, run: RunView, seen: _Seen) -> Card:
+        picture = await self._picture(seen)
+        return card_of(run, texts(run.lang), now=self._clock(), thinking=seen.thinking, picture=picture)
+
+    async def _picture(self, seen: _Seen) -> bytes | None:
+        """Return the newest picture of a run. Most pictures of a quick run are never asked for."""
+        pictured = seen.pictured
+        if seen.picture is None and pictured is not None:
+            picture = await self._desk.event_picture(pictured)
+            if seen.pictured is not pictured:
+                return picture  # a newer one has come meanwhile
+            seen.picture = picture
+        return seen.picture
 
     async def _show_question(self, event: EventView, run: RunView, seen: _Seen) -> None:
         question_id = str(event.data.get("id" if event.kind == "question" else "question") or "")
@@ -238,7 +256,7 @@ class Feed:
         else:
             if not view.open:
                 seen.closed.add(question_id)
-            await self._put_question(view, run, seen.picture)
+            await self._put_question(view, run, await self._picture(seen))
 
     async def _put_question(self, view: QuestionView, run: RunView, picture: bytes | None) -> None:
         """Put every card of a question: in the run's chat, and wherever else it was shown."""

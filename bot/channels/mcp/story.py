@@ -71,8 +71,10 @@ class Story:
     async def save(self, session: Session) -> None:
         await self._store.save(session)
 
-    async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
-        await self._store.event(run_id, event, picture=picture)
+    async def event(
+        self, run_id: str, event: Event, *, picture: bytes | None = None, session: Session | None = None
+    ) -> None:
+        await self._store.event(run_id, event, picture=picture, session=session)
         if event.kind == "step":
             self._saw(StepRecord.model_validate(dict(event.data)), picture)
 

@@ -205,7 +205,9 @@ async def test_the_ring_is_drawn_over_the_cover_and_the_frame_stays_raw() -> Non
         async def save(self, session: Session) -> None:
             return None
 
-        async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
+        async def event(
+            self, run_id: str, event: Event, *, picture: bytes | None = None, session: Session | None = None
+        ) -> None:
             return None
 
     seen = await look(await open_chat(scenario(them("验证码 483920"))))

@@ -149,8 +149,12 @@ class Store:
     async def save(self, session: Session) -> None:
         self.saved = session.model_dump_json()
 
-    async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
+    async def event(
+        self, run_id: str, event: Event, *, picture: bytes | None = None, session: Session | None = None
+    ) -> None:
         self.events.append(event)
+        if session is not None:
+            await self.save(session)
 
     @property
     def session(self) -> Session:

@@ -141,8 +141,10 @@ async def test_a_phone_that_goes_before_the_run_begins_is_let_go(core: Core, mon
 class StopsAtFirstStep(StoredRuns):
     """Somebody presses Ctrl-C as soon as something was done."""
 
-    async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
-        await super().event(run_id, event, picture=picture)
+    async def event(
+        self, run_id: str, event: Event, *, picture: bytes | None = None, session: Session | None = None
+    ) -> None:
+        await super().event(run_id, event, picture=picture, session=session)
         if event.kind == "step":
             os.kill(os.getpid(), signal.SIGINT)
 
@@ -159,8 +161,10 @@ async def test_ctrl_c_stops_it_and_gives_the_phone_back(core: Core) -> None:
 class StopsByRow(StoredRuns):
     """Somebody taps Stop in a chat, which is another process, as soon as something was done."""
 
-    async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
-        await super().event(run_id, event, picture=picture)
+    async def event(
+        self, run_id: str, event: Event, *, picture: bytes | None = None, session: Session | None = None
+    ) -> None:
+        await super().event(run_id, event, picture=picture, session=session)
         if event.kind == "step":
             assert await self._runs.request_stop(run_id) in {"running", None}
             await asyncio.sleep(5)  # longer than it takes to be seen

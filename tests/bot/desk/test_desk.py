@@ -32,7 +32,7 @@ async def test_each_consumer_reads_on_from_its_own_place(shop: Shop, url: str) -
         (ids[0], "r1", "step", 0),
         (ids[1], "r1", "step", 1),
     ]
-    assert [event.picture for event in first] == [None, b"jpeg"]
+    assert [await shop.desk.event_picture(event) for event in first] == [None, b"jpeg"]
     assert (await read(shop, "card", 1))[0].id == ids[0]  # not confirmed: told again
     await shop.desk.confirm("card", ids[1])
     await shop.desk.confirm("card", ids[0])  # never back

@@ -17,7 +17,7 @@ from bot.channels.cli.terminal.live import ended
 from bot.desk.desk import Desk
 from bot.desk.views import RunStatus
 from storage.engine import MISSED_SECONDS, is_away
-from storage.events import EventRow, Events
+from storage.events import EventReader, EventRow, Events
 from storage.history import History
 from storage.runs import FAILED, STOPPED, SUCCEEDED
 
@@ -45,14 +45,14 @@ class Activity:
 
     async def follow(self) -> None:
         """Print the events from now on, until cancelled; nothing while the database is away."""
-        events, position = Events(self._desk.context.db), -1
+        db, reader = self._desk.context.db, None
         while True:
             try:
-                if position < 0:
-                    position = await events.newest()
-                for row in await events.wait_after(position, timeout=MISSED_SECONDS):
+                if reader is None:
+                    reader = EventReader(db, await Events(db).newest())
+                for row in await reader.more():
                     await self._try_to_show(row)
-                    position = row.id
+                    reader.position = row.id
             except Exception as error:
                 if not is_away(error):
                     raise

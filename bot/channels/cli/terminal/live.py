@@ -35,8 +35,10 @@ class LiveRuns:
         self._question = session.question or self._question
         await self._store.save(session)
 
-    async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
-        await self._store.event(run_id, event, picture=picture)
+    async def event(
+        self, run_id: str, event: Event, *, picture: bytes | None = None, session: Session | None = None
+    ) -> None:
+        await self._store.event(run_id, event, picture=picture, session=session)
         match event.kind:
             case "started" | "resumed":
                 self._line(f"▶ {event.data['task']}", "bold")

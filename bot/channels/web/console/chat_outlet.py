@@ -189,7 +189,7 @@ class ConsoleOutlet:
                 await change.happened.wait()
                 continue
             seen = change.number
-            yield EventView(seen, "", "chat", {}, None, self._desk.context.db.now(), False)
+            yield EventView(seen, "", "chat", created_at=self._desk.context.db.now())
 
     # The rest of an outlet --------------------------------------------------------------------------------------------
 

@@ -226,12 +226,14 @@ async def test_what_fails_once_it_has_begun_is_never_not_started(
     session_id = "" if begun else await asked(world)
     told, seen = StoredRuns.event, 0
 
-    async def event(store: StoredRuns, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
+    async def event(
+        store: StoredRuns, run_id: str, event: Event, *, picture: bytes | None = None, session: Session | None = None
+    ) -> None:
         nonlocal seen
         seen += event.kind == "step"
         if seen == 2:
             raise OperationalError("SELECT secret", {}, Exception("away"))
-        await told(store, run_id, event, picture=picture)
+        await told(store, run_id, event, picture=picture, session=session)
 
     monkeypatch.setattr(StoredRuns, "event", event)
     world.says(OPEN, HOME, DONE)
