@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 
 import pytest
 import sqlalchemy as sa
 
 from storage import engine
 from storage.engine import Database
+from storage.events import EventReader, Events
 from storage.runs import NewRun, Runs
 from storage.tables import consumers
 
@@ -58,3 +60,49 @@ async def test_transactions_are_counted(db: Database) -> None:
     async with db.write() as connection:
         await connection.execute(sa.text("SELECT 1"))
     assert (db.reads - reads, db.writes - writes) == (1, 1)
+
+
+async def test_one_view_is_one_transaction_and_writes_nothing(db: Database, other_db: Database) -> None:
+    runs, other = Runs(db), Runs(other_db)
+    await runs.create(NewRun("QQ回复联系人11", "phone"))
+    reads = db.reads
+    async with db.one_view():
+        assert len(await runs.find()) == 1
+        async with db.one_view():
+            await other.create(NewRun("QQ回复联系人12", "phone"))
+            # SQLite shows one moment, PostgreSQL what is committed.
+            assert len(await runs.find()) == (1 if db.is_sqlite else 2)
+        with pytest.raises(RuntimeError):
+            await runs.create(NewRun("QQ回复联系人13", "phone"))
+        later = asyncio.create_task(_found_after(asyncio.sleep(0.05), runs))
+    assert db.reads - reads == 1
+    assert await later == 2, "a task that goes on reads for itself"
+    assert db.reads - reads == 2
+
+
+async def _found_after(wait: Awaitable[None], runs: Runs) -> int:
+    await wait
+    return len(await runs.find())
+
+
+async def test_an_event_is_read_once(db: Database) -> None:
+    if not db.is_sqlite:
+        return  # looking for changes of others is a read there
+    log, reader = Events(db), EventReader(db, 0)
+    await db.signal("events").waiter().wait(2 * engine.PULSE_SECONDS)  # the first look gives every signal
+    for _ in range(3):
+        await log.append("r", "step")
+    reads = db.reads
+    found = await reader.more(limit=2)
+    assert len(found) == 2
+    assert [row.id for row in await reader.more(limit=2)] == [row.id for row in found], "they were not handled"
+    reader.position = found[-1].id
+    [last] = await reader.more(limit=2)
+    reader.position = last.id
+    assert db.reads - reads == 3
+    waiting = asyncio.create_task(reader.more(seconds=60))
+    await asyncio.sleep(0.05)
+    assert db.reads - reads == 3, "it knows that there is nothing"
+    added = await log.append("r", "step")
+    assert [row.id for row in await asyncio.wait_for(waiting, 10)] == [added]
+    assert db.reads - reads == 4
