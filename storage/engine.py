@@ -211,9 +211,9 @@ class Database:
             Path(self.url.database).parent.mkdir(parents=True, exist_ok=True)
         self._opened: WeakSet[Connection] = WeakSet()
         self._busy_seconds = busy_seconds
-        self.engine = self._engine(pool_size, 10)
+        self.engine = self._engine(pool_size, 10, reads=True)
         # SQLite has one writer at a time anyway: see ``_version``.
-        self._writer = self._engine(1, 0) if self.is_sqlite else self.engine
+        self._writer = self._engine(1, 0, reads=False) if self.is_sqlite else self.engine
         self.patience = 0.0  # how many seconds to wait for a database that is away before raising
         self._ends_at: float | None = None  # in the loop's time: nothing waits for the database after this
         self.away_since: datetime | None = None  # since when no transaction can begin
@@ -226,7 +226,7 @@ class Database:
         # Writers of one process wait here instead of polling for SQLite's lock.
         self._writing = asyncio.Lock()
 
-    def _engine(self, pool_size: int, max_overflow: int) -> AsyncEngine:
+    def _engine(self, pool_size: int, max_overflow: int, *, reads: bool) -> AsyncEngine:
         engine = create_async_engine(
             self.url,
             json_serializer=_dump,
@@ -234,19 +234,17 @@ class Database:
             max_overflow=max_overflow,
             pool_pre_ping=not self.is_sqlite,
             hide_parameters=True,  # errors reach cards and logs: keep the words of customers and people out of them
-            **({"async_creator": self._connect} if self.is_sqlite else {}),
+            **({"async_creator": partial(self._connect, reads=reads)} if self.is_sqlite else {}),
         )
         if self.is_sqlite:
             sa.event.listen(engine.sync_engine, "begin", _begin_sqlite)
         return engine
 
-    async def _connect(self) -> Connection:
+    async def _connect(self, *, reads: bool) -> Connection:
         """Connect to SQLite."""
         arguments, options = self.url.get_dialect()().create_connect_args(self.url)
-        wait = f"busy_timeout={round(self._busy_seconds * 1000)}"
-        connection = Connection(
-            partial(sqlite3.connect, *arguments, **options), (wait, "foreign_keys=ON", "synchronous=NORMAL")
-        )
+        connect = partial(sqlite3.connect, *arguments, **options)
+        connection = Connection(connect, busy_seconds=self._busy_seconds, reads=reads)
         self._opened.add(connection)
         await connection
         return connection
@@ -297,8 +295,7 @@ class Database:
         """
         if self.is_sqlite:
             async with self._writing, self._writer.connect() as connection:
-                raw = await connection.get_raw_connection()
-                return await _number(raw.driver_connection, "PRAGMA data_version")
+                return await _number(await _driver(connection), "PRAGMA data_version")
         async with self.read() as connection:
             return str((await connection.execute(sa.text("SELECT pg_current_snapshot()::text"))).scalar_one())
 
@@ -390,7 +387,7 @@ class Database:
             await connection.execution_options(sqlite_begin="BEGIN IMMEDIATE")
         if self._ends_at is not None and self.is_sqlite:
             left = max(self._ends_at - asyncio.get_running_loop().time(), LAST_SECONDS)
-            await self._pragma(connection, f"busy_timeout={round(min(left, self._busy_seconds) * 1000)}")
+            await (await _driver(connection)).wait_at_most(min(left, self._busy_seconds))
         if full:
             await self._pragma(connection, "synchronous=FULL")
             stack.push_async_callback(self._pragma, connection, "synchronous=NORMAL")
@@ -414,10 +411,7 @@ class Database:
     @staticmethod
     async def _pragma(connection: AsyncConnection, setting: str) -> None:
         """Execute a pragma on the driver's connection, because settings have no effect inside a transaction."""
-        raw = await connection.get_raw_connection()
-        driver = raw.driver_connection
-        if driver is not None:
-            await driver.execute_fetchall(f"PRAGMA {setting}")
+        await (await _driver(connection)).execute_fetchall(f"PRAGMA {setting}")
 
     def insert(self, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
         """Return an insert with ``on_conflict_do_nothing`` and ``on_conflict_do_update`` for this engine."""
@@ -467,11 +461,9 @@ class Database:
             while True:
                 try:
                     async with self.engine.connect() as connection:
-                        raw = await connection.get_raw_connection()
-                        if raw.driver_connection is not None:
-                            # This has an effect only before the first table; it lets deleted space be given back.
-                            await raw.driver_connection.execute_fetchall("PRAGMA auto_vacuum=INCREMENTAL")
-                            await raw.driver_connection.execute_fetchall("PRAGMA journal_mode=WAL")
+                        # This has an effect only before the first table; it lets deleted space be given back.
+                        await self._pragma(connection, "auto_vacuum=INCREMENTAL")
+                        await self._pragma(connection, "journal_mode=WAL")
                     return
                 except sqlite3.OperationalError as error:
                     if "locked" not in str(error):
@@ -485,10 +477,8 @@ class Database:
         """
         if not self.is_sqlite:
             return 0
-        async with self._writing, self.engine.connect() as connection:
-            driver = (await connection.get_raw_connection()).driver_connection
-            if driver is None:
-                return 0
+        async with self._writing, self._writer.connect() as connection:
+            driver = await _driver(connection)
             free = await _number(driver, "PRAGMA freelist_count")
             if free:
                 await driver.execute_fetchall(f"PRAGMA incremental_vacuum({pages})")
@@ -541,6 +531,11 @@ def _reached(*errors: type[OSError]) -> Iterator[None]:
         raise
 
 
-async def _number(driver: Any, pragma: str) -> int:
+async def _driver(connection: AsyncConnection) -> Connection:
+    """Return the connection of our driver for SQLite."""
+    return cast("Connection", (await connection.get_raw_connection()).driver_connection)
+
+
+async def _number(driver: Connection, pragma: str) -> int:
     ((value,),) = await driver.execute_fetchall(pragma)
     return int(value)

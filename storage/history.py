@@ -30,6 +30,7 @@ _IDLE = sa.and_(
     sa.exists().where(sweeps.c.run_id == runs.c.id, sweeps.c.started == 0),
 )
 _IN_LINE = sa.and_(runs.c.status == WAITING, runs.c.attempt_due_at.is_not(None))
+_NUMBERED = sa.select(*LISTED, sa.func.row_number().over(order_by=runs.c.id).label("number")).subquery()
 # Statuses as people see them, see ``bot.desk.runs.status_of``: a run that waits for a phone is queued.
 AT: Mapping[str, sa.ColumnElement[bool]] = {
     QUEUED: sa.or_(runs.c.status == QUEUED, _IN_LINE),
@@ -116,15 +117,14 @@ class History:
         self, wanted: HistoryFilter, *, before: int | None = None, after: int | None = None, limit: int = 10
     ) -> list[NumberedRun]:
         """Return runs, newest first. ``before``: only smaller numbers; ``after``: the ``limit`` runs that follow it."""
-        numbered = sa.select(*LISTED, sa.func.row_number().over(order_by=runs.c.id).label("number")).subquery()
         mine = sa.select(runs.c.id).where(*wanted.conditions())
-        statement = sa.select(numbered).where(numbered.c.id.in_(mine)).limit(limit)
+        statement = sa.select(_NUMBERED).where(_NUMBERED.c.id.in_(mine)).limit(limit)
         if before is not None:
-            statement = statement.where(numbered.c.number < before)
+            statement = statement.where(_NUMBERED.c.number < before)
         if after is not None:
-            statement = statement.where(numbered.c.number > after).order_by(numbered.c.number)
+            statement = statement.where(_NUMBERED.c.number > after).order_by(_NUMBERED.c.number)
         else:
-            statement = statement.order_by(numbered.c.number.desc())
+            statement = statement.order_by(_NUMBERED.c.number.desc())
         async with self._db.read() as connection:
             rows = [_numbered(row) for row in (await connection.execute(statement)).mappings()]
         return rows if after is None else rows[::-1]

@@ -1,14 +1,19 @@
 """aiosqlite, with fewer trips to the thread of a connection.
 
 aiosqlite does each call in its connection's thread, and SQLAlchemy makes four calls for a statement: one each for the
-cursor, the statement, its rows and the cursor's end. A trip costs more than what SQLite does in it, and under load it
-waits for Python's lock twice. Here a statement is one trip, and ``BEGIN`` goes with the first one.
+cursor, the statement, its rows and the cursor's end. A trip costs more than what SQLite does in it: it wakes a sleeping
+core, twice, and under load it waits for Python's lock. Here a statement is one trip, and
+``BEGIN`` goes with the first one.
+
+A connection that reads makes no trip at all as a rule: the statement is done at once, in the event loop's thread. What
+takes SQLite longer than ``STEPS_AT_ONCE``, or has to wait for another process, is interrupted and done again in the
+connection's thread, where it may take its time.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Self, TypeVar, cast
 
@@ -17,38 +22,58 @@ import aiosqlite
 T = TypeVar("T")
 
 ROWS_AHEAD = 500  # rows that come with the statement; whoever reads a whole table in pieces asks for the rest
+STEPS_AT_ONCE = 20_000  # of SQLite's virtual machine, about 2 ms
+_TAKES_LONGER = {sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
 class Connection(aiosqlite.Connection):
     """A connection for SQLAlchemy's asyncio adapter, for ``async_creator``.
 
     connect: opens the file. Transactions are begun explicitly, because ``sqlite3`` guesses.
-    pragmas: settings of this connection, ``name=value``.
+    busy_seconds: how long a statement waits for another process that writes.
+    reads: True for a connection that does short statements at once, and whose statements may all be done again.
     """
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection], pragmas: Sequence[str]) -> None:
+    def __init__(self, connect: Callable[[], sqlite3.Connection], *, busy_seconds: float, reads: bool) -> None:
+        self._busy_seconds = busy_seconds
+        self._reads = reads
+        self._is_at_once = False
+        self._begins = False
+        self._is_at_work = False  # still so after a call whose task was cancelled
+
         def prepared() -> sqlite3.Connection:
             connection = connect()
             connection.isolation_level = None
-            for pragma in pragmas:
-                connection.execute(f"PRAGMA {pragma}")
+            for pragma in (_busy(busy_seconds), "PRAGMA foreign_keys=ON", "PRAGMA synchronous=NORMAL"):
+                connection.execute(pragma)
+            if reads:
+                connection.execute(_busy(0))
+                connection.set_progress_handler(lambda: self._is_at_once, STEPS_AT_ONCE)
             return connection
 
         super().__init__(prepared, iter_chunk_size=ROWS_AHEAD)
         self._thread.daemon = True  # as SQLAlchemy does it: a forgotten connection does not keep the process alive
-        self._begins = False
-        self._is_at_work = False  # still so after a call whose task was cancelled
 
     def begin_later(self) -> None:
         """Begin a transaction together with its first statement. SQLite itself takes no lock before that."""
         self._begins = True
+
+    async def wait_at_most(self, seconds: float) -> None:
+        """Let a statement wait so long for another process that writes. Call it outside of a transaction."""
+        self._busy_seconds = seconds
+        if not self._reads:
+            await self.execute_fetchall(_busy(seconds))
 
     def cursor(self) -> Cursor:  # type: ignore[override]  # SQLAlchemy awaits its __aenter__
         return Cursor(self)
 
     async def commit(self) -> None:
         self._begins = False
-        if self.in_transaction:
+        if not self.in_transaction:
+            return
+        if self._reads and not self._is_at_work:
+            self._conn.commit()
+        else:
             await super().commit()
 
     async def rollback(self) -> None:
@@ -59,16 +84,31 @@ class Connection(aiosqlite.Connection):
 
     async def work(self, method: str, *arguments: Any) -> tuple[sqlite3.Cursor, list[Any]]:
         """Call a method of a new cursor, and return the cursor and its first rows."""
-        begins, self._begins = self._begins, False
+        if self._reads and not self._is_at_work:
+            self._is_at_once = True
+            try:
+                return self._work(method, *arguments)
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF not in _TAKES_LONGER:
+                    raise
+            finally:
+                self._is_at_once = False
+        return await self.call(partial(self._patiently if self._reads else self._work, method, *arguments))
 
-        def work() -> tuple[sqlite3.Cursor, list[Any]]:
-            cursor = self._conn.cursor()
-            if begins:
-                cursor.execute("BEGIN")
-            getattr(cursor, method)(*arguments)
-            return cursor, cursor.fetchmany(ROWS_AHEAD) if cursor.description else []
+    def _patiently(self, method: str, *arguments: Any) -> tuple[sqlite3.Cursor, list[Any]]:
+        self._conn.execute(_busy(self._busy_seconds))
+        try:
+            return self._work(method, *arguments)
+        finally:
+            self._conn.execute(_busy(0))
 
-        return await self.call(work)
+    def _work(self, method: str, *arguments: Any) -> tuple[sqlite3.Cursor, list[Any]]:
+        cursor = self._conn.cursor()
+        if self._begins:
+            cursor.execute("BEGIN")
+            self._begins = False
+        getattr(cursor, method)(*arguments)
+        return cursor, cursor.fetchmany(ROWS_AHEAD) if cursor.description else []
 
     async def call(self, function: Callable[[], T]) -> T:
         """Call a function in the thread."""
@@ -80,6 +120,10 @@ class Connection(aiosqlite.Connection):
             raise
         self._is_at_work = False
         return cast("T", result)
+
+
+def _busy(seconds: float) -> str:
+    return f"PRAGMA busy_timeout={round(seconds * 1000)}"
 
 
 class Cursor:

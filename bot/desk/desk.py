@@ -70,15 +70,15 @@ class Desk(DeskService):
         A phone that the settings or a run expect, but that is not attached, counts as offline.
         """
         await self._allow(actor, Role.VIEWER, "status")
+        going = await Runs(self._db).find(statuses=ACTIVE, limit=500 if actor.phones else 50)
+        views = [
+            await self.runs.get(row.id) for row in reversed(going) if not row.parent_id and sees(actor, row.serial)
+        ]
+        runs = tuple(view for view in views if view is not None)
+        attached = await self.phones.all()
+        there = {"", *(phone.serial for phone in attached)}
+        expected = (*self.context.names, self.context.serial, *(run.serial for run in runs))
         async with self._db.one_view():
-            going = await Runs(self._db).find(statuses=ACTIVE, limit=500 if actor.phones else 50)
-            views = [
-                await self.runs.get(row.id) for row in reversed(going) if not row.parent_id and sees(actor, row.serial)
-            ]
-            runs = tuple(view for view in views if view is not None)
-            attached = await self.phones.all()
-            there = {"", *(phone.serial for phone in attached)}
-            expected = (*self.context.names, self.context.serial, *(run.serial for run in runs))
             missing = await self.phones.away(expected, there)
             return StatusView(
                 phones=tuple(phone for phone in (*attached, *missing) if sees(actor, phone.serial)),

@@ -185,7 +185,8 @@ class DeskHistory(DeskService):
         parts = {run.row.parent_id for run in found if run.row.options.get("kind") == PLAN_PART}
         plans = {plan_id: await History(self._db).number_of(plan_id) for plan_id in parts}
         names = {str(person.id): person.name for person in await People(self._db).all()}
-        names |= await program_names(self._db)
+        if any(":" in run.row.requested_by for run in found):
+            names |= await program_names(self._db)
         return tuple(
             PastRun(
                 number=run.number,

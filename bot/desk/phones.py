@@ -37,10 +37,12 @@ class DeskPhones(DeskService):
 
     async def all(self) -> list[PhoneView]:
         """Return the attached phones, and those of hosts that have stopped reporting. Checks no rights."""
-        held = {lease.serial: lease.run_id for lease in await Leases(self._db, seconds=self._fleet.seconds).held()}
         entries = await self.context.entries()
-        book = await self._book(entries)
-        elsewhere = await self._elsewhere()
+        async with self._db.one_view():
+            leases = await Leases(self._db, seconds=self._fleet.seconds).held()
+            book = await self._book(entries)
+            elsewhere = await self._elsewhere()
+        held = {lease.serial: lease.run_id for lease in leases}
         local = _local(entries, elsewhere)
         tags = book.by_serial(self.context.tags)
         here = [

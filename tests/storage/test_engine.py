@@ -67,7 +67,7 @@ async def test_several_processes_migrate_at_once(tmp_path: Path) -> None:
 async def test_sqlite_settings(tmp_path: Path) -> None:
     db = Database(f"sqlite:///{tmp_path / 'desk.db'}")
     await db.migrate()
-    async with db.read() as connection:
+    async with db.write() as connection:
         values = {
             name: (await connection.exec_driver_sql(f"PRAGMA {name}")).scalar_one()
             for name in ("journal_mode", "busy_timeout", "foreign_keys", "synchronous")
