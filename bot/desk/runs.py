@@ -20,11 +20,12 @@ from bot.desk.context import DeskContext, DeskService, card_message, chat_data, 
 from bot.desk.keys import program_names
 from bot.desk.phones import away_from
 from bot.desk.run_parts import plan_run, sweep_run
-from bot.desk.views import RunStatus, RunView
+from bot.desk.views import BusyView, RunStatus, RunView
 from scheduler.sweeps.attempt import no_tag, unknown_tags
 from scheduler.sweeps.order import BY_WATCH, KIND, SweepOrder, read_task
 from storage.engine import Database
 from storage.history import History
+from storage.leases import Leases
 from storage.outbox import QUESTION, RUN, Cards
 from storage.people import People
 from storage.questions import Questions
@@ -43,6 +44,9 @@ class _Away:
     until: datetime | None = None
     host: str = ""
     since: datetime | None = None
+
+
+_NOT_AWAY = _Away()
 
 
 class DeskRuns(DeskService):
@@ -207,7 +211,7 @@ class DeskRuns(DeskService):
             rows = await Runs(self._db).find(statuses=ACTIVE, limit=MOST_GOING)
             seen = [row for row in reversed(rows) if not row.parent_id and sees(actor, row.serial)]
             full = [await Runs(self._db).get(row.id) for row in seen]
-            return [await self._run_view(row, look=False) for row in full if row is not None]
+            return [await self._run_view(row) for row in full if row is not None]
 
     async def at(self, ref: MessageRef) -> str | None:
         """Return the id of the run whose card or question this message shows; None if it shows neither."""
@@ -229,25 +233,24 @@ class DeskRuns(DeskService):
 
     async def get(self, run_id: str) -> RunView | None:
         """Return the run, with the progress of its plan or sweep; None if there is none. Checks no rights."""
+        row = await Runs(self._db).get(run_id)
+        if row is None:
+            return None
+        away = await self._away(row) if _is_in_line(row) else _NOT_AWAY
         async with self._db.one_view():
-            row = await Runs(self._db).get(run_id)
-            if row is None:
-                return None
-            view = await self._run_view(row)
+            view = await self._run_view(row, away)
             if row.options.get("kind") == PLAN:
                 return await plan_run(self._db, view, await self._book())
             if row.options.get("kind") == KIND:
                 return await sweep_run(self._db, view, row)
             return view
 
-    async def _run_view(self, row: RunRow, *, look: bool = True) -> RunView:
-        """Return the view of a run. ``look``: ask adb whether the phone of a queued run is there."""
+    async def _run_view(self, row: RunRow, away: _Away = _NOT_AWAY) -> RunView:
+        """Return the view of a run. ``away``: what ``_away`` has found, if it was asked."""
         session = Session.model_validate_json(row.session) if row.session else None
         person = await People(self._db).get(int(row.requested_by)) if row.requested_by.isdecimal() else None
         programs = await program_names(self._db) if ":" in row.requested_by else {}
         status = status_of(row, asks=session is not None and session.status is Status.WAITING)
-        in_line = status is RunStatus.QUEUED and row.again_at is None
-        away = await self._away(row) if look and in_line else _Away()
         return RunView(
             id=row.id,
             task=row.task,
@@ -268,7 +271,8 @@ class DeskRuns(DeskService):
             notes=tuple(session.notes) if session else (),
             answers=await self._answers.sent_in(row.id) if session and session.replies else (),
             again_at=row.again_at.astimezone(self._zone) if row.again_at is not None else None,
-            position=await self._position(row) if in_line else 0,
+            position=await self._position(row) if _is_in_line(row) else 0,
+            busy_with=await self._busy_with(row) if _is_in_line(row) else None,
             held=row.hold,
             away=away.why,
             away_until=away.until,
@@ -288,6 +292,17 @@ class DeskRuns(DeskService):
         """Return the run's place in the queue, from 1."""
         usable = [phone.serial for phone in (await self._fleet.phones()).values() if phone.usable]
         return await self.context.runs.place(row.id, usable)
+
+    async def _busy_with(self, row: RunRow) -> BusyView | None:
+        """Return the run that has the phone of a queued run; None if none has it, or it may have any of several."""
+        held = await Leases(self._db, seconds=self._fleet.seconds).held()
+        taken = [lease.run_id for lease in held if lease.run_id and row.wanted in ("", lease.serial)]
+        if len(taken) != 1 or taken[0] == row.id or (run := await Runs(self._db).get(taken[0])) is None:
+            return None
+        session = Session.model_validate_json(run.session) if run.session else None
+        asks = session is not None and session.status is Status.WAITING
+        number = await History(self._db).number_of(run.id)
+        return BusyView(number, run.task, len(session.steps) if session else 0, asks)
 
     async def _away(self, row: RunRow) -> _Away:
         """Return why a queued run cannot have its phone now, and until when it waits for it."""
@@ -320,6 +335,10 @@ class DeskRuns(DeskService):
 
 def _no_run(name: str) -> NotFound:
     return NotFound(f"There is no run {name}.", advice="See /history for the numbers.", key="no_run", name=name)
+
+
+def _is_in_line(row: RunRow) -> bool:
+    return status_of(row, asks=False) is RunStatus.QUEUED and row.again_at is None
 
 
 def status_of(row: RunRow, *, asks: bool) -> RunStatus:

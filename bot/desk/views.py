@@ -70,6 +70,16 @@ class SweepView:
 
 
 @dataclass(frozen=True, slots=True)
+class BusyView:
+    """The run that has the phone for which another run waits. asks: it waits for a person's answer."""
+
+    number: int
+    task: str
+    steps: int
+    asks: bool
+
+
+@dataclass(frozen=True, slots=True)
 class RunView:
     """A run as a person sees it, made from its rows.
 
@@ -101,6 +111,7 @@ class RunView:
     notes: tuple[KeptNote, ...] = ()  # the model's notes from pages, and its summaries
     answers: tuple[AnswerView, ...] = ()  # the sent answers, from the log, the oldest first; people can rate them
     position: int = 0
+    busy_with: BusyView | None = None  # what the phone does meanwhile, if it is one that this run waits for
     stopped_by: str = ""  # who was the first to stop it
     held: bool = False  # by a person, until Resume; a running one is about to be held
     away: Literal["", "offline", "unauthorized", "none", "host", "nobody"] = ""

@@ -105,6 +105,7 @@ def colon_of(title: str, label: str) -> str:
 
 MOST_SAID = 600  # characters of sent texts on the card of a run
 MOST_OF_A_QUESTION = 80  # characters of a record's question; its answer is more important
+MOST_OF_A_TASK = 60  # characters of another run's task
 
 
 def cut(text: str, length: int) -> str:
@@ -160,6 +161,9 @@ def head_lines(run: RunView, texts: Texts) -> list[Line]:
         lines.append(Line(texts.person(run.by), texts.get("card.by")))
     if run.position:
         lines.append(Line(texts.get("card.position", position=run.position)))
+    if (busy := run.busy_with) is not None:
+        key = "card.busy_asks" if busy.asks else "card.busy"
+        lines.append(Line(texts.get(key, number=busy.number, task=cut(busy.task, MOST_OF_A_TASK), step=busy.steps)))
     lines += away_lines(run, texts)
     return lines
 

@@ -12,7 +12,7 @@ from agent_core.session import Question, QuestionKind, Session, Status, StepReco
 from bot.desk.actors import AccessDenied, ChatRef, MessageRef, NotFound, Role
 from bot.desk.desk import Desk
 from bot.desk.history_views import HistoryAsked
-from bot.desk.views import RunStatus, RunView
+from bot.desk.views import BusyView, RunStatus, RunView
 from scheduler.runs.host import Fleet
 from scheduler.runs.human import StoredHuman
 from storage.hosts import Phones
@@ -107,6 +107,28 @@ async def test_a_view_does_not_wait_for_an_adb_that_hangs(shop: Shop, monkeypatc
     hanging = Desk(replace(shop.desk.context, glance=asyncio.Event().wait))  # type: ignore[arg-type]  # never there
     view = await hanging.runs.start(await shop.person(Role.OPERATOR), "打开设置", chat=CHAT)
     assert (view.status, view.away) == (RunStatus.QUEUED, "")
+
+
+async def test_a_queued_run_tells_what_has_its_phone(shop: Shop) -> None:
+    who = await shop.person(Role.OPERATOR)
+    first = await shop.desk.runs.start(who, "打开设置", chat=CHAT, serial=PHONE)
+    runs = Runs(shop.db)
+    second = await shop.desk.runs.start(who, "打开QQ", chat=CHAT, serial=PHONE)
+    assert second.busy_with is None, "nothing has it yet"
+    await runs.begin_attempt(first.id, 1, serial=PHONE)
+    assert await Leases(shop.db).acquire(PHONE, owner="host", run_id=first.id)
+    session = Session(run_id=first.id, task=first.task, steps=[StepRecord(index=1, result="ok")])
+    for status, asks in ((Status.RUNNING, False), (Status.WAITING, True)):
+        session.status = status
+        await runs.save_session(first.id, session.model_dump_json())
+        now = await shop.desk.runs.get(second.id)
+        assert now is not None
+        assert now.busy_with == BusyView(1, "打开设置", 1, asks)
+    anywhere = await shop.desk.runs.start(who, "打开QQ", chat=CHAT)
+    assert anywhere.busy_with == BusyView(1, "打开设置", 1, asks=True)
+    its = await shop.desk.runs.get(first.id)
+    assert its is not None
+    assert its.busy_with is None
 
 
 async def test_the_view_follows_the_session(shop: Shop) -> None:

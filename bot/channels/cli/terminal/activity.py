@@ -100,7 +100,9 @@ class Activity:
         title = question_title(view.question, self._words)
         what = " · ".join(part for part in (title, contact) if part)
         key = "activity.asks_there_too" if self._has_bot else "activity.asks"
-        await self._say(row, self._words.get(key, what=what, id=view.id), "bold yellow")
+        await self._say(
+            row, self._words.get(key, what=what, id=view.id, console=self._desk.context.console_url), "bold yellow"
+        )
 
     async def _say_end(self, row: EventRow, status: str, message: str) -> None:
         keep_newest(self._over, row.run_id, None, REMEMBERED)

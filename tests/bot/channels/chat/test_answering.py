@@ -28,7 +28,7 @@ def test_a_number_that_is_no_choice_is_never_a_customers_answer(said: str) -> No
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_the_advice_as_it_stands_is_no_answer(lang: Lang) -> None:
     for key in ("question.hint_command", "activity.asks", "activity.asks_there_too"):
-        placeholder = terminal_texts(lang).get(key, id="q", what="11").rpartition(" ")[2]
+        placeholder = terminal_texts(lang).get(key, id="q", what="11", console="c").rpartition(" ")[2]
         assert read_answer(OPEN, placeholder) is None
         assert read_answer(OPEN, placeholder, own=True) is None
 

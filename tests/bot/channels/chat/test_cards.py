@@ -34,7 +34,7 @@ from bot.channels.chat.cards import (
 from bot.channels.chat.texts import LANGUAGES, Lang, Texts, texts
 from bot.channels.telegram import render
 from bot.desk.actors import ChatRef
-from bot.desk.views import PhoneView, QuestionView, RunStatus, RunView, StatusView
+from bot.desk.views import BusyView, PhoneView, QuestionView, RunStatus, RunView, StatusView
 from knowledge.entries import Entry
 from tests.support.stage import NOW
 
@@ -86,6 +86,17 @@ def test_a_run_whose_phone_is_away_says_what_it_waits_for_how_long_and_what_to_d
     assert "No phone is attached" in lines(run_card(replace(queued, away="none"), EN, now=NOW))[-3]
     assert "USB" in lines(run_card(replace(queued, away="unauthorized"), EN, now=NOW))[-1]
     assert lines(status_card(StatusView((), (queued,)), ZH))[2] == "⏳ 排队中，等手机 · QQ回复联系人11 · 第 0 步"
+
+
+def test_a_queued_run_says_what_its_phone_does_and_how_to_get_it() -> None:
+    queued = replace(
+        RUN, status=RunStatus.QUEUED, position=1, busy_with=BusyView(12, "微信回复张三", 3, asks=False), started_at=None
+    )
+    assert lines(run_card(queued, ZH, now=NOW))[-2] == "队列中第 1 位"
+    assert lines(run_card(queued, ZH, now=NOW))[-1] == "手机正在做任务 #12：微信回复张三（第 3 步）"
+    asks = replace(queued, busy_with=BusyView(12, "微信回复张三", 3, asks=True))
+    assert "/stop 12" in lines(run_card(asks, ZH, now=NOW))[-1]
+    assert "which waits for an answer" in lines(run_card(asks, EN, now=NOW))[-1]
 
 
 def test_the_notes_of_a_run_stand_on_its_card_at_the_end() -> None:

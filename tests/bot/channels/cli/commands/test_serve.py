@@ -117,6 +117,7 @@ async def test_a_question_reads_as_in_the_list_and_telegram_is_named_only_with_a
     data = {"contact": "11", "beside": [{"words": "?", "answer": ""}]}
     payload = {"id": "q1", "kind": "no_sure_answer", "text": "?", "free_text": True, "data": data}
     await Questions(shop.db).ask("q1", run_id=run_id, kind="no_sure_answer", payload=payload)
+    shop.desk.context.console_url = "http://127.0.0.1:8737/console"
     activity = Activity(shop.desk, console, words, ZONE, has_bot=has_bot)
     newest = await Events(shop.db).append(run_id, "question", payload)
     for row in await Events(shop.db).after(0, run_id=run_id):
@@ -127,6 +128,7 @@ async def test_a_question_reads_as_in_the_list_and_telegram_is_named_only_with_a
     shown = text_of(console)
     assert f"{question_card(view, words).title} · 11" in shown
     assert "phonedesk questions answer q1" in shown
+    assert "http://127.0.0.1:8737/console" in shown
     assert ("Telegram" in shown) is has_bot
 
 
