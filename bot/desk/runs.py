@@ -279,6 +279,7 @@ class DeskRuns(DeskService):
             away_host=away.host,
             away_since=away.since,
             stopped_by=row.stopped_by,
+            unanswered=_unanswered(session) if status is RunStatus.STOPPED else "",
             parent=row.parent_id,
             in_plan=row.options.get("kind") == PLAN_PART,
             watch=bool(row.options.get(BY_WATCH)) and row.schedule_id is not None,
@@ -335,6 +336,13 @@ class DeskRuns(DeskService):
 
 def _no_run(name: str) -> NotFound:
     return NotFound(f"There is no run {name}.", advice="See /history for the numbers.", key="no_run", name=name)
+
+
+def _unanswered(session: Session | None) -> str:
+    """Return the contact of a stopped run that certainly sent nothing, "" if it may have, or was no reply."""
+    if session is None or not session.gate.enabled or session.replies or session.planned is not None:
+        return ""
+    return session.gate.contact
 
 
 def _is_in_line(row: RunRow) -> bool:

@@ -181,6 +181,8 @@ def run_card(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", p
         lines.append(Line(f"≈ {money(run.spent.cost)} {run.spent.currency}".rstrip(), texts.get("card.cost")))
     if run.stopped_by and run.status in {RunStatus.STOPPED, RunStatus.RUNNING}:
         lines.append(Line(texts.person(run.stopped_by), texts.get("card.stopped_by")))
+    if run.unanswered:
+        lines.append(Line(texts.get("card.unanswered", contact=run.unanswered)))
     if run.message and (run.status.final or run.status is RunStatus.WAITING or run.again_at is not None):
         label = "card.model_note" if model_said(run.last_step, run.message) else "card.result"
         lines.append(Line(run.message, texts.get(label) if run.status.final else ""))

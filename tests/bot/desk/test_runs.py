@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent_core.devices.base import DeviceEntry
-from agent_core.session import Question, QuestionKind, Session, Status, StepRecord
+from agent_core.session import GateState, Question, QuestionKind, ReplyRecord, Session, Status, StepRecord
 from bot.desk.actors import AccessDenied, ChatRef, MessageRef, NotFound, Role
 from bot.desk.desk import Desk
 from bot.desk.history_views import HistoryAsked
@@ -107,6 +107,24 @@ async def test_a_view_does_not_wait_for_an_adb_that_hangs(shop: Shop, monkeypatc
     hanging = Desk(replace(shop.desk.context, glance=asyncio.Event().wait))  # type: ignore[arg-type]  # never there
     view = await hanging.runs.start(await shop.person(Role.OPERATOR), "打开设置", chat=CHAT)
     assert (view.status, view.away) == (RunStatus.QUEUED, "")
+
+
+async def test_a_stopped_reply_names_the_customer_whom_it_left_unanswered(shop: Shop) -> None:
+    who = await shop.person(Role.OPERATOR)
+    view = await shop.desk.runs.start(who, "QQ回复联系人11", chat=CHAT, serial=PHONE)
+    runs = Runs(shop.db)
+    await runs.begin_attempt(view.id, 1, serial=PHONE)
+    session = Session(run_id=view.id, task=view.task, gate=GateState(enabled=True, contact="11"))
+    reply = ReplyRecord(contact="11", question="?", text="!", provenance="person", delivered=True)
+    plain = session.model_copy(update={"gate": GateState()})
+    for one, told in ((session, "11"), (plain, ""), (session.model_copy(update={"replies": [reply]}), "")):
+        await runs.save_session(view.id, one.model_dump_json())
+        now = await shop.desk.runs.get(view.id)
+        assert now is not None
+        assert now.unanswered == "", "it goes on"
+        row = await runs.get(view.id)
+        assert row is not None
+        assert (await shop.desk.runs._run_view(replace(row, status="stopped"))).unanswered == told
 
 
 async def test_a_queued_run_tells_what_has_its_phone(shop: Shop) -> None:

@@ -124,7 +124,8 @@ def log_of_terminal(settings: Settings) -> None:
         return
     path = settings.data_dir / TERMINAL_LOG
     file = logs.LogFile(path, settings.log_file_mb, settings.log_files_kept)
-    notice = Notices(console, texts(settings.lang), ZoneInfo(settings.timezone), path)
+    without = ("phone_not_connected",)  # a task that needs that phone ends with the reason
+    notice = Notices(console, texts(settings.lang), ZoneInfo(settings.timezone), path, without=without)
     with suppress(OSError, ConfigInvalid):
         path.parent.mkdir(parents=True, exist_ok=True)
         logs.configure(settings.log_level, secrets=settings.secrets(), file=file, notice=notice)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,20 +22,27 @@ REMEMBERED = 100
 
 
 class Notices:
-    """The printer of notices; implements ``bot.app.logs.Notice``. ``file``: the path of the log."""
+    """The printer of notices; implements ``bot.app.logs.Notice``.
 
-    def __init__(self, console: Console, words: Texts, zone: ZoneInfo, file: Path) -> None:
+    file: the path of the log.
+    without: events that are not shown, because whoever follows is told of them in another way.
+    """
+
+    def __init__(
+        self, console: Console, words: Texts, zone: ZoneInfo, file: Path, *, without: Collection[str] = ()
+    ) -> None:
         self._console = console
         self._words = words
         self._zone = zone
         self._file = file
+        self._without = without
         self._told: OrderedDict[str, float] = OrderedDict()  # the text, and when it was shown (monotonic)
 
     def __call__(self, event: Mapping[str, Any]) -> None:
         is_error = event["level"] not in {"debug", "info", "warning"}
         key = f"log.{event['event']}"
         said = self._words.find(key, self._words.find("log.error", "") if is_error else "")
-        if not said:
+        if not said or event["event"] in self._without:
             return
         said = " ".join(said.format_map(_Values({**event, "file": self._file})).split())
         now = time.monotonic()

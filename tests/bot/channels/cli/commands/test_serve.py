@@ -135,12 +135,15 @@ async def test_a_question_reads_as_in_the_list_and_telegram_is_named_only_with_a
 def test_at_a_terminal_the_log_is_in_its_file_and_what_matters_is_said_once_in_plain_words(tmp_path: Path) -> None:
     console, file = printed(), tmp_path / "desk.log"
     try:
-        logs.configure(file=logs.LogFile(file), notice=Notices(console, texts("zh"), ZONE, file))
+        logs.configure(
+            file=logs.LogFile(file), notice=Notices(console, texts("zh"), ZONE, file, without=["phone_not_connected"])
+        )
         log = structlog.get_logger()
         for _ in range(3):
             log.warning("telegram_poll_failed", why="…", url="https://api.telegram.org", again_in=1)
         log.info("digest")
         log.warning("caption_missing")  # has no text for a person
+        log.warning("phone_not_connected", address="127.0.0.1:1")  # left out here
         log.error("never_heard_of", token="1")
         log.error("telegram_message_given_up\x1b[2J", chat="c")
     finally:
@@ -153,7 +156,7 @@ def test_at_a_terminal_the_log_is_in_its_file_and_what_matters_is_said_once_in_p
     ]
     events = [json.loads(line)["event"] for line in file.read_text().splitlines()]
     assert events[:5] == ["telegram_poll_failed"] * 3 + ["digest", "caption_missing"]
-    assert len(events) == 7
+    assert len(events) == 8
 
 
 def test_where_nobody_looks_the_log_goes_to_standard_error_as_before(
