@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import io
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from PIL import Image, ImageChops
 
+from agent_core.devices.base import Window
 from agent_core.perception.observer import Observer, TreeUse, screen_for_people
 from agent_core.perception.page_report import report
 from agent_core.perception.reader import ScreenReader
@@ -199,15 +201,22 @@ async def test_what_moves_is_covered_until_it_rests_and_what_stands_around_it_is
         assert covered(await people.picture()) == pytest.approx(covered(resting), abs=50), "the code, as before"
 
 
-async def test_a_screen_that_never_rests_is_not_shown_by_the_tree_of_another_window() -> None:
+async def test_what_moves_in_another_window_is_read_by_a_tree_of_that_window() -> None:
+    """A dialog over the app looks nearly as the app does."""
     async with lab(SCENARIO) as bench:
         await bench.open_chat()
-        people = screen_for_people(bench.device)
+        seen, people, asked = bench.device.observe, screen_for_people(bench.device), count_trees(bench)
+        bench.phone.focus_on(bench.phone.chat_field())
         await people.picture()
-        await bench.phone.launch("com.android.settings")
-        asked = count_trees(bench)
+
+        async def of_another() -> Any:
+            bench.phone.insert("一")
+            looked = await seen()
+            return replace(looked, look=replace(looked.look, window=Window("com.another", "Dialog")))
+
+        bench.device.observe = of_another  # type: ignore[method-assign]
         await people.picture()
-        assert len(asked) == 1
+        assert len(asked) > 1
 
 
 RING = (255, 45, 85)

@@ -8,6 +8,7 @@ from base64 import b64encode
 from contextlib import closing
 from html import unescape
 from http.client import HTTPConnection
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -29,6 +30,8 @@ from storage.people import Audit
 from storage.runs import NewRun, Runs
 from tests.bot.channels.web.console.conftest import TERMINAL, Shown
 from tests.support.shop import PHONE, QUESTION
+
+TEMPLATES = Path(__file__).parents[5] / "bot" / "channels" / "web" / "console" / "templates"
 
 
 async def test_every_page_is_whole_in_both_languages(shown: Shown) -> None:
@@ -54,6 +57,21 @@ async def test_every_page_is_whole_in_both_languages(shown: Shown) -> None:
             ids = re.findall(r' id="([^"]+)"', text)
             assert len(ids) == len(set(ids)), path
             assert all('alt="' in image for image in re.findall(r"<img[^>]*>", text)), path
+
+
+def test_whatever_takes_something_away_or_changes_it_can_be_undone_or_asks_first() -> None:
+    """What is left out is turned back by the same control."""
+    turned_back = {"/rating", "/take-over"}
+    forms = [form for page in TEMPLATES.glob("*.html") for form in re.findall(r"<form[^\n]*", page.read_text())]
+    risky = [
+        form for form in forms if re.search(r'data-method="(DELETE|PATCH|PUT)"|/(reject|revoke)"|saves_change', form)
+    ]
+    assert len(risky) >= 13
+    for form in risky:
+        path = re.search(r'data-api="([^"]*)"', form)
+        assert path is not None
+        can_go_back = "data-undo=" in form or "data-confirm=" in form or "parts.saves_change" in form
+        assert can_go_back or path[1][path[1].rindex("/") :] in turned_back, form
 
 
 async def test_the_overview_and_the_question_offer_what_is_to_be_done(shown: Shown) -> None:
