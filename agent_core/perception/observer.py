@@ -297,7 +297,7 @@ class Observer:
             after = await self.device.screenshot() if nodes is not None else frame
             still = after.digest == frame.digest
             moving = await asyncio.to_thread(moving_part, after, frame) if known and not still else None
-            if moving is not None and await self.device.window() == before:
+            if nodes is not None and moving is not None and await self.device.window() == before:
                 self.redaction.saw(after, before.package, nodes, moving=moving)
                 self._read = _Read(after, before, nodes, moving)
                 return after, before, nodes
