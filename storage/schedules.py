@@ -101,6 +101,7 @@ class Tick(StrEnum):
 MISSED, BY_HAND = "missed", "by_hand"  # further values of ``last_what``
 _COUNTERS = {Tick.STARTED: "started", Tick.BUSY: "skipped_busy", Tick.QUIET: "skipped_quiet"}
 _THERE = schedules.c.removed_at.is_(None)
+_SAME = ("expression", "timezone", "task", "serial")  # two schedules that have all of them do the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ class Schedules:
                 made = await made_under(connection, key)
                 if made is None:
                     if once:
-                        await _refuse_same(connection, new)
+                        await _refuse_same(connection, values)
                     row = (await connection.execute(statement)).mappings().one()
                     await remember(connection, self._db, key, str(row["id"]))
         except AlreadyMade:
@@ -166,9 +167,22 @@ class Schedules:
             return [ScheduleRow(**row) for row in found.mappings()]
 
     async def edit(self, schedule_id: int, values: Mapping[str, Any], *, other_times: bool = False) -> bool:
-        """Change columns. Return whether it exists. ``other_times``: no old tick counts as missed, and none waits."""
+        """Change columns. Return whether it exists. ``other_times``: no old tick counts as missed, and none waits.
+
+        Raises ScheduleThere if another schedule does what it is changed to, as ``add`` does.
+        """
         afresh = {"last_planned_at": self._db.now(), "queued_for": None} if other_times else {}
-        return await self._set(schedule_id, {**values, **afresh})
+        there = (schedules.c.id == schedule_id) & _THERE
+        async with self._db.write() as connection:
+            row = (await connection.execute(sa.select(schedules).where(there))).mappings().one_or_none()
+            if row is None:
+                return False
+            changed = {**row, **values}
+            if any(row[name] != changed[name] for name in _SAME):
+                await _refuse_same(connection, changed)
+            await connection.execute(sa.update(schedules).where(there).values(**values, **afresh))
+        self._db.signal("schedules").notify()
+        return True
 
     async def pause(self, schedule_id: int, *, paused: bool) -> bool:
         """Pause or continue.
@@ -409,8 +423,7 @@ def run_of(schedule: ScheduleRow, planned_at: datetime | None) -> NewRun:
     )
 
 
-async def _refuse_same(connection: AsyncConnection, new: NewSchedule) -> None:
-    named = ("expression", "timezone", "task", "serial")
-    same = sa.select(schedules.c.id).where(_THERE, *(schedules.c[name] == getattr(new, name) for name in named))
+async def _refuse_same(connection: AsyncConnection, wanted: Mapping[str, Any]) -> None:
+    same = sa.select(schedules.c.id).where(_THERE, *(schedules.c[name] == wanted[name] for name in _SAME))
     if (number := (await connection.execute(same.order_by(schedules.c.id).limit(1))).scalar_one_or_none()) is not None:
         raise ScheduleThere(number)

@@ -34,7 +34,7 @@ NAMES = {"/run", "/plan", "/schedule add", "/devices connect", "/devices 连接"
 REFUSED = {
     "/plan ": "errors.no_planning_here",
     "/answers #12": "errors.no_answer",
-    "/schedule undo": "errors.schedule_not_removed",
+    "/schedule undo": "errors.nothing_to_undo",
     "/schedule add 每天9点": "errors.schedule_there",  # the same as on the English page
     "/kb add\n": "error.desk.double",  # the block before it adds the same
 }

@@ -26,6 +26,7 @@ from agent_core.ports import Ledger
 TreeUse = Literal["auto", "on", "off"]
 KEYBOARD_ABOVE = 0.8  # of the screen's height: an input that ends above this has a keyboard below it
 PICTURE_TRIES = 3
+MOVING = 0.5  # of the screen; if more than that moves, nothing is known about it
 CURSOR = 120  # a cursor is at most 1/120 of the screen wide; a letter is wider
 AHEAD_SECONDS = 1.0  # a picture that was begun longer ago than this is not used
 EFFECT_SECONDS = 0.15  # how long the effect of an act may take to begin to show
@@ -83,6 +84,21 @@ def changed_width(now: Frame, then: Frame, box: Box) -> int:
     return 0 if changed is None else changed[2] - changed[0]
 
 
+def moving_part(now: Frame, then: Frame, before: Box | None = None) -> Box | None:
+    """Return the box around all that has changed; None if that is most of the screen, or the screen was turned.
+
+    before: what had changed until ``then``.
+    """
+    if now.size != then.size:
+        return None
+    boxes = [before.as_tuple()] if before is not None else []
+    if (found := ImageChops.difference(now.image, then.image).getbbox()) is not None:
+        boxes.append(found)
+    left, top, right, bottom = zip(*boxes, strict=True) if boxes else ((0,),) * 4
+    box = Box(min(left), min(top), max(right), max(bottom))
+    return box if box.width * box.height <= MOVING * now.size[0] * now.size[1] else None
+
+
 def is_same_but_for_a_cursor(now: Frame, then: Frame, box: Box | None = None) -> bool:
     """Tell whether two pictures are the same in ``box`` (None: everywhere), except for a blinking cursor."""
     if now.digest == then.digest:
@@ -98,6 +114,16 @@ def screen_for_people(device: Device) -> Observer:
 async def read_for_people(device: Device) -> SeenPage:
     """Return the tree's reading of the phone's current screen; the tree needs nothing installed."""
     return await Observer(device, ScreenReader(ocr=None, model=None)).page()
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A screen whose tree was read, for people. ``moving``: the part that changed meanwhile."""
+
+    frame: Frame
+    window: Window
+    nodes: Sequence[Node]
+    moving: Box | None = None
 
 
 class Observer:
@@ -124,6 +150,8 @@ class Observer:
         self.redaction = Redaction(reader, on=blur)
         self._tree = tree
         self._bad_trees: Counter[str] = Counter()
+        self._read: _Read | None = None  # the newest of ``picture``
+        self._newest = ""  # the digest of the newest screen that ``picture`` did not know
         self._ahead: asyncio.Task[Still] | None = None  # see ``look_ahead``
         self._ahead_since = 0.0  # monotonic
 
@@ -220,7 +248,8 @@ class Observer:
     async def picture(self) -> Image.Image:
         """Return the current screen for people, with everything covered that they may not see.
 
-        A screen that was shown before by this observer costs one call.
+        A screen that was shown before by this observer costs one call. Of a screen that moves, the part that moves is
+        covered until it rests, because nobody knows yet what stands there.
         """
         frame, _, _ = await self._moment(with_tree=self.redaction.needs_tree, certain=self.redaction.on, known=True)
         return await self.redaction.over(frame)
@@ -261,13 +290,37 @@ class Observer:
             before, frame = looked.look.window, looked.frame
             if known and self.redaction.knows(frame):
                 return frame, before, None
+            if known and await self._still_moves(frame, before):
+                return frame, before, None
             nodes = await self._nodes(before, frame) if with_tree else None
             # Neither a tree nor an app says anything about a picture of something else.
-            still = nodes is None or (await self.device.screenshot()).digest == frame.digest
+            after = await self.device.screenshot() if nodes is not None else frame
+            still = after.digest == frame.digest
+            moving = await asyncio.to_thread(moving_part, after, frame) if known and not still else None
+            if nodes is not None and moving is not None and await self.device.window() == before:
+                self.redaction.saw(after, before.package, nodes, moving=moving)
+                self._read = _Read(after, before, nodes, moving)
+                return after, before, nodes
             if not certain or (still and await self.device.window() == before):
                 self.redaction.saw(frame, before.package, nodes)
+                if known and nodes is not None:
+                    self._read = _Read(frame, before, nodes)
                 return frame, before, nodes
         return frame, before, None
+
+    async def _still_moves(self, frame: Frame, window: Window) -> bool:
+        """Tell whether only a part of the screen moves since its tree was read, which is then covered.
+
+        A screen that rests is read anew, so that all of it is shown.
+        """
+        rests, self._newest = frame.digest == self._newest, frame.digest
+        read = self._read
+        if rests or read is None or read.window != window:
+            return False
+        moving = await asyncio.to_thread(moving_part, frame, read.frame, read.moving)
+        if moving is not None:
+            self.redaction.saw(frame, window.package, read.nodes, moving=moving)
+        return moving is not None
 
     async def _is_of(self, nodes: Sequence[Node], frame: Frame) -> bool:
         """Tell whether the tree belongs to the picture: the screen is the same before and after the dump.

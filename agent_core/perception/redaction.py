@@ -44,6 +44,7 @@ class _Seen:
     package: str | None
     nodes: Sequence[Node] | None
     chat: ChatScreen | None
+    moving: Box | None = None
 
 
 class Redaction:
@@ -68,20 +69,28 @@ class Redaction:
         """Tell whether it is known what to cover on this very screen, read by something that could read it."""
         seen = self._seen.get(frame.digest)
         read = seen is not None and (seen.nodes is not None or self._reader.reads_pictures)
-        return not self.on or (read and frame.digest in self._boxes)
+        return not self.on or (read and seen is not None and seen.moving is None and frame.digest in self._boxes)
 
     def saw(
-        self, frame: Frame, package: str | None, nodes: Sequence[Node] | None, chat: ChatScreen | None = None
+        self,
+        frame: Frame,
+        package: str | None,
+        nodes: Sequence[Node] | None,
+        chat: ChatScreen | None = None,
+        *,
+        moving: Box | None = None,
     ) -> None:
         """Remember the reading from the time when ``frame`` was taken.
 
         A screen that was never reported here counts as sensitive.
+
+        moving: the part of the screen that changed meanwhile. It is covered.
         """
         before = self._seen.get(frame.digest)
         if before is not None and before.package == package:
             nodes, chat = nodes if nodes is not None else before.nodes, chat or before.chat
         self._boxes.pop(frame.digest, None)
-        keep_newest(self._seen, frame.digest, _Seen(package, nodes, chat), REMEMBERED)
+        keep_newest(self._seen, frame.digest, _Seen(package, nodes, chat, moving), REMEMBERED)
 
     async def over(self, frame: Frame) -> Image.Image:
         """Return the picture as people may see it; the frame's own image if there is nothing to cover.
@@ -108,6 +117,8 @@ class Redaction:
             except Exception as error:  # whatever the error, nothing unread may be shown
                 log.exception("screen_not_read_for_secrets", error=repr(error))
                 return [_whole(frame.size)]
+            seen = self._seen.get(frame.digest)
+            found = [*found, *([seen.moving] if seen is not None and seen.moving is not None else [])]
             keep_newest(self._boxes, frame.digest, found, REMEMBERED)
         return self._boxes[frame.digest]
 

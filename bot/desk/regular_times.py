@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.desk.actors import BadRequest
 
 WEEK = (1, 2, 3, 4, 5, 6, 7)  # Monday is 1
-_REGULAR = re.compile(r"every (\d+)([mh])(?: (\d\d:\d\d)-(\d\d:\d\d)(?: \* \* ([1-7](?:,[1-7])*))?)?")
+MOST_MINUTES = 720  # that a form offers between two
+_REGULAR = re.compile(r"every (\d+)([mh])(?: (\d\d:\d\d)-(\d\d:\d\d)(?: \* \* ([1-7](?:[-,][1-7])*))?)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,5 +47,31 @@ class RegularTimes:
         if found is None:
             return None
         start, end = ("", "") if (found[3], found[4]) == ("00:00", "24:00") else (found[3] or "", found[4] or "")
-        days = tuple(map(int, found[5].split(","))) if found[5] else WEEK
+        days = _days(found[5]) if found[5] else WEEK
         return cls(int(found[1]) * (60 if found[2] == "h" else 1), start, end, days)
+
+
+def _days(written: str) -> tuple[int, ...]:
+    """Return the days of ``1-5,7``."""
+    ranges = [tuple(map(int, part.split("-"))) for part in written.split(",")]
+    return tuple(sorted({day for each in ranges for day in range(each[0], each[-1] + 1)}))
+
+
+@dataclass(frozen=True, slots=True)
+class RegularChange:
+    """What to change of regular times, by the parts of ``RegularTimes``. None leaves one as it is."""
+
+    minutes: int | None = None
+    start: str | None = None
+    end: str | None = None
+    days: tuple[int, ...] | None = None
+
+    def of(self, expression: str) -> str | None:
+        """Return what becomes of the times of a schedule; None if they stay. Raises BadRequest if it cannot be."""
+        old = RegularTimes.of(expression)
+        if old is None and self.minutes is None:
+            said = "These times are none of every few minutes or hours."
+            raise BadRequest(said, advice="Say how often, too.", key="regular_every")
+        given = {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
+        new = replace(old or RegularTimes(0), **given)
+        return None if new == old else new.expression

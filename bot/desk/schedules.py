@@ -37,6 +37,9 @@ LOOKED_AT_TIMES = 20  # the jitter must be shorter than the time between any two
 MOST_JITTER = 6 * 3600  # seconds
 CHOICES = {"missed": ("skip", "catch_up"), "overlap": ("skip", "queue")}
 MAX_NUMBER = 9  # digits
+ANOTHER_DAY = timedelta(days=400)  # on which "tomorrow", "on friday" and "dec 24" are others
+EDIT, UNDO = "schedule edit", "schedule undo"
+TIMES = ("expression", "timezone")  # the columns that say when its ticks are
 
 
 class DeskSchedules(DeskService):
@@ -97,12 +100,25 @@ class DeskSchedules(DeskService):
             raise _there(error.number) from None
         return await self._view(row)
 
-    async def next_times(self, actor: Actor, expression: str) -> tuple[datetime, ...]:
-        """Return the next three times of a schedule that has these times. Raises BadRequest as ``add`` does."""
+    async def next_times(self, actor: Actor, expression: str, *, timezone: str | None = None) -> tuple[datetime, ...]:
+        """Return the next three times of a schedule that has these times. Raises BadRequest as ``add`` does.
+
+        timezone: the schedule's; None for the owner's.
+        """
         await self._allow(actor, Role.VIEWER, "schedule times")
-        kept = self._understood(expression, self.context.timezone)
-        coming = parse_schedule(kept, self.context.timezone).next(self._db.now(), SHOWN_TIMES)
-        return tuple(moment.astimezone(self._zone) for moment in coming)
+        zone = str((await self._values(ScheduleWish(timezone=timezone))).get("timezone", self.context.timezone))
+        coming = parse_schedule(self._understood(expression, zone), zone).next(self._db.now(), SHOWN_TIMES)
+        return tuple(moment.astimezone(parse_zone(zone)) for moment in coming)
+
+    def written(self, view: ScheduleView) -> str:
+        """Return the times of a schedule as they may be given again: as a person wrote them if that means the same on
+        any day, else in the form that is stored ("tomorrow" was written on another day).
+        """
+        try:
+            another_day = understand(view.expression, view.timezone, self._db.now() + ANOTHER_DAY)
+        except InputRejected:
+            return view.means
+        return view.expression if another_day == view.means else view.means
 
     async def _check_tags(self, task: str) -> None:
         if (order := read_watch(task) or read_sweep(task)) is not None:
@@ -119,8 +135,30 @@ class DeskSchedules(DeskService):
         rules: TaskRules | None = None,
         wish: ScheduleWish = NO_WISH,
     ) -> ScheduleView:
-        """Change the fields that are not None. Raises BadRequest for the same reasons as ``add``."""
-        row = await self._known(actor, schedule_id, "edit", chat=chat)
+        """Change the fields that are not None. Raises BadRequest for the same reasons as ``add``.
+
+        The old values are stored in the audit log, from which ``undo`` takes them.
+        """
+        row, values = await self._named(schedule_id), dict[str, Any]()
+        if row is not None and actor.role.covers(Role.OWNER):
+            values = await self._changes(row, expression, task, rules, wish)
+            values |= {} if chat is None else {"chat": chat_data(chat)}
+        detail: dict[str, Any] = {"schedule": schedule_id if row is None else str(row.id)}
+        if others := [name for name in values if getattr(row, name) != values[name]]:
+            detail |= {"before": {name: getattr(row, name) for name in others}}
+            detail |= {"after": {name: values[name] for name in others}}
+        await self._allow(actor, Role.OWNER, EDIT, chat=chat, **detail)
+        return await self._edited(row or _none(schedule_id), values)
+
+    async def _changes(
+        self,
+        row: ScheduleRow,
+        expression: str | None,
+        task: str | None,
+        rules: TaskRules | None,
+        wish: ScheduleWish,
+    ) -> dict[str, Any]:
+        """Return the columns that an edit sets. Raises as ``edit``."""
         values = await self._values(wish)
         _check_watch(row.kind == WATCH, expression or "", rules, wish)
         if task is not None or rules is not None:
@@ -134,8 +172,6 @@ class DeskSchedules(DeskService):
             rules = check_rules(values["task"], rules if rules is not None else TaskRules.of(row.options))
             others = {name: value for name, value in row.options.items() if name not in {"policy", "apps"}}
             values["options"] = {**others, **rules.data()}
-        if chat is not None:
-            values["chat"] = chat_data(chat)
         timezone = str(values.get("timezone", row.timezone))
         kept = row.expression
         if row.kind != WATCH and (expression is not None or timezone != row.timezone):
@@ -144,9 +180,16 @@ class DeskSchedules(DeskService):
             kept = self._understood(said if expression is not None else row.expression, timezone)
             values |= {"expression": kept, "said": "" if said == kept else said}
         _check_jitter(kept, timezone, int(values.get("jitter_seconds", row.jitter_seconds)), self._db.now())
-        if values:
-            other_times = (kept, timezone) != (row.expression, row.timezone)
-            await Schedules(self._db).edit(row.id, values, other_times=other_times)
+        return values
+
+    async def _edited(self, row: ScheduleRow, values: Mapping[str, Any]) -> ScheduleView:
+        """Change columns of a schedule, and return it. Raises BadRequest if another one does the same."""
+        other_times = any(values.get(name, getattr(row, name)) != getattr(row, name) for name in TIMES)
+        try:
+            if values and not await Schedules(self._db).edit(row.id, values, other_times=other_times):
+                _none(str(row.id))  # it was removed meanwhile
+        except ScheduleThere as error:
+            raise _there(error.number) from None
         return await self._again(row)
 
     async def all(self, actor: Actor) -> Sequence[ScheduleView]:
@@ -210,9 +253,30 @@ class DeskSchedules(DeskService):
         await Schedules(self._db).remove(row.id)
         return replace(await self._view(row), next_times=())
 
-    async def put_back(self, actor: Actor, schedule_id: str) -> ScheduleView:
-        """Undo ``remove``, and return the schedule. Raises BadRequest if none was removed within the last week."""
-        await self._allow(actor, Role.OWNER, "schedule put back", schedule=schedule_id)
+    async def undo(self, actor: Actor, schedule_id: str) -> ScheduleView:
+        """Undo the removal of a schedule, or this person's newest edit, and return the schedule.
+
+        Everybody who may change it can put it back for a week. Raises BadRequest if there is nothing to undo, if the
+        newest edit was of another schedule, or if what it changed was changed since.
+        """
+        await self._allow(actor, Role.OWNER, UNDO, schedule=schedule_id)
+        row = await self._named(schedule_id)
+        if row is None:
+            return await self._put_back(schedule_id)
+        edits = await self._audit.done_by(actor.id, [EDIT])
+        newest = next((edit.detail for edit in edits if edit.detail.get("before")), None)
+        if newest is None or newest["schedule"] != str(row.id):
+            advice = "Only one's own newest change can be taken back."
+            raise BadRequest("There is nothing to undo.", advice=advice, key="nothing_to_undo")
+        if any(getattr(row, name) != value for name, value in newest["after"].items()):
+            said = f"The schedule {row.id} was changed since."
+            raise BadRequest(
+                said, advice="Look at it before you change it again.", key="schedule_changed", number=row.id
+            )
+        return await self._edited(row, newest["before"])
+
+    async def _put_back(self, schedule_id: str) -> ScheduleView:
+        """Undo ``remove``. Raises BadRequest if no such schedule was removed within the last week."""
         number = _number(schedule_id)
         if number is None or not await Schedules(self._db).put_back(number):
             said = f"There is no schedule {schedule_id} that was removed within a week."
@@ -287,8 +351,8 @@ class DeskSchedules(DeskService):
 
     # Rows -------------------------------------------------------------------------------------------------------------
 
-    async def _known(self, actor: Actor, schedule_id: str, what: str, *, chat: ChatRef | None = None) -> ScheduleRow:
-        await self._allow(actor, Role.OWNER, f"schedule {what}", chat=chat, schedule=schedule_id)
+    async def _known(self, actor: Actor, schedule_id: str, what: str) -> ScheduleRow:
+        await self._allow(actor, Role.OWNER, f"schedule {what}", schedule=schedule_id)
         return await self._named(schedule_id) or _none(schedule_id)
 
     async def _named(self, schedule_id: str) -> ScheduleRow | None:

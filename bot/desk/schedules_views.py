@@ -9,6 +9,7 @@ from typing import Literal
 from agent_core.loop.tasks import NO_RULES, TaskRules
 from agent_core.session import LeftTo
 from bot.desk.actors import ChatRef
+from bot.desk.regular_times import RegularChange
 from bot.desk.views import RunStatus
 from scheduler.sweeps.order import SweepOrder
 
@@ -43,6 +44,23 @@ class SweepWhom:
     everybody: bool = False
     names: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SweepChange:
+    """What to change of a sweep. None leaves a part as it is.
+
+    app, everybody, names, tags: as in ``SweepWhom``. Names and tags are of one app: with another app, those that are
+        not given are none.
+    expression: its times as a person writes them. regular: some parts of regular times.
+    """
+
+    app: str | None = None
+    everybody: bool | None = None
+    names: tuple[str, ...] | None = None
+    tags: tuple[str, ...] | None = None
+    expression: str | None = None
+    regular: RegularChange | None = None
 
 
 @dataclass(frozen=True, slots=True)

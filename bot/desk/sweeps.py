@@ -1,16 +1,16 @@
-"""Sweeps: start one now, and have one started regularly, which makes it a schedule."""
+"""Sweeps: start one now, have one started regularly, which makes it a schedule, and change that."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from agent_core.loop.tasks import check_task
-from bot.desk.actors import Actor, BadRequest, ChatRef
+from bot.desk.actors import Actor, BadRequest, ChatRef, NotFound, Role
 from bot.desk.contacts import app_key
 from bot.desk.context import DeskContext, DeskService
 from bot.desk.runs import DeskRuns, check_tags
 from bot.desk.schedules import DeskSchedules
-from bot.desk.schedules_views import NO_WISH, ScheduleView, ScheduleWish, SweepWhom
+from bot.desk.schedules_views import NO_WISH, ScheduleView, ScheduleWish, SweepChange, SweepWhom
 from bot.desk.views import RunView
 from scheduler.sweeps.order import KIND, WORDS, SweepOrder, read_order, task_of
 
@@ -52,6 +52,42 @@ class DeskSweeps(DeskService):
         return await self._schedules.add(
             actor, expression, task_of(_order(whom), actor.lang), chat=None, wish=wish, key=key
         )
+
+    async def edit(
+        self, actor: Actor, schedule_id: str, change: SweepChange, *, wish: ScheduleWish = NO_WISH
+    ) -> ScheduleView:
+        """Change a schedule that starts a sweep, and return it. What neither ``change`` nor ``wish`` names stays.
+
+        Raises as ``schedule`` does, and NotFound if there is no such schedule or it starts no sweep.
+        """
+        view = await self._schedules.get(actor, schedule_id)
+        if not actor.role.covers(Role.OWNER):
+            return await self._schedules.edit(actor, schedule_id)  # which refuses them
+        if view.sweep is None:
+            said = f"The schedule {view.id} is no sweep."
+            raise NotFound(said, advice="Change it as a schedule.", key="no_sweep", number=view.id)
+        order, expression = _changed(view.sweep, change), change.expression
+        if change.regular is not None:
+            expression = change.regular.of(view.means)
+        return await self._schedules.edit(
+            actor,
+            schedule_id,
+            expression=expression,
+            task=task_of(order, actor.lang) if order != view.sweep else None,
+            wish=wish,
+        )
+
+
+def _changed(order: SweepOrder, change: SweepChange) -> SweepOrder:
+    """Return an order after a change. Raises BadRequest as ``_order``."""
+    app = order.app if change.app is None else app_key(change.app)
+    names, tags = (order.names, order.tags) if app == order.app else ((), ())
+    names = names if change.names is None else change.names
+    tags = tags if change.tags is None else change.tags
+    everybody = change.everybody
+    if everybody is None:  # whoever names some means only those
+        everybody = order.everybody and not names and not tags
+    return _order(SweepWhom(app, everybody, names, tags))
 
 
 def _order(whom: SweepWhom) -> SweepOrder:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import io
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from PIL import Image, ImageChops
 
+from agent_core.devices.base import Window
 from agent_core.perception.observer import Observer, TreeUse, screen_for_people
 from agent_core.perception.page_report import report
 from agent_core.perception.reader import ScreenReader
@@ -160,6 +162,63 @@ async def test_a_screen_that_changes_between_picture_and_tree_is_not_read_by_tha
         device.tree = late  # type: ignore[method-assign]  # the moment in between cannot be met otherwise
         await screen_for_people(device).picture()
         assert looks == 2
+
+
+def count_trees(bench: Lab) -> list[None]:
+    """Return a list that grows with each tree that is asked for."""
+    asked: list[None] = []
+    tree = bench.device.tree
+
+    async def counted() -> Any:
+        asked.append(None)
+        return await tree()
+
+    bench.device.tree = counted  # type: ignore[method-assign]
+    return asked
+
+
+async def test_what_moves_is_covered_until_it_rests_and_what_stands_around_it_is_shown() -> None:
+    """Somebody types: the tree is asked for once, and again when the screen rests."""
+    async with lab(SCENARIO) as bench:
+        await bench.open_chat()
+        seen, phone, people = bench.device.observe, bench.phone, screen_for_people(bench.device)
+        field = phone.chat_field()
+        assert field is not None
+        phone.focus_on(field)
+        phone.insert("一")
+        resting, asked = await people.picture(), count_trees(bench)
+
+        async def typing() -> Any:
+            phone.insert("二")
+            return await seen()
+
+        bench.device.observe = typing  # type: ignore[method-assign]  # between two pictures
+        moving = [await people.picture() for _ in range(4)]
+        assert not asked
+        assert all(covered(one) > covered(resting) + 500 for one in moving), "what is typed"
+        assert all(covered(one) < one.width * one.height / 4 for one in moving), "all else is shown"
+        bench.device.observe = seen  # type: ignore[method-assign]
+        await people.picture()
+        assert len(asked) == 1
+        assert covered(await people.picture()) == pytest.approx(covered(resting), abs=50), "the code, as before"
+
+
+async def test_what_moves_in_another_window_is_read_by_a_tree_of_that_window() -> None:
+    """A dialog over the app looks nearly as the app does."""
+    async with lab(SCENARIO) as bench:
+        await bench.open_chat()
+        seen, people, asked = bench.device.observe, screen_for_people(bench.device), count_trees(bench)
+        bench.phone.focus_on(bench.phone.chat_field())
+        await people.picture()
+
+        async def of_another() -> Any:
+            bench.phone.insert("一")
+            looked = await seen()
+            return replace(looked, look=replace(looked.look, window=Window("com.another", "Dialog")))
+
+        bench.device.observe = of_another  # type: ignore[method-assign]
+        await people.picture()
+        assert len(asked) > 1
 
 
 RING = (255, 45, 85)

@@ -99,8 +99,8 @@ async def _edit(turn: Turn, request: ScheduleRequest) -> Said:
         rules=request.rules,
         wish=request.wish,
     )
-    title = turn.texts.get("schedule.edited", id=view.id)
-    return turn.say(_card(view, turn.texts, turn.actor, title))
+    card = _card(view, turn.texts, turn.actor, turn.texts.get("schedule.edited", id=view.id))
+    return turn.say(replace(card, buttons=(*card.buttons, _undo_row(view, turn.texts))))
 
 
 async def _run(turn: Turn, schedule_id: str, *, toast: str = "") -> Said:
@@ -115,7 +115,7 @@ async def _changed(turn: Turn, verb: str, schedule_id: str) -> tuple[str, Schedu
         "show": (desk.schedules.get, "schedule.one"),
         "pause": (desk.schedules.pause, "schedule.paused"),
         "resume": (desk.schedules.resume, "schedule.resumed"),
-        "undo": (desk.schedules.put_back, "schedule.back"),
+        "undo": (desk.schedules.undo, "schedule.back"),
     }[verb]
     view = await change(turn.actor, schedule_id)
     return words.get(said, id=view.id), view
@@ -184,8 +184,12 @@ def _buttons(view: ScheduleView, words: Texts, actor: Actor) -> tuple[tuple[Butt
 
 
 def _gone_card(view: ScheduleView, words: Texts) -> Card:
-    undo = Button(f"schedule:undo:{view.id}", words.get("schedule.undo"))
-    return Card(words.get("schedule.removed", id=view.id), tuple(schedule_lines(view, words)), None, ((undo,),))
+    rows = (_undo_row(view, words),)
+    return Card(words.get("schedule.removed", id=view.id), tuple(schedule_lines(view, words)), None, rows)
+
+
+def _undo_row(view: ScheduleView, words: Texts) -> tuple[Button, ...]:
+    return (Button(f"schedule:undo:{view.id}", words.get("schedule.undo")),)
 
 
 def schedule_lines(view: ScheduleView, words: Texts) -> list[Line]:

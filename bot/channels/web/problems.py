@@ -42,6 +42,8 @@ _FIELDS: Mapping[str, str] = {
     "time_over": "expression",
     "regular_hours": "start",
     "regular_days": "days",
+    "regular_every": "every",
+    "bad_zone": "timezone",
     "bad_quiet": "quiet",
     "no_phone": "device",
     "sweep_nobody": "contacts",
@@ -56,7 +58,7 @@ _FIELDS: Mapping[str, str] = {
     "entry_there": "question",
 }
 _OF_TIMES = "schedule_"
-_NOT_OF_TIMES = {"schedule_there"}
+_NOT_OF_TIMES = {"schedule_there", "schedule_changed"}
 
 
 class Problem(BaseModel):

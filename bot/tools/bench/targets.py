@@ -8,10 +8,12 @@ by the phone, what is asked of the model by the model.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import math
 import sys
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -25,10 +27,13 @@ from bot.tools.bench.steps import Steps, StepsModel, TimedModel, plain_steps, st
 from bot.tools.bench.usage import Say, busy_seconds, children_cpu, cores, own_cpu, say_nothing
 from scheduler.sweeps.order import SweepOrder
 from simulator.phone.core import local_now
+from simulator.phone.phone import VirtualPhone
 
 TIMES = 5  # runs of the six replies, and starts of the program; the median counts
 IDLE_SECONDS = 20.0
 LIVE_RATE = 5.0  # pictures a second, as the console asks for them
+MOVES = 5.0  # letters a second that a fast typist writes on the phone that is looked at
+LINE = 12  # letters, after which the typist begins anew
 REST_SECONDS = 12.0  # by then everything that follows a run is over, and its memory given back
 KB = 1000
 PICTURES_ALONE = {"PHONEDESK_OBSERVE__TREE": "off"}
@@ -48,6 +53,7 @@ class Figure(StrEnum):
     IDLE_CPU = "idle_cpu"
     IDLE_MEMORY = "idle_memory"
     LIVE = "live"
+    LIVE_MOVING = "live_moving"
     READS = "reads"
     WRITES = "writes"
     HELP = "help"
@@ -65,6 +71,7 @@ TARGETS: dict[Figure, float | None] = {
     Figure.IDLE_CPU: 1.5,
     Figure.IDLE_MEMORY: 170,
     Figure.LIVE: 15,
+    Figure.LIVE_MOVING: None,
     Figure.READS: 100,
     Figure.WRITES: 40,
     Figure.HELP: 3,
@@ -178,7 +185,32 @@ async def _served(parts: Collection[BenchPart], idle: float, rest: float, say: S
             await made.order(BenchRun(idle=1, live=LIVE_RATE))  # the first look reads the screen
             seen = await made.order(BenchRun(idle=idle / 2, live=LIVE_RATE))
             found[Figure.LIVE] = 100 * seen.cpu / seen.seconds
+            async with _typing(made.phones[0].phone, customer(0, 0)):
+                seen = await made.order(BenchRun(idle=idle / 2, live=LIVE_RATE))
+            found[Figure.LIVE_MOVING] = 100 * seen.cpu / seen.seconds
     return found
+
+
+@asynccontextmanager
+async def _typing(phone: VirtualPhone, contact: str) -> AsyncIterator[None]:
+    """Have somebody type into a chat of the phone, so that nearly every picture is another."""
+    phone.show_chat(contact)
+    phone.focus_on(phone.chat_field())
+
+    async def type_on() -> None:
+        for number in itertools.count():
+            if number % LINE == 0:
+                phone.erase(None)
+            phone.insert(chr(ord("a") + number % 26))
+            await asyncio.sleep(1 / MOVES)
+
+    task = asyncio.create_task(type_on())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        phone.erase(None)
 
 
 async def _swept(made: Measured, model: TimedModel) -> dict[Figure, float]:

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from bot.desk.actors import BadRequest
-from bot.desk.regular_times import WEEK, RegularTimes
+from bot.desk.regular_times import WEEK, RegularChange, RegularTimes
 from scheduler.times import parse_schedule
 from scheduler.times.natural import understand
 
@@ -48,3 +48,23 @@ def test_parts_that_are_no_times_are_refused(times: RegularTimes, key: str) -> N
 @pytest.mark.parametrize("expression", ["0 9 * * *", "every 30s", "every 5m | every 1h", "每5分钟", ""])
 def test_other_times_have_no_parts(expression: str) -> None:
     assert RegularTimes.of(expression) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "after"),
+    [
+        ("every 5m 09:00-18:00 * * 1-3,7", RegularChange(minutes=60), "every 1h 09:00-18:00 * * 1,2,3,7"),
+        ("every 5m 09:00-18:00 * * 1-5", RegularChange(start="", end=""), "every 5m 00:00-24:00 * * 1,2,3,4,5"),
+        ("every 5m 09:00-18:00 * * 1-5", RegularChange(days=WEEK), "every 5m 09:00-18:00"),
+        ("every 5m 09:00-18:00 * * 1-5", RegularChange(5, "09:00", "18:00", (1, 2, 3, 4, 5)), None),
+        ("0 9 * * *", RegularChange(minutes=5), "every 5m"),
+    ],
+)
+def test_what_a_change_does_not_name_stays(before: str, change: RegularChange, after: str | None) -> None:
+    assert change.of(before) == after
+
+
+def test_other_times_get_regular_ones_only_if_it_is_said_how_often() -> None:
+    with pytest.raises(BadRequest) as refused:
+        RegularChange(start="09:00", end="18:00").of("0 9 * * *")
+    assert refused.value.key == "regular_every"

@@ -22,7 +22,7 @@ from bot.desk.desk import Desk
 from bot.desk.history_views import HistoryAsked
 from bot.desk.knowledge_views import EntryText, KnowledgeFile
 from bot.desk.pairing import NOTED_OF_ONE, OWNER_TIMES, RequestLimit
-from bot.desk.schedules_views import ScheduleWish, SweepWhom
+from bot.desk.schedules_views import ScheduleWish, SweepChange, SweepWhom
 from bot.desk.team_views import PersonView
 from bot.desk.views import ContactView
 from bot.desk.week import WeekView
@@ -153,10 +153,11 @@ ANNA = PersonView("1", "Anna", Role.OPERATOR, "en", "101", datetime(2026, 11, 1,
 OWNERS: dict[str, Call] = {
     "schedules.add": lambda at, who: at.desk.schedules.add(who, "* * * * *", "x", chat=CHAT),
     "sweeps.schedule": lambda at, who: at.desk.sweeps.schedule(who, EVERYBODY, "every 5m"),
+    "sweeps.edit": lambda at, who: at.desk.sweeps.edit(who, "1", SweepChange(tags=("none",))),
     "schedules.pause": lambda at, who: at.desk.schedules.pause(who, "1"),
     "schedules.resume": lambda at, who: at.desk.schedules.resume(who, "1"),
     "schedules.remove": lambda at, who: at.desk.schedules.remove(who, "1"),
-    "schedules.put_back": lambda at, who: at.desk.schedules.put_back(who, "1"),
+    "schedules.undo": lambda at, who: at.desk.schedules.undo(who, "1"),
     "schedules.edit": lambda at, who: at.desk.schedules.edit(who, "1", task="打开设置"),
     "contacts.add": lambda at, who: at.desk.contacts.add(who, ContactView("qq", "12")),
     "contacts.edit": lambda at, who: at.desk.contacts.edit(who, "12"),

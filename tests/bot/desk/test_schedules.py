@@ -12,6 +12,7 @@ from bot.desk.actors import BadRequest, ChatRef, NotFound, Role
 from bot.desk.schedules_views import ScheduleWish
 from bot.desk.views import RunStatus
 from scheduler.clock import Clock
+from storage.people import Audit
 from storage.runs import Runs
 from tests.support.shop import CHAT, PHONE, Shop
 
@@ -135,13 +136,58 @@ async def test_what_was_removed_can_be_put_back_for_a_week(shop: Shop) -> None:
     numbers = [(await shop.desk.schedules.add(owner, "every 5m", f"QQ回复联系人{n}", chat=CHAT)).id for n in (11, 12)]
     await shop.desk.schedules.remove(owner, numbers[0])
     shop.clock.move(days=6)
-    assert (await shop.desk.schedules.put_back(owner, numbers[0])).skipped_missed == 0
+    assert (await shop.desk.schedules.undo(owner, numbers[0])).skipped_missed == 0
     await Clock(shop.db).look()
     assert (await shop.desk.schedules.get(owner, numbers[0])).skipped_missed == 0, "while it was gone nothing was due"
     await shop.desk.schedules.remove(owner, numbers[1])
     shop.clock.move(days=8)
     with pytest.raises(BadRequest):
-        await shop.desk.schedules.put_back(owner, numbers[1])
+        await shop.desk.schedules.undo(owner, numbers[1])
+
+
+async def test_the_newest_edit_is_undone_by_who_made_it_unless_it_was_changed_since(shop: Shop) -> None:
+    edit, undo = shop.desk.schedules.edit, shop.desk.schedules.undo
+    owner, other = await shop.person(Role.OWNER), await shop.person(Role.OWNER)
+    first = await shop.desk.schedules.add(owner, "明天9点", TASK, chat=CHAT)
+    second = await shop.desk.schedules.add(owner, "every 5m", TASK, chat=CHAT)
+    await edit(owner, f"#{first.id}", expression="后天9点", wish=ScheduleWish(quiet="22:00-07:00"))
+    await edit(owner, first.id, wish=ScheduleWish(quiet="22:00-07:00"))  # it is so already: nothing to undo
+    await edit(other, first.id, task="打开设置")  # something else
+    shop.clock.move(days=1)
+    back = await undo(owner, first.id)
+    assert (back.task, back.means, back.quiet) == ("打开设置", first.means, ""), "counted from when it was said"
+    with pytest.raises(BadRequest, match="changed since"):
+        await undo(owner, first.id)
+    await edit(owner, second.id, wish=ScheduleWish(PHONE))
+    await edit(other, second.id, wish=ScheduleWish(""))
+    with pytest.raises(BadRequest, match="changed since"):
+        await undo(owner, second.id)
+    with pytest.raises(BadRequest, match="nothing to undo"):
+        await undo(owner, first.id)  # the newest was of another one
+    written = (await Audit(shop.db).done_by(other.id, ["schedule edit"]))[-1]
+    assert written.detail == {
+        "schedule": first.id,
+        "before": {"task": TASK, "kind": "sweep"},
+        "after": {"task": "打开设置", "kind": "run"},
+    }
+
+
+async def test_no_two_schedules_become_the_same(shop: Shop) -> None:
+    owner = await shop.person(Role.OWNER)
+    first = await shop.desk.schedules.add(owner, "every 5m", TASK, chat=CHAT)
+    second = await shop.desk.schedules.add(owner, "every 6m", TASK, chat=CHAT)
+    with pytest.raises(BadRequest) as refused:
+        await shop.desk.schedules.edit(owner, second.id, expression="每5分钟")
+    assert (refused.value.key, refused.value.values["number"]) == ("schedule_there", int(first.id))
+    assert (await shop.desk.schedules.get(owner, second.id)).means == "every 6m"
+
+
+async def test_next_times_are_those_of_the_schedule_s_zone(shop: Shop) -> None:
+    owner = await shop.person(Role.OWNER)
+    coming = await shop.desk.schedules.next_times(owner, "daily at 9", timezone="Europe/Berlin")
+    assert {moment.isoformat()[10:] for moment in coming} == {"T09:00:00+01:00"}
+    with pytest.raises(BadRequest):
+        await shop.desk.schedules.next_times(owner, "daily at 9", timezone="Moon")
 
 
 async def test_run_now_twice_under_one_key_is_one_run(shop: Shop) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import StringIO
 from zoneinfo import ZoneInfo
 
@@ -17,7 +18,9 @@ from bot.channels.chat.sweeps import sweep_card
 from bot.channels.chat.texts import texts
 from bot.channels.cli.terminal.activity import Activity
 from bot.channels.cli.terminal.console import Console
-from bot.desk.actors import AccessDenied, Actor, BadRequest, Role
+from bot.desk.actors import AccessDenied, Actor, BadRequest, NotFound, Role
+from bot.desk.regular_times import RegularChange
+from bot.desk.schedules_views import ScheduleWish, SweepChange, SweepWhom
 from bot.desk.views import RunStatus, RunView
 from scheduler.runs.human import StoredHuman
 from scheduler.sweeps.attempt import QUIET_HOURS
@@ -232,6 +235,55 @@ async def test_a_schedule_whose_task_is_a_sweep_is_one(shop: Shop) -> None:
         await shop.desk.schedules.add(owner, "every 5m", "巡检 #viip", chat=CHAT)
     with pytest.raises(BadRequest, match="#viip"):
         await shop.desk.schedules.edit(owner, made.id, task="巡检 #viip")
+
+
+async def test_of_a_regular_sweep_what_a_change_does_not_name_stays(shop: Shop) -> None:
+    owner, edit = await shop.person(Role.OWNER), shop.desk.sweeps.edit
+    for app, name in (("qq", "a"), ("wechat", "b")):
+        await Contacts(shop.db).add(NewContact(app, name, tags=["vip"]))
+    wish = ScheduleWish(PHONE, quiet="12:00-13:00")
+    made = await shop.desk.sweeps.schedule(
+        owner, SweepWhom("qq", names=("a",), tags=("vip",)), "工作日 9:00-18:00 每5分钟", wish=wish
+    )
+
+    async def changed(change: SweepChange, **more: str) -> tuple[SweepOrder | None, str]:
+        view = await edit(owner, made.id, change, wish=ScheduleWish(**more))  # type: ignore[arg-type]  # texts only
+        return view.sweep, view.expression
+
+    same = (SweepOrder(("a",), ("vip",)), "工作日 9:00-18:00 每5分钟")
+    assert await changed(SweepChange(regular=RegularChange(minutes=5, days=(1, 2, 3, 4, 5)))) == same
+    assert await changed(SweepChange(), quiet="") == same
+    assert await changed(SweepChange(regular=RegularChange(minutes=10))) == (
+        same[0], "every 10m 09:00-18:00 * * 1,2,3,4,5",
+    )  # fmt: skip
+    assert await changed(SweepChange(expression="每天9点")) == (same[0], "每天9点")
+    assert (await changed(SweepChange(tags=())))[0] == SweepOrder(("a",))
+    assert (await changed(SweepChange("wechat", tags=("vip",))))[0] == SweepOrder((), ("vip",), "wechat")
+    assert (await changed(SweepChange(everybody=True)))[0] == SweepOrder(app="wechat")
+    assert (await changed(SweepChange(names=("b",))))[0] == SweepOrder(("b",), app="wechat")
+    view = await shop.desk.schedules.get(owner, made.id)
+    assert (view.task, view.serial, view.quiet, view.means) == ("sweep WeChat b", PHONE, "", "0 9 * * *")
+    for change, key in (
+        (SweepChange("qq"), "sweep_nobody"),
+        (SweepChange(tags=("none",)), "no_tag"),
+        (SweepChange(regular=RegularChange(start="09:00", end="18:00")), "regular_every"),
+    ):
+        with pytest.raises(BadRequest) as refused:
+            await edit(owner, made.id, change)
+        assert refused.value.key == key
+    assert await shop.desk.schedules.undo(owner, made.id) == replace(
+        view, task="sweep WeChat unread", sweep=SweepOrder(app="wechat")
+    )
+
+
+async def test_what_is_no_sweep_is_not_changed_as_one(shop: Shop) -> None:
+    owner = await shop.person(Role.OWNER)
+    made = await shop.desk.schedules.add(owner, "every 5m", "打开设置", chat=CHAT)
+    with pytest.raises(NotFound) as refused:
+        await shop.desk.sweeps.edit(owner, made.id, SweepChange(everybody=True))
+    assert refused.value.key == "no_sweep"
+    with pytest.raises(AccessDenied):
+        await shop.desk.sweeps.edit(await shop.person(Role.OPERATOR), made.id, SweepChange(everybody=True))
 
 
 @pytest.mark.parametrize(

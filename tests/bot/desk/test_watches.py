@@ -42,7 +42,7 @@ async def test_a_watch_has_no_times_and_the_clock_leaves_it_alone(shop: Shop) ->
     edited = await shop.desk.schedules.edit(owner, view.id, task="盯着 所有", wish=ScheduleWish(quiet=""))
     assert (edited.task, edited.quiet, edited.kind) == ("盯着 所有", "", "watch")
     await shop.desk.schedules.remove(owner, view.id)
-    assert (await shop.desk.schedules.put_back(owner, view.id)).kind == "watch"
+    assert (await shop.desk.schedules.undo(owner, view.id)).kind == "watch"
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 MOST_PHONES = 200
 BUSY = 0.1  # of the machine's processors: more work of others than this is told, because times are longer then
-DIGITS = {"steps": 2, "ocr": 2, "picture": 0, "calls": 1, "plain": 1, "idle_cpu": 1, "live": 1, "help": 1}
+DIGITS = {
+    "steps": 2,
+    "ocr": 2,
+    "picture": 0,
+    "calls": 1,
+    "plain": 1,
+    "idle_cpu": 1,
+    "live": 1,
+    "live_moving": 1,
+    "help": 1,
+}
 Json = Annotated[bool, typer.Option("--json")]
 
 bench = typer.Typer(name="bench", rich_markup_mode=None)

@@ -176,8 +176,8 @@ def remove(number: Number, as_json: Json = False) -> None:
 
 @schedule.command()
 def undo(number: Number, as_json: Json = False) -> None:
-    """Restore a schedule that was removed within a week."""
-    _one(lambda desk, me: desk.schedules.put_back(me, number), "schedule.back", as_json)
+    """Restore a schedule that was removed within a week, or take your newest change of it back."""
+    _one(lambda desk, me: desk.schedules.undo(me, number), "schedule.back", as_json)
 
 
 @schedule.command("next")

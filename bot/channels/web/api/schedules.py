@@ -12,11 +12,14 @@ from bot.channels.web.api.models import ClockTime, Line, Lines, Shown, Text, Wis
 from bot.channels.web.api.operations import ApiCall, Operations
 from bot.channels.web.api.runs import ApiRun
 from bot.desk.actors import Role
-from bot.desk.regular_times import WEEK, RegularTimes
+from bot.desk.regular_times import MOST_MINUTES, WEEK, RegularTimes
 from bot.desk.schedules_views import ScheduleWish
 from bot.desk.views import RunStatus
 
 operations = Operations("schedules")
+
+Minutes = Annotated[int, Field(ge=1, le=MOST_MINUTES)]
+Days = Annotated[list[Annotated[int, Field(ge=1, le=7)]], Field(max_length=7)]
 
 
 class ApiNewSchedule(Wish):
@@ -35,7 +38,7 @@ class ApiNewSchedule(Wish):
 
 
 class ApiScheduleChange(Wish):
-    """What is left out stays as it is. ``device``: "" for any."""
+    """What is left out stays as it is. ``device``: "" for any. ``quiet``: "" for none."""
 
     expression: Line | None = None
     task: Annotated[Text, Field(min_length=1)] | None = None
@@ -51,13 +54,15 @@ class ApiTimes(Wish):
     """Times: ``expression`` in plain words or as cron, or regular ones.
 
     every: minutes between two. start, end: the hours of the day, both "" for all of it. days: of the week, Monday is 1.
+    timezone: the owner's if it is not given.
     """
 
     expression: Line = ""
-    every: Annotated[int, Field(ge=1, le=720)] | None = None
+    every: Minutes | None = None
     start: ClockTime = ""
     end: ClockTime = ""
-    days: Annotated[list[Annotated[int, Field(ge=1, le=7)]], Field(max_length=7)] = list(WEEK)
+    days: Days = list(WEEK)
+    timezone: Line | None = None
 
     def written(self) -> str:
         """Return the times as an expression."""
@@ -144,7 +149,8 @@ async def add_schedule(call: ApiCall, body: ApiNewSchedule) -> ApiSchedule:
 @operations.post("/schedules/next-times", Role.VIEWER)
 async def list_next_times(call: ApiCall, body: ApiTimes) -> ApiNextTimes:
     """Show the next three times of a schedule that would have these times. Adds none."""
-    return ApiNextTimes(next_times=list(await call.desk.schedules.next_times(call.actor, body.written())))
+    coming = await call.desk.schedules.next_times(call.actor, body.written(), timezone=body.timezone)
+    return ApiNextTimes(next_times=list(coming))
 
 
 @operations.get("/schedules/{schedule_id}")
@@ -168,10 +174,10 @@ async def remove_schedule(call: ApiCall, schedule_id: str) -> ApiSchedule:
     return ApiSchedule.of(await call.desk.schedules.remove(call.actor, schedule_id))
 
 
-@operations.post("/schedules/{schedule_id}/put-back", Role.OWNER)
-async def put_schedule_back(call: ApiCall, schedule_id: str) -> ApiSchedule:
-    """Put back a schedule that was removed."""
-    return ApiSchedule.of(await call.desk.schedules.put_back(call.actor, schedule_id))
+@operations.post("/schedules/{schedule_id}/undo", Role.OWNER)
+async def undo_schedule(call: ApiCall, schedule_id: str) -> ApiSchedule:
+    """Put back a schedule that was removed, or take back one's own newest change, if it was of this schedule."""
+    return ApiSchedule.of(await call.desk.schedules.undo(call.actor, schedule_id))
 
 
 @operations.post("/schedules/{schedule_id}/pause", Role.OWNER)

@@ -12,16 +12,17 @@ from bot.channels.chat.schedules import last_words
 from bot.channels.web.console.texts import ConsoleTexts
 from bot.channels.web.console.visit import Pages, Shown, Visit
 from bot.desk.actors import Role
-from bot.desk.regular_times import WEEK, RegularTimes
+from bot.desk.regular_times import MOST_MINUTES, WEEK, RegularTimes
 from bot.desk.schedules_views import ScheduleView
 from bot.desk.week import WeekEntry
+from scheduler.sweeps.order import SweepOrder
 
 schedules, contacts = Pages("schedules"), Pages("contacts")
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 HOURS = 24
 HOURS_OF_WORDS = 5  # as wide as a few words
 EVERY = (5, 10, 15, 30, 60, 120, 240)  # minutes to choose from
-USUAL = 15
+USUAL = RegularTimes(15)
 UNITS = (("hourly", 3600), ("by_minutes", 60), ("by_seconds", 1))
 
 
@@ -37,7 +38,7 @@ class ShownSchedule:
 
 @dataclass(frozen=True, slots=True)
 class SweepChoices:
-    """The saved contacts of an app to choose from, by name and by tag; ``tags``: each with how many have it."""
+    """The contacts of an app to choose from, by name and by tag; ``tags``: each with how many have it."""
 
     app: AppProfile
     names: Sequence[str]
@@ -80,13 +81,45 @@ async def list_sweeps(visit: Visit) -> Shown:
     views = await visit.desk.sweeps.scheduled(visit.actor)
     return {
         "sweeps": [_shown(view, _whom(view, words), words) for view in views],
-        "choices": [await _choices(visit, app) for app in profiles()] if owns else [],
-        "every": [(minutes, _every(minutes * 60, words)) for minutes in EVERY],
-        "usual": USUAL,
-        "days": [(number, _day(number, words)) for number in WEEK],
-        "phones": (await visit.desk.status(visit.actor)).phones,
         "operates": visit.may(Role.OPERATOR),
         "owns": owns,
+        **(await _form(visit) if owns else {}),
+    }
+
+
+@schedules.page("/schedules/{schedule_id}", "schedule.html")
+async def show_schedule(visit: Visit) -> Shown:
+    view = await visit.desk.schedules.get(visit.actor, visit.request.match_info["schedule_id"])
+    owns = visit.may(Role.OWNER)
+    return {
+        "shown": _shown(view, _whom(view, visit.words), visit.words),
+        "owns": owns,
+        **(await _form(visit, view) if owns else {}),
+    }
+
+
+async def _form(visit: Visit, view: ScheduleView | None = None) -> Shown:
+    """Return what the form of a new sweep, or of a schedule to edit, is made from.
+
+    regular: the parts of its times; None if they have none.
+    """
+    words = visit.words
+    order = view.sweep if view is not None and view.sweep is not None else SweepOrder()
+    regular = RegularTimes.of(view.means) if view is not None else USUAL
+    if regular is not None and regular.minutes > MOST_MINUTES:
+        regular = None
+    every = {*EVERY, *([regular.minutes] if regular is not None else [])}
+    return {
+        "edited": _shown(view, "", words) if view is not None else None,
+        "order": order,
+        "choices": [await _choices(visit, app, order) for app in profiles()],
+        "regular": regular,
+        "usual": USUAL,
+        "every": [(minutes, _every(minutes * 60, words)) for minutes in sorted(every)],
+        "days": [(number, _day(number, words)) for number in WEEK],
+        "written": visit.desk.schedules.written(view) if view is not None else "",
+        "timezone": view.timezone if view is not None and view.elsewhere else "",
+        "phones": (await visit.desk.status(visit.actor)).phones,
     }
 
 
@@ -99,10 +132,14 @@ def _whom(view: ScheduleView, words: ConsoleTexts) -> str:
     return f"{profile(order.app).name_in(words.lang)} · {chosen or words.own('sweeps.unread')}"
 
 
-async def _choices(visit: Visit, app: AppProfile) -> SweepChoices:
+async def _choices(visit: Visit, app: AppProfile, order: SweepOrder) -> SweepChoices:
+    """Return whom one may choose: the saved contacts, and who is chosen in ``order`` already."""
     saved = await visit.desk.contacts.find(visit.actor, app=app.key)
-    tags = Counter(tag for contact in saved for tag in contact.tags)
-    return SweepChoices(app, list(dict.fromkeys(contact.name for contact in saved)), sorted(tags.items()))
+    names, tags = [contact.name for contact in saved], Counter(tag for contact in saved for tag in contact.tags)
+    if app.key == order.app:
+        names += order.names
+        tags.update(dict.fromkeys(order.tags, 0))
+    return SweepChoices(app, list(dict.fromkeys(names)), sorted(tags.items()))
 
 
 @schedules.page("/schedules/week", "week.html")

@@ -128,6 +128,8 @@ async def test_from_add_to_undo(shop: Shop) -> None:
     said = await owner.say("/schedule 修改 1 时间：明天9点 错过：补做 重叠：排队 安静时段：22:00-07:00")
     assert "记为: at 2026-03-02 09:00" in said
     assert "安静时段: 22:00-07:00\n方式: 错过的补做一次 · 上一次没结束就排队" in said
+    assert "工作日 9:00-18:00 每5分钟" in await owner.tap(owner.action("撤销"))
+    await owner.say("/schedule 修改 1 时间：明天9点 错过：补做 重叠：排队 安静时段：22:00-07:00")
     listed = await owner.say("/schedule")
     assert "#1: 明天9点" in listed
     assert "明天9点" in await owner.tap(owner.action("#1"))
@@ -136,10 +138,11 @@ async def test_from_add_to_undo(shop: Shop) -> None:
     assert (run.task, run.planned_at, run.requested_by) == ("QQ回复联系人11", None, owner.actor.id)
     assert "上一次: 03-01 17:00 手动启动 → ⏳ 排队中" in await owner.say("/schedule 1")
     assert "已删除定时任务 1" in await owner.tap(owner.action("删除"))
-    undo = owner.action("撤销删除")
+    undo = owner.action("撤销")
     assert "还没有定时任务" in await owner.say("/schedule")
     assert "明天9点" in await owner.tap(undo)
-    assert "没有可以恢复的定时任务 1" in await owner.tap(undo)
+    assert "工作日 9:00-18:00 每5分钟" in await owner.tap(undo), "what was changed before it was removed"
+    assert "后来又改过" in await owner.tap(undo)
 
 
 async def test_the_last_outcome_and_the_counts(shop: Shop) -> None:

@@ -114,8 +114,9 @@ async def test_a_schedule_from_its_making_to_its_end(api: Api) -> None:
     assert (await api.ask("POST", f"{path}/run"))[1]["task"] == "QQ回复联系人11"
     assert (await api.ask("DELETE", path))[0] == 200
     assert (await api.ask("GET", path))[0] == 404
-    assert (await api.ask("POST", f"{path}/put-back"))[0] == 200
-    assert (await api.ask("GET", path))[0] == 200
+    assert (await api.ask("POST", f"{path}/undo"))[0] == 200
+    assert (await api.ask("GET", path))[1]["means"] == "0 10 * * *"
+    assert (await api.ask("POST", f"{path}/undo"))[1]["means"] == "0 9 * * *", "as it was before it was changed"
     assert (await api.ask("POST", "/schedules", json={**wish, "expression": "whenever"}))[0] == 400
 
 
@@ -139,6 +140,37 @@ async def test_a_regular_sweep_is_a_schedule(api: Api) -> None:
     assert row is not None
     assert row.options["kind"] == "sweep"
     assert (await api.ask("GET", "/schedules/1"))[1]["sweep"] is None
+
+
+async def test_a_regular_sweep_is_changed_and_its_change_undone(api: Api) -> None:
+    wish = {"whom": "unread", "every": 30, "start": "09:00", "end": "18:00", "quiet": "12:00-13:00", "device": PHONE}
+    _, made, _ = await api.ask("POST", "/sweeps", json={**wish, "timezone": "Europe/Berlin"})
+    assert (made["timezone"], made["next_times"][0][-6:]) == ("Europe/Berlin", "+01:00")
+    path = f"/sweeps/{made['id']}"
+    change = {"whom": "chosen", "contacts": ["11"], "every": 60, "device": "", "quiet": ""}
+    for _ in range(2):
+        status, changed, _ = await api.ask("PATCH", path, json=change)
+        assert (status, changed["means"], changed["sweep"]["contacts"]) == (200, "every 1h 09:00-18:00", ["11"])
+    assert (changed["device"], changed["quiet"], changed["timezone"]) == ("", "", "Europe/Berlin")
+    wrong = {
+        "contacts": {"contacts": []},
+        "tags": {"tags": ["none"]},
+        "start": {"start": ""},
+        "days": {"days": []},
+        "expression": {"expression": "friday 9"},
+        "quiet": {"quiet": "night"},
+        "timezone": {"timezone": "Moon"},
+    }
+    for field, body in wrong.items():
+        status, problem, _ = await api.ask("PATCH", path, json=body)
+        assert (status, problem["field"]) == (400, f"body.{field}")
+    assert (await api.ask("PATCH", path, json={"device": "nobody's"}))[1]["field"] == "body.device"
+    assert (await api.ask("PATCH", path, json={}, role=Role.OPERATOR))[0] == 403
+    assert (await api.ask("PATCH", "/sweeps/1", json=change))[0] == 404, "it is no sweep"
+    assert (await api.ask("POST", f"/schedules/{made['id']}/undo"))[1] == made
+    await api.ask("PATCH", path, json={"expression": "daily at 9"})
+    status, problem, _ = await api.ask("PATCH", path, json={"start": "09:00", "end": "18:00"})
+    assert (status, problem["field"]) == (400, "body.every")
 
 
 async def test_answers_contacts_and_knowledge(api: Api) -> None:

@@ -8,6 +8,7 @@ from base64 import b64encode
 from contextlib import closing
 from html import unescape
 from http.client import HTTPConnection
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -20,6 +21,7 @@ from bot.app.settings.origin import survey
 from bot.channels.web.console.routes import NAVIGATION
 from bot.desk.actors import Role
 from bot.desk.knowledge_views import EntryText
+from bot.desk.schedules_views import ScheduleWish
 from scheduler.runs.human import StoredHuman
 from scheduler.runs.store import StoredRuns
 from storage.console_sessions import ConsoleSessions
@@ -29,12 +31,15 @@ from storage.runs import NewRun, Runs
 from tests.bot.channels.web.console.conftest import TERMINAL, Shown
 from tests.support.shop import PHONE, QUESTION
 
+TEMPLATES = Path(__file__).parents[5] / "bot" / "channels" / "web" / "console" / "templates"
+
 
 async def test_every_page_is_whole_in_both_languages(shown: Shown) -> None:
     paths = [path.removeprefix(CONSOLE) for _, path, _ in NAVIGATION]
     paths += [
         "/schedules/week",
         "/schedules/sweeps",
+        "/schedules/1",
         f"/runs/{shown.busy.run_id}",
         f"/questions/{QUESTION.id}",
         f"/answers/{shown.busy.answer_id}",
@@ -52,6 +57,21 @@ async def test_every_page_is_whole_in_both_languages(shown: Shown) -> None:
             ids = re.findall(r' id="([^"]+)"', text)
             assert len(ids) == len(set(ids)), path
             assert all('alt="' in image for image in re.findall(r"<img[^>]*>", text)), path
+
+
+def test_whatever_takes_something_away_or_changes_it_can_be_undone_or_asks_first() -> None:
+    """What is left out is turned back by the same control."""
+    turned_back = {"/rating", "/take-over"}
+    forms = [form for page in TEMPLATES.glob("*.html") for form in re.findall(r"<form[^\n]*", page.read_text())]
+    risky = [
+        form for form in forms if re.search(r'data-method="(DELETE|PATCH|PUT)"|/(reject|revoke)"|saves_change', form)
+    ]
+    assert len(risky) >= 13
+    for form in risky:
+        path = re.search(r'data-api="([^"]*)"', form)
+        assert path is not None
+        can_go_back = "data-undo=" in form or "data-confirm=" in form or "parts.saves_change" in form
+        assert can_go_back or path[1][path[1].rindex("/") :] in turned_back, form
 
 
 async def test_the_overview_and_the_question_offer_what_is_to_be_done(shown: Shown) -> None:
@@ -236,6 +256,45 @@ async def test_sweeps_are_shown_in_plain_words_and_offered_from_saved_contacts(s
     assert "by hand" in await shown.browser.page("/schedules/sweeps")
     assert (await ask("POST", f"{CONSOLE}/language", {"lang": "zh"}))[0] == 200
     assert "微信 · #老客户" in await shown.browser.page("/schedules/sweeps")
+
+
+async def test_a_schedule_s_page_has_the_form_filled_in(shown: Shown) -> None:
+    ask, add = shown.browser.ask, shown.desk.schedules.add
+
+    async def page(number: str) -> str:
+        return unescape(await shown.browser.page(f"/schedules/{number}"))
+
+    def chosen(text: str) -> list[str]:
+        return re.findall(r'value="([^"]*)"[^>]* (?:checked|selected)>', text)
+
+    wish = {"whom": "chosen", "contacts": ["小王"], "every": 7, "start": "09:00", "end": "18:00", "days": [6, 7]}
+    made = (await ask("POST", "/api/v1/sweeps", {**wish, "quiet": "12:00-13:00", "device": PHONE}))[1]["id"]
+    text = await page(made)
+    assert f'data-api="/api/v1/sweeps/{made}" data-method="PATCH"' in text
+    assert 'data-undo="/api/v1/schedules/{id}/undo"' in text
+    assert chosen(text) == ["qq", "chosen", "小王", "7", "6", "7", PHONE], "also who is no saved contact, or unusual"
+    assert re.search(r'name="start"[^>]* value="09:00".*name="end"[^>]* value="18:00"', text, re.DOTALL)
+    assert 'name="quiet" placeholder="22:00-07:00" value="12:00-13:00"' in text
+    assert 'name="timezone"' not in text
+
+    owner = await shown.busy.shop.person(Role.OWNER, "boss")
+    berlin = ScheduleWish("", timezone="Europe/Berlin")
+    await ask("PATCH", f"/api/v1/sweeps/{made}", {"expression": "每天9点", "timezone": "Europe/Berlin"})
+    text = await page(made)
+    assert chosen(text) == ["qq", "chosen", "小王", "own", "15", *"1234567", PHONE]
+    assert 'name="expression" required maxlength="500" value="每天9点"' in text
+    assert text.count('type="hidden" name="timezone" value="Europe/Berlin"') == 2
+    once = await add(owner, "明天9点", "打开 <设置>", chat=None, wish=berlin)
+    text = await page(once.id)
+    assert f'data-api="/api/v1/schedules/{once.id}" data-method="PATCH"' in text
+    assert f'value="{once.means}"' in text, "tomorrow is another day by then"
+    assert "打开 <设置></textarea>" in text
+    watch = await add(owner, "", "盯着 11", chat=None)
+    text = await page(watch.id)
+    assert 'name="task" required maxlength="1000" aria-describedby="task-hint" value="盯着 11"' in text
+    assert 'name="expression"' not in text
+    for number in ("99", "x"):
+        assert (await shown.browser.get(f"{CONSOLE}/schedules/{number}"))[0] == 404
 
 
 async def test_the_audit_log_is_read_page_by_page(shown: Shown) -> None:
