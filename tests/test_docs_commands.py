@@ -62,6 +62,7 @@ NOT_RUN = {
     "journalctl": "needs systemd",
     "useradd": "changes the machine's users",
     "cp": "copies into the machine's folders",
+    "rm": "removes what was copied into the machine's folders",
     "git": "fetches from the reader's remote",
     "jq": "another program, on a log of the reader's",
     "vllm": "serves a model on a GPU",
