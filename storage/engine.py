@@ -29,10 +29,11 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from agent_core.errors import ConfigInvalid
-from storage.sqlite_driver import Connection
 
 if TYPE_CHECKING:
     from sqlalchemy.pool import QueuePool
+
+    from storage.sqlite_driver import Connection
 
 log = structlog.get_logger(__name__)
 
@@ -242,6 +243,8 @@ class Database:
 
     async def _connect(self, *, reads: bool) -> Connection:
         """Connect to SQLite."""
+        from storage.sqlite_driver import Connection  # aiosqlite is loaded when a file is opened
+
         arguments, options = self.url.get_dialect()().create_connect_args(self.url)
         connect = partial(sqlite3.connect, *arguments, **options)
         connection = Connection(connect, busy_seconds=self._busy_seconds, reads=reads)
