@@ -283,6 +283,15 @@ class Recovery:
         return say(self._session.lang, key, **values)
 
 
+def _screen(action: Action, seen: Observation) -> str:
+    """Return what a proposal was made on. A home screen is one whatever it shows, as its clock or weather changes.
+
+    Where the proposal is to swipe, its pages are different screens.
+    """
+    front = seen.window.package or ""
+    return front if is_home(front) and not isinstance(action, Swipe) else seen.frame.digest
+
+
 def _same(last: Mapping[str, Any], action: Action) -> bool:
     """Tell whether this is the same action at about the same place."""
     if last.get("kind") != action.kind:
@@ -340,7 +349,7 @@ class RepeatWatch:
         if given_up is not None:
             return given_up
         if not isinstance(action, Wait):  # waits are counted in seconds
-            signature = f"{seen.frame.digest}:{action.model_dump_json()}"
+            signature = f"{_screen(action, seen)}:{action.model_dump_json()}"
             trail = [*session.trail, sha256(signature.encode()).hexdigest()[:12]][-LONGEST_CYCLE * ASKED_AT :]
             session.trail = trail
             session.repeats = max(rounds(trail, length) for length in range(1, LONGEST_CYCLE + 1))

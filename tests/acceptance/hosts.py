@@ -37,8 +37,9 @@ from storage.runs import ACTIVE, FINAL, RunRow, Runs
 from storage.schedules import NewSchedule, Schedules
 from storage.tables import events, runs
 from tests.acceptance.crowd import CrowdPhone, contact, crowd
-from tests.acceptance.stage import ANSWER, PHONEDESK, QUICK_TASK, ZONE, Running, environment
+from tests.acceptance.stage import ANSWER, QUICK_TASK, ZONE, Running, environment
 from tests.storage import postgres
+from tests.support import forked
 from tests.support.adb import AdbServerProcess, adb_server
 
 EVERY = "every 30s"
@@ -122,15 +123,7 @@ class Town:
         self._starts += 1
         log = self.folder / f"{machine.name}-{self._starts}.log"
         with log.open("wb") as errors:
-            process = await asyncio.create_subprocess_exec(
-                PHONEDESK,
-                *arguments,
-                env=machine.settings,
-                cwd=machine.folder,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=errors,
-            )
+            process = await forked.start(arguments, machine.settings, machine.folder, errors)
         return Running(process, log, self._started)
 
     async def start(self, machine: Machine, *arguments: str) -> str:

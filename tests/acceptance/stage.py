@@ -35,7 +35,9 @@ from storage.engine import Database
 from storage.outbox import Cards
 from storage.runs import RunRow, Runs
 from storage.tables import replies
+from tests.support import forked
 from tests.support.adb import AdbServerProcess, adb_server
+from tests.support.forked import ForkedProcess
 from tests.support.model_server import Reply, ScriptedModel, Text
 
 PHONEDESK = Path(sys.executable).parent / "phonedesk"
@@ -128,14 +130,13 @@ class Done:
 class Running:
     """A ``phonedesk`` process that runs. Its standard error goes to ``log``, for whoever looks at a failed test."""
 
-    def __init__(self, process: asyncio.subprocess.Process, log: Path, all_running: list[Running]) -> None:
+    def __init__(self, process: ForkedProcess, log: Path, all_running: list[Running]) -> None:
         self._process = process
         self.log = log
         all_running.append(self)
 
     async def line(self) -> str:
         """Its next line on standard output. AssertionError with its log where it has ended."""
-        assert self._process.stdout is not None
         async with asyncio.timeout(PATIENCE):
             line = await self._process.stdout.readline()
         assert line, f"phonedesk ended with {await self._process.wait()}:\n{self.complaints()}"
@@ -208,20 +209,10 @@ class Stage:
         await server.up()
         return server
 
-    async def _process(
-        self, arguments: Sequence[str], settings: Mapping[str, str]
-    ) -> tuple[asyncio.subprocess.Process, Path]:
+    async def _process(self, arguments: Sequence[str], settings: Mapping[str, str]) -> tuple[ForkedProcess, Path]:
         log = self.folder / f"phonedesk-{next(self._numbers)}.log"
         with log.open("wb") as errors:
-            process = await asyncio.create_subprocess_exec(
-                PHONEDESK,
-                *arguments,
-                env={**self.environment, **settings},
-                cwd=self.folder,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=errors,
-            )
+            process = await forked.start(arguments, {**self.environment, **settings}, self.folder, errors)
         return process, log
 
     async def command(self, *arguments: str, **settings: str) -> Done:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import cycle
+from typing import Any
+
 import pytest
 
 from agent_core.actions.types import Finish, Home, Launch
@@ -17,7 +20,8 @@ from agent_core.ports import Event
 from agent_core.retry import with_retries
 from agent_core.session import QuestionKind, Session, Status
 from agent_core.settings import AgentSettings, new_session
-from tests.support.lab import ANSWER, ASK, FINISH, LAUNCH, Lab, Story, do
+from tests.support.clock import Clock
+from tests.support.lab import ANSWER, ASK, FINISH, LAUNCH, Lab, Story, do, lab
 from tests.support.model_server import ScriptedModel
 from tests.support.model_server import Status as Refusal
 
@@ -71,9 +75,16 @@ async def test_a_run_that_has_ended_is_not_done_again(bench_lab: Lab) -> None:
     assert bench_lab.story.kinds().count("outcome") == before + 1  # the attempt may have died before it told
 
 
-async def test_a_cycle_of_screens_is_called_out_and_ends_at_a_person(bench_lab: Lab) -> None:
-    async with ScriptedModel([LAUNCH, HOME] * 10) as model:
-        session = await bench_lab.run(model, "看看")
+async def test_a_cycle_of_screens_is_called_out_and_ends_at_a_person() -> None:
+    """Also if the clock of the home screen goes on meanwhile: with most models, twelve steps take a minute."""
+    clock, calls = Clock(), cycle([LAUNCH, HOME])
+
+    def think(body: dict[str, Any]) -> str:
+        clock.move(minutes=1)
+        return next(calls)
+
+    async with lab(clock=clock) as made, ScriptedModel([think], repeat_last=True) as model:
+        session = await made.run(model, "看看")
         told = [n for n, request in enumerate(model.requests) if "重复" in str(request["messages"][-1])]
     assert session.status is Status.WAITING
     assert session.question is not None

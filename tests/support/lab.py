@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from agent_core.agent import PhoneAgent
 from agent_core.devices.adb.server import open_adb
@@ -21,6 +22,7 @@ from agent_core.retry import Sleep
 from agent_core.session import Answer, Question, Session
 from agent_core.settings import AgentSettings, new_session
 from simulator.phone.assembly import CHECKED
+from simulator.phone.core import local_now
 from simulator.phone.phone import VirtualPhone
 from simulator.phone.scenario import Scenario
 from simulator.phone.scenario_file import default_scenario
@@ -219,10 +221,12 @@ def on_a_small_phone(scenario: Scenario) -> Scenario:
 
 
 @asynccontextmanager
-async def lab(scenario: Scenario | None = None, *, sleep: Sleep = asyncio.sleep) -> AsyncIterator[Lab]:
-    """A lab of its own: phone, adb server, device. ``sleep`` is what the device waits with."""
-    chosen = on_a_small_phone(scenario or default_scenario())
-    async with adb_server() as adb, serve(chosen) as running, await open_adb(port=adb.port) as server:
+async def lab(
+    scenario: Scenario | None = None, *, sleep: Sleep = asyncio.sleep, clock: Callable[[], datetime] = local_now
+) -> AsyncIterator[Lab]:
+    """A lab of its own: phone, adb server, device. ``sleep`` is what the device waits with, ``clock`` the phone's."""
+    phone = VirtualPhone(on_a_small_phone(scenario or default_scenario()), clock=clock)
+    async with adb_server() as adb, serve(phone=phone) as running, await open_adb(port=adb.port) as server:
         await server.connect(running.address)
         address = running.address
         device = server.device(address, sleep=sleep)
