@@ -218,6 +218,7 @@ async def test_a_button_pressed_before_the_scripts_are_there_counts(tmp_path: Pa
             await expect(form.locator("output")).to_contain_text("/login#")
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize(("size", "dark"), [(PHONE, False), (DESK, True)])
 async def test_pages_fit_their_screen_and_one_can_go_through_them_by_keyboard(
     tmp_path: Path, size: tuple[int, int], dark: bool

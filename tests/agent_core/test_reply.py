@@ -21,6 +21,7 @@ NOT_SURE = (
 )
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("tree", ["full", "empty", "no_texts", "failing"])
 async def test_the_customer_gets_the_answer_once(bench_lab: Lab, tree: str) -> None:
     bench_lab.phone.set_tree(tree)

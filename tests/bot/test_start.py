@@ -89,6 +89,7 @@ def test_completing_a_word_behind_a_command_asks_that_command() -> None:
     assert run_here(PROBE.format(arguments=[]), settings=bash).stdout.split() == ["search"]
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("command", ["devices", "doctor", "config", "serve", "worker", "demo"])
 def test_help_of_a_command_loads_no_provider_and_no_database(command: str) -> None:
     loaded = loaded_by(command, "--help")
@@ -105,6 +106,7 @@ def test_views_load_no_provider_and_no_database() -> None:
     assert set(done.stdout.split()).isdisjoint(set(HEAVY) - {"PIL"} | {"storage.engine"})
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize(
     "arguments", [("kb", "search", "x"), ("questions", "list"), ("schedule", "list"), ("people", "list")]
 )

@@ -82,6 +82,7 @@ def empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.rotating(parts=2)
 async def test_every_module_loads_without_unix() -> None:
     child = await started(EVERY_MODULE)
     out, err = await child.communicate()

@@ -37,7 +37,7 @@ LOADED = (
     *("simulator.phone.server", "bot.tools.eval.scenario", "bot.channels.cli.main"),
     *(
         f"bot.channels.cli.commands.{name}"
-        for name in ("console", "demo", "devices", "replay", "run", "serve", "servers", "sweep", "wrong")
+        for name in ("console", "demo", "devices", "doctor", "replay", "run", "serve", "servers", "sweep", "wrong")
     ),
     *(f"bot.channels.cli.terminal.{name}" for name in ("ask", "greeting", "live", "render", "waiting")),
 )
@@ -114,6 +114,7 @@ def _forker() -> socket.socket:
             process = subprocess.Popen(
                 [sys.executable, "-X", "utf8", "-c", _BEGIN.format(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
+                cwd=Path(__file__).parents[2],
                 stdin=subprocess.DEVNULL,
             )
         _kept.append(ours)
@@ -136,6 +137,7 @@ def fork_commands(number: int) -> None:
     gc.set_threshold(10 * COLLECT_AFTER, 10, 10)
     for name in LOADED:
         import_module(name)
+    sys.path.remove("")  # a command finds its modules where they are installed, not in its folder
     gc.freeze()
     running: dict[int, int] = {}
 

@@ -52,7 +52,7 @@ def is_told(bubble: Bubble, *kinds: BubbleKind) -> bool:
     return bubble.kind in kinds or (bubble.kind is BubbleKind.OTHER and not bubble.sure)
 
 
-@pytest.mark.rotating(parts=2)
+@pytest.mark.rotating(parts=5)
 @pytest.mark.parametrize("size", [(1080, 2400), (720, 1600), (1440, 3200)], ids=str)
 @pytest.mark.parametrize("side", ["them", "me"])
 @pytest.mark.parametrize("app", APPS)
@@ -87,6 +87,7 @@ CALLS = [
 ]  # fmt: skip
 
 
+@pytest.mark.rotating(parts=5)
 @pytest.mark.parametrize("side", ["them", "me"])
 @pytest.mark.parametrize("app", APPS)
 @pytest.mark.parametrize("reader", READERS)

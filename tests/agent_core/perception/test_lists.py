@@ -46,7 +46,7 @@ def told(rows: Sequence[ChatRow]) -> dict[str, tuple[int, bool]]:
     return {row.name: (row.unread, row.dot) for row in rows}
 
 
-@pytest.mark.rotating(parts=2)
+@pytest.mark.rotating(parts=4)
 @pytest.mark.parametrize("app", THEMES)
 @pytest.mark.parametrize(("size", "scale"), SCREENS[::3])
 async def test_rows_and_marks_are_read_in_every_theme(app: str, size: tuple[int, int], scale: float) -> None:
@@ -73,6 +73,7 @@ async def test_rows_and_marks_are_read_in_every_theme(app: str, size: tuple[int,
 NUMBERS = [*map(str, (*range(1, 21), 34, 58, 67, 88, 99)), "99+"]
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("marks", [NUMBERS[:9], NUMBERS[9:18], NUMBERS[18:]], ids=" ".join)
 async def test_each_number_in_a_mark(marks: list[str]) -> None:
     lines = [Line(f"老客户{'ABCDEFGHI'[place]}", "在吗", "14:05", mark) for place, mark in enumerate(marks)]
@@ -80,6 +81,7 @@ async def test_each_number_in_a_mark(marks: list[str]) -> None:
     assert [row.unread for row in rows] == [int(mark.rstrip("+")) for mark in marks]
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("app", ["qq", "wechat dark"])
 @pytest.mark.parametrize(("mark", "wanted"), [("", (0, False)), (".", (0, True)), ("5", (5, False))])
 async def test_a_red_avatar_is_no_mark_and_hides_none(app: str, mark: str, wanted: tuple[int, bool]) -> None:
@@ -123,6 +125,7 @@ async def test_a_name_under_a_wide_mark_keeps_its_first_letter() -> None:
         assert (row.name, row.unread) == (name, 99)
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("look", ["wechat-light", "wechat-dark", "qq-plain"])
 async def test_no_row_is_lost_where_marks_reach_the_names(look: str) -> None:
     counts = {"小王的店": 1, "李先生": 88, "老同学": 12, "北京客户": 120}
@@ -156,7 +159,7 @@ async def is_list(drawn: Drawn, app: str) -> bool:
     return is_list_page(await rows_of(drawn), readings, profile(app.split(maxsplit=1)[0]), drawn.image.size)
 
 
-@pytest.mark.rotating(parts=2)
+@pytest.mark.rotating(parts=4)
 @pytest.mark.parametrize("app", THEMES)
 async def test_the_list_page_is_told_by_its_tabs_and_times(app: str) -> None:
     assert await is_list(draw(LINES, app, (720, 1280)), app)

@@ -55,6 +55,7 @@ def differ(one: Image.Image, other: Image.Image) -> bool:
     return ImageChops.difference(one, other).getbbox() is not None
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize(
     ("one", "other"),

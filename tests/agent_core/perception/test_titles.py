@@ -58,6 +58,7 @@ async def test_only_a_number_stands_beside_the_arrow(beside: str, sure: bool) ->
     assert (found.text, found.sure) == ("小王", sure)
 
 
+@pytest.mark.rotating(parts=4)
 @pytest.mark.parametrize("sign", ["💎", "🔹", "❄", "🤍", "💧", "🌹", "😊"])
 @pytest.mark.parametrize("gap", ["", " ", "   "])
 @pytest.mark.parametrize("look", [*BOTH, "wechat-dark"])

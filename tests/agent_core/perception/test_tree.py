@@ -248,6 +248,7 @@ def test_an_id_less_makes_nothing_wrong_and_sure(name: str) -> None:
         _never_wrong(name, dumps.without_id(xml, one))
 
 
+@pytest.mark.rotating(parts=4)
 @pytest.mark.parametrize("name", PAGES)
 @given(data=st.data())
 @settings(max_examples=60, deadline=None, derandomize=True)

@@ -107,6 +107,7 @@ async def mark_of(phone: VirtualPhone) -> Box:
     return next(node.box for node in await phone.tree() if node.description == "重新发送")
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("app", APPS)
 @pytest.mark.parametrize("reader", READERS)
 async def test_a_red_mark_is_not_touched_however_old_it_is(reader: ScreenReader, app: AppProfile) -> None:
@@ -150,6 +151,7 @@ async def button_of(phone: VirtualPhone, text: str) -> Box:
     return next(node.box for node in reversed(await phone.tree()) if text in (node.text, node.description))
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize(
     ("fault", "value", "agrees", "leaves"),
     [
@@ -242,6 +244,7 @@ def with_ai(app: AppProfile, name: str) -> VirtualPhone:
     return VirtualPhone(Scenario.model_validate({"contacts": contacts}), clock=lambda: NOON)
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize(
     ("app", "name"), [(profile("qq"), "QQ智能客服"), (profile("wechat"), "腾讯元宝")], ids=["qq", "wechat"]
 )
@@ -313,6 +316,7 @@ def test_a_row_that_the_tree_only_describes_is_the_ais_too() -> None:
 # Calls ----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("kind", ["call", "tip"])
 @pytest.mark.parametrize("app", APPS)
 @pytest.mark.parametrize("reader", READERS)

@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import resources
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -51,6 +52,7 @@ from simulator.telegram import FakeTelegram
 from storage.engine import Database
 from storage.leases import Leases
 from storage.model_usage import UsageTotals, Used
+from tests.support import forked
 from tests.support.adb import AdbServerProcess, adb_server
 from tests.support.apk import keyboard_apk
 from tests.support.environment import without_settings
@@ -826,19 +828,11 @@ def test_every_finding_has_its_advice_and_every_text_a_use() -> None:
 
 
 async def command(*arguments: str, **environment: str) -> tuple[int, str, str]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "bot",
-        "doctor",
-        *arguments,
-        env={**os.environ, "PYTHONPATH": str(Path(bot.app.doctor.__file__).parents[3]), **environment},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    out, err = await process.communicate()
-    assert process.returncode is not None
-    return process.returncode, out.decode(), err.decode()
+    with TemporaryFile() as errors:
+        process = await forked.start(("doctor", *arguments), {**os.environ, **environment}, Path.cwd(), errors)
+        out, _ = await process.communicate()
+        errors.seek(0)
+        return await process.wait(), out.decode(), errors.read().decode()
 
 
 async def test_the_command_when_all_is_well(adb: AdbServerProcess) -> None:

@@ -155,6 +155,7 @@ def test_a_secret_is_removed_by_none(tmp_path: Path, environment: dict[str, str]
     assert TOKEN not in (tmp_path / ".env").read_text()
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_the_virtual_phone_comes_with_the_demo_model(tmp_path: Path, environment: dict[str, str], lang: str) -> None:
     terminal = Terminal([sys.executable, "-m", "bot", "init", "--lang", lang], tmp_path, environment)
@@ -190,6 +191,7 @@ def test_the_virtual_phone_comes_with_the_demo_model(tmp_path: Path, environment
         terminal.close()
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("lang", ["zh", "en"])
 @pytest.mark.parametrize("typed", ["sk-a-key-of-mine", ""], ids=["key", "none"])
 def test_a_hosted_model_without_a_key_is_asked_about_once(
@@ -219,6 +221,7 @@ def test_a_hosted_model_without_a_key_is_asked_about_once(
         terminal.close()
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_an_address_of_ones_own_is_needed_and_no_preset_is_offered_for_it(
     tmp_path: Path, environment: dict[str, str], lang: str
@@ -321,6 +324,7 @@ def test_a_key_goes_to_no_server_for_which_it_was_not_chosen(
     assert "of-another" not in terminal.seen
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_a_knowledge_base_has_an_address_and_an_id_that_can_be_used(
     tmp_path: Path, environment: dict[str, str], lang: str

@@ -42,6 +42,7 @@ def share(picture: Image.Image, colour: str) -> int:
     return sum(count for count, found in picture.getcolors(picture.width * picture.height) or [] if found == wanted)
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("lang", LANGUAGES)
 @pytest.mark.slow
 def test_every_character_of_our_texts_can_be_drawn(lang: Lang) -> None:

@@ -158,6 +158,7 @@ OUTPUTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("lang", LANGUAGES)
 @pytest.mark.slow
 def test_what_commands_say_is_in_one_language(lang: Lang, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,6 +172,7 @@ def test_what_commands_say_is_in_one_language(lang: Lang, monkeypatch: pytest.Mo
     assert found == []
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("lang", LANGUAGES)
 @pytest.mark.parametrize("dry_run", [False, True], ids=["run", "dry run"])
 @pytest.mark.device

@@ -17,10 +17,11 @@ from bot.channels.web.api.openapi import document
 from bot.channels.web.api.routes import OPERATIONS
 from bot.desk.actors import Role
 from tests.bot.channels.web.api.conftest import Api
+from tests.support.days import examples
 
 KEPT = Path(__file__).parents[5] / "docs/reference/openapi.json"
 STREAMS = {"follow_events", "follow_run"}
-EXAMPLES = 8  # of requests to each operation
+EXAMPLES = examples(8)  # of requests to each operation
 WANTED = ("not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance")
 
 
