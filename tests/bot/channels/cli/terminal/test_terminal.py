@@ -29,10 +29,11 @@ from agent_core.session import (
     Status,
     StepRecord,
 )
+from agent_core.texts import say
 from bot.app.settings.layers import Settings
 from bot.channels.chat.answering import read_answer
 from bot.channels.chat.cards import Button, Card, Line
-from bot.channels.chat.texts import Lang, texts
+from bot.channels.chat.texts import LANGUAGES, Lang, texts
 from bot.channels.cli.commands.common import BY_STATUS, Exit
 from bot.channels.cli.terminal.ask import PERSON, TerminalHuman
 from bot.channels.cli.terminal.console import Console
@@ -380,6 +381,18 @@ def test_what_the_status_says_already_is_not_said_twice(lang: Lang, message: str
     stopped = Session(run_id="r", task="t", status=Status.STOPPED, message=message, question=QUESTION)
     assert outcome_line(stopped, texts(lang)).plain.count(message[:-1]) == 1
     assert "q1" in left_open(stopped, texts(lang)).plain, "what became of its question"
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+@pytest.mark.parametrize("status", [Status.WAITING, Status.FAILED, Status.STOPPED])
+def test_a_command_in_an_outcome_is_written_as_it_is_typed_here(
+    lang: Lang, status: Status, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / ".venv/bin/phonedesk")])
+    message = say(lang, "run.no_chat", contact="11")
+    said = outcome_line(Session(run_id="r", task="t", status=status, message=message), texts(lang)).plain
+    assert said.count(".venv/bin/phonedesk contacts") == said.count("phonedesk contacts") == 1
 
 
 def test_what_only_the_model_says_is_marked_as_its_note() -> None:
