@@ -34,6 +34,7 @@ from bot.app.settings.layers import Settings
 from bot.channels.chat.answering import read_answer
 from bot.channels.chat.cards import Button, Card, Line
 from bot.channels.chat.texts import LANGUAGES, Lang, texts
+from bot.channels.cli.commands import demo
 from bot.channels.cli.commands.common import BY_STATUS, Exit
 from bot.channels.cli.terminal.ask import PERSON, TerminalHuman
 from bot.channels.cli.terminal.console import Console
@@ -130,17 +131,35 @@ async def test_a_real_terminal() -> None:
     os.close(master)
 
 
-async def test_what_was_typed_before_a_question_is_dropped() -> None:
+@contextmanager
+def typed_before() -> Iterator[tuple[TextIO, int]]:
+    """A terminal at which something was typed before it was asked for; the number is the end at which one types."""
     master, slave = pty.openpty()
     with os.fdopen(slave, encoding="utf-8") as source:
         os.write(master, b"ls -l\n")
         while not select.select([source], [], [], 1.0)[0]:
             pass  # it has arrived
+        yield source, master
+    os.close(master)
+
+
+async def test_what_was_typed_before_a_question_is_dropped() -> None:
+    with typed_before() as (source, person):
         drop_typed(source)
-        os.write(master, b"1\n")
+        os.write(person, b"1\n")
         async with asyncio.timeout(5):
             assert await read_line(printed(), source) == "1\n"
-    os.close(master)
+
+
+async def test_what_was_typed_while_the_demo_worked_is_no_answer() -> None:
+    with typed_before() as (source, person):
+        console = printed()
+        answer = asyncio.create_task(demo.reader(console, source)())
+        async with asyncio.timeout(5):
+            while ">" not in text_of(console):
+                await asyncio.sleep(0)
+            os.write(person, b"2\n")
+            assert await answer == "2\n"
 
 
 def test_nothing_of_a_file_is_dropped(tmp_path: Path) -> None:
