@@ -284,7 +284,8 @@ class Feed:
         # A card that was requested stays in the chat of the request.
         of_phone = run if not name or name.startswith("@escalated:") else None
         message = Outgoing(card, chat, shows=f"question:{view.id}{name}")
-        await self._outlet.put(message, run=of_phone, urgent=view.question.kind in URGENT)
+        unseen_end = not view.open and not view.by  # it ended with its run, whose card says so
+        await self._outlet.put(message, run=of_phone, urgent=view.question.kind in URGENT, changes=unseen_end)
 
     async def _approves(self, chat: ChatRef) -> bool:
         """Tell whether an owner sees the messages of a chat: a private chat is one person's."""

@@ -94,8 +94,10 @@ async def _told(turn: Turn, verb: Verb, done: RunView | None, said: str, nothing
     going = await turn.desk.runs.going(turn.actor)
     others = [run for run in going if (done is None or run.id != done.id) and _CAN[verb](run)][:MOST_OFFERED]
     lines = [] if done is None else [Line(_named(done)), *cards.away_lines(done, words)]
-    if others:
-        lines.append(Line(words.get("run.others" if done else "run.which")))
+    if others and done is None:
+        nothing = f"run.which_{verb}"
+    elif others:
+        lines.append(Line(words.get("run.others")))
     elif done is None:
         lines.append(Line(words.get("run.see_status")))
     buttons = tuple(

@@ -10,6 +10,7 @@ from agent_core.texts import Listed
 from bot.channels.chat.cards import Button, Card, Line, state_of
 from bot.channels.chat.runs import card_of
 from bot.channels.chat.schedule_reading import ScheduleRequest, read_schedule, verb_of, what_is_missing
+from bot.channels.chat.schedule_words import in_words
 from bot.channels.chat.texts import Texts
 from bot.channels.chat.turn import Said, Subject, Turn
 from bot.desk.actors import Actor, BadRequest, Role
@@ -199,10 +200,11 @@ def schedule_lines(view: ScheduleView, words: Texts) -> list[Line]:
         when = Line(words.get("schedule.watch") + state, words.get("schedule.expression"))
     else:
         when = Line(view.expression + state, words.get("schedule.expression"), "code")
-    apps = Listed(view.rules.apps).joined(words.lang)
+    means, apps = in_words(view.means, words), Listed(view.rules.apps).joined(words.lang)
+    same = "".join(means.split()) == "".join(view.expression.split())
     lines = [
         when,
-        Line(view.means if view.means != view.expression else "", words.get("schedule.means"), "code"),
+        Line("" if same else means, words.get("schedule.means")),
         Line(view.task, words.get("card.task")),
         Line(" · ".join(filter(None, (view.rules.policy, apps))), words.get("schedule.rules")),
         *(_window_line(window, last, words) for window, last in view.windows),

@@ -110,7 +110,7 @@ class Outbox:
         once: a name under which nothing is sent a second time.
         begins: this is the first look of ``ref``, older than whatever already shows it; an unsent live card follows it.
         """
-        if begins and (await self._delivery.known(chat_id, ref) is not None or await self._store.is_said(ref)):
+        if begins and await self.shows(chat_id, ref):
             return
         live = self._live.get(ref) if begins else None
         if once:
@@ -126,6 +126,10 @@ class Outbox:
         except BaseException:
             self._said_once.pop(once, None)  # not said: another try must not find it done
             raise
+
+    async def shows(self, chat_id: str, ref: str) -> bool:
+        """Tell whether a message shows ``ref``, or waits to be sent."""
+        return await self._delivery.known(chat_id, ref) is not None or await self._store.is_said(ref)
 
     async def _keep(self, chat_id: str, outgoing: OutgoingMessage, ref: str, once: str) -> None:
         self._live.pop(ref, None)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TextIO
 
 import typer
 
@@ -16,7 +17,7 @@ from agent_core.session import Session, Status
 from bot.channels.cli.commands.common import BY_STATUS, Exit, result_of, run_async, settings_from
 from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import spoken_language, texts
-from bot.channels.cli.terminal.lines import read_line
+from bot.channels.cli.terminal.lines import drop_typed, read_line
 
 DEFAULT_TASK = "QQ回复联系人11"
 OUTPUT = Path("demo-output")
@@ -52,9 +53,6 @@ async def _shown(scenario: Path | None, lang: str | None) -> Exit:
 
     console = Console()
 
-    async def read() -> str | None:
-        return await read_line(console)
-
     is_watched = sys.stdin.isatty() and sys.stdout.isatty()  # noqa: TID251 - not printed to
 
     def say_end() -> None:
@@ -62,7 +60,8 @@ async def _shown(scenario: Path | None, lang: str | None) -> Exit:
 
     with ending(say_end, drain_seconds=0) as stopped:
         showing = asyncio.create_task(
-            show(console, OUTPUT, scenario=scenario, lang=lang, read=read if is_watched else None), name="demo"
+            show(console, OUTPUT, scenario=scenario, lang=lang, read=reader(console) if is_watched else None),
+            name="demo",
         )
         stopping = asyncio.create_task(stopped.wait(), name="demo-stop")
         await asyncio.wait({showing, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -72,6 +71,16 @@ async def _shown(scenario: Path | None, lang: str | None) -> Exit:
         showing.cancel()
         await asyncio.gather(showing, return_exceptions=True)
         return Exit.STOPPED
+
+
+def reader(console: Console, stdin: TextIO | None = None) -> Callable[[], Awaitable[str | None]]:
+    """Return a function that reads a line typed from then on: keys pressed while the demo worked are no answer."""
+
+    async def read() -> str | None:
+        drop_typed(stdin)
+        return await read_line(console, stdin)
+
+    return read
 
 
 async def _headless(

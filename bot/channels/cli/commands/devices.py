@@ -121,7 +121,10 @@ async def _attached(settings: Settings) -> tuple[list[DeviceInfo], list[str], Ph
             try:
                 await connect(server, address)
             except DeviceError as error:
-                err.print(words.get("attached.not_connected", phone=address, why=words.error(error)), style="yellow")
+                why = words.error(error)
+                if address not in why:
+                    why = words.get("attached.not_connected", phone=address, why=why)
+                err.print(why, style="yellow")
         entries = await attached.of_adb()
 
         async def listed(other: DeviceServer) -> list[DeviceInfo]:

@@ -141,9 +141,11 @@ def _summary(
     console: Console, results: list[CheckResult], words: DoctorTexts, *, mend: bool = False, device: str = ""
 ) -> None:
     counts = Counter(result.status for result in results)
-    values = {"total": len(results), **{status.value: counts[status] for status in CheckStatus}}
+    counted = Listed(
+        words.get(f"output.count_{status.value}", {"count": counts[status]}) for status in CheckStatus if counts[status]
+    )
     console.print()
-    console.print(Text(words.get("output.summary", values)))
+    console.print(Text(words.get("output.summary", {"total": len(results), "counts": counted})))
     if mend and not any(result.mending for result in results):
         console.print(Text(words.get("output.nothing_to_mend")), soft_wrap=True)
     if any("PHONEDESK_" in f"{result.seen} {result.advice}" for result in results if not result.after):
@@ -151,7 +153,8 @@ def _summary(
         key = "output.where" if file.exists() else "output.where_to_be"
         console.print(Text(words.get(key, {"file": file})), soft_wrap=True)
     if counts[CheckStatus.FAILED]:
-        console.print(Text(words.get("output.mend_first")))
+        titles = Listed(result.title for result in results if result.status is CheckStatus.FAILED)
+        console.print(Text(words.get("output.mend_first", {"titles": titles})), soft_wrap=True)
     else:
         option = f" --device {shlex.quote(device)}" if device else ""  # the phone that was checked
         console.print(Text(words.get("output.all_well", {"device": option})), soft_wrap=True)

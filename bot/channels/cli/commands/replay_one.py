@@ -210,6 +210,8 @@ def _told(step: StepRecord, words: Texts, currency: str = "") -> Text:
     told_before = {verdict.message for verdict in step.verdicts}
     if (result := result_of(step)) and result not in told_before:
         label = f"{words.get('replay.told_model')}: " if step.unread else ""
+        if not step.ok and not label:
+            result = words.typed(result)  # it may advise a command
         told.append(f"\n{label}{result}", style="dim" if step.ok or step.asks or label else "red")
     if costs := _costs(step, words, currency):
         told.append(f"\n{costs}", style="cyan")

@@ -189,6 +189,7 @@ def next_(
     as_json: Json = False,
 ) -> None:
     """Show the meaning of a time: its stored form, and its next times."""
+    from bot.channels.chat.schedule_words import in_words
     from scheduler.times import parse_schedule, parse_zone
     from scheduler.times.natural import understand, windows_of
 
@@ -207,7 +208,8 @@ def next_(
         print_json({**told, "windows": windows, "next_times": [moment.isoformat() for moment in coming]})
         return
     out, words = Console(), texts(settings.lang)
-    out.print(f"{before(words.get('schedule.means'), words)}{kept} ({timezone})")
+    said = " · ".join(dict.fromkeys((in_words(kept, words), kept)))  # the stored form may be given to programs
+    out.print(f"{before(words.get('schedule.means'), words)}{said} ({timezone})")
     for window, last in windows:
         start, _, end = window.partition("-")
         out.print(words.get("schedule.window_means", start=start, end=end, last=last))

@@ -75,7 +75,7 @@ class LiveRuns:
         told = not said or step.unread or step.result in said or bool(step.verdicts)
         if not told and not step.ok:
             first, *_ = step.result.splitlines() or [""]  # the following lines are advice for the model
-            self._line(f"     {first}", "yellow")
+            self._line(f"     {typed(first)}", "yellow")
 
     def _answered(self, question: str, by: str, text: str) -> None:
         asked = self._question
@@ -106,7 +106,7 @@ def outcome_line(session: Session, words: Texts) -> Text:
     message = session.message
     if model_said(session.steps[-1] if session.steps else None, message):
         message = before(words.get("card.model_note"), words) + message
-    if session.elsewhere is not None or session.comes_to is Status.FAILED:
+    if session.elsewhere is not None or session.comes_to is not Status.SUCCEEDED:
         message = typed(message)  # it advises; texts that were sent stay unchanged
     message = message.replace("\n", "\n    ")
     state = state_of(RunStatus(session.status.value), left_to=session.left_to)

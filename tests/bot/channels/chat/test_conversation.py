@@ -105,7 +105,7 @@ class TestRuns:
         said = await wang.say("/stop")
         assert said == "正在停止。\n打开设置 · Pixel\n还有这些任务：\n[停止 · 打开微信 · Pixel]"
         first, second = [run.id for run in await stage.runs()]
-        assert await wang.say(f"/stop {second}") == "没有可以停止的任务。\n要选哪一个？\n[停止 · 打开微信 · Pixel]"
+        assert await wang.say(f"/stop {second}") == "要停止哪一个任务？\n[停止 · 打开微信 · Pixel]"
         assert await wang.tap(f"stop:{first}") == "(正在停止。)"
 
     async def test_nobody_is_offered_what_is_refused_for_their_role(self, stage: Stage, wang: Talker) -> None:

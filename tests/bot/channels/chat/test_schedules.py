@@ -120,13 +120,15 @@ def test_where_time_and_task_are_not_told_apart(rest: str, key: str) -> None:
 async def test_from_add_to_undo(shop: Shop) -> None:
     owner = await member(shop, Role.OWNER, "Chief")
     said = await owner.say("定时 工作日 9:00-18:00 每5分钟 QQ回复联系人11")
-    assert said.startswith("已添加定时任务 1\n时间: 工作日 9:00-18:00 每5分钟\n记为: every 5m 09:00-18:00 * * 1-5\n")
+    assert said.startswith(
+        "已添加定时任务 1\n时间: 工作日 9:00-18:00 每5分钟\n记为: 每周一至周五 09:00–18:00 之间每 5 分钟\n"
+    )
     assert "时段: 09:00 开始，18:00 之前；最后一次 17:55" in said
     assert "接下来: 03-02 09:00、03-02 09:05、03-02 09:10" in said
     assert "已暂停" in await owner.tap(owner.action("暂停"))
     assert "已暂停" not in await owner.tap(owner.action("恢复"))
     said = await owner.say("/schedule 修改 1 时间：明天9点 错过：补做 重叠：排队 安静时段：22:00-07:00")
-    assert "记为: at 2026-03-02 09:00" in said
+    assert "记为: 2026-03-02 09:00，一次" in said
     assert "安静时段: 22:00-07:00\n方式: 错过的补做一次 · 上一次没结束就排队" in said
     assert "工作日 9:00-18:00 每5分钟" in await owner.tap(owner.action("撤销"))
     await owner.say("/schedule 修改 1 时间：明天9点 错过：补做 重叠：排队 安静时段：22:00-07:00")

@@ -13,10 +13,13 @@ from bot.channels.chat.cards import question_card
 from bot.channels.chat.texts import texts
 from bot.channels.telegram import render
 from bot.desk.actors import Role
+from bot.desk.people import TERMINAL
 from simulator.telegram import FakeUser
 from storage.questions import Questions
+from storage.runs import NewRun
 from storage.tables import questions
 from tests.bot.channels.telegram.house import CHOICES, House, WithARun, card_of, is_green, refused, until, until_out
+from tests.support.stage import PHONE
 from tests.support.telegram import picture
 
 
@@ -212,3 +215,22 @@ class TestOverTime(WithARun):
             assert asked.buttons == [["完成", "停止"], ["刷新画面"]]
             await asyncio.wait_for(operator.tap(asked, "完成"), 10)
             await operator.sees(lambda chat: "Operator A已回答：完成" in asked.words)
+
+
+class TestOfATerminal:
+    async def test_a_run_that_was_stopped_with_its_question_before_anybody_saw_it_is_one_card(
+        self, house: House, operator: FakeUser
+    ) -> None:
+        async with house.adapter():
+            await operator.send("/whoami")
+            await operator.sees(lambda chat: chat.saying("管理员"))
+        before = len(operator.chat.from_bot)
+        run_id = await house.stage.rows.create(NewRun("打开设置", PHONE, requested_by=TERMINAL, begun=True))
+        assert run_id is not None
+        await house.stage.ask(run_id, QuestionKind.STUCK, ("stop", "结束"))
+        await house.stage.rows.request_stop(run_id, by=TERMINAL)
+        async with house.adapter():
+            await operator.sees(lambda chat: chat.saying("已停止"))
+            await until(house.has_told_all)
+            await until_out(house)
+        assert [message.words.partition("\n")[0] for message in operator.chat.from_bot[before:]] == ["⏹ 已停止"]

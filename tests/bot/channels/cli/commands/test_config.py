@@ -20,7 +20,7 @@ from bot.app.doctor.texts import DoctorTexts
 from bot.app.settings.files import CONFIG_FILE
 from bot.app.settings.loading import load
 from bot.app.settings.own import own_folder
-from bot.channels.cli.commands.doctor import _summary
+from bot.channels.cli.commands.doctor import MARKS, _summary
 from bot.channels.cli.main import app
 from bot.channels.cli.terminal.console import Console
 from tests.support.environment import without_settings
@@ -534,6 +534,27 @@ def test_where_settings_stand_and_would_stand(
         shown = console.export_text()
         assert f"{said} {tmp_path / '.env'}" in shown
         assert (would in shown) != there
+
+
+@pytest.mark.parametrize(
+    ("lang", "counted", "to_mend"),
+    [
+        ("zh", "共 3 项：1 项正常、2 项不通过。", "没有通过：Model、Screen。请先解决第一项"),
+        ("en", "3 checks: 1 fine, 2 failed.", "Failed: Model, Screen. Mend the first of them"),
+    ],
+)
+def test_the_end_of_an_examination_is_in_words_and_names_what_failed(lang: Lang, counted: str, to_mend: str) -> None:
+    results = [
+        CheckResult("settings", "Settings", CheckStatus.OK, "x"),
+        CheckResult("model", "Model", CheckStatus.FAILED, "x"),
+        CheckResult("screen", "Screen", CheckStatus.FAILED, "x"),
+    ]
+    console = Console(record=True, width=300, quiet=False)
+    _summary(console, results, DoctorTexts(lang))
+    shown = console.export_text()
+    assert counted in shown
+    assert to_mend in shown
+    assert not any(mark in shown for mark, _ in MARKS.values() if mark not in ".!·")
 
 
 @pytest.mark.parametrize(("lang", "said"), [("zh", "--fix 什么也没有改"), ("en", "--fix changed nothing")])

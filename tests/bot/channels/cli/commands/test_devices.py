@@ -60,6 +60,9 @@ async def test_a_phone_from_connecting_to_disconnecting(monkeypatch: pytest.Monk
         with monkeypatch.context() as settings:
             settings.setenv("PHONEDESK_DEVICE__SERIAL", address)
             assert [row["serial"] for row in await data()] == [address], "as serve does, which is told it only so"
+        with monkeypatch.context() as settings:
+            settings.setenv("PHONEDESK_DEVICE__SERIAL", "127.0.0.1:1")
+            assert (await run())[2].count("127.0.0.1:1") == 1, "the failure names the phone once"
         code, _, err = await run("disconnect", "10.9.9.9:1")
         assert (code, "There is no phone 10.9.9.9:1." in err) == (Exit.USAGE, True)
         code, _, err = await run("connect", "127.0.0.1:1")

@@ -29,10 +29,12 @@ from agent_core.session import (
     Status,
     StepRecord,
 )
+from agent_core.texts import say
 from bot.app.settings.layers import Settings
 from bot.channels.chat.answering import read_answer
 from bot.channels.chat.cards import Button, Card, Line
-from bot.channels.chat.texts import Lang, texts
+from bot.channels.chat.texts import LANGUAGES, Lang, texts
+from bot.channels.cli.commands import demo
 from bot.channels.cli.commands.common import BY_STATUS, Exit
 from bot.channels.cli.terminal.ask import PERSON, TerminalHuman
 from bot.channels.cli.terminal.console import Console
@@ -129,17 +131,35 @@ async def test_a_real_terminal() -> None:
     os.close(master)
 
 
-async def test_what_was_typed_before_a_question_is_dropped() -> None:
+@contextmanager
+def typed_before() -> Iterator[tuple[TextIO, int]]:
+    """A terminal at which something was typed before it was asked for; the number is the end at which one types."""
     master, slave = pty.openpty()
     with os.fdopen(slave, encoding="utf-8") as source:
         os.write(master, b"ls -l\n")
         while not select.select([source], [], [], 1.0)[0]:
             pass  # it has arrived
+        yield source, master
+    os.close(master)
+
+
+async def test_what_was_typed_before_a_question_is_dropped() -> None:
+    with typed_before() as (source, person):
         drop_typed(source)
-        os.write(master, b"1\n")
+        os.write(person, b"1\n")
         async with asyncio.timeout(5):
             assert await read_line(printed(), source) == "1\n"
-    os.close(master)
+
+
+async def test_what_was_typed_while_the_demo_worked_is_no_answer() -> None:
+    with typed_before() as (source, person):
+        console = printed()
+        answer = asyncio.create_task(demo.reader(console, source)())
+        async with asyncio.timeout(5):
+            while ">" not in text_of(console):
+                await asyncio.sleep(0)
+            os.write(person, b"2\n")
+            assert await answer == "2\n"
 
 
 def test_nothing_of_a_file_is_dropped(tmp_path: Path) -> None:
@@ -380,6 +400,18 @@ def test_what_the_status_says_already_is_not_said_twice(lang: Lang, message: str
     stopped = Session(run_id="r", task="t", status=Status.STOPPED, message=message, question=QUESTION)
     assert outcome_line(stopped, texts(lang)).plain.count(message[:-1]) == 1
     assert "q1" in left_open(stopped, texts(lang)).plain, "what became of its question"
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+@pytest.mark.parametrize("status", [Status.WAITING, Status.FAILED, Status.STOPPED])
+def test_a_command_in_an_outcome_is_written_as_it_is_typed_here(
+    lang: Lang, status: Status, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / ".venv/bin/phonedesk")])
+    message = say(lang, "run.no_chat", contact="11")
+    said = outcome_line(Session(run_id="r", task="t", status=status, message=message), texts(lang)).plain
+    assert said.count(".venv/bin/phonedesk contacts") == said.count("phonedesk contacts") == 1
 
 
 def test_what_only_the_model_says_is_marked_as_its_note() -> None:
