@@ -13,7 +13,7 @@ async def body_of(request: web.Request, most: int, seconds: float = SECONDS) -> 
     """Return the whole body.
 
     Raises HTTPRequestEntityTooLarge (413) if it has more than ``most`` bytes, and HTTPRequestTimeout (408) if it takes
-    longer than ``seconds``.
+    longer than ``seconds``, or the client leaves before its end.
     """
     if (request.content_length or 0) > most:
         raise web.HTTPRequestEntityTooLarge(most, request.content_length or 0)
@@ -24,6 +24,6 @@ async def body_of(request: web.Request, most: int, seconds: float = SECONDS) -> 
                 body += chunk
                 if len(body) > most:
                     raise web.HTTPRequestEntityTooLarge(most, len(body))
-    except TimeoutError:
+    except (TimeoutError, ConnectionResetError):
         raise web.HTTPRequestTimeout from None
     return bytes(body)

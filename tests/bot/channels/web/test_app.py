@@ -5,6 +5,7 @@ import gzip
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from aiohttp import ClientSession, web
@@ -173,3 +174,27 @@ async def test_a_body_is_bounded_in_bytes_and_in_time() -> None:
                 assert answer.status == status
         began = b"POST /read HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nslow"
         assert (await raw(url, began)).startswith(b"HTTP/1.1 408")
+
+
+async def test_a_client_that_leaves_in_the_middle_of_its_body_is_no_fault_of_ours() -> None:
+    ended: asyncio.Queue[int] = asyncio.Queue()
+
+    async def ready() -> dict[str, bool]:
+        return {}
+
+    async def read(request: web.Request) -> web.Response:
+        try:
+            await body_of(request, 1000, 30)
+        except web.HTTPException as error:
+            ended.put_nowait(error.status)
+        return web.Response()
+
+    app = make_app(ready)
+    app.router.add_post("/read", read)
+    async with serving(app, "127.0.0.1", 0) as url:
+        _, writer = await asyncio.open_connection("127.0.0.1", urlsplit(url).port)
+        writer.write(b"POST /read HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nslow")
+        await writer.drain()
+        await asyncio.sleep(0.1)
+        writer.transport.abort()
+        assert await asyncio.wait_for(ended.get(), 10) == 408

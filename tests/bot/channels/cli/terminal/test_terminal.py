@@ -154,7 +154,7 @@ async def test_what_was_typed_before_a_question_is_dropped() -> None:
 async def test_what_was_typed_while_the_demo_worked_is_no_answer() -> None:
     with typed_before() as (source, person):
         console = printed()
-        answer = asyncio.create_task(demo.reader(console, source)())
+        answer = asyncio.ensure_future(demo.reader(console, source)())
         async with asyncio.timeout(5):
             while ">" not in text_of(console):
                 await asyncio.sleep(0)
