@@ -372,7 +372,7 @@ def _invite_words(words: Texts, invite: InviteView) -> str:
 
 def _audit_card(words: Texts, refused: Sequence[RefusedView]) -> Card:
     lines = [
-        Line(f"{row.command} · {words.find(f'refused.{row.why}', row.why)}", f"{row.at:%m-%d %H:%M} {row.who}")
+        Line(f"{words.operation(row.command)} · {words.refusal(row.why)}", f"{row.at:%m-%d %H:%M} {row.who}")
         for row in refused
     ]
     back = (Button("people:list", words.get("people.all")),)

@@ -15,6 +15,8 @@ from agent_core.actions.types import Back
 from agent_core.apps.profile import profile
 from agent_core.errors import PhonedeskError, RateLimited
 from agent_core.session import Session
+from bot.channels.chat.texts import LANGUAGES, catalogue, texts
+from bot.channels.mcp.tools import LOW_LEVEL
 from bot.desk.actors import AccessDenied, Actor, ChatRef, Role, StillLimited
 from bot.desk.answers_views import AnswersAsked
 from bot.desk.context import API, DeskService
@@ -251,6 +253,7 @@ async def refused(busy: Busy, call: Awaitable[Any], why: str) -> None:
         await call
     row = (await Audit(busy.shop.db).last(1))[0]
     assert (row.allowed, row.detail["why"]) == (False, why)
+    assert nameless(row.command) == []
 
 
 async def let_in(busy: Busy, call: Awaitable[Any]) -> None:
@@ -261,7 +264,25 @@ async def let_in(busy: Busy, call: Awaitable[Any]) -> None:
         raise
     except PhonedeskError:
         pass
-    assert (await Audit(busy.shop.db).last(1))[0].allowed
+    row = (await Audit(busy.shop.db).last(1))[0]
+    assert row.allowed
+    assert nameless(row.command) == []
+
+
+def nameless(command: str) -> list[str]:
+    """The languages in which the audit log has no words for it."""
+    return [lang for lang in LANGUAGES if texts(lang).operation(command) == command]
+
+
+def test_what_is_tried_without_a_call_of_the_desk_has_a_name_too() -> None:
+    tried = {key.partition(".")[2] for key in catalogue("en") if key.startswith("command.")}
+    tried = {name for name in tried if "_" not in name}  # the others are what a menu says to those who may do less
+    tried |= {"button", "text", "pair", "webhook", "api key", "mcp key", "console log-in", "console log-out"}
+    tried |= {"edited", "forwarded", "inline", "channel", "forged", "old", "secret"}  # ways of Telegram
+    tried |= {"mcp task", "mcp reply", *(f"mcp {tool.name}" for tool in LOW_LEVEL if tool.acts)}
+    assert {command: nameless(command) for command in tried if nameless(command)} == {}
+    whys = ("stranger", "code", "role", "phone", "chat", "rate", "unknown key", "wrong link", "signature")
+    assert all(texts(lang).refusal(why) != why for lang in LANGUAGES for why in whys)
 
 
 @pytest.mark.parametrize("name", ON_THE_PHONE)

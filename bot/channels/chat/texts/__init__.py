@@ -42,6 +42,10 @@ def catalogue(lang: Lang) -> Mapping[str, str]:
     return {**theirs, **load_texts(__name__, lang)}
 
 
+def _key(name: str) -> str:
+    return re.sub("[^a-z]+", "_", name.lower())
+
+
 class Texts:
     """The texts of one language."""
 
@@ -63,6 +67,14 @@ class Texts:
     def person(self, name: str) -> str:
         """Return the name of the person who did something; the person at the terminal is called so in this language."""
         return self.get("card.terminal") if name == TERMINAL else name
+
+    def operation(self, command: str) -> str:
+        """Return in words what the audit log has been told of, such as ``kb import``; a name without words as it is."""
+        return self.find(f"operation.{_key(command)}", command)
+
+    def refusal(self, why: str) -> str:
+        """Return in words why the audit log says that something was refused."""
+        return self.find(f"refused.{_key(why)}", why)
 
     def find(self, key: str, default: str) -> str:
         """Return the text of a key as it is, or ``default`` if there is none."""

@@ -175,6 +175,7 @@ class _Console:
             "t": words.own,
             "chat": words.get,
             "person": words.person,
+            "operation": words.operation,
             "lang": words.lang,
             "me": actor,
             "my_role": words.get(f"role.{actor.role.value}") if actor is not None else "",

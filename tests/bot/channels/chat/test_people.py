@@ -256,8 +256,8 @@ async def test_the_owner_sees_what_was_refused(shop: Shop, owner: Member, anna: 
     told = [line.partition(" ")[2].partition(" ")[2] for line in said.splitlines()[1:-1]]
     who = "telegram:99 (管理员)"
     assert told == [
-        f"{who}: start · 未配对", f"{who}: button · 未配对", f"{who}: text · 未配对", f"{who}: pair · 配对码不对",
-        f"{who}: stop · 未配对", "Anna B: people list · 身份不允许",
+        f"{who}: 打招呼 · 未配对", f"{who}: 点按钮 · 未配对", f"{who}: 发消息 · 未配对", f"{who}: 配对 · 配对码不对",
+        f"{who}: 停止任务 · 未配对", "Anna B: 查看成员 · 身份不允许",
     ]  # fmt: skip
     assert "SECRETCODE" not in said
 

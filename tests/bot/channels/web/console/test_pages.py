@@ -301,13 +301,15 @@ async def test_the_audit_log_is_read_page_by_page(shown: Shown) -> None:
     audit = Audit(shown.db)
     for number in range(120):
         await audit.write("terminal", "terminal", f"command {number}", {"number": number}, allowed=number % 2 == 0)
+    await audit.write("terminal", "terminal", "kb import")
     path, seen = "/audit", ""
     for _ in range(3):
         text = await shown.browser.page(path)
         seen += text
         (older,) = re.findall(r'<a rel="next" href="/console([^"]+)"', text) or [""]
         path = older
-    assert all(f"<strong>command {number}</strong>" in seen for number in range(120))
+    assert all(f">command {number}</strong>" in seen for number in range(120))
+    assert '<strong title="kb import">Import entries</strong>' in seen
     assert seen.count('class="refused"') == 60
     items = (await shown.browser.ask("GET", "/api/v1/audit?limit=1"))[1]
     assert [item["command"] for item in items["items"]] == ["audit"], "who reads it is in it"
