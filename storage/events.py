@@ -192,7 +192,7 @@ class Events:
             await connection.execute(statement)
 
 
-class EventReader:
+class EventLogReader:
     """Reads the event log from a position on, and waits for more. Events of other processes come within
     ``storage.engine.PULSE_SECONDS``.
 

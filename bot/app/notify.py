@@ -28,7 +28,7 @@ from bot.desk.desk import Desk
 from bot.desk.digest import NOTIFY
 from scheduler.jobs.periodic import Periodic, Work
 from storage.engine import MISSED_SECONDS, Database
-from storage.events import EventReader, EventRow, Events
+from storage.events import EventLogReader, EventRow, Events
 from storage.shielded import run_shielded
 
 SECONDS = 20.0  # for one message to one service; the server's end may wait for it
@@ -104,7 +104,7 @@ class Notifier:
 
     def _turn_of(self, service: NotifyService, position: int) -> Work:
         failures = 0
-        reader = EventReader(self._db, position)
+        reader = EventLogReader(self._db, position)
 
         async def turn() -> float:
             """Tell the service of the next events. Return the seconds until the next turn."""

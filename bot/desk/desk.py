@@ -28,7 +28,7 @@ from bot.desk.take_over import DeskTakeOver
 from bot.desk.team import DeskTeam
 from bot.desk.views import EventView, StatusView
 from bot.desk.webhooks import DeskWebhooks
-from storage.events import EventReader, Events
+from storage.events import EventLogReader, Events
 from storage.runs import ACTIVE, Runs
 
 
@@ -88,7 +88,7 @@ class Desk(DeskService):
 
     async def events(self, consumer: str) -> AsyncIterator[EventView]:
         """Yield the events after the consumer's position, then new ones as they come. Never ends."""
-        reader = EventReader(self._db, await Events(self._db).position(consumer))
+        reader = EventLogReader(self._db, await Events(self._db).position(consumer))
         while True:
             for row in await reader.more():
                 reader.position = row.id

@@ -11,7 +11,7 @@ from bot.desk.actors import Actor, NotFound, Role
 from bot.desk.context import DeskContext, DeskService, sees
 from bot.desk.views import EventView
 from storage.engine import Database
-from storage.events import EventReader, EventRow, Events
+from storage.events import EventLogReader, EventRow, Events
 from storage.runs import Runs
 
 KEPT = 300  # of the newest events; who is further behind reads the database
@@ -143,7 +143,7 @@ class _Tail:
     async def _read(self) -> None:
         try:
             self.begin = await Events(self._db).newest()
-            reader = EventReader(self._db, self.begin)
+            reader = EventLogReader(self._db, self.begin)
             self._tell()
             while True:
                 for row in await reader.more():

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from storage.engine import Database
-from storage.events import EventReader, Events, append_event
+from storage.events import EventLogReader, Events, append_event
 from storage.inbox import InboxTable
 from storage.outbox import OutboxTable
 from storage.people import Audit, People
@@ -39,7 +39,7 @@ async def test_a_reader_never_passes_an_event_that_is_committed_later(db: Databa
             await Events(one).append(name, "step", {"n": index}, picture=b"x" if index % 3 else None)
 
     async def follow() -> None:
-        reader = EventReader(db, 0)
+        reader = EventLogReader(db, 0)
         while len(seen) < total:
             for event in await reader.more(seconds=0.05):
                 assert event.id > reader.position

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from storage import engine
 from storage.engine import Database
-from storage.events import EventReader, Events
+from storage.events import EventLogReader, Events
 from storage.runs import NewRun, Runs
 from storage.tables import consumers
 
@@ -88,7 +88,7 @@ async def _found_after(wait: Awaitable[None], runs: Runs) -> int:
 async def test_an_event_is_read_once(db: Database) -> None:
     if not db.is_sqlite:
         return  # looking for changes of others is a read there
-    log, reader = Events(db), EventReader(db, 0)
+    log, reader = Events(db), EventLogReader(db, 0)
     await db.signal("events").waiter().wait(2 * engine.PULSE_SECONDS)  # the first look gives every signal
     for _ in range(3):
         await log.append("r", "step")

@@ -17,7 +17,7 @@ from bot.channels.cli.terminal.live import ended
 from bot.desk.desk import Desk
 from bot.desk.views import RunStatus
 from storage.engine import MISSED_SECONDS, is_away
-from storage.events import EventReader, EventRow, Events
+from storage.events import EventLogReader, EventRow, Events
 from storage.history import History
 from storage.runs import FAILED, STOPPED, SUCCEEDED
 
@@ -49,7 +49,7 @@ class Activity:
         while True:
             try:
                 if reader is None:
-                    reader = EventReader(db, await Events(db).newest())
+                    reader = EventLogReader(db, await Events(db).newest())
                 for row in await reader.more():
                     await self._try_to_show(row)
                     reader.position = row.id
