@@ -15,10 +15,10 @@ from agent_core.errors import LeaseLost, PhonedeskError
 from agent_core.loop.acting import do_on
 from agent_core.loop.launching import AppLauncher
 from bot.app.core import Core
+from bot.desk.take_over import TAKEN_OVER
 from scheduler.runs.lease import HeldLease, lease_of
 from storage.ledger import StoredLedger
 
-WHY = "take-over"  # in the lease's row, instead of a run's id
 IDLE_SECONDS = 120.0  # without an act the phone is given back, so that a closed page does not keep it
 
 log = structlog.get_logger(__name__)
@@ -76,7 +76,7 @@ class TakeOvers:
         try:
             device = await self._core.attached.device(serial)
             try:
-                async with lease_of(self._core.db, device, owner=f"person-{os.getpid()}", why=WHY) as lease:
+                async with lease_of(self._core.db, device, owner=f"person-{os.getpid()}", why=TAKEN_OVER) as lease:
                     await device.recover()  # the changes of a dead run are not this person's work
                     await device.wake()
                     await self._held(_Hold(by, device, lease, 0.0), taken)

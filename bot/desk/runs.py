@@ -20,6 +20,7 @@ from bot.desk.context import DeskContext, DeskService, card_message, chat_data, 
 from bot.desk.keys import program_names
 from bot.desk.phones import away_from
 from bot.desk.run_parts import plan_run, sweep_run
+from bot.desk.take_over import TAKEN_OVER
 from bot.desk.views import BusyView, RunStatus, RunView
 from scheduler.sweeps.attempt import no_tag, unknown_tags
 from scheduler.sweeps.order import BY_WATCH, KIND, SweepOrder, read_task
@@ -248,8 +249,6 @@ class DeskRuns(DeskService):
     async def _run_view(self, row: RunRow, away: _Away = _NOT_AWAY) -> RunView:
         """Return the view of a run. ``away``: what ``_away`` has found, if it was asked."""
         session = Session.model_validate_json(row.session) if row.session else None
-        person = await People(self._db).get(int(row.requested_by)) if row.requested_by.isdecimal() else None
-        programs = await program_names(self._db) if ":" in row.requested_by else {}
         status = status_of(row, asks=session is not None and session.status is Status.WAITING)
         return RunView(
             id=row.id,
@@ -259,7 +258,7 @@ class DeskRuns(DeskService):
             serial=row.serial,
             phone=(await self._book()).name(row.serial) if row.serial else "",
             chat=await self.chat_of(row),
-            by=person.name if person else programs.get(row.requested_by, row.requested_by),
+            by=await self._by(row),
             steps=len(session.steps) if session else 0,
             max_steps=session.max_steps if session else int(row.options.get("max_steps") or 100),
             last_step=session.steps[-1] if session and session.steps else None,
@@ -294,16 +293,27 @@ class DeskRuns(DeskService):
         usable = [phone.serial for phone in (await self._fleet.phones()).values() if phone.usable]
         return await self.context.runs.place(row.id, usable)
 
+    async def _by(self, row: RunRow) -> str:
+        """Return the name of the person or program that started a run, else its id."""
+        person = await People(self._db).get(int(row.requested_by)) if row.requested_by.isdecimal() else None
+        if person is not None:
+            return person.name
+        programs = await program_names(self._db) if ":" in row.requested_by else {}
+        return programs.get(row.requested_by, row.requested_by)
+
     async def _busy_with(self, row: RunRow) -> BusyView | None:
-        """Return the run that has the phone of a queued run; None if none has it, or it may have any of several."""
+        """Return what has the phone of a queued run; None if nothing has it, or it may have any of several."""
         held = await Leases(self._db, seconds=self._fleet.seconds).held()
-        taken = [lease.run_id for lease in held if lease.run_id and row.wanted in ("", lease.serial)]
-        if len(taken) != 1 or taken[0] == row.id or (run := await Runs(self._db).get(taken[0])) is None:
+        taken = [lease for lease in held if row.wanted in ("", lease.serial)]
+        if len(taken) != 1 or taken[0].run_id == row.id:
             return None
+        run = await Runs(self._db).get(taken[0].run_id) if taken[0].run_id else None
+        if run is None:
+            return BusyView("person" if taken[0].run_id == TAKEN_OVER else "other")
         session = Session.model_validate_json(run.session) if run.session else None
         asks = session is not None and session.status is Status.WAITING
-        number = await History(self._db).number_of(run.id)
-        return BusyView(number, run.task, len(session.steps) if session else 0, asks)
+        number, steps = await History(self._db).number_of(run.id), len(session.steps) if session else 0
+        return BusyView("asks" if asks else "run", number, run.task, steps, await self._by(run))
 
     async def _away(self, row: RunRow) -> _Away:
         """Return why a queued run cannot have its phone now, and until when it waits for it."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 PARK_SECONDS = 30.0  # for a run to reach a point at which it can be parked
 LOOK_SECONDS = 0.2
+TAKEN_OVER = "take-over"  # in the lease's row, instead of a run's id
 
 
 class DeskTakeOver(DeskService):

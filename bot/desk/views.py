@@ -71,12 +71,18 @@ class SweepView:
 
 @dataclass(frozen=True, slots=True)
 class BusyView:
-    """The run that has the phone for which another run waits. asks: it waits for a person's answer."""
+    """What has the phone for which a run waits.
 
-    number: int
-    task: str
-    steps: int
-    asks: bool
+    kind: a ``run`` at work, a run that ``asks`` and waits for a person's answer, a ``person`` who has taken the phone
+        over, or something ``other``, such as a program or the doctor. The other fields are of a run.
+    by: who started it.
+    """
+
+    kind: Literal["run", "asks", "person", "other"]
+    number: int = 0
+    task: str = ""
+    steps: int = 0
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

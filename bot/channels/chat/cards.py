@@ -162,8 +162,9 @@ def head_lines(run: RunView, texts: Texts) -> list[Line]:
     if run.position:
         lines.append(Line(texts.get("card.position", position=run.position)))
     if (busy := run.busy_with) is not None:
-        key = "card.busy_asks" if busy.asks else "card.busy"
-        lines.append(Line(texts.get(key, number=busy.number, task=cut(busy.task, MOST_OF_A_TASK), step=busy.steps)))
+        task, by = cut(busy.task, MOST_OF_A_TASK), texts.person(busy.by)
+        said = texts.get(f"card.busy_{busy.kind}", number=busy.number, task=task, by=by, step=busy.steps)
+        lines.append(Line(said))
     lines += away_lines(run, texts)
     return lines
 

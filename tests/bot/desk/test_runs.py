@@ -12,6 +12,7 @@ from agent_core.session import GateState, Question, QuestionKind, ReplyRecord, S
 from bot.desk.actors import AccessDenied, ChatRef, MessageRef, NotFound, Role
 from bot.desk.desk import Desk
 from bot.desk.history_views import HistoryAsked
+from bot.desk.take_over import TAKEN_OVER
 from bot.desk.views import BusyView, RunStatus, RunView
 from scheduler.runs.host import Fleet
 from scheduler.runs.human import StoredHuman
@@ -134,19 +135,27 @@ async def test_a_queued_run_tells_what_has_its_phone(shop: Shop) -> None:
     second = await shop.desk.runs.start(who, "打开QQ", chat=CHAT, serial=PHONE)
     assert second.busy_with is None, "nothing has it yet"
     await runs.begin_attempt(first.id, 1, serial=PHONE)
-    assert await Leases(shop.db).acquire(PHONE, owner="host", run_id=first.id)
+    lease = await Leases(shop.db).acquire(PHONE, owner="host", run_id=first.id)
+    assert lease is not None
     session = Session(run_id=first.id, task=first.task, steps=[StepRecord(index=1, result="ok")])
-    for status, asks in ((Status.RUNNING, False), (Status.WAITING, True)):
+    for status, kind in ((Status.RUNNING, "run"), (Status.WAITING, "asks")):
         session.status = status
         await runs.save_session(first.id, session.model_dump_json())
         now = await shop.desk.runs.get(second.id)
         assert now is not None
-        assert now.busy_with == BusyView(1, "打开设置", 1, asks)
+        assert now.busy_with == BusyView(kind, 1, "打开设置", 1, who.name)
     anywhere = await shop.desk.runs.start(who, "打开QQ", chat=CHAT)
-    assert anywhere.busy_with == BusyView(1, "打开设置", 1, asks=True)
+    assert anywhere.busy_with == BusyView("asks", 1, "打开设置", 1, who.name)
     its = await shop.desk.runs.get(first.id)
     assert its is not None
     assert its.busy_with is None
+    for why, kind in ((TAKEN_OVER, "person"), ("doctor", "other")):
+        await Leases(shop.db).release(lease)
+        lease = await Leases(shop.db).acquire(PHONE, owner="host", run_id=why)
+        assert lease is not None
+        now = await shop.desk.runs.get(second.id)
+        assert now is not None
+        assert now.busy_with == BusyView(kind)
 
 
 async def test_the_view_follows_the_session(shop: Shop) -> None:

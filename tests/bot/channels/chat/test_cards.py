@@ -34,6 +34,7 @@ from bot.channels.chat.cards import (
 from bot.channels.chat.texts import LANGUAGES, Lang, Texts, texts
 from bot.channels.telegram import render
 from bot.desk.actors import ChatRef
+from bot.desk.people import TERMINAL
 from bot.desk.views import BusyView, PhoneView, QuestionView, RunStatus, RunView, StatusView
 from knowledge.entries import Entry
 from tests.support.stage import NOW
@@ -96,14 +97,21 @@ def test_a_stopped_run_says_who_was_not_answered() -> None:
 
 
 def test_a_queued_run_says_what_its_phone_does_and_how_to_get_it() -> None:
-    queued = replace(
-        RUN, status=RunStatus.QUEUED, position=1, busy_with=BusyView(12, "微信回复张三", 3, asks=False), started_at=None
-    )
+    busy = BusyView("run", 12, "微信回复张三", 3, TERMINAL)
+    queued = replace(RUN, status=RunStatus.QUEUED, position=1, busy_with=busy, started_at=None)
     assert lines(run_card(queued, ZH, now=NOW))[-2] == "队列中第 1 位"
-    assert lines(run_card(queued, ZH, now=NOW))[-1] == "手机正在做任务 #12：微信回复张三（第 3 步）"
-    asks = replace(queued, busy_with=BusyView(12, "微信回复张三", 3, asks=True))
-    assert "/stop 12" in lines(run_card(asks, ZH, now=NOW))[-1]
-    assert "which waits for an answer" in lines(run_card(asks, EN, now=NOW))[-1]
+    assert lines(run_card(queued, ZH, now=NOW))[-1] == "在等任务 #12 做完：微信回复张三（本机管理员发起，第 3 步）"
+    said = "Waits for run #12 to end: 微信回复张三 (started by the owner at this machine, step 3)"
+    assert lines(run_card(queued, EN, now=NOW))[-1] == said
+    asks = replace(queued, busy_with=replace(busy, kind="asks", by="小李"))
+    assert lines(run_card(asks, ZH, now=NOW))[-1] == (
+        "在等任务 #12：微信回复张三（小李发起，第 3 步）。它占着手机，在等人回答。\n回答它：/ask，或停止它：/stop 12"
+    )
+    assert "waits for a person's answer.\nAnswer it: /ask" in lines(run_card(asks, EN, now=NOW))[-1]
+    for kind, zh, en in (("person", "在控制台里接管了它", "taken it over"), ("other", "正在用它", "is using it")):
+        taken = replace(queued, busy_with=BusyView(kind))
+        assert zh in lines(run_card(taken, ZH, now=NOW))[-1]
+        assert en in lines(run_card(taken, EN, now=NOW))[-1]
 
 
 def test_the_notes_of_a_run_stand_on_its_card_at_the_end() -> None:
