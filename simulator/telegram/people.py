@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from simulator.telegram.world import Chat, Content, Json, Member, Message, Topic, World, command_entities
 
 T = TypeVar("T")
-TIMEOUT = 10.0
+TIMEOUT = 30.0
 
 
 ANONYMOUS_ADMIN = Member(id=1087968824, name="Group", is_bot=True, username="GroupAnonymousBot")

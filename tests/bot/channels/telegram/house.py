@@ -113,7 +113,7 @@ class House:
             await runner.cleanup()
 
 
-async def until(met: Callable[[], Any], seconds: float = 10) -> Any:
+async def until(met: Callable[[], Any], seconds: float = 30) -> Any:
     """For what is in the house, not in the chat. ``met`` may have to be awaited."""
     async with asyncio.timeout(seconds):
         while True:
@@ -171,6 +171,6 @@ async def rows(house: House, state: str) -> list[str]:
 
 async def until_out(house: House) -> None:
     """Nothing waits any more."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while await rows(house, "pending") or await InboxTable(house.db).waiting():
             await asyncio.sleep(0.005)
