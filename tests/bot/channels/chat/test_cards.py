@@ -109,7 +109,7 @@ def test_a_queued_run_says_what_its_phone_does_and_how_to_get_it() -> None:
     )
     assert "waits for a person's answer.\nAnswer it: /ask" in lines(run_card(asks, EN, now=NOW))[-1]
     for kind, zh, en in (("person", "在控制台里接管了它", "taken it over"), ("other", "正在用它", "is using it")):
-        taken = replace(queued, busy_with=BusyView(kind))
+        taken = replace(queued, busy_with=BusyView(kind))  # type: ignore[arg-type]  # one of its kinds
         assert zh in lines(run_card(taken, ZH, now=NOW))[-1]
         assert en in lines(run_card(taken, EN, now=NOW))[-1]
 
