@@ -285,7 +285,7 @@ class RunStore(Protocol):
         """Append to the run's event log.
 
         picture: an encoded JPEG shown with it, stored beside the row.
-        session: the run's session, to be stored together with the event: after a crash both are there, or neither.
+        session: the run's session, stored together with the event of a step: after a crash both are there, or neither.
         """
 
 

@@ -175,11 +175,10 @@ def _dump(value: Any) -> str:
 def _begin_sqlite(connection: sa.Connection) -> None:
     """Begin a transaction: one that reads with its first statement, one that writes at once."""
     begin = connection.get_execution_options().get("sqlite_begin")
-    driver = connection.connection.driver_connection
-    if begin is None and driver is not None:
-        driver.begin_later()
+    if begin is None:
+        cast("Connection", connection.connection.driver_connection).begin_later()
     else:
-        connection.exec_driver_sql(begin or "BEGIN")
+        connection.exec_driver_sql(begin)
 
 
 @dataclass(slots=True)

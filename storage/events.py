@@ -13,9 +13,18 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from storage.engine import EVENT_LOCK, MISSED_SECONDS, Database, Waiter
 from storage.leases import hold_turn
 from storage.shielded import shielded
-from storage.tables import consumers, events, pictures, runs
+from storage.tables import consumers, events, pictures
 
 SAME_WITHIN = 4  # events with a picture that are compared
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvent:
+    """An event to be stored. ``picture``: an encoded JPEG that is stored with it."""
+
+    kind: str
+    data: Mapping[str, Any]
+    picture: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +96,15 @@ class Events:
         data: Mapping[str, Any] | None = None,
         *,
         picture: bytes | None = None,
-        session: str | None = None,
         attempt: int | None = None,
     ) -> int:
         """Add an event and wake ``db.signal("events")``. Return the event's id.
 
         picture: an encoded JPEG that is stored with it.
-        session: the run's session (JSON text) that is stored in the same transaction.
         attempt: the attempt that writes. Raises LeaseLost if its turn is over.
         """
         async with self._db.write() as connection:
             await hold_turn(connection, run_id, attempt)
-            if session is not None:
-                await connection.execute(sa.update(runs).where(runs.c.id == run_id).values(session=session))
             event_id = await append_event(connection, self._db, run_id, kind, data, picture=picture)
         self._db.signal("events").notify()
         return event_id

@@ -2,8 +2,8 @@
 
 aiosqlite does each call in its connection's thread, and SQLAlchemy makes four calls for a statement: one each for the
 cursor, the statement, its rows and the cursor's end. A trip costs more than what SQLite does in it: it wakes a sleeping
-core, twice, and under load it waits for Python's lock. Here a statement is one trip, and
-``BEGIN`` goes with the first one.
+core, twice, and under load it waits for Python's lock. Here a statement is one trip, and ``BEGIN`` goes with the
+first one.
 
 A connection that reads makes no trip at all as a rule: the statement is done at once, in the event loop's thread. What
 takes SQLite longer than ``STEPS_AT_ONCE``, or has to wait for another process, is interrupted and done again in the
@@ -89,7 +89,9 @@ class Connection(aiosqlite.Connection):
             try:
                 return self._work(method, *arguments)
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF not in _TAKES_LONGER:
+                if (
+                    getattr(error, "sqlite_errorcode", 0) & 0xFF not in _TAKES_LONGER
+                ):  # an error of the module has no code
                     raise
             finally:
                 self._is_at_once = False

@@ -68,8 +68,8 @@ class Redaction:
     def knows(self, frame: Frame) -> bool:
         """Tell whether it is known what to cover on this very screen, read by something that could read it."""
         seen = self._seen.get(frame.digest)
-        read = seen is not None and (seen.nodes is not None or self._reader.reads_pictures)
-        return not self.on or (read and seen is not None and seen.moving is None and frame.digest in self._boxes)
+        read = seen is not None and (seen.nodes is not None or self._reader.reads_pictures) and seen.moving is None
+        return not self.on or (read and frame.digest in self._boxes)
 
     def saw(
         self,
@@ -117,7 +117,7 @@ class Redaction:
             except Exception as error:  # whatever the error, nothing unread may be shown
                 log.exception("screen_not_read_for_secrets", error=repr(error))
                 return [_whole(frame.size)]
-            seen = self._seen.get(frame.digest)
+            seen = self._seen.get(frame.digest)  # as it is now: it may have been reported again meanwhile
             found = [*found, *([seen.moving] if seen is not None and seen.moving is not None else [])]
             keep_newest(self._boxes, frame.digest, found, REMEMBERED)
         return self._boxes[frame.digest]

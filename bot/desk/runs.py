@@ -250,6 +250,7 @@ class DeskRuns(DeskService):
         """Return the view of a run. ``away``: what ``_away`` has found, if it was asked."""
         session = Session.model_validate_json(row.session) if row.session else None
         status = status_of(row, asks=session is not None and session.status is Status.WAITING)
+        in_line = _is_in_line(row)
         return RunView(
             id=row.id,
             task=row.task,
@@ -270,8 +271,8 @@ class DeskRuns(DeskService):
             notes=tuple(session.notes) if session else (),
             answers=await self._answers.sent_in(row.id) if session and session.replies else (),
             again_at=row.again_at.astimezone(self._zone) if row.again_at is not None else None,
-            position=await self._position(row) if _is_in_line(row) else 0,
-            busy_with=await self._busy_with(row) if _is_in_line(row) else None,
+            position=await self._position(row) if in_line else 0,
+            busy_with=await self._busy_with(row) if in_line else None,
             held=row.hold,
             away=away.why,
             away_until=away.until,

@@ -11,7 +11,7 @@ from agent_core import ports
 from agent_core.session import Session
 from storage.answers import Answers
 from storage.engine import Database
-from storage.events import Events
+from storage.events import Events, NewEvent
 from storage.questions import ANSWERED, Questions
 from storage.runs import Runs
 
@@ -45,29 +45,24 @@ class StoredRuns:
         self._saved = ("", "")  # the run's id and its session as last stored
 
     async def save(self, session: Session) -> None:
-        if changed := self._changed(session):  # the agent saves whenever something may have changed
-            await self._runs.save_session(*changed, attempt=self._attempt)
-            self._saved = changed
-
-    def _changed(self, session: Session | None) -> tuple[str, str] | None:
-        """Return the run's id and its session to be stored; None if that one is stored already."""
-        saved = (session.run_id, session.model_dump_json()) if session is not None else self._saved
-        return saved if saved != self._saved else None
+        saved = (session.run_id, session.model_dump_json())
+        if saved != self._saved:  # the agent saves whenever something may have changed
+            await self._runs.save_session(*saved, attempt=self._attempt)
+            self._saved = saved
 
     async def event(
         self, run_id: str, event: ports.Event, *, picture: bytes | None = None, session: Session | None = None
     ) -> None:
+        if session is not None:
+            saved = (run_id, session.model_dump_json())
+            new = NewEvent(event.kind, dict(event.data), picture)
+            await self._runs.save_session(*saved, event=new, attempt=self._attempt)
+            self._saved = saved
+            return
         if event.kind != "answer":
             attempt = None if event.kind == "reply" else self._attempt
-            changed = self._changed(session)
-            text = changed[1] if changed is not None else None
-            await self._events.append(
-                run_id, event.kind, dict(event.data), picture=picture, session=text, attempt=attempt
-            )
-            self._saved = changed or self._saved
+            await self._events.append(run_id, event.kind, dict(event.data), picture=picture, attempt=attempt)
             return
-        if session is not None:
-            await self.save(session)
         answer = _answer_event(event.data)
         attempt = None if answer.state in HAS_LEFT else self._attempt
         await self._answers.tell(run_id, answer, picture=picture, attempt=attempt)

@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from storage.engine import Database
+from storage.events import NewEvent, append_event
 from storage.ids import AlreadyMade, find, made_under, remember
 from storage.leases import hold_turn
 from storage.runs.changes import (
@@ -135,9 +136,12 @@ class Runs:
         )
         return await self._all(statement)
 
-    async def save_session(self, run_id: str, session: str, *, attempt: int | None = None) -> None:
+    async def save_session(
+        self, run_id: str, session: str, *, event: NewEvent | None = None, attempt: int | None = None
+    ) -> None:
         """Store the agent's session (JSON text). Raises KeyError if there is no such run.
 
+        event: an event of the run that is stored in the same transaction.
         attempt: the attempt that writes. Raises LeaseLost if its turn is over.
         """
         async with self._db.write() as connection:
@@ -145,6 +149,10 @@ class Runs:
             done = await connection.execute(sa.update(runs).where(runs.c.id == run_id).values(session=session))
             if done.rowcount != 1:
                 raise KeyError(run_id)
+            if event is not None:
+                await append_event(connection, self._db, run_id, event.kind, event.data, picture=event.picture)
+        if event is not None:
+            self._db.signal("events").notify()
 
     async def asked(self, run_ids: Sequence[str]) -> dict[str, tuple[bool, bool]]:
         """Return those of these runs for which Stop or Hold was requested, by id: (is Stop requested, is Hold

@@ -40,12 +40,11 @@ class _Seen:
 
     thinking: str = ""
     pictured: EventView | None = None  # the newest event with a picture
-    picture: bytes | None = None  # its picture, once a card has shown it
     closed: set[str] = field(default_factory=set)  # questions whose cards show their end
 
     def look(self, event: EventView) -> None:
         if event.pictured:
-            self.pictured, self.picture = event, None
+            self.pictured = event
 
 
 class Feed:
@@ -225,22 +224,14 @@ class Feed:
         if _is_silent(run) or run.chat.chat_id != chat_id:
             return None
         seen = self._seen.get(run_id, _Seen())
-        card = await self._card(run, seen)
-        return LiveCard(card, run)
+        return LiveCard(await self._card(run, seen), run)
 
     async def _card(self, run: RunView, seen: _Seen) -> Card:
         picture = await self._picture(seen)
         return card_of(run, texts(run.lang), now=self._clock(), thinking=seen.thinking, picture=picture)
 
     async def _picture(self, seen: _Seen) -> bytes | None:
-        """Return the newest picture of a run. Most pictures of a quick run are never asked for."""
-        pictured = seen.pictured
-        if seen.picture is None and pictured is not None:
-            picture = await self._desk.event_picture(pictured)
-            if seen.pictured is not pictured:
-                return picture  # a newer one has come meanwhile
-            seen.picture = picture
-        return seen.picture
+        return await self._desk.event_picture(seen.pictured) if seen.pictured is not None else None
 
     async def _show_question(self, event: EventView, run: RunView, seen: _Seen) -> None:
         question_id = str(event.data.get("id" if event.kind == "question" else "question") or "")
@@ -283,9 +274,9 @@ class Feed:
         card = cards.question_card(view, words, run=run, picture=now, alike=alike, approves=approves)
         # A card that was requested stays in the chat of the request.
         of_phone = run if not name or name.startswith("@escalated:") else None
-        message = Outgoing(card, chat, shows=f"question:{view.id}{name}")
         unseen_end = not view.open and not view.by  # it ended with its run, whose card says so
-        await self._outlet.put(message, run=of_phone, urgent=view.question.kind in URGENT, changes=unseen_end)
+        message = Outgoing(card, chat, shows=f"question:{view.id}{name}", changes=unseen_end)
+        await self._outlet.put(message, run=of_phone, urgent=view.question.kind in URGENT)
 
     async def _approves(self, chat: ChatRef) -> bool:
         """Tell whether an owner sees the messages of a chat: a private chat is one person's."""

@@ -27,19 +27,12 @@ class CardOutlet(Protocol):
     channel: str
 
     async def put(
-        self,
-        message: Outgoing,
-        *,
-        run: RunView | None = None,
-        urgent: bool = False,
-        soundless: bool = False,
-        changes: bool = False,
+        self, message: Outgoing, *, run: RunView | None = None, urgent: bool = False, soundless: bool = False
     ) -> None:
         """Store a message that will be shown.
 
         run: the message belongs to the topic of its phone, if the channel has topics.
         urgent: it may make a sound in quiet hours. soundless: it never makes one.
-        changes: it only changes what its subject shows already, or is about to; without that, it is dropped.
         """
 
     def show_live(self, chat: ChatRef, run_id: str, draw: Callable[[str], Awaitable[LiveCard | None]]) -> None:

@@ -84,6 +84,7 @@ class Outgoing:
     replaces: our message to edit instead of sending a new one.
     once: a name under which only one message is ever sent.
     shows: the subject whose card it is (``run:<id>``). The message is stored as this card and kept up to date.
+    changes: it only changes what its subject shows already, or is about to; without that, it is dropped.
     """
 
     card: Card
@@ -92,6 +93,7 @@ class Outgoing:
     replaces: MessageRef | None = None
     once: str = ""
     shows: str = ""
+    changes: bool = False
     asks: Person | None = None  # the channel opens this person's input for a reply
     placeholder: str = ""  # of that input
 

@@ -32,16 +32,10 @@ class TelegramOutlet:
         self._clock = clock
 
     async def put(
-        self,
-        message: Outgoing,
-        *,
-        run: RunView | None = None,
-        urgent: bool = False,
-        soundless: bool = False,
-        changes: bool = False,
+        self, message: Outgoing, *, run: RunView | None = None, urgent: bool = False, soundless: bool = False
     ) -> None:
         chat, topic = message.chat, topic_of(run) if run is not None else None
-        if changes and not await self._outbox.shows(chat.chat_id, message.shows):
+        if message.changes and not await self._outbox.shows(chat.chat_id, message.shows):
             return
         drawn = render.outgoing(
             message.card, thread_id=chat.thread_id, kind=chat.kind, reply_to=message.reply_to, topic=topic

@@ -70,27 +70,17 @@ class ConsoleOutlet:
     # Cards ------------------------------------------------------------------------------------------------------------
 
     async def put(
-        self,
-        message: Outgoing,
-        *,
-        run: RunView | None = None,
-        urgent: bool = False,
-        soundless: bool = False,
-        changes: bool = False,
+        self, message: Outgoing, *, run: RunView | None = None, urgent: bool = False, soundless: bool = False
     ) -> None:
         """Store what the event log shows: the newest card under a name replaces the one before."""
-        await self._put(message, first=False, changes=changes)
+        await self._put(message, first=False)
 
     async def say(self, message: Outgoing, *, once: str = "") -> int | None:
         """Store an answer to a person, and return its message's id; None if it shows nothing new."""
         return await self._put(message, first=message.shows.startswith("run:"), once=once)
 
-    async def _put(self, message: Outgoing, *, first: bool, once: str = "", changes: bool = False) -> int | None:
-        """Store a message.
-
-        first: it is a run's first card, older than any other that shows the run.
-        changes: it only changes what is shown already.
-        """
+    async def _put(self, message: Outgoing, *, first: bool, once: str = "") -> int | None:
+        """Store a message. ``first``: it is a run's first card, older than any other that shows the run."""
         card, chat = message.card, message.chat
         if card.question and await self._refs.is_over(card.question):
             return None
@@ -98,7 +88,7 @@ class ConsoleOutlet:
         async with self._one:
             known = await self._refs.get(message.shows) if message.shows else None
             known = known if known is not None and known.chat.key == chat.key else None
-            if (known is not None and first) or (known is None and changes):
+            if (known is not None and first) or (known is None and message.changes):
                 return None
             place = known or message.replaces
             if place is not None and await self.messages.change(int(place.message_id), stored.stored(), encoded(card)):

@@ -36,7 +36,7 @@ async function followOnce(path, last, notify) {
   try {
     const headers = last ? { "Last-Event-ID": last } : {};
     const answer = await fetch(path, { headers, signal: stop.signal });
-    if (answer.status === 401) location.assign(`${document.body.dataset.console}/login`);
+    if (answer.status === 401) leaveFor(`${document.body.dataset.console}/login`);
     if (!answer.ok) throw new TypeError(answer.statusText);
     lost(false);
     soon(); // for what happened before the stream was there
@@ -112,7 +112,7 @@ export async function refresh() {
 async function load(signal) {
   const mine = ++begun;
   const answer = await fetch(location.href, { headers: { Accept: "text/html" }, signal });
-  if (answer.redirected) return location.assign(answer.url);
+  if (answer.redirected) return leaveFor(answer.url);
   if (answer.status === 404) return say(document.body.dataset.gone, { isBad: true });
   if (!answer.ok) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
