@@ -12,6 +12,7 @@ connection's thread, where it may take its time.
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Callable
 from functools import partial
@@ -43,16 +44,29 @@ class Connection(aiosqlite.Connection):
 
         def prepared() -> sqlite3.Connection:
             connection = connect()
-            connection.isolation_level = None
-            for pragma in (_busy(busy_seconds), "PRAGMA foreign_keys=ON", "PRAGMA synchronous=NORMAL"):
-                connection.execute(pragma)
-            if reads:
-                connection.execute(_busy(0))
-                connection.set_progress_handler(lambda: self._is_at_once, STEPS_AT_ONCE)
+            try:
+                connection.isolation_level = None
+                for pragma in (_busy(busy_seconds), "PRAGMA foreign_keys=ON", "PRAGMA synchronous=NORMAL"):
+                    connection.execute(pragma)
+                if reads:
+                    connection.execute(_busy(0))
+                    connection.set_progress_handler(lambda: self._is_at_once, STEPS_AT_ONCE)
+            except sqlite3.Error:
+                connection.close()
+                raise
             return connection
 
         super().__init__(prepared, iter_chunk_size=ROWS_AHEAD)
         self._thread.daemon = True  # as SQLAlchemy does it: a forgotten connection does not keep the process alive
+
+    async def _connect(self) -> Self:
+        """Open the file. If that fails, return when the thread has ended: its last word is to this event loop."""
+        try:
+            await super()._connect()
+        except Exception:
+            await asyncio.to_thread(self._thread.join)
+            raise
+        return self
 
     def begin_later(self) -> None:
         """Begin a transaction together with its first statement. SQLite itself takes no lock before that."""

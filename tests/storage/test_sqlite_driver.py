@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
@@ -128,4 +129,18 @@ async def test_all_rows_come_at_once_and_in_pieces(tmp_path: Path, most: int) ->
         assert returned.scalars().all() == expected
     async with db.read() as connection:
         assert (await connection.execute(sa.text("SELECT count(*) FROM t"))).scalar_one() == most
+    await db.close()
+
+
+async def test_a_file_that_cannot_be_opened_leaves_no_thread_behind(tmp_path: Path) -> None:
+    path = tmp_path / "desk.db"
+    path.write_bytes(b"not a database" * 500)
+    db = Database(f"sqlite:///{path}")
+    before = set(threading.enumerate())
+    for _ in range(20):
+        with pytest.raises(sa.exc.DatabaseError, match="not a database"):
+            async with db.read():
+                pass
+        left = [thread for thread in threading.enumerate() if "connection_worker" in thread.name]
+        assert not set(left) - before
     await db.close()
