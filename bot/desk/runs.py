@@ -27,6 +27,7 @@ from scheduler.sweeps.order import BY_WATCH, KIND, SweepOrder, read_task
 from storage.engine import Database
 from storage.history import History
 from storage.leases import Leases
+from storage.ledger import StoredLedger
 from storage.outbox import QUESTION, RUN, Cards
 from storage.people import People
 from storage.questions import Questions
@@ -278,7 +279,7 @@ class DeskRuns(DeskService):
             away_host=away.host,
             away_since=away.since,
             stopped_by=row.stopped_by,
-            unanswered=_unanswered(session) if status is RunStatus.STOPPED else "",
+            unanswered=await self._unanswered(row.id, session) if status is RunStatus.STOPPED else "",
             parent=row.parent_id,
             in_plan=row.options.get("kind") == PLAN_PART,
             watch=bool(row.options.get(BY_WATCH)) and row.schedule_id is not None,
@@ -287,6 +288,17 @@ class DeskRuns(DeskService):
             started_at=row.started_at,
             ended_at=row.ended_at,
         )
+
+    async def _unanswered(self, run_id: str, session: Session | None) -> str:
+        """Return the contact whom a stopped run has left without an answer; "" if there is none, or it was no reply.
+
+        The ledger knows what it has read. A run that read nothing has certainly answered nothing.
+        """
+        if session is None or not session.gate.enabled:
+            return ""
+        if session.cluster is None and not session.replies:
+            return session.gate.contact
+        return (await StoredLedger(self._db).left_open([run_id])).get(run_id, "")
 
     async def _position(self, row: RunRow) -> int:
         """Return the run's place in the queue, from 1."""
@@ -346,13 +358,6 @@ class DeskRuns(DeskService):
 
 def _no_run(name: str) -> NotFound:
     return NotFound(f"There is no run {name}.", advice="See /history for the numbers.", key="no_run", name=name)
-
-
-def _unanswered(session: Session | None) -> str:
-    """Return the contact of a stopped run that certainly sent nothing, "" if it may have, or was no reply."""
-    if session is None or not session.gate.enabled or session.replies or session.planned is not None:
-        return ""
-    return session.gate.contact
 
 
 def _is_in_line(row: RunRow) -> bool:

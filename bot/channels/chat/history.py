@@ -169,6 +169,8 @@ def past_lines(run: PastRun, words: Texts, *, whole: bool = False) -> list[Line]
     message = run.message or (words.get("plan.interrupted") if run.cut_off else "")
     if not run.sent and message:
         said.append(" ".join(words.typed(message).split()) if whole else cut(message, 60))
+    if run.unanswered:
+        said.append(words.get("card.unanswered", contact=run.unanswered))
     return [Line(head, f"#{run.number}"), Line("\n".join(said), "", "quote")]
 
 
