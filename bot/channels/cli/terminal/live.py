@@ -7,7 +7,16 @@ from collections.abc import Mapping, Sequence
 from agent_core.model.usage import money
 from agent_core.ports import Event, RunStore
 from agent_core.session import KeptNote, Question, ReplyRecord, Session, Status, StepRecord
-from bot.channels.chat.cards import describe_action, error_lines, model_said, note_lines, reply_lines, ruled, state_of
+from bot.channels.chat.cards import (
+    describe_action,
+    error_lines,
+    model_said,
+    note_lines,
+    reply_lines,
+    ruled,
+    state_of,
+    unanswered_words,
+)
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.terminal.commands import typed
 from bot.channels.cli.terminal.console import Console, Text
@@ -140,7 +149,7 @@ def left_open(session: Session, words: Texts) -> Text:
         said.append(words.get(key, id=session.question.id))
     answered = bool(session.replies) if session.cluster is None else not session.cluster.left
     if stopped and session.gate.enabled and session.gate.contact and not answered:
-        said.append(words.get("card.unanswered", contact=session.gate.contact))
+        said.append(unanswered_words(session.gate.contact, words, some=bool(session.replies)))
     return Text("\n".join(f"    {line}" for line in said), style="yellow")
 
 

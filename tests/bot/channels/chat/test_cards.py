@@ -31,11 +31,13 @@ from bot.channels.chat.cards import (
     run_card,
     status_card,
 )
+from bot.channels.chat.sweeps import card_of
 from bot.channels.chat.texts import LANGUAGES, Lang, Texts, texts
 from bot.channels.telegram import render
 from bot.desk.actors import ChatRef
 from bot.desk.people import TERMINAL
-from bot.desk.views import BusyView, PhoneView, QuestionView, RunStatus, RunView, StatusView
+from bot.desk.plans_views import PlanView
+from bot.desk.views import BusyView, PhoneView, QuestionView, RunStatus, RunView, StatusView, SweepView
 from knowledge.entries import Entry
 from tests.support.stage import NOW
 
@@ -89,6 +91,30 @@ def test_a_run_whose_phone_is_away_says_what_it_waits_for_how_long_and_what_to_d
     assert lines(status_card(StatusView((), (queued,)), ZH))[2] == "⏳ 排队中，等手机 · QQ回复联系人11 · 第 0 步"
 
 
+@pytest.mark.parametrize("lang", LANGUAGES)
+@pytest.mark.parametrize("status", list(RunStatus))
+@pytest.mark.parametrize("kind", ["run", "sweep", "plan"])
+def test_the_lines_of_a_card_agree_with_its_title(lang: Lang, status: RunStatus, kind: str) -> None:
+    """Whoever was asked to stop is stopping until it has stopped, and is not asked again; a result is not the title."""
+    words = texts(lang)
+    run = replace(RUN, status=status, stopped_by="小李", message=words.get("card.stopped").removeprefix("⏹ ") + ".")
+    card = card_of(
+        replace(run, sweep=SweepView(1) if kind == "sweep" else None, plan=PlanView() if kind == "plan" else None),
+        words,
+        now=LATER,
+    )
+    stops = [line for line in card.lines if line.label == words.get("card.stopped_by")]
+    assert bool(stops) == (status is RunStatus.STOPPED or not status.final)
+    assert not [button for row in card.buttons for button in row if button.action.startswith(("stop:", "hold:"))]
+    if not status.final:
+        assert card.title.startswith("⏹") or kind == "sweep"
+        assert words.get({"run": "card", "sweep": "sweep", "plan": "plan"}[kind] + ".stopping") == card.title
+    if status is RunStatus.STOPPED:
+        assert words.get("card.result") not in {line.label for line in card.lines}
+    if status is RunStatus.SUCCEEDED:
+        assert words.get("plan.interrupted") not in {line.text for line in card.lines}
+
+
 def test_a_stopped_run_says_who_was_not_answered() -> None:
     stopped = replace(RUN, status=RunStatus.STOPPED, stopped_by="小李", unanswered="11")
     assert lines(run_card(stopped, ZH, now=LATER))[-1].startswith(
@@ -96,6 +122,10 @@ def test_a_stopped_run_says_who_was_not_answered() -> None:
     )
     assert "11 was not answered" in lines(run_card(stopped, EN, now=LATER))[-1]
     assert "没有回复" not in "".join(lines(run_card(replace(stopped, unanswered=""), ZH, now=LATER)))
+    some = replace(stopped, replies=(ReplyRecord(contact="11", question="?", text="!", provenance="", delivered=True),))
+    assert "没有回复 11" not in "".join(lines(run_card(some, ZH, now=LATER))), "one of two was answered"
+    assert any(line.startswith("11 还有问题没有回答") for line in lines(run_card(some, ZH, now=LATER)))
+    assert any(line.startswith("11 has a question that was not") for line in lines(run_card(some, EN, now=LATER)))
 
 
 def test_a_queued_run_says_what_its_phone_does_and_how_to_get_it() -> None:
