@@ -540,6 +540,8 @@ def _data_lines(view: QuestionView, texts: Texts) -> list[Line]:
         answer = texts.get("question.beside_skipped") if other["answer"] is None else other["answer"]
         said = f"{other['words']}\n→ {answer}" if answer else other["words"]
         lines.append(Line(said, texts.get("question.beside"), "quote"))
+    if count := int(data.get("together") or 0):
+        lines.append(Line(texts.get("question.several_messages", count=count)))
     candidates = data.get("candidates")
     for number, candidate in enumerate(candidates if isinstance(candidates, list) else [], start=1):
         if isinstance(candidate, dict):
@@ -552,7 +554,9 @@ def _candidate_line(candidate: Mapping[str, Any], number: int, texts: Texts) -> 
     asked = cut(str(candidate.get("question") or ""), MOST_OF_A_QUESTION)
     answer = str(candidate.get("text", ""))
     score = candidate.get("score")
-    if isinstance(score, int | float):
+    if parts := candidate.get("parts"):
+        said = texts.get("question.candidate_together", number=number, count=len(parts))
+    elif isinstance(score, int | float):
         how = "very" if score >= VERY_ALIKE else "somewhat" if score >= SOMEWHAT_ALIKE else "not_much"
         said = texts.get("question.candidate_alike", number=number, alike=texts.get(f"question.alike_{how}"))
     else:

@@ -7,13 +7,17 @@ from datetime import timedelta
 
 import pytest
 
+from agent_core.loop.questions import no_sure_answer
+from agent_core.ports import Record
 from agent_core.session import (
     WAITS_ELSEWHERE,
     Choice,
     KeptNote,
+    Planned,
     Question,
     QuestionKind,
     ReplyRecord,
+    Session,
     Spent,
     StepRecord,
     StepVerdict,
@@ -113,6 +117,29 @@ def test_the_lines_of_a_card_agree_with_its_title(lang: Lang, status: RunStatus,
         assert words.get("card.result") not in {line.label for line in card.lines}
     if status is RunStatus.SUCCEEDED:
         assert words.get("plan.interrupted") not in {line.text for line in card.lines}
+
+
+@pytest.mark.parametrize(
+    ("words", "line", "label", "button"),
+    [
+        (ZH, "客户分 2 条写的", "候选 1（2 条答案一起）", "1. 把几条答案一起发"),
+        (EN, "These are 2 messages", "Candidate 1 (2 answers together)", "1. Send these answers together"),
+    ],
+)
+def test_two_messages_with_an_answer_each_are_offered_as_one_choice(
+    words: Texts, line: str, label: str, button: str
+) -> None:
+    session = Session(run_id="r", task="t", lang=words.lang)
+    planned = Planned(ledger_id=1, fingerprint="f", cluster=["线多长", "功率多大"], query="线多长")
+    length, power = Record(id="a", text="1米。", question="线多长"), Record(id="b", text="65W。", question="功率多大")
+    question = no_sure_answer(session, planned, [length, power], together=[length, power])
+    card = question_card(QuestionView(id="q", run_id="r", question=question, lang=words.lang), words)
+    assert any(one.text.startswith(line) for one in card.lines)
+    assert next(one.text for one in card.lines if one.label == label) == "1米。\n65W。"
+    assert card.buttons[0][0].label == button
+    alone = no_sure_answer(session, planned, [length, power])
+    shown = question_card(QuestionView(id="q", run_id="r", question=alone, lang=words.lang), words)
+    assert not any(one.text.startswith(line) for one in shown.lines)
 
 
 def test_a_stopped_run_says_who_was_not_answered() -> None:
