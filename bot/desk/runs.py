@@ -250,7 +250,9 @@ class DeskRuns(DeskService):
     async def _run_view(self, row: RunRow, away: _Away = _NOT_AWAY) -> RunView:
         """Return the view of a run. ``away``: what ``_away`` has found, if it was asked."""
         session = Session.model_validate_json(row.session) if row.session else None
-        status = status_of(row, asks=session is not None and session.status is Status.WAITING)
+        asks = session is not None and session.status is Status.WAITING
+        status = status_of(row, asks=asks)
+        cut_off = asks and status is RunStatus.STOPPED  # stopped while it waited: its message asks for what is over
         return RunView(
             id=row.id,
             task=row.task,
@@ -263,7 +265,7 @@ class DeskRuns(DeskService):
             steps=len(session.steps) if session else 0,
             max_steps=session.max_steps if session else int(row.options.get("max_steps") or 100),
             last_step=session.steps[-1] if session and session.steps else None,
-            message=row.message or (session.message if session else ""),
+            message=row.message or (session.message if session and not cut_off else ""),
             error_kind=session.error_kind if session else "",
             left_to=session.left_to if session else "",
             spent=session.spent if session else Spent(),

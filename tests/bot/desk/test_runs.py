@@ -157,6 +157,23 @@ async def told_in(shop: Shop, run_id: str, who: Actor) -> tuple[str, str]:
     return now.unanswered, listed.unanswered
 
 
+async def test_a_run_that_was_stopped_while_it_waited_no_longer_says_what_to_do_for_it(shop: Shop) -> None:
+    who = await shop.person(Role.OPERATOR)
+    view = await shop.desk.runs.start(who, "QQ回复联系人11", chat=CHAT, serial=PHONE)
+    runs, asks = Runs(shop.db), "Confirm it before it is sent."
+    await runs.begin_attempt(view.id, 1, serial=PHONE)
+    session = Session(run_id=view.id, task=view.task, status=Status.WAITING, message=asks)
+    await runs.save_session(view.id, session.model_dump_json())
+    await runs.park_attempt(view.id, 1, message=asks)
+    waiting = await shop.desk.runs.get(view.id)
+    assert waiting is not None
+    assert waiting.message == asks
+    stopped = await shop.desk.runs.stop(who, view.id)
+    assert stopped is not None
+    assert (stopped.status, stopped.message) == (RunStatus.STOPPED, "")
+    assert (await shop.desk.history.runs(who, HistoryAsked())).runs[0].message == ""
+
+
 async def test_a_queued_run_tells_what_has_its_phone(shop: Shop) -> None:
     who = await shop.person(Role.OPERATOR)
     first = await shop.desk.runs.start(who, "打开设置", chat=CHAT, serial=PHONE)
@@ -167,24 +184,25 @@ async def test_a_queued_run_tells_what_has_its_phone(shop: Shop) -> None:
     lease = await Leases(shop.db).acquire(PHONE, owner="host", run_id=first.id)
     assert lease is not None
     session = Session(run_id=first.id, task=first.task, steps=[StepRecord(index=1, result="ok")])
-    for status, kind in ((Status.RUNNING, "run"), (Status.WAITING, "asks")):
+    busy = BusyView("run", 1, "打开设置", 1, who.name)
+    for status, seen in ((Status.RUNNING, busy), (Status.WAITING, replace(busy, kind="asks"))):
         session.status = status
         await runs.save_session(first.id, session.model_dump_json())
         now = await shop.desk.runs.get(second.id)
         assert now is not None
-        assert now.busy_with == BusyView(kind, 1, "打开设置", 1, who.name)
+        assert now.busy_with == seen
     anywhere = await shop.desk.runs.start(who, "打开QQ", chat=CHAT)
     assert anywhere.busy_with == BusyView("asks", 1, "打开设置", 1, who.name)
     its = await shop.desk.runs.get(first.id)
     assert its is not None
     assert its.busy_with is None
-    for why, kind in ((TAKEN_OVER, "person"), ("doctor", "other")):
+    for why, seen in ((TAKEN_OVER, BusyView("person")), ("doctor", BusyView("other"))):
         await Leases(shop.db).release(lease)
         lease = await Leases(shop.db).acquire(PHONE, owner="host", run_id=why)
         assert lease is not None
         now = await shop.desk.runs.get(second.id)
         assert now is not None
-        assert now.busy_with == BusyView(kind)
+        assert now.busy_with == seen
 
 
 async def test_the_view_follows_the_session(shop: Shop) -> None:

@@ -167,8 +167,12 @@ def test_a_queued_run_says_what_its_phone_does_and_how_to_get_it() -> None:
         "在等任务 #12：微信回复张三（小李发起，第 3 步）。它占着手机，在等人回答。\n回答它：/ask，或停止它：/stop 12"
     )
     assert "waits for a person's answer.\nAnswer it: /ask" in lines(run_card(asks, EN, now=NOW))[-1]
-    for kind, zh, en in (("person", "在控制台里接管了它", "taken it over"), ("other", "正在用它", "is using it")):
-        taken = replace(queued, busy_with=BusyView(kind))
+    by_others = (
+        (BusyView("person"), "在控制台里接管了它", "taken it over"),
+        (BusyView("other"), "正在用它", "is using it"),
+    )
+    for busy, zh, en in by_others:
+        taken = replace(queued, busy_with=busy)
         assert zh in lines(run_card(taken, ZH, now=NOW))[-1]
         assert en in lines(run_card(taken, EN, now=NOW))[-1]
 
