@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
+from datetime import datetime
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -18,7 +19,7 @@ from storage.history import History
 from storage.learnt import AppLabels, LearntApps
 from storage.leases import hold_turn
 from storage.questions import OPEN, Questions
-from storage.runs import WAITING, Runs
+from storage.runs import STOPPED, WAITING, Runs
 from storage.shielded import shielded
 from storage.sweeps import Sweeps, SweptApp
 from storage.tables import replies, runs
@@ -31,6 +32,7 @@ MAY_BE_PLANNED = (  # no part of the reply can have been sent
     ReplyState.WITHDRAWN,
 )
 UNFINISHED = (ReplyState.TYPING, ReplyState.SENDING)
+NOT_ANSWERED = (ReplyState.PLANNED, ReplyState.FAILED)  # no text of these is on its way
 RECENT = 50  # rows of a contact
 
 
@@ -191,6 +193,29 @@ class StoredLedger:
             .where(replies.c.serial == serial, replies.c.state.in_(UNFINISHED))
             .order_by(replies.c.updated_at, replies.c.id)
         )
+
+    async def left_open(self, run_ids: Sequence[str]) -> dict[str, str]:
+        """Return, by run, the contact whose question it has read and not answered; only runs that have one."""
+        if not run_ids:
+            return {}
+        wanted = sa.select(replies.c.run_id, replies.c.contact).where(
+            replies.c.run_id.in_(list(run_ids)), replies.c.state.in_(NOT_ANSWERED)
+        )
+        async with self._db.read() as connection:
+            return {row.run_id: row.contact for row in await connection.execute(wanted)}
+
+    async def left_by_stop(self, serial: str, app: str, *, since: datetime) -> list[str]:
+        """Return the contacts whose question was left open by a run that was stopped after ``since``."""
+        wanted = (
+            sa.select(replies.c.contact)
+            .distinct()
+            .join(runs, runs.c.id == replies.c.run_id)
+            .where(replies.c.serial == serial, replies.c.app == app, replies.c.state.in_(NOT_ANSWERED))
+            .where(runs.c.status == STOPPED, runs.c.ended_at > since)
+            .order_by(replies.c.contact)
+        )
+        async with self._db.read() as connection:
+            return list((await connection.execute(wanted)).scalars())
 
     async def recent(self, serial: str, app: str, contact: str) -> list[LedgerRow]:
         return await self._all(

@@ -65,15 +65,18 @@ def no_sure_answer(
     *,
     beside: Sequence[Mapping[str, str | None]] = (),
     sent: Sequence[Record] = (),
+    together: Sequence[Record] = (),
 ) -> Question:
     """Ask for an answer: with the customer's words, the best records as choices, free text, or skip.
 
+    together: the sure answer to each message of the question, in order, if each message by itself has one. They are
+        the first choice, as one.
     beside: what else the customer wrote that has no sure answer, although this text has one: its ``words``, and the
         ``answer`` of a person, "" if it has none yet, or None if a person skipped it.
     sent: the records whose texts stand below these messages already; the customer does not get them twice.
     """
     best = [r for r in best_first(records) if r.text.strip() and (r.score is None or r.score >= LEAST_SCORE)]
-    best = best[:CANDIDATES]
+    best = best[: CANDIDATES - bool(together)]
     question = _question(
         session,
         QuestionKind.NO_SURE_ANSWER,
@@ -84,22 +87,39 @@ def no_sure_answer(
         ledger_id=planned.ledger_id,
         fingerprint=planned.fingerprint,
         beside=[dict(one) for one in beside],
-        candidates=[
-            {
-                "id": r.id,
-                "text": r.text,
-                "question": r.question,
-                "score": r.score,
-                "source": r.source,
-                "sent": r in sent,
-            }
-            for r in best
-        ],
+        together=len(together),
+        candidates=[*([_together(together)] if together else []), *(_candidate(r, sent=r in sent) for r in best)],
     )
-    numbered = [
-        Choice(value=f"{RECORD}{n}", label=record.question or record.text[:40]) for n, record in enumerate(best)
-    ]
+    labels = [record.question or record.text[:40] for record in best]
+    numbered = [Choice(value=f"{RECORD}{n}", label=label) for n, label in enumerate(labels, start=bool(together))]
+    if together:
+        key = "card.together"
+        numbered.insert(0, Choice(value=f"{RECORD}0", label=say(session.lang, key), key=key))
     return question.model_copy(update={"choices": [*numbered, *question.choices]})
+
+
+def _candidate(record: Record, *, sent: bool = False) -> dict[str, Any]:
+    return {
+        "id": record.id,
+        "text": record.text,
+        "question": record.question,
+        "score": record.score,
+        "source": record.source,
+        "sent": sent,
+    }
+
+
+def _together(records: Sequence[Record]) -> dict[str, Any]:
+    """Return a candidate of several records: their texts, each once, and the records as its ``parts``."""
+    return {
+        "id": "",
+        "text": "\n".join(dict.fromkeys(record.text.strip() for record in records)),
+        "question": "",
+        "score": None,
+        "source": records[0].source,
+        "sent": False,
+        "parts": [_candidate(record) for record in records],
+    }
 
 
 def candidate(question: Question, choice: str) -> dict[str, Any] | None:

@@ -6,11 +6,11 @@ from contextlib import suppress
 
 from agent_core.loop import questions
 from agent_core.loop.result import ActResult
-from agent_core.ports import Chosen, Ledger, LedgerConflict, ReplyState
+from agent_core.ports import Ledger, LedgerConflict, ReplyState
 from agent_core.reply.asked import CustomerQuestion
 from agent_core.reply.hand_over import HandOver
 from agent_core.reply.outcome import end, fail
-from agent_core.reply.planning import planned_by_person, planned_with, record_of, stands
+from agent_core.reply.planning import chosen_from, planned_by_person, planned_with, stands
 from agent_core.reply.rows import Rows
 from agent_core.session import NOBODY, Answer, Question, QuestionKind, RowMark, Session, Status
 from agent_core.texts import say
@@ -100,8 +100,10 @@ class Decisions:
             picked = questions.candidate(question, answer.choice)
             if picked is None:
                 raise ValueError(f"{answer.choice!r} is no choice of the question.")
-            record = record_of(picked)
-            session.planned = planned_with(planned, Chosen(record.text, record), self._part_chars, person=answer.by)
+            chosen = chosen_from(picked)
+            session.planned = planned_with(planned, chosen, self._part_chars, person=answer.by)
+            if chosen.composed:
+                session.planned.query = ""  # these words are no wording of one entry: nothing is learnt from them
             if stands(session.cluster, session.planned):
                 return await self._hand_over.covered(session.planned)
         return ActResult(say(session.lang, "gate.answer_ready", contact=session.gate.contact))

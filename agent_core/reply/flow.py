@@ -396,7 +396,8 @@ class ReplyFlow:
         if chosen is None:
             chars = self._answering.part_chars
             sent = [r for r in records if stands(cluster, planned_with(planned, Chosen(r.text, r), chars))]
-            doubt = questions.no_sure_answer(session, planned, records, beside=beside, sent=sent)
+            together = [] if beside else await self._sure_of_each(question, cluster)
+            doubt = questions.no_sure_answer(session, planned, records, beside=beside, sent=sent, together=together)
             return ask(session, doubt, "run.waiting")
         return await self._hand(session.planned)
 
@@ -414,6 +415,22 @@ class ReplyFlow:
         chosen = await decide(self._answering.chooser, words, query, found) if question.whole else None
         self._told_sure[words] = chosen is not None
         return found, chosen
+
+    async def _sure_of_each(self, question: AskedQuestion, cluster: Cluster) -> list[Record]:
+        """Return the sure answer to each message of a question, if it consists of several and each by itself has one.
+
+        A person is offered them as one answer. The rules for a sure answer look at all that was written, together.
+        """
+        found: list[Record] = []
+        for message in _messages_of(question, cluster) if question.whole else ():
+            try:
+                records = await self._answering.knowledge.retrieve(message)
+            except KnowledgeError:
+                return []  # a person is asked in any case
+            if (chosen := await decide(None, message, message, records)) is None:
+                return []
+            found.append(chosen.record)
+        return found if len({record.text.strip() for record in found}) > 1 else []
 
     async def _unsure_beside(self, question: AskedQuestion, cluster: Cluster) -> list[dict[str, str | None]]:
         """Return the other questions that have no sure answer of their own, as ``no_sure_answer`` takes them.
@@ -558,6 +575,13 @@ class ReplyFlow:
         )
         await self._rows.tell_event(left, None)
         return put_off(session, error, query)
+
+
+def _messages_of(question: AskedQuestion, cluster: Cluster) -> list[str]:
+    """Return the messages of a question that consists of several; [] for one of a single message."""
+    texts = cluster.messages
+    spans = ((start, end) for start in range(len(texts)) for end in range(start + 2, len(texts) + 1))
+    return next((texts[start:end] for start, end in spans if "\n".join(texts[start:end]) == question.words), [])
 
 
 def _all_ours(chat: ChatScreen | None) -> bool:

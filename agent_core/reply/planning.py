@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
+from typing import Any
 
 from agent_core.perception.compare import contains
 from agent_core.perception.readings import ChatScreen, Side, Source
@@ -111,7 +112,16 @@ def stands(cluster: Cluster | None, planned: Planned) -> bool:
     return cluster is not None and all(text in cluster.ours for text in planned.parts or [planned.text])
 
 
-def record_of(candidate: dict[str, object]) -> Record:
+def chosen_from(candidate: Mapping[str, Any]) -> Chosen:
+    """Return what a person has chosen with a candidate of a question card: a record, or several that make one text."""
+    parts = tuple(record_of(part) for part in candidate.get("parts") or ())
+    if parts:
+        return Chosen(str(candidate["text"]), parts[0], composed=True, sources=parts)
+    record = record_of(candidate)
+    return Chosen(record.text, record)
+
+
+def record_of(candidate: Mapping[str, Any]) -> Record:
     """Return the record that a candidate of a question card was made of."""
     score = candidate.get("score")
     return Record(

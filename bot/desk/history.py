@@ -27,8 +27,9 @@ from bot.desk.views import RunStatus, RunView
 from bot.tools.replay.spread import spread
 from storage.events import EventRow, Events
 from storage.history import History, HistoryFilter, NumberedRun
+from storage.ledger import StoredLedger
 from storage.people import People
-from storage.runs import FAILED, PLAN, PLAN_PART, RunRow, Runs
+from storage.runs import FAILED, PLAN, PLAN_PART, STOPPED, RunRow, Runs
 
 PICTURED = ("step", "question", "answer")
 PLANNED = "planned"  # an answer's first event: its picture is that of the step before
@@ -182,6 +183,8 @@ class DeskHistory(DeskService):
         asking = await History(self._db).asking([run.row.id for run in found])
         left = await History(self._db).sessions_left_elsewhere([run.row.id for run in found])
         left_to = {run_id: Session.model_validate_json(session).left_to for run_id, session in left.items()}
+        stopped = [run.row.id for run in found if run.row.status == STOPPED]
+        unanswered = await StoredLedger(self._db).left_open(stopped)
         parts = {run.row.parent_id for run in found if run.row.options.get("kind") == PLAN_PART}
         plans = {plan_id: await History(self._db).number_of(plan_id) for plan_id in parts}
         names = {str(person.id): person.name for person in await People(self._db).all()}
@@ -201,6 +204,7 @@ class DeskHistory(DeskService):
                 message=run.row.message,
                 sent=tuple(dict.fromkeys((text.contact, text.text) for text in sent.get(run.row.id, ()))),
                 held=run.row.hold and not run.row.final,
+                unanswered=unanswered.get(run.row.id, ""),
                 left_to=left_to.get(run.row.id, ""),
                 plan=plans.get(run.row.parent_id, 0) if run.row.options.get("kind") == PLAN_PART else 0,
                 cut_off=run.row.options.get("kind") == PLAN and run.row.status == FAILED and not run.row.message,

@@ -36,6 +36,7 @@ class PastRun:
     schedule_id: of the schedule that started it.
     sent: contact and text of each answer that was sent, the oldest first; once if it answered several messages.
     held: a person holds it, until Resume.
+    unanswered: the contact whose question is open because the run was stopped.
     """
 
     number: int
@@ -50,6 +51,7 @@ class PastRun:
     message: str = ""
     sent: tuple[tuple[str, str], ...] = ()
     held: bool = False
+    unanswered: str = ""
     plan: int = 0  # the number of the plan that it is a part of
     left_to: LeftTo = ""  # as in its session
     cut_off: bool = False  # a plan that ended with its process, and so has no message

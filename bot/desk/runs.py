@@ -27,6 +27,7 @@ from scheduler.sweeps.order import BY_WATCH, KIND, SweepOrder, read_task
 from storage.engine import Database
 from storage.history import History
 from storage.leases import Leases
+from storage.ledger import StoredLedger
 from storage.outbox import QUESTION, RUN, Cards
 from storage.people import People
 from storage.questions import Questions
@@ -249,7 +250,9 @@ class DeskRuns(DeskService):
     async def _run_view(self, row: RunRow, away: _Away = _NOT_AWAY) -> RunView:
         """Return the view of a run. ``away``: what ``_away`` has found, if it was asked."""
         session = Session.model_validate_json(row.session) if row.session else None
-        status = status_of(row, asks=session is not None and session.status is Status.WAITING)
+        asks = session is not None and session.status is Status.WAITING
+        status = status_of(row, asks=asks)
+        cut_off = asks and status is RunStatus.STOPPED  # stopped while it waited: its message asks for what is over
         in_line = _is_in_line(row)
         return RunView(
             id=row.id,
@@ -263,7 +266,7 @@ class DeskRuns(DeskService):
             steps=len(session.steps) if session else 0,
             max_steps=session.max_steps if session else int(row.options.get("max_steps") or 100),
             last_step=session.steps[-1] if session and session.steps else None,
-            message=row.message or (session.message if session else ""),
+            message=row.message or (session.message if session and not cut_off else ""),
             error_kind=session.error_kind if session else "",
             left_to=session.left_to if session else "",
             spent=session.spent if session else Spent(),
@@ -279,7 +282,7 @@ class DeskRuns(DeskService):
             away_host=away.host,
             away_since=away.since,
             stopped_by=row.stopped_by,
-            unanswered=_unanswered(session) if status is RunStatus.STOPPED else "",
+            unanswered=await self._unanswered(row.id, session) if status is RunStatus.STOPPED else "",
             parent=row.parent_id,
             in_plan=row.options.get("kind") == PLAN_PART,
             watch=bool(row.options.get(BY_WATCH)) and row.schedule_id is not None,
@@ -288,6 +291,17 @@ class DeskRuns(DeskService):
             started_at=row.started_at,
             ended_at=row.ended_at,
         )
+
+    async def _unanswered(self, run_id: str, session: Session | None) -> str:
+        """Return the contact whom a stopped run has left without an answer; "" if there is none, or it was no reply.
+
+        The ledger knows what it has read. A run that read nothing has certainly answered nothing.
+        """
+        if session is None or not session.gate.enabled:
+            return ""
+        if session.cluster is None and not session.replies:
+            return session.gate.contact
+        return (await StoredLedger(self._db).left_open([run_id])).get(run_id, "")
 
     async def _position(self, row: RunRow) -> int:
         """Return the run's place in the queue, from 1."""
@@ -347,13 +361,6 @@ class DeskRuns(DeskService):
 
 def _no_run(name: str) -> NotFound:
     return NotFound(f"There is no run {name}.", advice="See /history for the numbers.", key="no_run", name=name)
-
-
-def _unanswered(session: Session | None) -> str:
-    """Return the contact of a stopped run that certainly sent nothing, "" if it may have, or was no reply."""
-    if session is None or not session.gate.enabled or session.replies or session.planned is not None:
-        return ""
-    return session.gate.contact
 
 
 def _is_in_line(row: RunRow) -> bool:

@@ -119,7 +119,7 @@ class RunView:
     position: int = 0
     busy_with: BusyView | None = None  # what the phone does meanwhile, if it is one that this run waits for
     stopped_by: str = ""  # who was the first to stop it
-    unanswered: str = ""  # the contact for whom the run was stopped before it sent anything
+    unanswered: str = ""  # the contact whose question is open because the run was stopped
     held: bool = False  # by a person, until Resume; a running one is about to be held
     away: Literal["", "offline", "unauthorized", "none", "host", "nobody"] = ""
     away_until: datetime | None = None

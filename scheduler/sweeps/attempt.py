@@ -24,10 +24,11 @@ from agent_core.texts import Listed, say
 from scheduler.runs.executor import AttemptOutcome, language_of
 from scheduler.runs.service import ASKED_SWEEP, SWEEP, WATCH
 from scheduler.sweeps.order import BY_WATCH, SweepOrder, reply_to
-from scheduler.sweeps.plan import Left, Rules, SweepPlan, owed, plan
+from scheduler.sweeps.plan import REMEMBERED, Left, Rules, SweepPlan, owed, plan
 from scheduler.times.quiet import quiet_of
 from storage.contacts import Contacts
 from storage.engine import Database
+from storage.ledger import StoredLedger
 from storage.questions import OPEN, QuestionRow, Questions
 from storage.runs import NewRun, RunRow, Runs
 from storage.schedules import Schedules
@@ -101,6 +102,8 @@ async def prepare(db: Database, row: RunRow, device: Device, eyes: SweepEyes, le
     told_before = before.aside if before is not None and not rules.asked else ()
     asked = await _asked(db, order, device.serial, chosen)
     chosen = chosen.without_asked(asked)
+    stopped = await StoredLedger(db).left_by_stop(device.serial, order.app, since=rules.now - REMEMBERED)
+    chosen = chosen.without_stopped(stopped, targets)
     new = NewSweep(
         place,
         look.outcome.value,

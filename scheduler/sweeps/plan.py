@@ -17,7 +17,7 @@ MOST_TRIES = 3  # for the same message; then it is tried less and less often, an
 LAST_TRY = 7  # then only people are left
 FIRST_REST = timedelta(hours=1)  # after the third try; twice as long after each further one
 OUTAGE_REST = timedelta(minutes=15)  # if a service that the run needs was away, which is not the message's fault
-REMEMBERED = timedelta(days=2)  # how long people are informed about a contact that was given up
+REMEMBERED = timedelta(days=2)  # how long people are informed about a contact that was given up or stopped
 _OUTAGES = ("model", "knowledge", "device", "config", "security.rate")
 _NO_OUTAGES = ("model.refused", "model.format")
 CUT_SHORT = "model.limit"  # of a run that succeeded: the limit left something unanswered
@@ -32,6 +32,7 @@ class Left(StrEnum):
     COOLING = "cooling"  # answered a moment ago
     SETTLED = "settled"  # handled before; nothing has changed since
     GIVEN_UP = "given_up"  # failed again and again
+    STOPPED = "stopped"  # a person stopped their run before it answered
     LATER = "later"  # failed while something was away; tried again after a while
     UNNAMED = "unnamed"  # no task can name them
 
@@ -68,6 +69,17 @@ class SweepPlan:
         left = tuple((name, Left.ASKED) for name in waits)
         return replace(self, left=self.left + left, quiet=tuple(name for name in self.quiet if name not in waits))
 
+    def without_stopped(self, stopped: Sequence[str], targets: Sequence[str] | None) -> SweepPlan:
+        """Add the contacts to ``left`` whose run was stopped before it answered, and who have written nothing since.
+
+        Their chat was opened, so nothing of theirs is unread any more. ``targets``: as in ``plan``.
+        Returns the new plan.
+        """
+        told = [*(one.contact for one in self.start), *(contact for contact, _ in self.left)]
+        names = [name for name in stopped if _is_named(name, targets) and not any(same_name(name, one) for one in told)]
+        quiet = tuple(name for name in self.quiet if not any(same_name(name, one) for one in names))
+        return replace(self, left=self.left + tuple((name, Left.STOPPED) for name in names), quiet=quiet)
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:
@@ -89,7 +101,7 @@ def plan(look: UnreadLook, targets: Sequence[str] | None, marks: Mapping[str, Ma
     if targets is not None:
         waiting = [one for one in waiting if any(same_name(one.contact, name) for name in targets)]
     named = {one.contact for one in waiting}
-    waiting += [one for one in owed(marks, rules.now) if one.contact not in named and _is_meant(one, targets)]
+    waiting += [one for one in owed(marks, rules.now) if one.contact not in named and _is_named(one.contact, targets)]
     if targets is not None and not look.readable and rules.blindly:
         waiting += [Waiting(name, BLIND) for name in targets if not _is_in(name, waiting)]
     waiting.sort(key=lambda one: _since(marks.get(one.contact), rules.now))
@@ -131,7 +143,12 @@ def _why_not(one: Waiting, mark: MarkRow, rules: Rules) -> Left | None:
         return _given_up(mark, rules.now)
     if mark.run_status == SUCCEEDED and one.unread and mark.tries < MOST_TRIES:
         return None  # opening their chat removed the mark: the same words were written again in the same minute
-    return Left.SETTLED
+    return Left.STOPPED if mark.run_status == STOPPED and not _answered_since(mark) else Left.SETTLED
+
+
+def _answered_since(mark: MarkRow) -> bool:
+    """Tell whether a reply has reached them since they began to wait."""
+    return mark.answered_at is not None and (mark.waiting_since is None or mark.answered_at >= mark.waiting_since)
 
 
 def _given_up(mark: MarkRow, now: datetime) -> Left | None:
@@ -187,8 +204,8 @@ def _owed_since(mark: MarkRow, now: datetime) -> datetime:
     return since or now
 
 
-def _is_meant(one: Waiting, targets: Sequence[str] | None) -> bool:
-    return targets is None or any(same_name(one.contact, name) for name in targets)
+def _is_named(contact: str, targets: Sequence[str] | None) -> bool:
+    return targets is None or any(same_name(contact, name) for name in targets)
 
 
 def _is_in(name: str, waiting: Sequence[Waiting]) -> bool:

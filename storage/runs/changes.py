@@ -167,7 +167,7 @@ async def stop_runs_of(connection: AsyncConnection, db: Database, sweep_id: str,
     ended = await connection.execute(
         sa.update(runs)
         .where(its, runs.c.status != RUNNING)
-        .values(status=STOPPED, ended_at=db.now(), attempt_due_at=None, hold=False)
+        .values(status=STOPPED, ended_at=db.now(), attempt_due_at=None, hold=False, message="")
         .returning(runs.c.id)
     )
     return sorted(ended.scalars())

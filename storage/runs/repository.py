@@ -318,7 +318,7 @@ class Runs:
             at_once = await connection.execute(
                 sa.update(runs)
                 .where(runs.c.id == run_id, runs.c.status.in_((QUEUED, WAITING)), ~is_sweep_at_work(run_id))
-                .values(status=STOPPED, ended_at=now, attempt_due_at=None, hold=False)
+                .values(status=STOPPED, ended_at=now, attempt_due_at=None, hold=False, message="")
             )
             if at_once.rowcount:
                 stopped.append(run_id)

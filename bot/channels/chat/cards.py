@@ -180,11 +180,11 @@ def run_card(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", p
         lines.append(Line(elapsed(texts, run.started_at, run.ended_at or now), texts.get("card.elapsed")))
     if run.status.final and run.spent.cost is not None:
         lines.append(Line(f"≈ {money(run.spent.cost)} {run.spent.currency}".rstrip(), texts.get("card.cost")))
-    if run.stopped_by and run.status in {RunStatus.STOPPED, RunStatus.RUNNING}:
-        lines.append(Line(texts.person(run.stopped_by), texts.get("card.stopped_by")))
+    lines += stop_lines(run, texts)
     if run.unanswered:
-        lines.append(Line(texts.get("card.unanswered", contact=run.unanswered)))
-    if run.message and (run.status.final or run.status is RunStatus.WAITING or run.again_at is not None):
+        lines.append(Line(unanswered_words(run.unanswered, texts, some=bool(run.replies))))
+    told = run_state(run, texts).endswith(run.message.rstrip("。."))  # "⏹ Stopped" needs no "Result: Stopped."
+    if not told and (run.status.final or run.status is RunStatus.WAITING or run.again_at is not None):
         label = "card.model_note" if model_said(run.last_step, run.message) else "card.result"
         lines.append(Line(run.message, texts.get(label) if run.status.final else ""))
     if run.error_kind and run.status is RunStatus.FAILED and not run.left_to:
@@ -196,6 +196,18 @@ def run_card(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", p
     if not run.status.final:
         buttons = _live_buttons(run, texts)
     return Card(run_state(run, texts), tuple(lines), picture, buttons)
+
+
+def stop_lines(run: RunView, texts: Texts) -> list[Line]:
+    """Return who stopped a run. Whoever asked for it when the run was about to end otherwise has not stopped it."""
+    if not run.stopped_by or (run.status.final and run.status is not RunStatus.STOPPED):
+        return []
+    return [Line(texts.person(run.stopped_by), texts.get("card.stopped_by"))]
+
+
+def unanswered_words(contact: str, texts: Texts, *, some: bool) -> str:
+    """Return that a stopped run has left a customer without an answer. ``some``: it has answered another question."""
+    return texts.get("card.unanswered_rest" if some else "card.unanswered", contact=contact)
 
 
 def away_lines(run: RunView, texts: Texts) -> list[Line]:
@@ -210,13 +222,19 @@ def away_lines(run: RunView, texts: Texts) -> list[Line]:
     return [*lines, Line(texts.get(do))]
 
 
-def state_of(status: RunStatus, *, held: bool = False, away: bool = False, left_to: LeftTo = "") -> str:
+def state_of(
+    status: RunStatus, *, held: bool = False, away: bool = False, left_to: LeftTo = "", stopping: bool = False
+) -> str:
     """Return the text key of a run's state, the same wherever a run is shown.
+
+    stopping: somebody has asked it to stop.
 
     A run that left its customer to an older run, which has not answered yet, has neither failed nor succeeded.
     """
     if left_to and status.final:
         return "card.elsewhere" if left_to == "run" else "card.waiting"
+    if stopping and not status.final:
+        return "card.stopping"
     if held and not status.final:
         return "card.holding" if status is RunStatus.RUNNING else "card.held"
     return "card.away" if away and status is RunStatus.QUEUED else f"card.{status.value}"
@@ -226,12 +244,15 @@ def run_state(run: RunView, texts: Texts) -> str:
     """Return a run's state in words."""
     if run.again_at is not None:
         return texts.get("card.put_off", time=run.again_at.strftime("%H:%M:%S"))
-    return texts.get(state_of(run.status, held=run.held, away=bool(run.away), left_to=run.left_to))
+    stopping = bool(run.stopped_by)
+    return texts.get(state_of(run.status, held=run.held, away=bool(run.away), left_to=run.left_to, stopping=stopping))
 
 
 def _live_buttons(run: RunView, texts: Texts) -> tuple[tuple[Button, ...], ...]:
     stop = Button(f"stop:{run.id}", texts.get("button.stop"), "danger")
     screen = Button(screen_action(run.serial), texts.get("button.screen"))
+    if run.stopped_by:
+        return ((screen,),)
     if run.held:
         return ((Button(f"resume:{run.id}", texts.get("button.resume"), "success"), stop, screen),)
     return ((stop, screen, Button(f"hold:{run.id}", texts.get("button.hold"))),)
@@ -519,6 +540,8 @@ def _data_lines(view: QuestionView, texts: Texts) -> list[Line]:
         answer = texts.get("question.beside_skipped") if other["answer"] is None else other["answer"]
         said = f"{other['words']}\n→ {answer}" if answer else other["words"]
         lines.append(Line(said, texts.get("question.beside"), "quote"))
+    if count := int(data.get("together") or 0):
+        lines.append(Line(texts.get("question.several_messages", count=count)))
     candidates = data.get("candidates")
     for number, candidate in enumerate(candidates if isinstance(candidates, list) else [], start=1):
         if isinstance(candidate, dict):
@@ -531,7 +554,9 @@ def _candidate_line(candidate: Mapping[str, Any], number: int, texts: Texts) -> 
     asked = cut(str(candidate.get("question") or ""), MOST_OF_A_QUESTION)
     answer = str(candidate.get("text", ""))
     score = candidate.get("score")
-    if isinstance(score, int | float):
+    if parts := candidate.get("parts"):
+        said = texts.get("question.candidate_together", number=number, count=len(parts))
+    elif isinstance(score, int | float):
         how = "very" if score >= VERY_ALIKE else "somewhat" if score >= SOMEWHAT_ALIKE else "not_much"
         said = texts.get("question.candidate_alike", number=number, alike=texts.get(f"question.alike_{how}"))
     else:

@@ -19,6 +19,7 @@ from bot.channels.chat.cards import (
     describe_action,
     question_title,
     state_of,
+    unanswered_words,
 )
 from bot.channels.chat.commands import Command, parse
 from bot.channels.chat.pages import ELSEWHERE, PAGE, numbers, times_of, turning
@@ -169,6 +170,8 @@ def past_lines(run: PastRun, words: Texts, *, whole: bool = False) -> list[Line]
     message = run.message or (words.get("plan.interrupted") if run.cut_off else "")
     if not run.sent and message:
         said.append(" ".join(words.typed(message).split()) if whole else cut(message, 60))
+    if run.unanswered:
+        said.append(unanswered_words(run.unanswered, words, some=bool(run.sent)))
     return [Line(head, f"#{run.number}"), Line("\n".join(said), "", "quote")]
 
 

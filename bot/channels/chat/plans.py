@@ -68,12 +68,14 @@ def plan_card(run: RunView, plan: PlanView, texts: Texts, *, now: datetime, pict
         lines.append(Line(texts.get("plan.waits")))
     if run.started_at is not None:
         lines.append(Line(cards.elapsed(texts, run.started_at, run.ended_at or now), texts.get("card.elapsed")))
-    if run.stopped_by:
-        lines.append(Line(texts.person(run.stopped_by), texts.get("card.stopped_by")))
-    if run.status in {RunStatus.SUCCEEDED, RunStatus.FAILED}:
-        lines.append(Line(run.message or texts.get("plan.interrupted"), texts.get("card.result")))
+    lines += cards.stop_lines(run, texts)
+    result = run.message or (texts.get("plan.interrupted") if run.status is RunStatus.FAILED else "")
+    if result and run.status in {RunStatus.SUCCEEDED, RunStatus.FAILED}:
+        lines.append(Line(result, texts.get("card.result")))
     stop = Button(f"stop:{run.id}", texts.get("button.stop"), "danger")
-    return Card(texts.get(f"plan.{run.status.value}"), tuple(lines), picture, () if run.status.final else ((stop,),))
+    over, stopping = run.status.final, bool(run.stopped_by) and not run.status.final
+    state = "stopping" if stopping else run.status.value
+    return Card(texts.get(f"plan.{state}"), tuple(lines), picture, () if over or stopping else ((stop,),))
 
 
 def _call_lines(call: PlanCallView, texts: Texts, *, several: bool, over: bool) -> Sequence[Line]:

@@ -16,6 +16,7 @@ from bot.desk.views import RunStatus, RunView, SweepView, SweptView
 MOST_SHOWN = 20
 MOST_LEFT = 10
 _GOING = {"waiting", "answering", "asked"}
+_OPEN = {"stopped", "given_up"}  # why somebody is left whose question nothing answers by itself
 
 
 async def sweep(turn: Turn) -> Said:
@@ -55,12 +56,11 @@ def sweep_card(run: RunView, sweep: SweepView, texts: Texts, *, now: datetime) -
         lines += [Line(one) for one in said]
     if run.started_at is not None:
         lines.append(Line(cards.elapsed(texts, run.started_at, run.ended_at or now), texts.get("card.elapsed")))
-    if run.stopped_by:
-        lines.append(Line(texts.person(run.stopped_by), texts.get("card.stopped_by")))
+    lines += cards.stop_lines(run, texts)
     if run.status is RunStatus.FAILED and run.message:
         lines.append(Line(run.message, texts.get("card.result")))
     stop = Button(f"stop:{run.id}", texts.get("button.stop"), "danger")
-    return Card(_title(run, sweep, texts), tuple(lines), None, () if run.status.final else ((stop,),))
+    return Card(_title(run, sweep, texts), tuple(lines), None, () if run.status.final or run.stopped_by else ((stop,),))
 
 
 def _title(run: RunView, sweep: SweepView, texts: Texts) -> str:
@@ -73,9 +73,16 @@ def _title(run: RunView, sweep: SweepView, texts: Texts) -> str:
 def _state(run: RunView, sweep: SweepView, going: Sequence[SweptView]) -> str:
     if run.status is RunStatus.SUCCEEDED and sweep.details.get("unknown"):
         return "not_found"
-    if run.status is RunStatus.SUCCEEDED and not sweep.contacts:
-        asked = any(why == "asked" for _, why in sweep.details.get("left") or ())
-        return "quiet" if sweep.looked is None else "still_asked" if asked else "nothing"
+    if run.status is RunStatus.SUCCEEDED:
+        whys = {str(why) for _, why in sweep.details.get("left") or ()}
+        if "asked" in whys or any(one.state == "asked" for one in sweep.contacts):
+            return "still_asked"
+        if whys & _OPEN:
+            return "still_open"
+        if not sweep.contacts:
+            return "quiet" if sweep.looked is None else "nothing"
+    if run.stopped_by and not run.status.final:
+        return "stopping"
     if not run.status.final and sweep.looked is not None:
         return "asked" if going and all(one.state == "asked" for one in going) else "going"
     return run.status.value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -94,6 +95,42 @@ async def test_an_entry_that_a_person_chooses_for_two_questions_is_sent_once() -
         assert [one["sent"] for one in second.data["candidates"]] == [True, False]  # the card says so
         assert bench.sent == {"11": [ANSWER]}
         assert states(bench) == [(SHIP, ReplyState.SENT), (BILL, ReplyState.SENT)]
+
+
+ASK_LENGTH = do('do(action="GET_KNOWLEDGE_DATA", query="线多长")')
+LENGTH = Record(id="length", text="有0.5米、1米和2米三种。", question="线多长", source="shop")
+POWER = Record(id="power", text="有30W和65W两种。", question="功率多大", source="shop")
+
+
+@pytest.mark.parametrize(
+    ("second", "records", "offered"),
+    [
+        (POWER.question, (LENGTH, POWER), True),
+        ("什么颜色好看", (LENGTH, POWER), False),  # nothing is sure of this one
+        (POWER.question, (LENGTH, replace(POWER, text=LENGTH.text)), False),  # one answer to both
+    ],
+)
+async def test_two_messages_that_each_have_a_sure_answer_are_answered_together_by_one_choice(
+    second: str, records: tuple[Record, ...], offered: bool
+) -> None:
+    """Neither asks in a way that a program sees, so they are one question, to which no single record is the answer."""
+    async with lab(asked("线多长", second)) as bench:
+        bench.knowledge.records = records
+        bench.people.answers = [Answer(choice="record:0" if offered else "skip", by="店长")]
+        await bench.open_chat()
+        session = await reply(bench, ASK_LENGTH, FINISH)
+        assert session.status is Status.SUCCEEDED, session.message
+        (question,) = bench.people.asked
+        assert question.data["together"] == (2 if offered else 0)
+        assert (question.choices[0].key == "card.together") is offered
+        if not offered:
+            assert bench.sent == {}
+            return
+        assert question.choices[0].value == "record:0"
+        assert len(question.data["candidates"]) == len(question.choices) - 1
+        assert bench.sent == {"11": [f"{LENGTH.text}\n{POWER.text}"]}
+        (sent,) = session.replies
+        assert (sent.provenance, sent.record_id, sent.person, sent.query) == ("composed", "length,power", "店长", "")
 
 
 async def test_the_log_keeps_the_records_in_the_order_in_which_a_person_is_shown_them() -> None:

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from agent_core.devices.base import DeviceEntry
-from agent_core.session import GateState, Question, QuestionKind, ReplyRecord, Session, Status, StepRecord
-from bot.desk.actors import AccessDenied, ChatRef, MessageRef, NotFound, Role
+from agent_core.ports import MessageKey, ReplyState
+from agent_core.session import Cluster, GateState, Question, QuestionKind, ReplyRecord, Session, Status, StepRecord
+from bot.channels.chat.history import past_lines
+from bot.channels.chat.texts import LANGUAGES, texts
+from bot.desk.actors import AccessDenied, Actor, ChatRef, MessageRef, NotFound, Role
 from bot.desk.desk import Desk
 from bot.desk.history_views import HistoryAsked
 from bot.desk.take_over import TAKEN_OVER
@@ -18,6 +21,7 @@ from scheduler.runs.host import Fleet
 from scheduler.runs.human import StoredHuman
 from storage.hosts import Phones
 from storage.leases import Leases
+from storage.ledger import StoredLedger
 from storage.runs import NewRun, Runs
 from tests.support.shop import CHAT, PHONE, Shop
 
@@ -126,6 +130,48 @@ async def test_a_stopped_reply_names_the_customer_whom_it_left_unanswered(shop: 
         row = await runs.get(view.id)
         assert row is not None
         assert (await shop.desk.runs._run_view(replace(row, status="stopped"))).unanswered == told
+    # One of two questions is answered.
+    session.replies.append(reply)
+    session.cluster = Cluster(messages=["?", "??"])
+    await runs.save_session(view.id, session.model_dump_json())
+    ledger = StoredLedger(shop.db)
+    first, second = [
+        await ledger.open(MessageKey(PHONE, "qq", "11", mark), run_id=view.id, question="?") for mark in ("f1", "f2")
+    ]
+    await ledger.advance(first.id, ReplyState.SKIPPED, expected=[ReplyState.PLANNED])
+    await runs.end_attempt(view.id, 1, status="stopped", message="")
+    assert await told_in(shop, view.id, who) == ("11", "11")
+    await ledger.advance(second.id, ReplyState.SKIPPED, expected=[ReplyState.PLANNED])
+    assert await told_in(shop, view.id, who) == ("", "")
+
+
+async def told_in(shop: Shop, run_id: str, who: Actor) -> tuple[str, str]:
+    """Whom a run has left unanswered, as its view says and as the list of past runs does."""
+    now = await shop.desk.runs.get(run_id)
+    assert now is not None
+    listed = (await shop.desk.history.runs(who, HistoryAsked())).runs[0]
+    assert listed.id == run_id
+    for lang in LANGUAGES:
+        said = texts(lang).get("card.unanswered", contact="11")
+        assert (said in past_lines(listed, texts(lang))[1].text) == bool(listed.unanswered)
+    return now.unanswered, listed.unanswered
+
+
+async def test_a_run_that_was_stopped_while_it_waited_no_longer_says_what_to_do_for_it(shop: Shop) -> None:
+    who = await shop.person(Role.OPERATOR)
+    view = await shop.desk.runs.start(who, "QQ回复联系人11", chat=CHAT, serial=PHONE)
+    runs, asks = Runs(shop.db), "Confirm it before it is sent."
+    await runs.begin_attempt(view.id, 1, serial=PHONE)
+    session = Session(run_id=view.id, task=view.task, status=Status.WAITING, message=asks)
+    await runs.save_session(view.id, session.model_dump_json())
+    await runs.park_attempt(view.id, 1, message=asks)
+    waiting = await shop.desk.runs.get(view.id)
+    assert waiting is not None
+    assert waiting.message == asks
+    stopped = await shop.desk.runs.stop(who, view.id)
+    assert stopped is not None
+    assert (stopped.status, stopped.message) == (RunStatus.STOPPED, "")
+    assert (await shop.desk.history.runs(who, HistoryAsked())).runs[0].message == ""
 
 
 async def test_a_queued_run_tells_what_has_its_phone(shop: Shop) -> None:
@@ -138,24 +184,25 @@ async def test_a_queued_run_tells_what_has_its_phone(shop: Shop) -> None:
     lease = await Leases(shop.db).acquire(PHONE, owner="host", run_id=first.id)
     assert lease is not None
     session = Session(run_id=first.id, task=first.task, steps=[StepRecord(index=1, result="ok")])
-    for status, kind in ((Status.RUNNING, "run"), (Status.WAITING, "asks")):
+    busy = BusyView("run", 1, "打开设置", 1, who.name)
+    for status, seen in ((Status.RUNNING, busy), (Status.WAITING, replace(busy, kind="asks"))):
         session.status = status
         await runs.save_session(first.id, session.model_dump_json())
         now = await shop.desk.runs.get(second.id)
         assert now is not None
-        assert now.busy_with == BusyView(kind, 1, "打开设置", 1, who.name)  # type: ignore[arg-type]  # a kind of the table above
+        assert now.busy_with == seen
     anywhere = await shop.desk.runs.start(who, "打开QQ", chat=CHAT)
     assert anywhere.busy_with == BusyView("asks", 1, "打开设置", 1, who.name)
     its = await shop.desk.runs.get(first.id)
     assert its is not None
     assert its.busy_with is None
-    for why, kind in ((TAKEN_OVER, "person"), ("doctor", "other")):
+    for why, seen in ((TAKEN_OVER, BusyView("person")), ("doctor", BusyView("other"))):
         await Leases(shop.db).release(lease)
         lease = await Leases(shop.db).acquire(PHONE, owner="host", run_id=why)
         assert lease is not None
         now = await shop.desk.runs.get(second.id)
         assert now is not None
-        assert now.busy_with == BusyView(kind)  # type: ignore[arg-type]  # as above
+        assert now.busy_with == seen
 
 
 async def test_the_view_follows_the_session(shop: Shop) -> None:

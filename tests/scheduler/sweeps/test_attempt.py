@@ -10,12 +10,14 @@ from agent_core.errors import CommandFailed, InputRejected
 from agent_core.loop.defaults import FreeLease
 from agent_core.perception.observer import TreeUse
 from agent_core.perception.reader import ScreenReader
+from agent_core.ports import MessageKey
 from scheduler.runs.service import ASKED_SWEEP, SCHEDULE, SWEEP
 from scheduler.sweeps.attempt import QUIET_HOURS, SweepEyes, in_quiet_hours, prepare, sweep_attempt
 from scheduler.sweeps.order import read_order
 from storage.contacts import Contacts, NewContact
 from storage.engine import Database
 from storage.history import History, HistoryFilter
+from storage.ledger import StoredLedger
 from storage.questions import Questions
 from storage.runs import NewRun, RunRow, Runs
 from storage.schedules import NewSchedule, Schedules
@@ -108,6 +110,31 @@ async def test_whoever_has_an_open_question_is_left_for_it_and_not_called_quiet(
         assert swept is not None
         assert (swept.details["left"], swept.details["quiet"]) == ([["110", "asked"]], ["小11"])
         assert (swept.details["questions"], swept.details["unknown"]) == ([["110", "q0"]], [])
+
+
+async def test_whoever_was_left_by_a_stop_is_told_of_until_another_run_takes_them(db: Database, clock: Clock) -> None:
+    async with lab() as at:
+        await sweep_attempt(db, await at_work(db, at, "11 110"), at.device, BY_TREE, LEASE)
+        run_id = await Runs(db).create(NewRun("QQ回复联系人110", at.device.serial))
+        assert run_id is not None
+        ledger = StoredLedger(db)
+        row = await ledger.open(MessageKey(at.device.serial, "qq", "110", "f"), run_id=run_id, question="在吗")
+        await Runs(db).request_stop(run_id, by="x")
+
+        async def left(words: str) -> tuple[object, object]:
+            sweep = await at_work(db, at, words)
+            assert (await sweep_attempt(db, sweep, at.device, BY_TREE, LEASE)).status == "succeeded"
+            swept = await Sweeps(db).get(sweep.id)
+            assert swept is not None
+            return [one for one in swept.details["left"] if one[1] == "stopped"], swept.details["quiet"]
+
+        assert await left("110 小11") == ([["110", "stopped"]], ["小11"])
+        assert await left("未读") == ([["110", "stopped"]], [])
+        assert await left("小11") == ([], ["小11"])
+        other = await Runs(db).create(NewRun("QQ回复联系人110", at.device.serial))
+        assert other is not None
+        assert await ledger.claim(row.id, other)
+        assert await left("110 小11") == ([], ["110", "小11"])
 
 
 async def test_open_questions_are_read_only_if_they_matter_and_their_runs_all_at_once(db: Database) -> None:

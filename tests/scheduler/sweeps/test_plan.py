@@ -59,7 +59,8 @@ def test_who_has_waited_longest_is_the_first() -> None:
         ({"run_status": SUCCEEDED, "run_ended_at": ago(500)}, Left.SETTLED),
         ({"run_status": SUCCEEDED, "run_ended_at": ago(500), "answered_at": ago(30)}, Left.COOLING),
         ({"run_status": SUCCEEDED, "run_ended_at": ago(500), "state": ""}, None),  # was read in between
-        ({"run_status": STOPPED, "run_ended_at": ago(500)}, Left.SETTLED),
+        ({"run_status": STOPPED, "run_ended_at": ago(500)}, Left.STOPPED),
+        ({"run_status": STOPPED, "run_ended_at": ago(500), "answered_at": ago(510)}, Left.SETTLED),
         ({"run_status": STOPPED, "run_ended_at": ago(5), "run_started": False}, None),  # quiet hours, or the line
         ({"run_status": FAILED, "run_ended_at": ago(500), "tries": 1}, None),
         ({"run_status": FAILED, "run_ended_at": ago(5), "tries": 1}, Left.COOLING),
@@ -144,6 +145,15 @@ def test_the_same_words_again_within_the_minute_are_a_new_message() -> None:
     (one,) = plan(unread, None, mark(**done, tries=1), RULES).start
     assert one.tries == 2
     assert plan(unread, None, mark(**done, tries=3), RULES).left == (("11", Left.SETTLED),)
+
+
+def test_whose_run_was_stopped_is_told_of_though_nothing_is_unread() -> None:
+    stopped = ["11", "12", "13"]
+    everybody = plan(seen("12"), None, {}, RULES).without_stopped(stopped, None)
+    assert [one.contact for one in everybody.start] == ["12"], "they have written again"
+    assert everybody.left == (("11", Left.STOPPED), ("13", Left.STOPPED))
+    named = plan(seen(), ["11", "14"], {}, RULES).without_stopped(stopped, ["11", "14"])
+    assert (named.left, named.quiet) == ((("11", Left.STOPPED),), ("14",))
 
 
 def test_only_who_is_meant() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Annotated, Any, Literal, TextIO
 
@@ -73,7 +73,7 @@ async def _shown(scenario: Path | None, lang: str | None) -> Exit:
         return Exit.STOPPED
 
 
-def reader(console: Console, stdin: TextIO | None = None) -> Callable[[], Awaitable[str | None]]:
+def reader(console: Console, stdin: TextIO | None = None) -> Callable[[], Coroutine[Any, Any, str | None]]:
     """Return a function that reads a line typed from then on: keys pressed while the demo worked are no answer."""
 
     async def read() -> str | None:

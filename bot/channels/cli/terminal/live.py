@@ -7,7 +7,16 @@ from collections.abc import Mapping, Sequence
 from agent_core.model.usage import money
 from agent_core.ports import Event, RunStore
 from agent_core.session import KeptNote, Question, ReplyRecord, Session, Status, StepRecord
-from bot.channels.chat.cards import describe_action, error_lines, model_said, note_lines, reply_lines, ruled, state_of
+from bot.channels.chat.cards import (
+    describe_action,
+    error_lines,
+    model_said,
+    note_lines,
+    reply_lines,
+    ruled,
+    state_of,
+    unanswered_words,
+)
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.terminal.commands import typed
 from bot.channels.cli.terminal.console import Console, Text
@@ -133,11 +142,15 @@ def ended(state: str, message: str, words: Texts) -> str:
 
 
 def left_open(session: Session, words: Texts) -> Text:
-    """Return what happens to the question that the run waited for at its end; empty if there is none."""
-    if session.question is None or session.status not in {Status.WAITING, Status.STOPPED}:
-        return Text()
-    key = "question.left_open" if session.status is Status.WAITING else "question.closed_by_stop"
-    return Text(f"    {words.get(key, id=session.question.id)}", style="yellow")
+    """Return what becomes of the question that the run waited for at its end, and of the customer's; else nothing."""
+    said, stopped = [], session.status is Status.STOPPED
+    if session.question is not None and (stopped or session.status is Status.WAITING):
+        key = "question.closed_by_stop" if stopped else "question.left_open"
+        said.append(words.get(key, id=session.question.id))
+    answered = bool(session.replies) if session.cluster is None else not session.cluster.left
+    if stopped and session.gate.enabled and session.gate.contact and not answered:
+        said.append(unanswered_words(session.gate.contact, words, some=bool(session.replies)))
+    return Text("\n".join(f"    {line}" for line in said), style="yellow")
 
 
 def timings_line(session: Session, words: Texts) -> Text:

@@ -7,13 +7,17 @@ from datetime import timedelta
 
 import pytest
 
+from agent_core.loop.questions import no_sure_answer
+from agent_core.ports import Record
 from agent_core.session import (
     WAITS_ELSEWHERE,
     Choice,
     KeptNote,
+    Planned,
     Question,
     QuestionKind,
     ReplyRecord,
+    Session,
     Spent,
     StepRecord,
     StepVerdict,
@@ -31,11 +35,13 @@ from bot.channels.chat.cards import (
     run_card,
     status_card,
 )
+from bot.channels.chat.sweeps import card_of
 from bot.channels.chat.texts import LANGUAGES, Lang, Texts, texts
 from bot.channels.telegram import render
 from bot.desk.actors import ChatRef
 from bot.desk.people import TERMINAL
-from bot.desk.views import BusyView, PhoneView, QuestionView, RunStatus, RunView, StatusView
+from bot.desk.plans_views import PlanView
+from bot.desk.views import BusyView, PhoneView, QuestionView, RunStatus, RunView, StatusView, SweepView
 from knowledge.entries import Entry
 from tests.support.stage import NOW
 
@@ -89,11 +95,64 @@ def test_a_run_whose_phone_is_away_says_what_it_waits_for_how_long_and_what_to_d
     assert lines(status_card(StatusView((), (queued,)), ZH))[2] == "⏳ 排队中，等手机 · QQ回复联系人11 · 第 0 步"
 
 
+@pytest.mark.parametrize("lang", LANGUAGES)
+@pytest.mark.parametrize("status", list(RunStatus))
+@pytest.mark.parametrize("kind", ["run", "sweep", "plan"])
+def test_the_lines_of_a_card_agree_with_its_title(lang: Lang, status: RunStatus, kind: str) -> None:
+    """Whoever was asked to stop is stopping until it has stopped, and is not asked again; a result is not the title."""
+    words = texts(lang)
+    run = replace(RUN, status=status, stopped_by="小李", message=words.get("card.stopped").removeprefix("⏹ ") + ".")
+    card = card_of(
+        replace(run, sweep=SweepView(1) if kind == "sweep" else None, plan=PlanView() if kind == "plan" else None),
+        words,
+        now=LATER,
+    )
+    stops = [line for line in card.lines if line.label == words.get("card.stopped_by")]
+    assert bool(stops) == (status is RunStatus.STOPPED or not status.final)
+    assert not [button for row in card.buttons for button in row if button.action.startswith(("stop:", "hold:"))]
+    if not status.final:
+        assert card.title.startswith("⏹") or kind == "sweep"
+        assert words.get({"run": "card", "sweep": "sweep", "plan": "plan"}[kind] + ".stopping") == card.title
+    if status is RunStatus.STOPPED:
+        assert words.get("card.result") not in {line.label for line in card.lines}
+    if status is RunStatus.SUCCEEDED:
+        assert words.get("plan.interrupted") not in {line.text for line in card.lines}
+
+
+@pytest.mark.parametrize(
+    ("words", "line", "label", "button"),
+    [
+        (ZH, "客户分 2 条写的", "候选 1（2 条答案一起）", "1. 把几条答案一起发"),
+        (EN, "These are 2 messages", "Candidate 1 (2 answers together)", "1. Send these answers together"),
+    ],
+)
+def test_two_messages_with_an_answer_each_are_offered_as_one_choice(
+    words: Texts, line: str, label: str, button: str
+) -> None:
+    session = Session(run_id="r", task="t", lang=words.lang)
+    planned = Planned(ledger_id=1, fingerprint="f", cluster=["线多长", "功率多大"], query="线多长")
+    length, power = Record(id="a", text="1米。", question="线多长"), Record(id="b", text="65W。", question="功率多大")
+    question = no_sure_answer(session, planned, [length, power], together=[length, power])
+    card = question_card(QuestionView(id="q", run_id="r", question=question, lang=words.lang), words)
+    assert any(one.text.startswith(line) for one in card.lines)
+    assert next(one.text for one in card.lines if one.label == label) == "1米。\n65W。"
+    assert card.buttons[0][0].label == button
+    alone = no_sure_answer(session, planned, [length, power])
+    shown = question_card(QuestionView(id="q", run_id="r", question=alone, lang=words.lang), words)
+    assert not any(one.text.startswith(line) for one in shown.lines)
+
+
 def test_a_stopped_run_says_who_was_not_answered() -> None:
     stopped = replace(RUN, status=RunStatus.STOPPED, stopped_by="小李", unanswered="11")
-    assert lines(run_card(stopped, ZH, now=LATER))[-1].startswith("没有回复 11。要回复就再发一次这个任务")
+    assert lines(run_card(stopped, ZH, now=LATER))[-1].startswith(
+        "没有回复 11，对方的问题还等着。要回复就再发一次这个任务"
+    )
     assert "11 was not answered" in lines(run_card(stopped, EN, now=LATER))[-1]
     assert "没有回复" not in "".join(lines(run_card(replace(stopped, unanswered=""), ZH, now=LATER)))
+    some = replace(stopped, replies=(ReplyRecord(contact="11", question="?", text="!", provenance="", delivered=True),))
+    assert "没有回复 11" not in "".join(lines(run_card(some, ZH, now=LATER))), "one of two was answered"
+    assert any(line.startswith("11 还有问题没有回答") for line in lines(run_card(some, ZH, now=LATER)))
+    assert any(line.startswith("11 has a question that was not") for line in lines(run_card(some, EN, now=LATER)))
 
 
 def test_a_queued_run_says_what_its_phone_does_and_how_to_get_it() -> None:
@@ -108,8 +167,12 @@ def test_a_queued_run_says_what_its_phone_does_and_how_to_get_it() -> None:
         "在等任务 #12：微信回复张三（小李发起，第 3 步）。它占着手机，在等人回答。\n回答它：/ask，或停止它：/stop 12"
     )
     assert "waits for a person's answer.\nAnswer it: /ask" in lines(run_card(asks, EN, now=NOW))[-1]
-    for kind, zh, en in (("person", "在控制台里接管了它", "taken it over"), ("other", "正在用它", "is using it")):
-        taken = replace(queued, busy_with=BusyView(kind))  # type: ignore[arg-type]  # one of its kinds
+    by_others = (
+        (BusyView("person"), "在控制台里接管了它", "taken it over"),
+        (BusyView("other"), "正在用它", "is using it"),
+    )
+    for busy, zh, en in by_others:
+        taken = replace(queued, busy_with=busy)
         assert zh in lines(run_card(taken, ZH, now=NOW))[-1]
         assert en in lines(run_card(taken, EN, now=NOW))[-1]
 

@@ -59,9 +59,15 @@ def test_the_card_tells_how_far_it_is_and_what_became_of_each() -> None:
         sweep_card(over, sweep, texts("zh"), now=NOW).title,
         sweep_card(over, sweep, texts("zh"), now=NOW).buttons,
     ) == (
-        "巡检完成",
+        "巡检完成：有提问还在等人回答",
         (),
     )
+    done = replace(sweep, contacts=(SweptView("小李", "answered"),), details={})
+    assert sweep_card(over, done, texts("zh"), now=NOW).title == "巡检完成"
+    for why in ("stopped", "given_up"):
+        left = sweep_card(over, SweepView(1, (), {"left": [["小赵", why]]}), texts("zh"), now=NOW)
+        assert left.title == "巡检完成：有问题还没有回答", "and not that there is nothing to answer"
+        assert any("小赵" in line.text for line in left.lines)
     asked = sweep_card(over, SweepView(1, (), {"left": [["小赵", "asked"]]}), texts("zh"), now=NOW)
     assert asked.title == "巡检完成：有提问还在等人回答"
     none = sweep_card(over, SweepView(9), texts("zh"), now=NOW)

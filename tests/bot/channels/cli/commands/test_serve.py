@@ -130,6 +130,7 @@ async def test_a_question_reads_as_in_the_list_and_telegram_is_named_only_with_a
     assert "phonedesk questions answer q1" in shown
     assert "http://127.0.0.1:8737/console" in shown
     assert ("Telegram" in shown) is has_bot
+    assert ("phonedesk console" in shown) is not has_bot, "how to get in"
 
 
 def test_at_a_terminal_the_log_is_in_its_file_and_what_matters_is_said_once_in_plain_words(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from agent_core.session import (
     Answer,
     Choice,
     Elsewhere,
+    GateState,
     Question,
     QuestionKind,
     ReplyRecord,
@@ -400,6 +401,9 @@ def test_what_the_status_says_already_is_not_said_twice(lang: Lang, message: str
     stopped = Session(run_id="r", task="t", status=Status.STOPPED, message=message, question=QUESTION)
     assert outcome_line(stopped, texts(lang)).plain.count(message[:-1]) == 1
     assert "q1" in left_open(stopped, texts(lang)).plain, "what became of its question"
+    assert texts(lang).get("card.unanswered", contact="11") not in left_open(stopped, texts(lang)).plain
+    stopped.gate = GateState(enabled=True, contact="11")
+    assert texts(lang).get("card.unanswered", contact="11") in left_open(stopped, texts(lang)).plain
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
