@@ -205,13 +205,24 @@ class StoredLedger:
             return {row.run_id: row.contact for row in await connection.execute(wanted)}
 
     async def left_by_stop(self, serial: str, app: str, *, since: datetime) -> list[str]:
-        """Return the contacts whose question was left open by a run that was stopped after ``since``."""
+        """Return the contacts whose question was left open by a run that was stopped after ``since``.
+
+        Nothing of theirs has been answered or settled since the stop.
+        """
+        later = replies.alias()
+        settled = sa.exists().where(
+            later.c.serial == serial,
+            later.c.app == app,
+            later.c.contact == replies.c.contact,
+            later.c.state.not_in(NOT_ANSWERED),
+            later.c.updated_at > runs.c.ended_at,
+        )
         wanted = (
             sa.select(replies.c.contact)
             .distinct()
             .join(runs, runs.c.id == replies.c.run_id)
             .where(replies.c.serial == serial, replies.c.app == app, replies.c.state.in_(NOT_ANSWERED))
-            .where(runs.c.status == STOPPED, runs.c.ended_at > since)
+            .where(runs.c.status == STOPPED, runs.c.ended_at > since, ~settled)
             .order_by(replies.c.contact)
         )
         async with self._db.read() as connection:

@@ -12,6 +12,7 @@ from agent_core.ports import LedgerConflict, MessageKey, Provenance, ReplyState
 from storage.engine import Database
 from storage.ledger import StoredLedger
 from storage.runs import NewRun, Runs
+from tests.support.clock import Clock
 
 KEY = MessageKey("phone", "qq", "11", "f1")
 STATES = list(ReplyState)
@@ -169,3 +170,27 @@ async def test_an_attempt_whose_turn_is_over_moves_no_row(db: Database) -> None:
     assert (await second.next_part(row.id, part=0)).part == 1
     with pytest.raises(LeaseLost):
         await first.plan(row.id, run_id=run_id, text="c", provenance=Provenance.KNOWLEDGE)
+
+
+@pytest.mark.parametrize("end", [ReplyState.SENT, ReplyState.SKIPPED, None])
+async def test_a_stop_leaves_nobody_whom_a_later_run_has_served(
+    db: Database, clock: Clock, end: ReplyState | None
+) -> None:
+    ledger, before = StoredLedger(db), clock.time
+    stopped = await Runs(db).create(NewRun("QQ回复联系人11", "phone"))
+    later = await Runs(db).create(NewRun("QQ回复联系人11", "phone"))
+    assert stopped is not None
+    assert later is not None
+    await ledger.open(KEY, run_id=stopped, question="在吗？")
+    clock.move(minutes=1)
+    await Runs(db).request_stop(stopped, by="x")
+    assert await ledger.left_open([stopped, later]) == {stopped: "11"}
+    clock.move(minutes=1)
+    row = await ledger.open(MessageKey("phone", "qq", "11", "f2"), run_id=later, question="在吗？我想退货")
+    if end is ReplyState.SENT:
+        for was, now in ((ReplyState.PLANNED, ReplyState.SENDING), (ReplyState.SENDING, end)):
+            await ledger.advance(row.id, now, expected=[was])
+    elif end is ReplyState.SKIPPED:
+        await ledger.advance(row.id, end, expected=[ReplyState.PLANNED])
+    assert await ledger.left_by_stop("phone", "qq", since=before) == ([] if end else ["11"])
+    assert await ledger.left_by_stop("phone", "qq", since=clock.time) == []
