@@ -48,7 +48,7 @@ class Picture(Protocol):
 def data_url(image: Image.Image) -> str:
     """Return ``image`` as a JPEG data URL of at most about 70 KB of base64: at half size, then at lower quality."""
     encoded = b""
-    for candidate, quality in _candidates(image.convert("RGB")):
+    for candidate, quality in _candidates(image if image.mode == "RGB" else image.convert("RGB")):
         buffer = io.BytesIO()
         candidate.save(buffer, "JPEG", quality=quality)
         encoded = base64.b64encode(buffer.getvalue())

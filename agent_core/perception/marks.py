@@ -19,10 +19,10 @@ OPEN = 40
 
 
 def mark(image: Image.Image, action: object) -> Image.Image:
-    """Return a copy of ``image`` with the action's place: a ring for a tap, two for a long press, an arrow for a swipe.
+    """Return ``image`` with the action's place: a ring for a tap, two for a long press, an arrow for a swipe.
 
-    A ring is open at both sides and empty in the middle, so that the tapped words stay readable. Actions without a
-    place (and anything else) give an unmarked copy.
+    A ring is open at both sides and empty in the middle, so that the tapped words stay readable. The marks are drawn on
+    a copy. For actions without a place, and anything else, ``image`` itself is returned.
     """
     if isinstance(action, Swipe):
         return mark_swipe(
@@ -31,7 +31,7 @@ def mark(image: Image.Image, action: object) -> Image.Image:
     if isinstance(action, Tap | DoubleTap | LongPress):
         point = Point.from_relative(action.element, image.size)
         return mark_tap(image, point, rings=2 if isinstance(action, LongPress) else 1)
-    return image.copy()
+    return image
 
 
 def mark_tap(image: Image.Image, point: Point, *, rings: int = 1) -> Image.Image:

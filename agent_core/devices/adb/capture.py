@@ -60,6 +60,15 @@ class _Decoded:
     black: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The newest picture. ``data``: its bytes in ``array``."""
+
+    array: bytearray
+    data: memoryview
+    decoded: _Decoded
+
+
 @dataclass(slots=True)
 class CaptureHistory:
     """The sizes and timings of earlier pictures of a phone over one connection, kept for later runs.
@@ -96,7 +105,8 @@ class Capture:
         self.display: str | None = None  # physical id, if there are several
         self._transport, self._time = transport, time
         self._history = history
-        self._last: tuple[bytes, _Decoded] | None = None
+        self._last: _Kept | None = None
+        self._spare = bytearray()  # for the next picture
 
     async def take(self, before: str = "") -> CapturedPicture:
         """Take one picture, in one call.
@@ -117,7 +127,7 @@ class Capture:
 
     def forget(self) -> None:
         """Release the pictures that are kept for comparing."""
-        self._last = None
+        self._last, self._spare = None, bytearray()
 
     @property
     def way(self) -> Way:
@@ -139,60 +149,68 @@ class Capture:
         if before:
             line = "; ".join((before, command_line(["echo", _MARK.decode().strip()]), line))
         started = self._time.clock()
-        output = await self._transport.exec_out(line, seconds=20)
-        text, data = _split(output) if before else (b"", output)
-        decoded = await self._decode(way, data)
+        array, self._spare = self._spare, bytearray()
+        output = await self._transport.exec_out(line, seconds=20, into=array)
+        start = _end_of_mark(output) if before else 0
+        text, warned = output[: max(0, start - len(_MARK))], b"Multiple displays" in output[start : start + 2000]
+        decoded = await self._decode(way, output, start)
         kept = self._history.seconds.setdefault((way, bool(before)), deque(maxlen=4))
         kept.append(self._time.clock() - started)
         self._history.size = decoded.image.size
         frame = Frame(decoded.image, decoded.digest, started)
-        warned = b"Multiple displays" in data[:2000]
         return CapturedPicture(frame, decoded.black, text.decode("utf-8", "replace").replace("\r\n", "\n"), warned)
 
-    async def _decode(self, way: Way, data: bytes) -> _Decoded:
-        if self._last is not None and self._last[0] == data:
-            return self._last[1]  # the very same bytes: nothing to decode
-        size = self._history.size
+    async def _decode(self, way: Way, output: bytearray, start: int) -> _Decoded:
+        """Decode the picture from ``start``. The array is kept, or used for the next picture."""
+        last, size = self._last, self._history.size
+        if last is not None and len(output) - start == len(last.data) and output.endswith(last.data):
+            self._spare = output
+            return last.decoded  # the very same bytes: nothing to decode
 
         def work() -> _Decoded:
-            image = decode_png(data) if way is Way.PNG else decode_raw(data, size)
+            image = decode_png(output, start) if way is Way.PNG else decode_raw(output, size, start)
             return _Decoded(image, digest(image), is_black(image))
 
         decoded = await asyncio.to_thread(work)
-        if self._last is not None and self._last[1].digest == decoded.digest:
-            decoded = self._last[1]  # the same screen, taken the other way
-        self._last = (data, decoded)
+        last = self._last
+        if last is not None and last.decoded.digest == decoded.digest:
+            decoded = last.decoded  # the same screen, taken the other way
+        self._last = _Kept(output, memoryview(output)[start:], decoded)
+        if last is not None:
+            last.data.release()
+            self._spare = last.array
         return decoded
 
 
-def _split(output: bytes) -> tuple[bytes, bytes]:
-    text, mark, data = output.partition(_MARK)
-    if not mark:
-        raise ScreenshotFailed(f"The phone gave no picture: {_words(output)}.", key="no_screenshot", why=_words(output))
-    return text, data
+def _end_of_mark(output: bytearray) -> int:
+    found = output.find(_MARK)
+    if found < 0:
+        raise _no_picture(output)
+    return found + len(_MARK)
 
 
-def _words(data: bytes) -> str:
-    return first_line(data[:2000].decode("utf-8", "replace")) or "nothing was printed"
+def _no_picture(output: bytes | bytearray) -> ScreenshotFailed:
+    words = first_line(output[:2000].decode("utf-8", "replace")) or "nothing was printed"
+    return ScreenshotFailed(f"The phone gave no picture: {words}.", key="no_screenshot", why=words)
 
 
-def decode_png(data: bytes) -> Image.Image:
-    """Decode the output of ``screencap -p``, which may have warnings before the picture, to RGB.
+def decode_png(output: bytes | bytearray, start: int = 0) -> Image.Image:
+    """Decode the output of ``screencap -p`` from ``start``, which may have warnings before the picture, to RGB.
 
     Raises ScreenshotFailed if the picture is not whole.
     """
-    start = data.find(_PNG)
-    if start < 0:
-        raise ScreenshotFailed(f"The phone gave no picture: {_words(data)}.", key="no_screenshot", why=_words(data))
+    begin = output.find(_PNG, start)
+    if begin < 0:
+        raise _no_picture(output[start:])
     try:
-        with Image.open(io.BytesIO(memoryview(data)[start:]), formats=["PNG"]) as image:
+        with Image.open(io.BytesIO(memoryview(output)[begin:]), formats=["PNG"]) as image:
             return image.convert("RGB")
     except (OSError, SyntaxError, ValueError, UnidentifiedImageError, Image.DecompressionBombError) as error:
         raise ScreenshotFailed(f"The picture did not come whole: {error}.", key="half_screenshot", why=error) from error
 
 
-def decode_raw(data: bytes, size: tuple[int, int] | None) -> Image.Image:
-    """Decode the output of ``screencap`` to RGB.
+def decode_raw(output: bytes | bytearray, size: tuple[int, int] | None, start: int = 0) -> Image.Image:
+    """Decode the output of ``screencap`` from ``start`` to RGB.
 
     Its format is width, height, pixel format and, from Android 9, a colour space (each 4 bytes, little endian), then
     four bytes a pixel.
@@ -204,15 +222,14 @@ def decode_raw(data: bytes, size: tuple[int, int] | None) -> Image.Image:
     if size is None:
         raise RawUnusableError
     for width, height in (size, size[::-1]):
-        start = data.find(struct.pack("<II", width, height), 0, 4096)
-        length = width * height * 4
-        header = len(data) - start - length
-        if start < 0 or header not in {12, 16}:
+        begin = output.find(struct.pack("<II", width, height), start, start + 4096)
+        header = len(output) - begin - width * height * 4
+        if begin < 0 or header not in {12, 16}:
             continue
-        (pixel_format,) = struct.unpack_from("<I", data, start + 8)
+        (pixel_format,) = struct.unpack_from("<I", output, begin + 8)
         if pixel_format not in _RAW_MODES:
             continue
-        pixels = memoryview(data)[start + header :]
+        pixels = memoryview(output)[begin + header :]
         return Image.frombytes("RGB", (width, height), pixels, "raw", _RAW_MODES[pixel_format])
     raise RawUnusableError
 
@@ -224,7 +241,7 @@ _REFERENCE = re.compile(r"&#(\d+);")
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
-def extract_xml(output: bytes) -> str:
+def extract_xml(output: bytes | bytearray) -> str:
     """Cut the XML document out of the tool's output.
 
     Raises TreeUnavailable, with the tool's own words, if there is none.

@@ -18,6 +18,7 @@ from typing import TypeVar
 import structlog
 
 from agent_core.devices.adb.brands import PROPERTIES, Brand, brand_of, input_denied
+from agent_core.devices.adb.connection import Connection
 from agent_core.devices.adb.parse import denies_input, first_line
 from agent_core.devices.shell import command_line
 from agent_core.errors import CommandFailed, DeviceError, DeviceOffline, DeviceUnauthorized
@@ -26,7 +27,6 @@ from agent_core.texts import Worded
 
 log = structlog.get_logger(__name__)
 
-READ_LIMIT = 4 * 1024 * 1024  # bytes buffered before the sender is held; a raw picture is 10 MB
 MAX_COMMAND = 60_000  # bytes; adbd closes the stream at 65,535
 CONNECT_SECONDS = 5.0
 _EXIT_MARK = re.compile(rb"phonedesk-exit:(\d+)\s*$")
@@ -34,7 +34,6 @@ _STDOUT, _STDERR, _EXIT = 1, 2, 3
 
 T = TypeVar("T")
 Elsewhere = Callable[[], Awaitable[str]]
-Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +117,15 @@ class Transport:
         finally:
             self._tidying -= 1
 
-    async def exec_out(self, line: str, *, seconds: float = 20.0, safe: bool = False) -> bytes:
-        """Return the output of ``line``, including stderr, without an exit status. ``safe`` as for ``shell``."""
-        return await self._call(f"exec:{line}", line, seconds, safe, asyncio.StreamReader.read)
+    async def exec_out(
+        self, line: str, *, seconds: float = 20.0, safe: bool = False, into: bytearray | None = None
+    ) -> bytearray:
+        """Return the output of ``line``, including stderr, without an exit status. ``safe`` as for ``shell``.
+
+        into: an array to hold the output, and to return. Its old content is overwritten.
+        """
+        array = bytearray() if into is None else into
+        return await self._call(f"exec:{line}", line, seconds, safe, lambda connection: connection.rest(array))
 
     @asynccontextmanager
     async def stream(self, line: str) -> AsyncGenerator[AsyncGenerator[bytes, None], None]:
@@ -131,21 +136,21 @@ class Transport:
         """
         # The terminal makes every program write line by line; into a pipe some keep 4 kB back.
         v2 = "shell_v2" in await self.features()
-        reader, writer = await self._attach()
+        connection = await self._attach()
         try:
             self.round_trips += 1
             try:
                 async with asyncio.timeout(CONNECT_SECONDS):
-                    await _ask(reader, writer, f"shell,v2,TERM=dumb,pty:{line}" if v2 else f"shell:{line}")
+                    await _ask(connection, f"shell,v2,TERM=dumb,pty:{line}" if v2 else f"shell:{line}")
             except (TimeoutError, asyncio.IncompleteReadError, ConnectionError) as error:
                 raise DeviceOffline(
                     f"The connection to {self.serial} broke during `{_short(line)}`.",
                     key="phone_broke_off",
                     phone=self.serial,
                 ) from error
-            yield _pieces(reader, framed=v2)
+            yield _pieces(connection, framed=v2)
         finally:
-            writer.close()
+            connection.close()
 
     async def features(self) -> frozenset[str]:
         """Return the features of the phone's adbd. They are asked for once."""
@@ -162,7 +167,7 @@ class Transport:
         return self._brand
 
     async def _call(
-        self, request: str, line: str, seconds: float, safe: bool, read: Callable[[asyncio.StreamReader], Awaitable[T]]
+        self, request: str, line: str, seconds: float, safe: bool, read: Callable[[Connection], Awaitable[T]]
     ) -> T:
         if len(line.encode()) > MAX_COMMAND:
             raise CommandFailed(
@@ -197,18 +202,18 @@ class Transport:
 
     async def _once(
         self,
-        attach: Callable[[], Awaitable[Streams]],
+        attach: Callable[[], Awaitable[Connection]],
         request: str,
         line: str,
         seconds: float,
-        read: Callable[[asyncio.StreamReader], Awaitable[T]],
+        read: Callable[[Connection], Awaitable[T]],
     ) -> T:
-        reader, writer = await attach()
+        connection = await attach()
         try:
             async with asyncio.timeout(seconds):
                 self.round_trips += 1
-                await _ask(reader, writer, request)
-                return await read(reader)
+                await _ask(connection, request)
+                return await read(connection)
         except TimeoutError as error:
             raise CommandFailed(
                 f"`{_short(line)}` did not end within {seconds:g} s.",
@@ -223,9 +228,9 @@ class Transport:
                 phone=self.serial,
             ) from error
         finally:
-            writer.close()
+            connection.close()
 
-    async def _attach(self) -> Streams:
+    async def _attach(self) -> Connection:
         """Open a connection to the phone. Nothing has been asked of the phone yet."""
         return await _open(self.host, self.port, f"host:transport:{self.at}")
 
@@ -234,11 +239,11 @@ async def query(host: str, port: int, request: str, *, seconds: float = CONNECT_
     """Return the server's answer to ``host:…``. Raises DeviceOffline if no server answers in time."""
     try:
         async with asyncio.timeout(seconds):
-            reader, writer = await _open(host, port, request)
+            connection = await _open(host, port, request)
             try:
-                return (await _read_block(reader)).decode("utf-8", "replace")
+                return (await _read_block(connection)).decode("utf-8", "replace")
             finally:
-                writer.close()
+                connection.close()
     except (TimeoutError, asyncio.IncompleteReadError, ConnectionError) as error:
         raise DeviceOffline(
             f"The adb server at {host}:{port} gave no answer.", key="adb_silent", place=f"{host}:{port}"
@@ -247,28 +252,28 @@ async def query(host: str, port: int, request: str, *, seconds: float = CONNECT_
 
 async def subscribe(host: str, port: int, request: str) -> AsyncGenerator[str, None]:
     """Yield every text that the server sends after ``request``. Raises DeviceOffline when the server ends."""
-    reader, writer = await _open(host, port, request)
+    connection = await _open(host, port, request)
     try:
         while True:
-            yield (await _read_block(reader)).decode("utf-8", "replace")
+            yield (await _read_block(connection)).decode("utf-8", "replace")
     except (asyncio.IncompleteReadError, ConnectionError) as error:
         raise DeviceOffline(
             f"The adb server at {host}:{port} went away.", key="adb_gone", place=f"{host}:{port}"
         ) from error
     finally:
-        writer.close()
+        connection.close()
 
 
-async def _open(host: str, port: int, request: str) -> Streams:
-    writer: asyncio.StreamWriter | None = None
+async def _open(host: str, port: int, request: str) -> Connection:
+    connection: Connection | None = None
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
-            reader, writer = await asyncio.open_connection(host, port, limit=READ_LIMIT)
-            await _ask(reader, writer, request)
-            return reader, writer
+            connection = await Connection.connect(host, port)
+            await _ask(connection, request)
+            return connection
     except BaseException as error:
-        if writer is not None:
-            writer.close()
+        if connection is not None:
+            connection.close()
         if isinstance(error, (OSError, asyncio.IncompleteReadError, TimeoutError)):
             raise DeviceOffline(
                 f"No adb server answers at {host}:{port}.", key="adb_absent", place=f"{host}:{port}"
@@ -276,28 +281,27 @@ async def _open(host: str, port: int, request: str) -> Streams:
         raise
 
 
-async def _ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: str) -> None:
+async def _ask(connection: Connection, request: str) -> None:
     data = request.encode()
-    writer.write(b"%04x" % len(data) + data)
-    await writer.drain()
-    status = await reader.readexactly(4)
+    connection.send(b"%04x" % len(data) + data)
+    status = await connection.exactly(4)
     if status == b"FAIL":
-        raise failure((await _read_block(reader)).decode("utf-8", "replace"))
+        raise failure((await _read_block(connection)).decode("utf-8", "replace"))
     if status != b"OKAY":
         raise DeviceOffline(f"The adb server answered {status!r}, which is not its protocol.", key="adb_strange")
 
 
-async def _read_block(reader: asyncio.StreamReader) -> bytes:
-    head = await reader.readexactly(4)
+async def _read_block(connection: Connection) -> bytes:
+    head = await connection.exactly(4)
     if head == b"FAIL":  # `pair` says OKAY first, to the request
-        raise failure((await _read_block(reader)).decode("utf-8", "replace"))
+        raise failure((await _read_block(connection)).decode("utf-8", "replace"))
     try:
         length = int(head, 16)
     except ValueError as error:
         raise DeviceOffline(
             f"The adb server answered {head!r}, which is not its protocol.", key="adb_strange"
         ) from error
-    return await reader.readexactly(length)
+    return await connection.exactly(length)
 
 
 def failure(words: str) -> DeviceError:
@@ -311,11 +315,11 @@ def failure(words: str) -> DeviceError:
     return CommandFailed(f"The adb server refused: {line}.", key="adb_refused", why=line)
 
 
-async def _read_v2(reader: asyncio.StreamReader) -> ShellResult:
+async def _read_v2(connection: Connection) -> ShellResult:
     out, err = bytearray(), bytearray()
     while True:
-        kind, length = struct.unpack("<BI", await reader.readexactly(5))
-        data = await reader.readexactly(length)
+        kind, length = struct.unpack("<BI", await connection.exactly(5))
+        data = await connection.exactly(length)
         if kind == _EXIT:
             return ShellResult(data[0], _text(out), _text(err))
         if kind == _STDOUT:
@@ -324,27 +328,27 @@ async def _read_v2(reader: asyncio.StreamReader) -> ShellResult:
             err += data
 
 
-async def _pieces(reader: asyncio.StreamReader, *, framed: bool) -> AsyncGenerator[bytes, None]:
+async def _pieces(connection: Connection, *, framed: bool) -> AsyncGenerator[bytes, None]:
     """Yield the output until the program ends. Raises DeviceOffline if the connection breaks."""
     try:
         while framed:
-            kind, length = struct.unpack("<BI", await reader.readexactly(5))
-            data = await reader.readexactly(length)
+            kind, length = struct.unpack("<BI", await connection.exactly(5))
+            data = await connection.exactly(length)
             if kind == _EXIT:
                 return
             yield data
-        while data := await reader.read(4096):
+        while data := await connection.some(4096):
             yield data
     except (asyncio.IncompleteReadError, ConnectionError) as error:
         raise DeviceOffline("The connection broke while the phone was listened to.", key="listening_broke") from error
 
 
-async def _read_v1(reader: asyncio.StreamReader) -> ShellResult:
+async def _read_v1(connection: Connection) -> ShellResult:
     # Before Android 7 a shell has a terminal, which makes line ends \r\n, and no exit status: we print it ourselves.
-    data = (await reader.read()).replace(b"\r\n", b"\n")
+    data = (await connection.rest(bytearray())).replace(b"\r\n", b"\n")
     mark = _EXIT_MARK.search(data)
     if mark is None:
-        raise asyncio.IncompleteReadError(data, None)
+        raise asyncio.IncompleteReadError(bytes(data), None)
     return ShellResult(int(mark[1]), _text(data[: mark.start()]), "")
 
 

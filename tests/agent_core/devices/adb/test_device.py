@@ -10,6 +10,7 @@ import pytest
 from agent_core.apps.profile import profile
 from agent_core.devices.adb.capture import Way
 from agent_core.devices.base import DeviceInfo, Key, ScreenState, Window, WindowKind
+from agent_core.devices.pictures import digest
 from agent_core.errors import (
     AppNotFound,
     CommandFailed,
@@ -127,6 +128,15 @@ async def test_pictures_are_what_the_phone_shows_whichever_way_they_came(bench: 
     assert captures[:4].count("exec:screencap -p") == 2
     assert captures[:4].count("exec:screencap") == 2
     assert captures[4] == ("exec:screencap -p" if bench.device.capture_way is Way.PNG else "exec:screencap")
+
+
+async def test_pictures_that_are_taken_at_once_do_not_write_over_each_other(bench: Bench) -> None:
+    frames = [await bench.device.screenshot() for _ in range(5)]  # both ways are known
+    for act in (bench.device.launch(QQ), bench.device.key(Key.HOME), bench.device.launch(QQ)):
+        await act
+        frames += await asyncio.gather(*(bench.device.screenshot() for _ in range(3)))
+    assert len({frame.digest for frame in frames}) >= 2
+    assert all(digest(frame.image) == frame.digest for frame in frames)
 
 
 async def test_a_later_run_knows_the_faster_way_already(bench: Bench) -> None:
