@@ -29,6 +29,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from agent_core.errors import ConfigInvalid
+from storage.tables import metadata
 
 if TYPE_CHECKING:
     from sqlalchemy.pool import QueuePool
@@ -66,6 +67,15 @@ _SQLITE_AWAY = {
     sqlite3.SQLITE_PROTOCOL,
 }
 _POSTGRES_AWAY = ("08", "53", "57P", "58")  # connection, resources, shutting down or starting, its own disk
+
+
+# Alembic's own table; see its ``MigrationContext``.
+_VERSIONS = sa.Table("alembic_version", sa.MetaData(), sa.Column("version_num", sa.String(32), primary_key=True))
+
+
+def _revisions() -> set[str]:
+    """Return the revisions of the tables, which the files of the migrations are named after."""
+    return {path.stem.partition("_")[0] for path in MIGRATIONS.glob("versions/2*.py")}
 
 
 class OtherRelease(ConfigInvalid):
@@ -420,7 +430,7 @@ class Database:
         return sqlite.insert(table) if self.is_sqlite else postgresql.insert(table)
 
     async def migrate(self) -> None:
-        """Bring the tables to this release. Several processes may call it at once: one works, the others wait.
+        """Make the tables, or bring them to this release. One of several processes works, the others wait.
 
         Raises OtherRelease, and changes nothing, if the tables are of a release that this one does not know.
         """
@@ -432,10 +442,17 @@ class Database:
             await connection.run_sync(self._upgrade)
 
     def _upgrade(self, connection: sa.Connection) -> None:
-        from alembic import command  # used once per process, and a tenth of its start-up time
+        found, newest = self._check(connection), max(_revisions())
+        if found == newest:
+            return
+        if not found:  # what the migrations arrive at; Alembic takes a tenth of a start
+            metadata.create_all(connection, checkfirst=False)
+            _VERSIONS.create(connection, checkfirst=True)
+            connection.execute(sa.insert(_VERSIONS).values(version_num=newest))
+            return
+        from alembic import command
         from alembic.config import Config
 
-        self._check(connection)
         config = Config()
         config.set_main_option("script_location", str(MIGRATIONS))
         config.attributes["connection"] = connection
@@ -447,11 +464,9 @@ class Database:
             return await connection.run_sync(self._check)
 
     def _check(self, connection: sa.Connection) -> str:
-        from alembic.runtime.migration import MigrationContext
-        from alembic.script import ScriptDirectory
-
-        known = {script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()}
-        found = MigrationContext.configure(connection).get_current_heads()
+        if not sa.inspect(connection).has_table(_VERSIONS.name):
+            return ""
+        found, known = connection.execute(sa.select(_VERSIONS.c.version_num)).scalars().all(), _revisions()
         for revision in found:
             if revision not in known:
                 raise OtherRelease(str(revision)[:LONGEST_REVISION], self.url.render_as_string())

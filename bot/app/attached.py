@@ -10,8 +10,8 @@ from functools import partial
 import structlog
 
 from agent_core.apps.names import known_on
-from agent_core.devices.adb.device import connection_of
 from agent_core.devices.adb.discovery import connect, find_device, only_usable
+from agent_core.devices.adb.parse import connection_of
 from agent_core.devices.adb.server import AdbServer, open_adb, unusable
 from agent_core.devices.base import Device, DeviceEntry, DeviceServer, System, system_of
 from agent_core.devices.hdc.server import HdcServer

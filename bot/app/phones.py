@@ -13,8 +13,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from agent_core.devices.adb.device import connection_of
 from agent_core.devices.adb.pairing import PairingOffer, attach_paired, pair_by_scan
+from agent_core.devices.adb.parse import connection_of
 from agent_core.devices.adb.setup import PhoneSetup, SetupReport
 from agent_core.devices.adb.transport import Transport
 from agent_core.devices.base import Device, System, system_of
@@ -193,7 +193,7 @@ class OwnPhones:
             _only_android(device.serial)
             adb = await self._core.attached.adb()
             at = await self._core.attached.transport(device.serial)
-            setup = PhoneSetup(adb, Transport(adb.host, adb.port, device.serial, at=at))
+            setup = PhoneSetup(Transport(adb.host, adb.port, device.serial, at=at))
             if not changes:
                 yield setup
                 return

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
 import sys
 import threading
@@ -11,8 +12,10 @@ import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy.exc import OperationalError
 
+from storage import engine
 from storage.engine import Database, DatabaseAway, OtherRelease, Signal, database_url, is_away
 from storage.events import Events
 from storage.ids import new_id
@@ -20,12 +23,32 @@ from storage.retention import Retention
 from storage.tables import consumers, metadata
 
 
-async def test_migrated_tables_are_those_of_the_code(db: Database) -> None:
+async def test_a_new_database_has_the_tables_of_the_code_and_the_newest_revision(db: Database) -> None:
     def differences(connection: sa.Connection) -> list[object]:
         return list(compare_metadata(MigrationContext.configure(connection), metadata))
 
     async with db.read() as connection:
         assert await connection.run_sync(differences) == []
+    assert await db.revision() == ScriptDirectory(str(engine.MIGRATIONS)).get_current_head()
+
+
+async def test_a_database_of_an_earlier_release_is_migrated_and_keeps_what_it_holds(
+    db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await Events(db).append("r", "note", {"text": "在吗"})
+    before, later = await db.revision(), "29991231"
+    shutil.copytree(engine.MIGRATIONS, tmp_path / "migrations")
+    (tmp_path / "migrations" / "versions" / f"{later}_more.py").write_text(
+        f"from alembic import op\nimport sqlalchemy as sa\nrevision, down_revision = {later!r}, {before!r}\n"
+        "def upgrade():\n"
+        "    op.add_column('events', sa.Column('more', sa.Text(), server_default='x', nullable=False))\n"
+    )
+    monkeypatch.setattr(engine, "MIGRATIONS", tmp_path / "migrations")
+    await asyncio.gather(db.migrate(), db.migrate())
+    assert await db.revision() == later
+    async with db.read() as connection:
+        assert (await connection.execute(sa.text("SELECT more FROM events"))).scalars().all() == ["x"]
+    assert [event.data for event in await Events(db).after(0)] == [{"text": "在吗"}]
 
 
 async def test_a_second_migration_changes_nothing(db: Database) -> None:
@@ -54,7 +77,7 @@ async def test_several_processes_migrate_at_once(tmp_path: Path) -> None:
     program = (
         "import asyncio, sys\nfrom storage.engine import Database\n"
         "async def main():\n    db = Database(sys.argv[1])\n    await db.migrate()\n    await db.close()\n"
-        "asyncio.run(main())"
+        "asyncio.run(main())\nassert 'alembic' not in sys.modules"
     )
     processes = [
         await asyncio.create_subprocess_exec(sys.executable, "-c", program, url, stderr=asyncio.subprocess.PIPE)

@@ -141,7 +141,7 @@ class AdbDevice:
             model=lines[0].strip(),
             size=size,
             sdk=int(sdk) if sdk.isdecimal() else 0,
-            connection=connection_of(self._transport.at),
+            connection=parse.connection_of(self._transport.at),
         )
 
     async def properties(self, *names: str) -> Mapping[str, str]:
@@ -392,12 +392,6 @@ class AdbDevice:
         if parse.denies_input(result.text):
             raise input_denied(await self._transport.brand())
         require(result)
-
-
-def connection_of(serial: str) -> str:
-    """Return ``usb`` or ``tcp``, judged by the name of the transport."""
-    over_network = ":" in serial or "._adb-tls-connect._tcp" in serial or serial.startswith("emulator-")
-    return "tcp" if over_network else "usb"
 
 
 def _pair(point: Point) -> tuple[str, str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from agent_core.devices.base import Battery, Look, Notification, ScreenState, Window, WindowKind
+from agent_core.devices.base import Battery, DeviceEntry, Look, Notification, ScreenState, Window, WindowKind
 
 PACKAGE = re.compile(r"[A-Za-z]\w*(?:\.\w+)+", re.ASCII)
 PROPERTY = re.compile(r"[\w.\-]+", re.ASCII)
@@ -16,6 +16,33 @@ PROPERTY = re.compile(r"[\w.\-]+", re.ASCII)
 WINDOW_LINES = r"mCurrentFocus|mFocusedApp|mDreamingLockscreen|mShowingLockscreen|showing=|mIsShowing=|occluded="
 POWER_LINES = r"mWakefulness=|Display Power: state="
 ACTIVITY_LINES = r"topResumedActivity|mResumedActivity|ResumedActivity:"
+
+
+# -- phones that are attached
+
+# SERIAL STATE, then the path of a cable and some of these; the state may have several words ("no permissions (…)").
+_TAGS = re.compile(r"\s(?:usb|product|model|device|transport_id):.*")
+_MODEL = re.compile(r"\smodel:(\S+)")
+_NUMBER = re.compile(r"\stransport_id:(\d+)")
+
+
+def parse_devices(text: str) -> tuple[DeviceEntry, ...]:
+    """Read the adb server's ``host:devices-l``: a line for each attached phone, whatever its state."""
+    found = []
+    for line in text.splitlines():
+        serial, _, rest = line.strip().partition("\t" if "\t" in line else " ")
+        state = _TAGS.sub("", f" {rest}").strip()
+        if serial and state:
+            model, number = _MODEL.search(rest), _NUMBER.search(rest)
+            entry = DeviceEntry(serial, state, model[1] if model else "", connection_of(serial))
+            found.append(replace(entry, number=number[1] if number else ""))
+    return tuple(found)
+
+
+def connection_of(serial: str) -> str:
+    """Return ``usb`` or ``tcp``, judged by the name of the transport."""
+    over_network = ":" in serial or "._adb-tls-connect._tcp" in serial or serial.startswith("emulator-")
+    return "tcp" if over_network else "usb"
 
 
 # -- phones that announce themselves in the network

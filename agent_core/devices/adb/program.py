@@ -8,9 +8,8 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
-
-import adbutils
 
 from agent_core.errors import AdbNotFound
 
@@ -33,11 +32,11 @@ class AdbVersion:
 
 
 def find_adb(adb_path: str | None = None) -> str:
-    """Return the adb program: the named one, else what adbutils finds, else the one that adbutils carries.
+    """Return the adb program: the named one, else ``ADBUTILS_ADB_PATH``, the search path's, or that of adbutils.
 
-    adbutils finds ``ADBUTILS_ADB_PATH``, then the search path, then its own. If the one on the search path is too old
-    to pair over Wi-Fi (Debian has 29), its own is taken. A server of one and a client of the other get on: both speak
-    protocol version 41, and only another protocol makes a client end the server and start its own.
+    If the one on the search path is too old to pair over Wi-Fi (Debian has 29), the one that adbutils carries is taken.
+    A server of one and a client of the other get on: both speak protocol version 41, and only another protocol makes a
+    client end the server and start its own.
 
     Raises AdbNotFound if there is no adb program, or none at ``adb_path``.
     """
@@ -45,20 +44,20 @@ def find_adb(adb_path: str | None = None) -> str:
         if found := shutil.which(adb_path):
             return found
         raise AdbNotFound(f"There is no adb program at {adb_path}.", key="adb_not_there", path=adb_path)
-    try:
-        found = shutil.which(str(adbutils.adb_path()))
-    except (adbutils.AdbError, RuntimeError, OSError) as error:
-        raise AdbNotFound("There is no adb program on this machine.", key="adb_missing") from error
-    if not found:
-        raise AdbNotFound("There is no adb program on this machine.", key="adb_missing")
-    if os.environ.get("ADBUTILS_ADB_PATH") or version_of(found).pairs:
+    named = os.environ.get("ADBUTILS_ADB_PATH")
+    found = shutil.which(named or "adb")
+    if found and (named or version_of(found).pairs):
         return found
-    return carried_adb() or found
+    if not named and (found := carried_adb() or found):
+        return found
+    raise AdbNotFound("There is no adb program on this machine.", key="adb_missing")
 
 
 def carried_adb() -> str:
     """Return the adb that the installed adbutils carries, if it can pair over Wi-Fi; "" if there is none."""
-    found = shutil.which(str(Path(adbutils.__file__).parent / "binaries" / "adb")) or ""
+    package = find_spec("adbutils")  # it is not imported: it brings 5 MB of other libraries along
+    folders = package.submodule_search_locations if package is not None else None
+    found = shutil.which("adb", path=str(Path(folders[0]) / "binaries")) if folders else None
     return found if found and version_of(found).pairs else ""
 
 

@@ -10,20 +10,18 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self, TypeVar
+from typing import IO, Self
 
-import adbutils
 import structlog
-from adbutils.errors import AdbConnectionError, AdbTimeout
 
 from agent_core.devices.adb import guard, transport
 from agent_core.devices.adb.capture import CaptureHistory
-from agent_core.devices.adb.device import AdbDevice, connection_of
-from agent_core.devices.adb.parse import MdnsService, parse_mdns_services
+from agent_core.devices.adb.device import AdbDevice
+from agent_core.devices.adb.parse import MdnsService, parse_devices, parse_mdns_services
 from agent_core.devices.adb.program import carried_adb, find_adb, version_of
 from agent_core.devices.base import DeviceEntry
 from agent_core.devices.installed import InstalledApps
@@ -45,8 +43,6 @@ _ADDRESS = re.compile(r"(?:[A-Za-z0-9][\w.\-]*|\[[0-9A-Fa-f:.%\w]+\]):\d{1,5}", 
 _CODE = re.compile(r"\d{6}|[A-Za-z0-9]{12}", re.ASCII)  # typed by a person; from a QR code
 _GUID = re.compile(r"\[guid=([^\]\s]+)\]")  # behind "Successfully paired to HOST:PORT "
 
-T = TypeVar("T")
-
 
 class AdbServer:
     """A running adb server. ``async with`` or ``close()`` ends the process only if we started it."""
@@ -55,7 +51,6 @@ class AdbServer:
         self.host, self.port = host, port
         self._child = child
         self._adb_path = adb_path
-        self._client = _Client(host, port)
         self._apps: dict[str, InstalledApps] = {}
         self._pictures: dict[str, CaptureHistory] = {}  # by connection
 
@@ -69,17 +64,7 @@ class AdbServer:
 
     async def devices(self) -> list[DeviceEntry]:
         """Return all attached phones, whatever their state."""
-        listed = await self._blocking(lambda: self._client.list(extended=True))
-        return [
-            DeviceEntry(
-                d.serial,
-                d.state,
-                d.tags.get("model", ""),
-                connection_of(d.serial),
-                number=d.tags.get("transport_id", ""),
-            )
-            for d in listed
-        ]
+        return list(parse_devices(await transport.query(self.host, self.port, "host:devices-l")))
 
     async def connect(self, address: str) -> None:
         """Attach a phone over the network (``host:port``) and wait until it can be used.
@@ -106,7 +91,8 @@ class AdbServer:
         raise unusable(address, state)
 
     async def _connect(self, address: str) -> str:
-        answer = str(await self._blocking(lambda: self._client.connect(address, timeout=CONNECT_SECONDS))).strip()
+        request = f"host:connect:{address}"
+        answer = (await transport.query(self.host, self.port, request, seconds=CONNECT_SECONDS)).strip()
         # The server answers OKAY in every case; only the words tell.
         if "failed to authenticate" in answer:
             raise DeviceUnauthorized(
@@ -123,7 +109,8 @@ class AdbServer:
 
     async def disconnect(self, address: str) -> None:
         """Forget a phone of the network. It is no error if there is none with that name."""
-        await self._blocking(lambda: self._client.disconnect(address))
+        with suppress(CommandFailed):
+            await transport.query(self.host, self.port, f"host:disconnect:{address}")
 
     async def pair(self, address: str, code: str) -> str:
         """Have a phone with Android 11 or newer accept this computer permanently.
@@ -232,10 +219,6 @@ class AdbServer:
         pictures = self._pictures.setdefault(at or serial, CaptureHistory())
         return AdbDevice(self, serial, sleep=sleep, apps=apps, pictures=pictures, at=at, elsewhere=elsewhere)
 
-    async def push(self, serial: str, file: Path, path: str) -> None:
-        """Copy a file of this computer to ``path`` on the phone."""
-        await self._blocking(lambda: self._client.device(serial=serial).sync.push(str(file), path))
-
     async def close(self) -> None:
         child, self._child = self._child, None
         if child is not None:
@@ -261,22 +244,6 @@ class AdbServer:
         except TimeoutError:
             pass
         return state
-
-    async def _blocking(self, call: Callable[[], T]) -> T:
-        try:
-            return await asyncio.to_thread(call)
-        except (TimeoutError, AdbTimeout) as error:
-            raise DeviceOffline(
-                "The adb server gave no answer in time; the phone may be mute.", key="adb_late"
-            ) from error
-        except (OSError, EOFError, ValueError, AdbConnectionError) as error:
-            raise DeviceOffline(
-                f"No adb server answers at {self.host}:{self.port} ({error}).",
-                key="adb_absent",
-                place=f"{self.host}:{self.port}",
-            ) from error
-        except adbutils.AdbError as error:
-            raise transport.failure(str(error)) from error
 
 
 def unusable(serial: str, state: str) -> DeviceError:
@@ -415,24 +382,3 @@ def _environment(usb: bool, home: Path | None) -> dict[str, str]:
     if home is not None:
         environment |= {"HOME": str(home), "USERPROFILE": str(home)}
     return environment
-
-
-class _Connection(adbutils.AdbConnection):  # type: ignore[misc]  # adbutils has no types
-    """A connection without two habits that we cannot use: starting its own detached server, and sleeping in
-    ``close``.
-    """
-
-    def _safe_connect(self) -> socket.socket:
-        connected: socket.socket = self._create_socket()
-        return connected
-
-    def close(self) -> None:
-        if not self.closed:
-            self.conn.close()
-
-
-class _Client(adbutils.AdbClient):  # type: ignore[misc]  # adbutils has no types
-    def make_connection(self, timeout: float | None = None) -> _Connection:
-        connection = _Connection(self.host, self.port)
-        connection.conn.settimeout(timeout or CONNECT_SECONDS)
-        return connection

@@ -18,7 +18,6 @@ import structlog
 from agent_core.devices.adb.brands import Brand, advice, settings_denied
 from agent_core.devices.adb.keyboard import METHOD, PACKAGE
 from agent_core.devices.adb.parse import denies_input, denies_settings, first_line, parse_packages
-from agent_core.devices.adb.server import AdbServer
 from agent_core.devices.adb.transport import ShellResult, Transport
 from agent_core.devices.shell import AND, OR, PIPE, Raw, command_line
 from agent_core.devices.waiting import finish
@@ -96,8 +95,8 @@ class _State:
 class PhoneSetup:
     """The setup of one phone. Take the phone's lease first: a run changes some of the same settings while it works."""
 
-    def __init__(self, server: AdbServer, transport: Transport) -> None:
-        self._server, self._transport = server, transport
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
     async def plan(self, apk: Path | None = None) -> SetupReport:
         """Return the changes that ``apply`` would make; nothing is changed. ``apk``: a file with ADB Keyboard."""
@@ -219,7 +218,7 @@ class PhoneSetup:
             self._must(await self._shell(*still, *change, *otherwise), brand)
 
     async def _install(self, apk: Path, brand: Brand) -> None:
-        await self._server.push(self._transport.at, apk, APK_PATH)
+        await self._transport.push(await asyncio.to_thread(apk.read_bytes), APK_PATH)
         line = command_line(("pm", "install", "-r", APK_PATH), ("rm", "-f", APK_PATH))
         result = await self._transport.shell(line, seconds=INSTALL_SECONDS)
         if "Success" not in result.text:

@@ -1,15 +1,16 @@
 """The adb server's smart-socket protocol over asyncio: one connection a call, no sleeps, nothing kept open.
 
 A request is four hexadecimal digits of length and the text; the answer is ``OKAY``, or ``FAIL`` and a text of the same
-form (adb's ``SERVICES.TXT`` and ``OVERVIEW.TXT``). ``adbutils`` speaks it too, with two connections and 20 ms of sleep
-a call; it is used where that does not matter (see ``server.py``).
+form (adb's ``SERVICES.TXT``, ``OVERVIEW.TXT`` and ``SYNC.TXT``).
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
+import stat
 import struct
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ log = structlog.get_logger(__name__)
 
 MAX_COMMAND = 60_000  # bytes; adbd closes the stream at 65,535
 CONNECT_SECONDS = 5.0
+PUSH_SECONDS = 120.0
+SYNC_PIECE = 64 * 1024  # bytes; the most that a DATA message may have
 _EXIT_MARK = re.compile(rb"phonedesk-exit:(\d+)\s*$")
 _STDOUT, _STDERR, _EXIT = 1, 2, 3
 
@@ -152,6 +155,25 @@ class Transport:
         finally:
             connection.close()
 
+    async def push(self, data: bytes, path: str, *, seconds: float = PUSH_SECONDS) -> None:
+        """Write a file on the phone.
+
+        Raises CommandFailed with the phone's words if it cannot be written, DeviceOffline if the connection breaks.
+        """
+
+        async def send(connection: Connection) -> None:
+            place = f"{path},{stat.S_IFREG | 0o644}".encode()
+            pieces = (data[at : at + SYNC_PIECE] for at in range(0, len(data), SYNC_PIECE))
+            connection.send(b"SEND" + struct.pack("<I", len(place)) + place)
+            connection.send(b"".join(b"DATA" + struct.pack("<I", len(piece)) + piece for piece in pieces))
+            connection.send(b"DONE" + struct.pack("<I", int(time.time())))
+            status, length = struct.unpack("<4sI", await connection.exactly(8))
+            if status != b"OKAY":
+                why = first_line(_text(await connection.exactly(length))) or f"{status!r}"
+                raise CommandFailed(f"The phone said: {why}", key="phone_said", why=why)
+
+        await self._call("sync:", f"push {path}", seconds, True, send)
+
     async def features(self) -> frozenset[str]:
         """Return the features of the phone's adbd. They are asked for once."""
         if self._features is None:
@@ -239,7 +261,7 @@ async def query(host: str, port: int, request: str, *, seconds: float = CONNECT_
     """Return the server's answer to ``host:…``. Raises DeviceOffline if no server answers in time."""
     try:
         async with asyncio.timeout(seconds):
-            connection = await _open(host, port, request)
+            connection = await _open(host, port, request, seconds)
             try:
                 return (await _read_block(connection)).decode("utf-8", "replace")
             finally:
@@ -264,10 +286,10 @@ async def subscribe(host: str, port: int, request: str) -> AsyncGenerator[str, N
         connection.close()
 
 
-async def _open(host: str, port: int, request: str) -> Connection:
+async def _open(host: str, port: int, request: str, seconds: float = CONNECT_SECONDS) -> Connection:
     connection: Connection | None = None
     try:
-        async with asyncio.timeout(CONNECT_SECONDS):
+        async with asyncio.timeout(seconds):
             connection = await Connection.connect(host, port)
             await _ask(connection, request)
             return connection

@@ -55,7 +55,7 @@ async def setup(exam: Exam, verdict: DoctorVerdict) -> bool:
 async def _set_up(exam: Exam) -> bool:
     apk = KEYBOARD_FILE if await asyncio.to_thread(KEYBOARD_FILE.is_file) else None
     async with _ours(exam):
-        await PhoneSetup(found(exam.adb), found(exam.transport)).apply(apk)
+        await PhoneSetup(found(exam.transport)).apply(apk)
     return True
 
 

@@ -306,7 +306,7 @@ async def setup(exam: Exam) -> DoctorVerdict:
     """Offer to keep the screen on while charging, and to turn animations off. The keyboard has a check of its own."""
     try:
         async with exam.acting():  # a run changes some of the same settings while it works
-            report = await PhoneSetup(found(exam.adb), found(exam.transport)).plan()
+            report = await PhoneSetup(found(exam.transport)).plan()
     except LeaseLost:
         return skipped("busy")
     wanted = [change.key for change in report.changes if change.key in SETTINGS]

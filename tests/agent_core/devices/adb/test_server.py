@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from agent_core.devices.adb import server as server_module
-from agent_core.devices.adb.device import connection_of
 from agent_core.devices.adb.discovery import connect, find_device, list_devices
+from agent_core.devices.adb.parse import connection_of
 from agent_core.devices.adb.server import open_adb
 from agent_core.devices.base import DeviceEntry
 from agent_core.errors import AdbNotFound, ConfigInvalid, DeviceOffline, DeviceUnauthorized, InputRejected

@@ -57,7 +57,7 @@ class Desk:
     def setup(self) -> PhoneSetup:
         """As a process that knows nothing of an earlier one would have it."""
         transport = Transport(self.server.host, self.server.port, self.address, sleep=lambda _: asyncio.sleep(0))
-        return PhoneSetup(self.server, transport)
+        return PhoneSetup(transport)
 
     def state(self) -> tuple[Settings, tuple[str, ...], tuple[str, ...]]:
         return dict(self.phone.settings), tuple(self.phone.input_methods), tuple(sorted(self.phone.apps))
