@@ -31,6 +31,17 @@ _IDLE = sa.and_(
 )
 _IN_LINE = sa.and_(runs.c.status == WAITING, runs.c.attempt_due_at.is_not(None))
 _NUMBERED = sa.select(*LISTED, sa.func.row_number().over(order_by=runs.c.id).label("number")).subquery()
+# Built once: SQLAlchemy takes longer to build and to recognise such a statement than SQLite to execute it.
+_RUN_IDS = sa.bindparam("run_ids", expanding=True)
+_ASKING = sa.select(questions.c.run_id).where(questions.c.run_id.in_(_RUN_IDS), questions.c.state == OPEN)
+_ELSEWHERE = sa.select(runs.c.id, runs.c.session).where(
+    runs.c.id.in_(_RUN_IDS), runs.c.session.contains(f'"{WAITS_ELSEWHERE}"', autoescape=True)
+)
+_SENT_BY = (
+    sa.select(answers.c.run_id, answers.c.contact, answers.c.sent)
+    .where(answers.c.run_id.in_(_RUN_IDS), answers.c.state == SENT)
+    .order_by(answers.c.id)
+)
 # Statuses as people see them, see ``bot.desk.runs.status_of``: a run that waits for a phone is queued.
 AT: Mapping[str, sa.ColumnElement[bool]] = {
     QUEUED: sa.or_(runs.c.status == QUEUED, _IN_LINE),
@@ -148,27 +159,21 @@ class History:
 
     async def asking(self, run_ids: Sequence[str]) -> set[str]:
         """Return those of these runs that have an open question."""
-        statement = sa.select(questions.c.run_id).where(questions.c.run_id.in_(run_ids), questions.c.state == OPEN)
+        if not run_ids:
+            return set()
         async with self._db.read() as connection:
-            return set((await connection.execute(statement)).scalars())
+            return set((await connection.execute(_ASKING, {"run_ids": run_ids})).scalars())
 
     async def sessions_left_elsewhere(self, run_ids: Sequence[str]) -> Mapping[str, str]:
         """Return the sessions (JSON text), by run id, of those of these runs that left a customer to another run."""
-        told = runs.c.session.contains(f'"{WAITS_ELSEWHERE}"', autoescape=True)
-        statement = sa.select(runs.c.id, runs.c.session).where(runs.c.id.in_(run_ids), told)
         async with self._db.read() as connection:
-            return {row.id: row.session for row in await connection.execute(statement)}
+            return {row.id: row.session for row in await connection.execute(_ELSEWHERE, {"run_ids": run_ids})}
 
     async def sent_by(self, run_ids: Sequence[str]) -> Mapping[str, tuple[SentText, ...]]:
         """Return the texts that each of these runs has sent, oldest first. Runs that sent nothing are left out."""
-        statement = (
-            sa.select(answers.c.run_id, answers.c.contact, answers.c.sent)
-            .where(answers.c.run_id.in_(run_ids), answers.c.state == SENT)
-            .order_by(answers.c.id)
-        )
         sent: dict[str, tuple[SentText, ...]] = {}
         async with self._db.read() as connection:
-            for row in await connection.execute(statement):
+            for row in await connection.execute(_SENT_BY, {"run_ids": run_ids}):
                 sent[row.run_id] = (*sent.get(row.run_id, ()), SentText(row.contact, row.sent))
         return sent
 

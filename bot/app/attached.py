@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 
 import structlog
@@ -16,7 +17,7 @@ from agent_core.devices.adb.server import AdbServer, open_adb, unusable
 from agent_core.devices.base import Device, DeviceEntry, DeviceServer, System, system_of
 from agent_core.devices.hdc.server import HdcServer
 from agent_core.devices.wda.server import WdaServer
-from agent_core.errors import HdcNotFound, PhonedeskError
+from agent_core.errors import DeviceOffline, HdcNotFound, PhonedeskError
 from bot.app.identities import PhoneIdentities
 from bot.app.settings.sections import DeviceSettings
 from bot.desk.phonebook import PhoneBook, book_of
@@ -70,8 +71,7 @@ class AttachedPhones:
 
     async def _connected(self, wanted: Sequence[str] = ()) -> list[DeviceEntry]:
         """Return the attached Androids, once the missing ones are connected as ``phones`` says."""
-        adb = await self.adb()
-        entries = await adb.devices()
+        adb, entries = await self._listed_by_adb()
         usable = {entry.serial for entry in entries if entry.state == "device"}
         missing = [address for address in await self.addresses(wanted) if address not in usable]
         if missing:
@@ -109,8 +109,15 @@ class AttachedPhones:
 
     async def of_adb(self) -> list[DeviceEntry]:
         """Return the attached Androids, as ``glance``."""
+        return await self._one_each(*await self._listed_by_adb())
+
+    async def _listed_by_adb(self) -> tuple[AdbServer, list[DeviceEntry]]:
+        """Return the adb server and its list. Whether it still runs shows when it is asked."""
+        if self._adb is not None:
+            with suppress(DeviceOffline):
+                return self._adb, await self._adb.devices()
         adb = await self.adb()
-        return await self._one_each(adb, await adb.devices())
+        return adb, await adb.devices()
 
     async def book(self, entries: Sequence[DeviceEntry], names: Mapping[str, str] | None = None) -> PhoneBook:
         """Return the names of the phones, those attached now (``entries``) and those seen before.

@@ -180,7 +180,7 @@ class DeskHistory(DeskService):
 
     async def _listed(self, found: Sequence[NumberedRun], book: PhoneBook) -> tuple[PastRun, ...]:
         sent = await History(self._db).sent_by([run.row.id for run in found])
-        asking = await History(self._db).asking([run.row.id for run in found])
+        asking = await History(self._db).asking([run.row.id for run in found if not run.row.final])
         left = await History(self._db).sessions_left_elsewhere([run.row.id for run in found])
         left_to = {run_id: Session.model_validate_json(session).left_to for run_id, session in left.items()}
         stopped = [run.row.id for run in found if run.row.status == STOPPED]
