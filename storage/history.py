@@ -32,7 +32,7 @@ _IDLE = sa.and_(
 _IN_LINE = sa.and_(runs.c.status == WAITING, runs.c.attempt_due_at.is_not(None))
 _NUMBERED = sa.select(*LISTED, sa.func.row_number().over(order_by=runs.c.id).label("number")).subquery()
 # Built once: SQLAlchemy takes longer to build and to recognise such a statement than SQLite to execute it.
-_RUN_IDS = sa.bindparam("run_ids", expanding=True)
+_RUN_IDS: sa.BindParameter[list[str]] = sa.bindparam("run_ids", expanding=True)
 _ASKING = sa.select(questions.c.run_id).where(questions.c.run_id.in_(_RUN_IDS), questions.c.state == OPEN)
 _ELSEWHERE = sa.select(runs.c.id, runs.c.session).where(
     runs.c.id.in_(_RUN_IDS), runs.c.session.contains(f'"{WAITS_ELSEWHERE}"', autoescape=True)

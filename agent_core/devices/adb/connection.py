@@ -13,7 +13,7 @@ _PIECE = 64 * 1024  # bytes by which an array grows
 _ALL = 2**63
 
 
-class Connection(asyncio.BufferedProtocol):
+class AdbConnection(asyncio.BufferedProtocol):
     """An open connection, from ``connect``. One task reads at a time.
 
     Reading raises ConnectionError if the connection breaks, asyncio.IncompleteReadError if it ends too early.
@@ -29,7 +29,7 @@ class Connection(asyncio.BufferedProtocol):
         self._error: Exception | None = None
 
     @classmethod
-    async def connect(cls, host: str, port: int) -> Connection:
+    async def connect(cls, host: str, port: int) -> AdbConnection:
         """Connect. Raises OSError."""
         _, connection = await asyncio.get_running_loop().create_connection(cls, host, port)
         return connection

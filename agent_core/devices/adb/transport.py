@@ -19,7 +19,7 @@ from typing import TypeVar
 import structlog
 
 from agent_core.devices.adb.brands import PROPERTIES, Brand, brand_of, input_denied
-from agent_core.devices.adb.connection import Connection
+from agent_core.devices.adb.connection import AdbConnection
 from agent_core.devices.adb.parse import denies_input, first_line
 from agent_core.devices.shell import command_line
 from agent_core.errors import CommandFailed, DeviceError, DeviceOffline, DeviceUnauthorized
@@ -161,7 +161,7 @@ class Transport:
         Raises CommandFailed with the phone's words if it cannot be written, DeviceOffline if the connection breaks.
         """
 
-        async def send(connection: Connection) -> None:
+        async def send(connection: AdbConnection) -> None:
             place = f"{path},{stat.S_IFREG | 0o644}".encode()
             pieces = (data[at : at + SYNC_PIECE] for at in range(0, len(data), SYNC_PIECE))
             connection.send(b"SEND" + struct.pack("<I", len(place)) + place)
@@ -189,7 +189,7 @@ class Transport:
         return self._brand
 
     async def _call(
-        self, request: str, line: str, seconds: float, safe: bool, read: Callable[[Connection], Awaitable[T]]
+        self, request: str, line: str, seconds: float, safe: bool, read: Callable[[AdbConnection], Awaitable[T]]
     ) -> T:
         if len(line.encode()) > MAX_COMMAND:
             raise CommandFailed(
@@ -224,11 +224,11 @@ class Transport:
 
     async def _once(
         self,
-        attach: Callable[[], Awaitable[Connection]],
+        attach: Callable[[], Awaitable[AdbConnection]],
         request: str,
         line: str,
         seconds: float,
-        read: Callable[[Connection], Awaitable[T]],
+        read: Callable[[AdbConnection], Awaitable[T]],
     ) -> T:
         connection = await attach()
         try:
@@ -252,7 +252,7 @@ class Transport:
         finally:
             connection.close()
 
-    async def _attach(self) -> Connection:
+    async def _attach(self) -> AdbConnection:
         """Open a connection to the phone. Nothing has been asked of the phone yet."""
         return await _open(self.host, self.port, f"host:transport:{self.at}")
 
@@ -286,11 +286,11 @@ async def subscribe(host: str, port: int, request: str) -> AsyncGenerator[str, N
         connection.close()
 
 
-async def _open(host: str, port: int, request: str, seconds: float = CONNECT_SECONDS) -> Connection:
-    connection: Connection | None = None
+async def _open(host: str, port: int, request: str, seconds: float = CONNECT_SECONDS) -> AdbConnection:
+    connection: AdbConnection | None = None
     try:
         async with asyncio.timeout(seconds):
-            connection = await Connection.connect(host, port)
+            connection = await AdbConnection.connect(host, port)
             await _ask(connection, request)
             return connection
     except BaseException as error:
@@ -303,7 +303,7 @@ async def _open(host: str, port: int, request: str, seconds: float = CONNECT_SEC
         raise
 
 
-async def _ask(connection: Connection, request: str) -> None:
+async def _ask(connection: AdbConnection, request: str) -> None:
     data = request.encode()
     connection.send(b"%04x" % len(data) + data)
     status = await connection.exactly(4)
@@ -313,7 +313,7 @@ async def _ask(connection: Connection, request: str) -> None:
         raise DeviceOffline(f"The adb server answered {status!r}, which is not its protocol.", key="adb_strange")
 
 
-async def _read_block(connection: Connection) -> bytes:
+async def _read_block(connection: AdbConnection) -> bytes:
     head = await connection.exactly(4)
     if head == b"FAIL":  # `pair` says OKAY first, to the request
         raise failure((await _read_block(connection)).decode("utf-8", "replace"))
@@ -337,7 +337,7 @@ def failure(words: str) -> DeviceError:
     return CommandFailed(f"The adb server refused: {line}.", key="adb_refused", why=line)
 
 
-async def _read_v2(connection: Connection) -> ShellResult:
+async def _read_v2(connection: AdbConnection) -> ShellResult:
     out, err = bytearray(), bytearray()
     while True:
         kind, length = struct.unpack("<BI", await connection.exactly(5))
@@ -350,7 +350,7 @@ async def _read_v2(connection: Connection) -> ShellResult:
             err += data
 
 
-async def _pieces(connection: Connection, *, framed: bool) -> AsyncGenerator[bytes, None]:
+async def _pieces(connection: AdbConnection, *, framed: bool) -> AsyncGenerator[bytes, None]:
     """Yield the output until the program ends. Raises DeviceOffline if the connection breaks."""
     try:
         while framed:
@@ -365,7 +365,7 @@ async def _pieces(connection: Connection, *, framed: bool) -> AsyncGenerator[byt
         raise DeviceOffline("The connection broke while the phone was listened to.", key="listening_broke") from error
 
 
-async def _read_v1(connection: Connection) -> ShellResult:
+async def _read_v1(connection: AdbConnection) -> ShellResult:
     # Before Android 7 a shell has a terminal, which makes line ends \r\n, and no exit status: we print it ourselves.
     data = (await connection.rest(bytearray())).replace(b"\r\n", b"\n")
     mark = _EXIT_MARK.search(data)

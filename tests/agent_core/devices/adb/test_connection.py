@@ -10,13 +10,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from agent_core.devices.adb.connection import Connection
+from agent_core.devices.adb.connection import AdbConnection
 
 Peer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 @asynccontextmanager
-async def connected(peer: Peer) -> AsyncIterator[Connection]:
+async def connected(peer: Peer) -> AsyncIterator[AdbConnection]:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await peer(reader, writer)
@@ -25,7 +25,7 @@ async def connected(peer: Peer) -> AsyncIterator[Connection]:
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with server:
-        connection = await Connection.connect(*server.sockets[0].getsockname())
+        connection = await AdbConnection.connect(*server.sockets[0].getsockname())
         try:
             yield connection
         finally:
@@ -72,7 +72,7 @@ async def test_an_end_that_comes_too_early_is_no_answer() -> None:
     "read", [lambda one: one.rest(bytearray()), lambda one: one.exactly(1), lambda one: one.some(1)]
 )
 async def test_a_connection_that_breaks_raises_and_never_passes_for_its_end(
-    read: Callable[[Connection], Awaitable[object]],
+    read: Callable[[AdbConnection], Awaitable[object]],
 ) -> None:
     async def peer(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"x" * 1000)
