@@ -34,11 +34,15 @@ def result_of(step: StepRecord) -> str:
 
 
 def outcome_of(run: RunView, words: Texts) -> list[str]:
-    """Return the run's outcome, in its own words; if it failed, also its meaning and what to do. One line each."""
+    """Return the run's outcome, in its own words, one line each.
+
+    If it failed, also its meaning and what to do; if it was stopped, whom it left without an answer.
+    """
     failed = run.status is RunStatus.FAILED
     message = run.message or (words.get("plan.interrupted") if failed and run.plan is not None else "")
     lines = error_lines(run.error_kind, words, message) if failed and run.error_kind and not run.left_to else []
-    return [line for line in (words.typed(message), *lines) if line]
+    left = cards.unanswered_words(run.unanswered, words, some=bool(run.replies)) if run.unanswered else ""
+    return [line for line in (words.typed(message), *lines, left) if line]
 
 
 def part_of(part: PastRun, words: Texts) -> tuple[str, str]:

@@ -91,6 +91,7 @@ class ApiRun(Shown):
     """A run, a sweep, or a plan.
 
     position: the place in the phone's queue, 0 if it is not queued. parent: the sweep or plan that it belongs to.
+    unanswered: the contact whose question is open because the run was stopped.
     """
 
     id: str
@@ -107,6 +108,7 @@ class ApiRun(Shown):
     position: int
     held: bool
     stopped_by: str
+    unanswered: str
     parent: str
     again_at: datetime | None
     created_at: datetime | None
@@ -118,7 +120,7 @@ class ApiRun(Shown):
 
 
 class ApiPastRun(Shown):
-    """A run in a list. ``number`` is its number for people; it never changes."""
+    """A run in a list. ``number`` is its number for people; it never changes. ``unanswered``: as in a run."""
 
     number: int
     id: str
@@ -129,6 +131,7 @@ class ApiPastRun(Shown):
     schedule: str = Field(validation_alias="schedule_id")
     message: str
     held: bool
+    unanswered: str
     at: datetime
     seconds: float | None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from html.parser import HTMLParser
@@ -133,3 +134,10 @@ def test_a_hand_gets_through_it_and_its_head_comes_first() -> None:
     assert "delivery_alone" not in page
     assert "已执行。" not in page
     assert 'setAttribute("aria-current", "step")' in page
+
+
+def test_whoever_was_left_without_an_answer_by_a_stop_is_named() -> None:
+    view = kind_run()
+    stopped = replace(view.run, status=RunStatus.STOPPED, unanswered="11", message="")
+    assert "没有回复 11" in Seen(page_of(replace(view, run=stopped), texts("zh"))).text
+    assert "没有回复" not in Seen(page_of(replace(view, run=replace(stopped, unanswered="")), texts("zh"))).text
