@@ -19,7 +19,6 @@ from storage.engine import Database
 from storage.events import Events
 from storage.hosts import USABLE, HostPhone, Hosts
 from storage.leases import LEASE_SECONDS, Leases
-from storage.questions import Questions
 from storage.runs import RunRow, Runs
 
 LOOK_SECONDS = 1.0  # between two turns while a run is in line
@@ -83,7 +82,6 @@ class Dispatcher(Periodic):
         self._fleet = fleet or Fleet(db, lease_seconds)
         self._tells = tells
         self._runs = Runs(db)
-        self._questions = Questions(db)
         self._events = Events(db)
         self._leases = Leases(db, seconds=lease_seconds)
         self._hosts = Hosts(db, seconds=lease_seconds)
@@ -100,10 +98,9 @@ class Dispatcher(Periodic):
         return await self._hand_out()
 
     async def _tidy(self) -> None:
-        """Do the work that is due only by time: expire questions past their deadline, revive attempts that died."""
+        """Revive attempts that died, which is due only by time."""
         worker = self._worker
         at_work = [*worker.runs_at_work, *worker.at_work_beside] if worker is not None else []
-        await self._questions.expire()
         if await self._is_clock_wrong():
             return
         ttl = self._leases.ttl

@@ -34,7 +34,7 @@ from tests.support.days import examples
 from tests.support.knowledge import open_knowledge
 
 MOST_MEMORY = 300  # MiB; 135 to 205 were seen, as the garbage collector has its turn
-MOST_SECONDS = 10  # of processor time
+MOST_SECONDS = 20  # of processor time; half of it was seen on a machine that was at work otherwise
 MOST_BLOCKED = 1.0  # seconds, on a machine that does nothing else
 
 

@@ -17,6 +17,7 @@ from sqlalchemy.exc import OperationalError
 from structlog.testing import capture_logs
 
 from scheduler.clock import Clock as Schedule
+from scheduler.jobs.deadlines import QuestionWatch
 from scheduler.runs.service import RunService
 from storage.engine import Database, is_away
 from storage.events import Events
@@ -281,6 +282,7 @@ async def test_a_night_of_downtime(tmp_path: Path, clock: Clock) -> None:
         await schedule.look()
         async with desk(morning, lease_seconds=LEASE_SECONDS) as at:
             at.go_on.set()
+            await QuestionWatch(morning).once()
             await at.over(cut, line, asks)
             await steps_once(morning, cut, line)
             nightly = [run for run in await Runs(morning).find() if run.schedule_id is not None]
