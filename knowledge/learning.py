@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 
 from agent_core.errors import InputRejected
-from agent_core.ports import AnswerEvent
+from agent_core.ports import AnswerEvent, Provenance
 from agent_core.reply.sureness.plain import stripped, without_politeness
 from agent_core.texts.clean import clean_text
 from knowledge.embedded import EmbeddedKnowledge
@@ -47,6 +47,8 @@ class Learning:
         """Return the id of the waiting entry learnt from an event of the answer log; "" if none was."""
         if not answer.query:
             return ""  # the question could not be read
+        if answer.provenance == Provenance.COMPOSED:
+            return ""  # these words are no wording of one entry
         entry = await self.from_reply(
             words=answer.question,
             answer=answer.sent,

@@ -207,7 +207,7 @@ class StoredLedger:
     async def left_by_stop(self, serial: str, app: str, *, since: datetime) -> list[str]:
         """Return the contacts whose question was left open by a run that was stopped after ``since``.
 
-        Nothing of theirs has been answered or settled since the stop.
+        Nothing of theirs has been answered or settled since the stop, and no run has looked and found nothing.
         """
         later = replies.alias()
         settled = sa.exists().where(

@@ -100,10 +100,7 @@ class Decisions:
             picked = questions.candidate(question, answer.choice)
             if picked is None:
                 raise ValueError(f"{answer.choice!r} is no choice of the question.")
-            chosen = chosen_from(picked)
-            session.planned = planned_with(planned, chosen, self._part_chars, person=answer.by)
-            if chosen.composed:
-                session.planned.query = ""  # these words are no wording of one entry: nothing is learnt from them
+            session.planned = planned_with(planned, chosen_from(picked), self._part_chars, person=answer.by)
             if stands(session.cluster, session.planned):
                 return await self._hand_over.covered(session.planned)
         return ActResult(say(session.lang, "gate.answer_ready", contact=session.gate.contact))

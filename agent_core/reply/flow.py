@@ -216,6 +216,7 @@ class ReplyFlow:
         adopted = await self._rows.adopt(chat)
         if adopted is None and lowest:
             await self._rows.withdraw()
+            await self._rows.take_over()
             if session.elsewhere is not None:
                 return waits_elsewhere(session)
             return nothing_left(session, "run.nothing_new", contact=session.gate.contact)
@@ -395,8 +396,11 @@ class ReplyFlow:
         session.planned = planned_with(planned, chosen, self._answering.part_chars) if chosen else planned
         if chosen is None:
             chars = self._answering.part_chars
-            sent = [r for r in records if stands(cluster, planned_with(planned, Chosen(r.text, r), chars))]
             together = [] if beside else await self._sure_of_each(question, cluster)
+            known = (*records, *together)
+            sent = [r for r in known if stands(cluster, planned_with(planned, Chosen(r.text, r), chars))]
+            if any(record in sent for record in together):
+                together = []
             doubt = questions.no_sure_answer(session, planned, records, beside=beside, sent=sent, together=together)
             return ask(session, doubt, "run.waiting")
         return await self._hand(session.planned)

@@ -279,6 +279,12 @@ class Rows:
         for question in self._session.cluster.left if self._session.cluster else []:
             await self._taken_back(question)
 
+    async def take_over(self) -> None:
+        """Take over what earlier runs left open in this chat: this run has looked since, and sees nothing to answer."""
+        for row in await self._recent():
+            if row.state is ReplyState.PLANNED and row.run_id != self._session.run_id:
+                await self._ledger.claim(row.id, self._session.run_id)
+
     async def _taken_back(self, question: AskedQuestion) -> None:
         """Withdraw a question, unless the same words are written again in the same place."""
         question.done = True

@@ -282,7 +282,9 @@ class DeskRuns(DeskService):
             away_host=away.host,
             away_since=away.since,
             stopped_by=row.stopped_by,
-            unanswered=await self._unanswered(row.id, session) if status is RunStatus.STOPPED else "",
+            unanswered=(await StoredLedger(self._db).left_open([row.id])).get(row.id, "")
+            if status is RunStatus.STOPPED
+            else "",
             parent=row.parent_id,
             in_plan=row.options.get("kind") == PLAN_PART,
             watch=bool(row.options.get(BY_WATCH)) and row.schedule_id is not None,
@@ -291,17 +293,6 @@ class DeskRuns(DeskService):
             started_at=row.started_at,
             ended_at=row.ended_at,
         )
-
-    async def _unanswered(self, run_id: str, session: Session | None) -> str:
-        """Return the contact whom a stopped run has left without an answer; "" if there is none, or it was no reply.
-
-        The ledger knows what it has read. A run that read nothing has certainly answered nothing.
-        """
-        if session is None or not session.gate.enabled:
-            return ""
-        if session.cluster is None and not session.replies:
-            return session.gate.contact
-        return (await StoredLedger(self._db).left_open([run_id])).get(run_id, "")
 
     async def _position(self, row: RunRow) -> int:
         """Return the run's place in the queue, from 1."""

@@ -32,7 +32,7 @@ class Left(StrEnum):
     COOLING = "cooling"  # answered a moment ago
     SETTLED = "settled"  # handled before; nothing has changed since
     GIVEN_UP = "given_up"  # failed again and again
-    STOPPED = "stopped"  # a person stopped their run before it answered
+    STOPPED = "stopped"  # their run was stopped before it answered
     LATER = "later"  # failed while something was away; tried again after a while
     UNNAMED = "unnamed"  # no task can name them
 

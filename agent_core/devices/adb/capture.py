@@ -62,11 +62,16 @@ class _Decoded:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """The newest picture. ``data``: its bytes in ``array``."""
+    """The newest picture. ``start``: where it begins in ``array``."""
 
     array: bytearray
-    data: memoryview
+    start: int
     decoded: _Decoded
+
+    def is_same(self, output: bytearray, start: int) -> bool:
+        """Tell whether there are the very same bytes from ``start``."""
+        with memoryview(self.array)[self.start :] as picture:
+            return len(output) - start == len(picture) and output.endswith(picture)
 
 
 @dataclass(slots=True)
@@ -163,9 +168,9 @@ class Capture:
     async def _decode(self, way: Way, output: bytearray, start: int) -> _Decoded:
         """Decode the picture from ``start``. The array is kept, or used for the next picture."""
         last, size = self._last, self._history.size
-        if last is not None and len(output) - start == len(last.data) and output.endswith(last.data):
+        if last is not None and last.is_same(output, start):
             self._spare = output
-            return last.decoded  # the very same bytes: nothing to decode
+            return last.decoded  # nothing to decode
 
         def work() -> _Decoded:
             image = decode_png(output, start) if way is Way.PNG else decode_raw(output, size, start)
@@ -175,9 +180,8 @@ class Capture:
         last = self._last
         if last is not None and last.decoded.digest == decoded.digest:
             decoded = last.decoded  # the same screen, taken the other way
-        self._last = _Kept(output, memoryview(output)[start:], decoded)
+        self._last = _Kept(output, start, decoded)
         if last is not None:
-            last.data.release()
             self._spare = last.array
         return decoded
 

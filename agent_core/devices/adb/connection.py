@@ -40,8 +40,9 @@ class AdbConnection(asyncio.BufferedProtocol):
             self._transport.write(data)
 
     def close(self) -> None:
+        """Close at once. What was not sent yet is not sent any more."""
         if self._transport is not None:
-            self._transport.close()
+            self._transport.abort()
 
     async def exactly(self, count: int) -> bytes:
         """Read so many bytes."""
@@ -56,16 +57,16 @@ class AdbConnection(asyncio.BufferedProtocol):
         return self._taken(min(most, self._there))
 
     async def rest(self, into: bytearray) -> bytearray:
-        """Read all until the end, and return ``into`` with it. Its old content is overwritten."""
+        """Read all until the end, and return it: in ``into`` if it can be enlarged. Its old content is overwritten."""
         left = self._taken(self._there)
         if len(into) < len(left):
             into.extend(bytes(len(left) - len(into)))
         into[: len(left)] = left
         self._data, self._begin, self._end = into, 0, len(left)
         await self._until(_ALL)
-        del into[self._end :]
-        self._data, self._end = bytearray(), 0
-        return into
+        del self._data[self._end :]
+        data, self._data, self._end = self._data, bytearray(), 0
+        return data
 
     @property
     def _there(self) -> int:
@@ -103,7 +104,10 @@ class AdbConnection(asyncio.BufferedProtocol):
 
     def get_buffer(self, _sizehint: int) -> memoryview:
         if self._end == len(self._data):
-            self._data.extend(bytes(_PIECE))
+            try:
+                self._data.extend(bytes(_PIECE))
+            except BufferError:  # the loop of Windows holds the last view meanwhile
+                self._data = self._data + bytes(_PIECE)
         return memoryview(self._data)[self._end :]
 
     def buffer_updated(self, nbytes: int) -> None:

@@ -20,8 +20,9 @@ ACTIVITY_LINES = r"topResumedActivity|mResumedActivity|ResumedActivity:"
 
 # -- phones that are attached
 
-# SERIAL STATE, then the path of a cable and some of these; the state may have several words ("no permissions (…)").
-_TAGS = re.compile(r"\s(?:usb|product|model|device|transport_id):.*")
+# SERIAL STATE, then the path of a cable ("usb:1-1"; on macOS "1-1") and some of these. A state may have several words
+# ("no permissions (…)").
+_TAGS = re.compile(r"\s(?:(?:usb|product|model|device|transport_id):|\d+-[\d.]+(?=\s|$)).*")
 _MODEL = re.compile(r"\smodel:(\S+)")
 _NUMBER = re.compile(r"\stransport_id:(\d+)")
 

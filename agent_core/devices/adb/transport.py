@@ -120,15 +120,13 @@ class Transport:
         finally:
             self._tidying -= 1
 
-    async def exec_out(
-        self, line: str, *, seconds: float = 20.0, safe: bool = False, into: bytearray | None = None
-    ) -> bytearray:
-        """Return the output of ``line``, including stderr, without an exit status. ``safe`` as for ``shell``.
+    async def exec_out(self, line: str, *, seconds: float = 20.0, into: bytearray | None = None) -> bytearray:
+        """Return the output of ``line``, including stderr, without an exit status.
 
-        into: an array to hold the output, and to return. Its old content is overwritten.
+        into: an array for the output, which is returned then. Its old content is overwritten.
         """
         array = bytearray() if into is None else into
-        return await self._call(f"exec:{line}", line, seconds, safe, lambda connection: connection.rest(array))
+        return await self._call(f"exec:{line}", line, seconds, False, lambda connection: connection.rest(array))
 
     @asynccontextmanager
     async def stream(self, line: str) -> AsyncGenerator[AsyncGenerator[bytes, None], None]:
@@ -172,7 +170,7 @@ class Transport:
                 why = first_line(_text(await connection.exactly(length))) or f"{status!r}"
                 raise CommandFailed(f"The phone said: {why}", key="phone_said", why=why)
 
-        await self._call("sync:", f"push {path}", seconds, True, send)
+        await self._call("sync:", f"push {path}", seconds, False, send)
 
     async def features(self) -> frozenset[str]:
         """Return the features of the phone's adbd. They are asked for once."""

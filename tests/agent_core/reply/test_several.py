@@ -133,6 +133,26 @@ async def test_two_messages_that_each_have_a_sure_answer_are_answered_together_b
         assert (sent.provenance, sent.record_id, sent.person, sent.query) == ("composed", "length,power", "店长", "")
 
 
+async def test_what_has_just_been_sent_is_not_offered_together_with_more() -> None:
+    async with lab(asked("线多长？", "功率多大？", "线多长")) as bench:
+        bench.knowledge.records = (LENGTH, POWER)
+        bench.people.answers = [Answer(choice="record:0", by="店长"), Answer(choice="record:1", by="店长")]
+        await bench.open_chat()
+        await reply(bench, ASK_LENGTH, do('do(action="GET_KNOWLEDGE_DATA", query="功率多大")'), FINISH)
+        assert bench.sent == {"11": [LENGTH.text, POWER.text]}
+        assert not any(question.data["together"] for question in bench.people.asked[1:])
+
+
+async def test_what_a_stopped_run_left_open_belongs_to_the_run_that_looks_later() -> None:
+    async with lab(asked(SHIP)) as bench:
+        stopped = await parked(bench)
+        bench.phone.colleague("11", "今天就发。")
+        later = await reply(bench, FINISH)
+        assert later.run_id != stopped.run_id
+        (row,) = await bench.ledger.recent(later.serial, "qq", "11")
+        assert (row.state, row.run_id) == (ReplyState.PLANNED, later.run_id)
+
+
 async def test_the_log_keeps_the_records_in_the_order_in_which_a_person_is_shown_them() -> None:
     async with lab(asked(SHIP)) as bench:
         found = [("a", "甲", 0.1), ("b", " ", 0.9), ("c", "丙", 0.3), ("d", "丁", 0.2), ("e", "戊", 0.4)]

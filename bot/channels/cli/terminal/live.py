@@ -147,8 +147,7 @@ def left_open(session: Session, words: Texts) -> Text:
     if session.question is not None and (stopped or session.status is Status.WAITING):
         key = "question.closed_by_stop" if stopped else "question.left_open"
         said.append(words.get(key, id=session.question.id))
-    answered = bool(session.replies) if session.cluster is None else not session.cluster.left
-    if stopped and session.gate.enabled and session.gate.contact and not answered:
+    if stopped and session.cluster is not None and session.cluster.left:
         said.append(unanswered_words(session.gate.contact, words, some=bool(session.replies)))
     return Text("\n".join(f"    {line}" for line in said), style="yellow")
 

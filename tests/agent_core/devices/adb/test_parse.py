@@ -356,3 +356,27 @@ def test_a_battery_of_which_nothing_is_said() -> None:
     assert parse.parse_battery("Can't find service: battery\n") == Battery(None, None)
     assert parse.parse_battery("  level: 410\n  status: on\n") == Battery(None, None)
     assert parse.parse_battery("  level: 41\r\n  status: 2\r\n  other level: 5\n  level: 7\n") == Battery(41, True)
+
+
+@pytest.mark.parametrize(
+    ("line", "serial", "state", "model", "number", "connection"),
+    [
+        ("0A1B2C3D device usb:1-1.2 product:a model:Mate_60 device:b transport_id:4", "0A1B2C3D", "device", "Mate_60", "4", "usb"),
+        ("0A1B2C3D device 1-1 product:a model:Mate_60 device:b transport_id:4", "0A1B2C3D", "device", "Mate_60", "4", "usb"),
+        ("192.168.1.20:5555    unauthorized transport_id:2", "192.168.1.20:5555", "unauthorized", "", "2", "tcp"),
+        ("0A1B2C3D offline", "0A1B2C3D", "offline", "", "", "usb"),
+        ("0A1B2C3D\tdevice", "0A1B2C3D", "device", "", "", "usb"),
+        (
+            "0A1B2C3D no permissions (missing udev rules? user is in the plugdev group); see [http://x/y] usb:3-2",
+            "0A1B2C3D",
+            "no permissions (missing udev rules? user is in the plugdev group); see [http://x/y]",
+            "",
+            "",
+            "usb",
+        ),
+    ],
+)  # fmt: skip
+def test_attached_phones(line: str, serial: str, state: str, model: str, number: str, connection: str) -> None:
+    (entry,) = parse.parse_devices(f"{line}\n\n")
+    assert (entry.serial, entry.state, entry.model, entry.number) == (serial, state, model, number)
+    assert entry.connection == connection

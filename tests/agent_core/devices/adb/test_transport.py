@@ -201,3 +201,71 @@ def test_failures_are_known_whatever_the_exit_status(result: ShellResult, kind: 
 
 def test_success_is_no_failure() -> None:
     require(ShellResult(0, "ok", "WARNING: linker"))
+
+
+class SyncPeer:
+    """Stands for an adb server that opens ``sync:``; ``reads``: it takes what is sent, then says ``status``."""
+
+    def __init__(self, status: bytes, *, reads: bool = True) -> None:
+        self.status, self.reads = status, reads
+        self.opened = 0
+        self.file = bytearray()
+        self.go_on = asyncio.Event()
+        self.ended = asyncio.Event()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            for _ in range(2):  # the phone, the service
+                await reader.readexactly(int(await reader.readexactly(4), 16))
+                writer.write(b"OKAY")
+            self.opened += 1
+            if not self.reads:
+                await self.go_on.wait()
+            while True:
+                kind, length = struct.unpack("<4sI", await reader.readexactly(8))
+                if kind == b"DONE":
+                    break
+                data = await reader.readexactly(length)
+                if kind == b"DATA":
+                    self.file += data
+            writer.write(self.status)
+            await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            self.ended.set()
+            writer.close()
+
+
+@asynccontextmanager
+async def sync_peer(peer: SyncPeer) -> AsyncIterator[Transport]:
+    server = await asyncio.start_server(peer.serve, "127.0.0.1", 0)
+    async with server:
+        yield Transport("127.0.0.1", server.sockets[0].getsockname()[1], "P1", sleep=lambda _: asyncio.sleep(0))
+
+
+async def test_a_file_is_pushed_whole() -> None:
+    peer, data = SyncPeer(b"OKAY\0\0\0\0"), bytes(range(256)) * 1000
+    async with sync_peer(peer) as transport:
+        await transport.push(data, "/data/local/tmp/a")
+    assert (bytes(peer.file), peer.opened) == (data, 1)
+
+
+async def test_a_file_that_the_phone_does_not_take_is_told_in_its_words_and_not_sent_again() -> None:
+    why = b"couldn't create file: No space left on device"
+    peer = SyncPeer(b"FAIL" + struct.pack("<I", len(why)) + why)
+    async with sync_peer(peer) as transport:
+        with pytest.raises(CommandFailed, match="No space left"):
+            await transport.push(b"x" * 100, "/data/local/tmp/a")
+    assert peer.opened == 1
+
+
+async def test_a_push_that_takes_too_long_is_broken_off_and_goes_on_nowhere() -> None:
+    peer, data = SyncPeer(b"OKAY\0\0\0\0", reads=False), b"x" * 20_000_000
+    async with sync_peer(peer) as transport:
+        with pytest.raises(CommandFailed, match="did not end within"):
+            await transport.push(data, "/data/local/tmp/a", seconds=0.1)
+        peer.go_on.set()
+        await asyncio.wait_for(peer.ended.wait(), 10)
+    assert len(peer.file) < len(data)
+    assert peer.opened == 1

@@ -20,7 +20,9 @@ from agent_core.model.client import ChatModel
 from agent_core.ports import Event, RunStore
 from agent_core.session import (
     Answer,
+    AskedQuestion,
     Choice,
+    Cluster,
     Elsewhere,
     GateState,
     Question,
@@ -403,6 +405,7 @@ def test_what_the_status_says_already_is_not_said_twice(lang: Lang, message: str
     assert "q1" in left_open(stopped, texts(lang)).plain, "what became of its question"
     assert texts(lang).get("card.unanswered", contact="11") not in left_open(stopped, texts(lang)).plain
     stopped.gate = GateState(enabled=True, contact="11")
+    stopped.cluster = Cluster(messages=["?"], asked=[AskedQuestion(ledger_id=1, fingerprint="f", words="?")])
     assert texts(lang).get("card.unanswered", contact="11") in left_open(stopped, texts(lang)).plain
 
 
