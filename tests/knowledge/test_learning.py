@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.errors import InputRejected
+from agent_core.ports import AnswerEvent, Provenance, ReplyState
 from knowledge.embedded import EmbeddedKnowledge, Entry
 from knowledge.learning import Learning, wording_of
 from knowledge.personal import is_personal, masked, personal_data
@@ -40,6 +41,16 @@ async def learn(
         person="boss",
         contact=contact,
     )
+
+
+@pytest.mark.parametrize(("provenance", "learnt"), [(Provenance.COMPOSED, False), (Provenance.PERSON, True)])
+async def test_what_was_put_together_of_several_entries_is_no_wording_of_one(
+    base: EmbeddedKnowledge, provenance: Provenance, learnt: bool
+) -> None:
+    event = AnswerEvent(
+        1, "qq", "11", "你家有彩虹绳没", ReplyState.SENT, "绳", sent="9 元", provenance=provenance, person="boss"
+    )
+    assert bool(await Learning(base).from_answer(event)) is learnt
 
 
 async def test_a_persons_own_text_waits_with_the_question(base: EmbeddedKnowledge) -> None:
