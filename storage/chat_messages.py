@@ -78,10 +78,14 @@ class ChatMessages:
                 number = (await connection.execute(sa.select(chat_messages.c.id).where(same))).scalar_one()
             return int(number)
 
-    async def change(self, message_id: int, card: Mapping[str, Any], files: Sequence[str] = ()) -> bool:
-        """Replace the content of a message. Return whether it is still there."""
+    async def change(
+        self, message_id: int, card: Mapping[str, Any], files: Sequence[str] = (), *, ref: str = ""
+    ) -> bool:
+        """Replace the content of a message. Return whether it is still there. ``ref``: what it shows from now on."""
         change = sa.update(chat_messages).where(chat_messages.c.id == message_id)
         change = change.values(card=dict(card), files=list(files), version=chat_messages.c.version + 1)
+        if ref:
+            change = change.values(ref=ref)
         async with self._db.write(durable=True) as connection:
             return (await connection.execute(change)).rowcount == 1
 

@@ -254,6 +254,8 @@ class DeskRuns(DeskService):
         status = status_of(row, asks=asks)
         cut_off = asks and status is RunStatus.STOPPED  # stopped while it waited: its message asks for what is over
         in_line = _is_in_line(row)
+        # Its row is closed after its end is told.
+        stopped = status is RunStatus.STOPPED or (session is not None and session.status is Status.STOPPED)
         return RunView(
             id=row.id,
             task=row.task,
@@ -282,9 +284,7 @@ class DeskRuns(DeskService):
             away_host=away.host,
             away_since=away.since,
             stopped_by=row.stopped_by,
-            unanswered=(await StoredLedger(self._db).left_open([row.id])).get(row.id, "")
-            if status is RunStatus.STOPPED
-            else "",
+            unanswered=(await StoredLedger(self._db).left_open([row.id])).get(row.id, "") if stopped else "",
             parent=row.parent_id,
             in_plan=row.options.get("kind") == PLAN_PART,
             watch=bool(row.options.get(BY_WATCH)) and row.schedule_id is not None,

@@ -481,6 +481,8 @@ def question_title(question: Question, texts: Texts) -> str:
     if question.kind is QuestionKind.NO_SURE_ANSWER and (beside := question.data.get("beside")):
         decided = all(one["answer"] != "" for one in beside)  # None: skipped
         return texts.get("question.sure_beside_decided" if decided else "question.sure_alone")
+    if question.data.get("together"):
+        return texts.get("question.sure_of_each")
     return texts.get(f"question.{question.kind.value}")
 
 

@@ -14,6 +14,7 @@ from bot.channels.chat import proposals, schedules
 from bot.channels.chat.answering import read_answer, told, verdict
 from bot.channels.chat.cards import Button, Card, Line, choice_label, question_title
 from bot.channels.chat.schedule_reading import ScheduleRequest, read_timed
+from bot.channels.chat.sweeps import means_line
 from bot.channels.chat.texts import Texts
 from bot.channels.chat.turn import Said, Subject, Turn
 from bot.desk.actors import Actor, Role
@@ -68,7 +69,8 @@ async def offer(turn: Turn) -> Said:
     words, said = turn.texts, turn.incoming.text.strip()
     if not turn.actor.role.covers(Role.OPERATOR):
         return turn.tell(words.get("offer.not_yours"), words.get("offer.not_yours_how"))
-    lines = [Line(said, "", "quote")]
+    means = means_line(without_time(said), words)
+    lines = [Line(said, "", "quote"), *([means] if means.text else [])]
     here = await _open_here(turn)
     taking = [view for view in here if read_answer(view.question, said) is not None][:MOST_OFFERED]
     if not taking:

@@ -11,6 +11,7 @@ from bot.channels.chat.cards import Button, Card, Line, state_of
 from bot.channels.chat.runs import card_of
 from bot.channels.chat.schedule_reading import ScheduleRequest, read_schedule, verb_of, what_is_missing
 from bot.channels.chat.schedule_words import in_words
+from bot.channels.chat.sweeps import means_line
 from bot.channels.chat.texts import Texts
 from bot.channels.chat.turn import Said, Subject, Turn
 from bot.desk.actors import Actor, BadRequest, Role
@@ -206,6 +207,7 @@ def schedule_lines(view: ScheduleView, words: Texts) -> list[Line]:
         when,
         Line("" if same else means, words.get("schedule.means")),
         Line(view.task, words.get("card.task")),
+        means_line(view.task, words) if view.kind != WATCH else Line(""),
         Line(" · ".join(filter(None, (view.rules.policy, apps))), words.get("schedule.rules")),
         *(_window_line(window, last, words) for window, last in view.windows),
     ]

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from agent_core.errors import PhonedeskError
 from bot.channels.chat import cards
 from bot.channels.chat.cards import Button, Card, Line
 from bot.channels.chat.plans import plan_card
 from bot.channels.chat.texts import Texts
 from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.views import RunStatus, RunView, SweepView, SweptView
+from scheduler.sweeps.order import EVERYBODY, read_task
 
 MOST_SHOWN = 20
 MOST_LEFT = 10
@@ -61,6 +63,16 @@ def sweep_card(run: RunView, sweep: SweepView, texts: Texts, *, now: datetime) -
         lines.append(Line(run.message, texts.get("card.result")))
     stop = Button(f"stop:{run.id}", texts.get("button.stop"), "danger")
     return Card(_title(run, sweep, texts), tuple(lines), None, () if run.status.final or run.stopped_by else ((stop,),))
+
+
+def means_line(task: str, texts: Texts) -> Line:
+    """Return what a task means that is to answer everybody without saying so; empty for any other."""
+    try:
+        order = read_task(task)
+    except PhonedeskError:
+        order = None
+    unclear = order is not None and order.everybody and not any(word in task for word in EVERYBODY)
+    return Line(texts.get("sweep.means_everybody", app=order.profile.name) if order is not None and unclear else "")
 
 
 def _title(run: RunView, sweep: SweepView, texts: Texts) -> str:

@@ -125,6 +125,11 @@ async def test_a_stopped_reply_names_the_customer_whom_it_left_unanswered(shop: 
     ]
     await ledger.advance(first.id, ReplyState.SKIPPED, expected=[ReplyState.PLANNED])
     assert await told_in(shop, view.id, who) == ("", ""), "it goes on"
+    over = Session(run_id=view.id, task=view.task, status=Status.STOPPED)
+    await runs.save_session(view.id, over.model_dump_json())
+    now = await shop.desk.runs.get(view.id)
+    assert now is not None
+    assert now.unanswered == "11", "its row is closed after its end is told"
     await runs.end_attempt(view.id, 1, status="stopped", message="")
     assert await told_in(shop, view.id, who) == ("11", "11")
     await ledger.advance(second.id, ReplyState.SKIPPED, expected=[ReplyState.PLANNED])

@@ -91,9 +91,9 @@ class ConsoleOutlet:
             if (known is not None and first) or (known is None and message.changes):
                 return None
             place = known or message.replaces
-            if place is not None and await self.messages.change(int(place.message_id), stored.stored(), encoded(card)):
-                number = int(place.message_id)
-            else:
+            number = int(place.message_id) if place is not None else 0
+            changed = number and await self.messages.change(number, stored.stored(), encoded(card), ref=message.shows)
+            if not changed:
                 number = await self.messages.add(
                     chat.chat_id,
                     stored.stored(),

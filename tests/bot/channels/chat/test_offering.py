@@ -49,6 +49,12 @@ async def test_a_command_stays_a_command(stage: Stage, wang: Talker) -> None:
     assert (await stage.question(question)).open
 
 
+async def test_a_task_that_names_nobody_says_whom_it_means(stage: Stage, wang: Talker) -> None:
+    assert "会看 QQ 里所有有未读消息的人" in await wang.say("QQ回复联系人")
+    assert "会看" not in await wang.say("QQ回复所有未读")
+    assert "会看" not in await wang.say("QQ回复联系人11")
+
+
 @pytest.mark.parametrize(
     ("kind", "choices", "free", "said", "button"),
     [

@@ -221,6 +221,12 @@ async def test_plain_words_are_offered_as_a_task_and_a_forged_button_does_nothin
     await tap(browser, offer, "go")
     runs = [run for run in await Runs(shown.db).find(limit=50) if run.chat]
     assert [run.task for run in runs] == ["打开设置看看"], "two taps start one run"
+    queued, running = (texts("en").get(f"card.{state}") for state in ("queued", "running"))
+    assert queued in await log_of(browser)
+    await Runs(shown.db).begin_attempt(runs[0].id, 1, serial=PHONE)
+    log = await log_of(browser)
+    assert running in log, "its card is drawn anew, though it took the offer's place"
+    assert queued not in log
     mine = await newest(browser, "打开设置看看")
     status, _, _ = await browser.ask("POST", f"{CHAT}/tap", {"message": mine, "action": "stop:none"})
     assert status == 200
