@@ -74,14 +74,16 @@ async def test_an_end_that_comes_too_early_is_no_answer() -> None:
 async def test_a_connection_that_breaks_raises_and_never_passes_for_its_end(
     read: Callable[[AdbConnection], Awaitable[object]],
 ) -> None:
+    was_read = asyncio.Event()
+
     async def peer(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"x" * 1000)
-        await writer.drain()
-        await asyncio.sleep(0.02)
+        await was_read.wait()
         writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     async with connected(peer) as connection:
         assert await connection.exactly(1000) == b"x" * 1000
+        was_read.set()
         with pytest.raises(ConnectionError):
             await read(connection)
         with pytest.raises(ConnectionError):
