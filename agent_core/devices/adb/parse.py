@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from agent_core.devices.base import Battery, DeviceEntry, Look, Notification, ScreenState, Window, WindowKind
 
@@ -34,9 +34,8 @@ def parse_devices(text: str) -> tuple[DeviceEntry, ...]:
         serial, _, rest = line.strip().partition("\t" if "\t" in line else " ")
         state = _TAGS.sub("", f" {rest}").strip()
         if serial and state:
-            model, number = _MODEL.search(rest), _NUMBER.search(rest)
-            entry = DeviceEntry(serial, state, model[1] if model else "", connection_of(serial))
-            found.append(replace(entry, number=number[1] if number else ""))
+            model, number = (tag[1] if (tag := pattern.search(rest)) else "" for pattern in (_MODEL, _NUMBER))
+            found.append(DeviceEntry(serial, state, model, connection_of(serial), number=number))
     return tuple(found)
 
 

@@ -45,10 +45,10 @@ def find_adb(adb_path: str | None = None) -> str:
             return found
         raise AdbNotFound(f"There is no adb program at {adb_path}.", key="adb_not_there", path=adb_path)
     named = os.environ.get("ADBUTILS_ADB_PATH")
-    found = shutil.which(named or "adb")
-    if found and (named or version_of(found).pairs):
-        return found
-    if not named and (found := carried_adb() or found):
+    found = shutil.which(named or "adb") or ""
+    if not named and not (found and version_of(found).pairs):
+        found = carried_adb() or found
+    if found:
         return found
     raise AdbNotFound("There is no adb program on this machine.", key="adb_missing")
 

@@ -71,8 +71,9 @@ def means_line(task: str, texts: Texts) -> Line:
         order = read_task(task)
     except PhonedeskError:
         order = None
-    unclear = order is not None and order.everybody and not any(word in task for word in EVERYBODY)
-    return Line(texts.get("sweep.means_everybody", app=order.profile.name) if order is not None and unclear else "")
+    if order is None or not order.everybody or any(word in task for word in EVERYBODY):
+        return Line("")
+    return Line(texts.get("sweep.means_everybody", app=order.profile.name))
 
 
 def _title(run: RunView, sweep: SweepView, texts: Texts) -> str:

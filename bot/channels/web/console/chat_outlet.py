@@ -91,12 +91,11 @@ class ConsoleOutlet:
             if (known is not None and first) or (known is None and message.changes):
                 return None
             place = known or message.replaces
-            number = int(place.message_id) if place is not None else 0
-            changed = number and await self.messages.change(number, stored.stored(), encoded(card), ref=message.shows)
-            if not changed:
+            number, content = int(place.message_id) if place is not None else 0, stored.stored()
+            if not (number and await self.messages.change(number, content, encoded(card), ref=message.shows)):
                 number = await self.messages.add(
                     chat.chat_id,
-                    stored.stored(),
+                    content,
                     ref=message.shows,
                     once="" if message.shows else message.once or once,
                     reply_to=int(message.reply_to) if message.reply_to else None,
