@@ -166,7 +166,7 @@ async def main() -> None:
     settings = load()
     logs.configure(settings.log_level)  # to standard error, because standard output is read by the parent
     orders = await _lines()
-    async with server(settings, load) as running, pictures_given_back():
+    async with pictures_given_back(), server(settings, load) as running:
         await _until_there(running, len(settings.device.connect))
         _say({"up": True})
         async for line in orders:

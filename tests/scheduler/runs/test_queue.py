@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 from dbos import DBOS
+from sqlalchemy import Engine, event
 
 from agent_core.errors import ConfigInvalid
 from scheduler.runs.dispatcher import Dispatcher
 from scheduler.runs.executor import AttemptOutcome
 from scheduler.runs.lease import HeldLease
-from scheduler.runs.queue import DbosQueue, ProcessLock
+from scheduler.runs.queue import LOOK_EVERY_SECONDS, RECOVERED_SECONDS, DbosQueue, ProcessLock
 from scheduler.runs.service import RunService
 from scheduler.runs.worker import Worker
 from storage.engine import Database, utc_now
@@ -31,13 +32,18 @@ LIMIT = 60.0
 
 
 def make_queue(
-    folder: Path, url: str = "", executor: str = "host", clock: Callable[[], datetime] = utc_now
+    folder: Path,
+    url: str = "",
+    executor: str = "host",
+    clock: Callable[[], datetime] = utc_now,
+    recovered: float = RECOVERED_SECONDS,
 ) -> DbosQueue:
     return DbosQueue(
         url or f"sqlite:///{folder / 'queue.db'}",
         executor_id=executor,
         lock_path=folder / f"{executor}.lock",
         clock=clock,
+        recovered=recovered,
     )
 
 
@@ -230,6 +236,26 @@ async def test_threads_work_while_the_queue_stops(tmp_path: Path) -> None:
 
 async def nothing(attempt: str) -> None:
     """No work."""
+
+
+async def test_a_queue_with_nothing_to_do_hardly_asks_its_database(tmp_path: Path) -> None:
+    async def work(_: str) -> None: ...
+
+    queue = make_queue(tmp_path, recovered=0)
+    await queue.start(work)
+    statements: list[str] = []
+
+    def seen(_: object, __: object, statement: str, *___: object) -> None:
+        statements.append(statement)
+
+    await asyncio.sleep(1.5)  # the second in which it was told has passed
+    event.listen(Engine, "before_cursor_execute", seen)
+    try:
+        await asyncio.sleep(LOOK_EVERY_SECONDS)
+    finally:
+        event.remove(Engine, "before_cursor_execute", seen)
+        await queue.stop()
+    assert 1 <= len(statements) <= 12, statements
 
 
 async def test_a_second_queue_of_the_same_executor_is_refused(tmp_path: Path) -> None:
