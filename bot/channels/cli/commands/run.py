@@ -51,8 +51,9 @@ def run(
             advice = "Name one, for example: phonedesk run 'reply to 11 on QQ' --dry-run"
             said = "A sweep cannot be rehearsed: a dry run is of one contact."
             fail(InputRejected(said, advice=advice, key="sweep_no_rehearsal"))
-        if order.everybody:
-            said = texts(settings.lang).get("sweep.means_everybody", app=order.profile.name)
+        from bot.channels.chat.sweeps import means_line
+
+        if said := means_line(task, texts(settings.lang)).text:
             Console(stderr=as_json).print(Text(said, "yellow"))
         sweep_for(settings, order, task, device, as_json=as_json)
     rules = TaskRules(policy or "", tuple(app or ()))
