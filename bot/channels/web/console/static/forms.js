@@ -160,9 +160,12 @@ export function filled(text, body, write = inWords) {
   return text.replace(/\{(\w+)\}/g, (_, name) => write(body[name]));
 }
 
+const TIME = /^\d{4}-(\d\d-\d\d)T(\d\d:\d\d)(:\d\d).*$/;
+
 function inWords(value) {
-  if (Array.isArray(value)) return value.map(inWords).join(" · ");
-  return String(value).replace(/^\d{4}-(\d\d-\d\d)T(\d\d:\d\d):.*$/, "$1 $2"); // a time, as pages write it
+  if (!Array.isArray(value)) return String(value).replace(TIME, "$1 $2"); // a time, as pages write it
+  const withSeconds = value.some((each) => (TIME.exec(each)?.[3] ?? ":00") !== ":00");
+  return value.map((each) => (withSeconds ? String(each).replace(TIME, "$1 $2$3") : inWords(each))).join(" · ");
 }
 
 // Say what is wrong: beside the field that it is about if there is one, else at the end of the form.

@@ -219,7 +219,10 @@ async def test_the_week_shows_bands_and_what_begins_nothing(shown: Shown) -> Non
     assert 'class="shade from-0 to-7"' in page
     assert EVIL in unescape(page)
     assert "<script>" not in page
-    assert 'href="/console/schedules/week"' in await shown.browser.page("/schedules")
+    assert (await ask("POST", "/api/v1/schedules", {"expression": "every 30s", "task": "打开设置"}))[0] == 201
+    page = await shown.browser.page("/schedules")
+    assert 'href="/console/schedules/week"' in page
+    assert re.search(r">\d\d-\d\d \d\d:\d\d:30</time>", page)
 
 
 async def test_statistics_are_drawn_and_told_in_a_table(shown: Shown) -> None:
