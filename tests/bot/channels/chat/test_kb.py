@@ -110,7 +110,7 @@ class TestLooking:
         assert said == f"#{entry.id}\n问题: 怎么退货\n答案: 七天内可退"
 
     async def test_nothing_found(self, viewer: Sender) -> None:
-        assert "没有找到“发票”。" in await viewer.say("/kb 发票")
+        assert "没有和“发票”足够接近的条目。" in await viewer.say("/kb 发票")
 
     async def test_a_long_list_is_paged(self, store: EmbeddedKnowledge, viewer: Sender) -> None:
         for number in range(12):
