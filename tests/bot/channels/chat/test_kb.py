@@ -249,7 +249,7 @@ class TestPending:
         await add(store, id="p2", question="退回去行吗", live=False, alias_of="e1", origin="person:小组A")
         said = await owner.say("/kb pending")
         assert "待审的条目：2 条" in said
-        assert "来源: 小组A回答客户时写的" in said
+        assert "来源: 小组A 回答客户时写的" in said
         assert "作为这一条的相似问: #e1" in said
         assert "[通过 1]\n[修改 1]\n[拒绝 1]\n[通过 2]" in said
         assert "待审的条目：1 条" in await owner.tap("通过 2")
