@@ -106,7 +106,7 @@ async def _run(
     console = Console(stderr=as_json)
     async with open_core(settings, replace(MODEL_NAMES, **options)) as core:
         core.model = WaitedFor(core.model, lambda seconds: console.print(waiting_line(seconds, settings, words)))
-        store = LiveRuns(core.runs(attempt=1), console, words, names=settings.device.names)
+        store = LiveRuns(core.runs(attempt=1), console, words, core.attached.name)
         human = StoredHuman(core.db, hold_seconds=0, attempt=1) if as_json else TerminalHuman(core.db, console, words)
         session = await run_here(
             core,
