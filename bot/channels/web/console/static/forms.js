@@ -59,7 +59,7 @@ async function send(form, button) {
     });
     await unrefreshed(async () => {
       const answer = await ask(form.dataset.method ?? "POST", path, fields, keyOf(form));
-      if (answer.status === 401 && texts.events) return leaveFor(`${texts.console}/login`);
+      if (answer.status === 401 && texts.events) return; // it leaves for the log-in page
       const body = await answer.json().catch(() => ({}));
       if (!answer.ok) return complain(form, body.detail ?? answer.statusText, body.field);
       delete form.dataset.key;
@@ -73,7 +73,8 @@ async function send(form, button) {
   }
 }
 
-export function ask(method, path, body, key = "") {
+// Ask the server. A page whose session is over leaves for the log-in page; the answer to a program would be English.
+export async function ask(method, path, body, key = "") {
   const headers = { "X-Requested-By": "console" };
   const options = { method, headers };
   if (method !== "DELETE" && body !== undefined) {
@@ -81,7 +82,9 @@ export function ask(method, path, body, key = "") {
     options.body = JSON.stringify(body);
   }
   if (key) headers["Idempotency-Key"] = key;
-  return fetch(path, options);
+  const answer = await fetch(path, options);
+  if (answer.status === 401 && texts.events) leaveFor(`${texts.console}/login`);
+  return answer;
 }
 
 // The values of the fields of a form, or of a part of it.

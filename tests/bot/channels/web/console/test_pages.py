@@ -338,6 +338,23 @@ async def test_people_are_invited_changed_removed_and_put_back(shown: Shown) -> 
     assert (await ask("POST", f"{path}/put-back"))[1]["role"] == "viewer"
 
 
+async def test_what_is_wrong_with_a_request_is_told_in_the_language_of_the_pages(shown: Shown) -> None:
+    ask = shown.browser.ask
+    assert (await ask("POST", f"{CONSOLE}/language", {"lang": "zh"}))[0] == 200
+    for path, body, field, said in (
+        ("/sweeps", {"whom": "unread", "every": 5, "start": "9"}, "body.start", "格式不对，要符合"),
+        ("/sweeps", {"whom": "unread", "every": 5, "days": [8]}, "body.days.0", "不能大于 7"),
+        ("/runs", {}, "body.task", "缺少这一项。"),
+        ("/runs", {"task": "x", "more": 1}, "body.more", "没有这个字段。"),
+        ("/runs", {"task": "a\0"}, "body.task", "不能这样写。"),
+        ("/no-such-path", {}, None, "服务器没有接受这个请求"),
+    ):
+        _, problem, _ = await ask("POST", f"/api/v1{path}", body)
+        assert problem.get("field") == field
+        assert problem["detail"].startswith(said), problem
+        assert problem["type"] in {"invalid_request", "no_such_path"}, "for programs"
+
+
 async def test_an_import_shows_first_what_it_would_do(shown: Shown) -> None:
     table = b64encode("问题,答案\n怎么开发票,在订单页点开发票\n".encode()).decode()
     wish = {"name": "faq.csv", "content": table}
