@@ -92,8 +92,8 @@ class EmbeddedKnowledge:
     async def search(self, words: str, *, limit: int = 10, skip: int = 0, live: bool | None = None) -> Sequence[Found]:
         """Search for a person, best first: by words of questions, aliases, tags and answers, or by the start of an id.
 
-        "" returns the newest changes, without the first ``skip``. ``live`` None includes waiting entries. Of those found
-        by words, an entry that scores too low to be a candidate for an answer is left out.
+        "" returns the newest changes, without the first ``skip``. ``live`` None includes waiting entries.
+        An entry that is found by its words is left out if it scores too low to be a candidate for an answer.
         """
         words, limit = words.strip()[:_LONGEST_QUERY], max(1, limit)
         form = stripped(words)

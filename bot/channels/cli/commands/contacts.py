@@ -99,7 +99,8 @@ def remove(name: Name, app: App = "qq", serial: Serial = "", as_json: Json = Fal
 def _one(call: Callable[[Desk, Actor], Awaitable[ContactView]], key: str, as_json: bool) -> None:
     async def named(desk: Desk, me: Actor) -> tuple[ContactView, str]:
         view = await call(desk, me)
-        return view, *await desk.phones.names([view.serial])
+        (phone,) = await desk.phones.names([view.serial])
+        return view, phone
 
     (view, phone), lang = with_desk(named)
     if as_json:
