@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy.exc import SQLAlchemyError
 
 from agent_core.errors import InputRejected, KnowledgeUnreachable
+from agent_core.loop.questions import LEAST_SCORE
 from agent_core.ports import Record
 from agent_core.reply.sureness.plain import spaced, stripped
 from knowledge.entries import (
@@ -92,6 +93,7 @@ class EmbeddedKnowledge:
         """Search for a person, best first: by words of questions, aliases, tags and answers, or by the start of an id.
 
         "" returns the newest changes, without the first ``skip``. ``live`` None includes waiting entries.
+        An entry that is found by its words is left out if it scores too low to be a candidate for an answer.
         """
         words, limit = words.strip()[:_LONGEST_QUERY], max(1, limit)
         form = stripped(words)
@@ -103,7 +105,7 @@ class EmbeddedKnowledge:
             near = await reader.search(tokens(words), limit, live=live)
         best = {row.id for row in exact} | {row.id for row in named if row.id == words}
         exact.sort(key=lambda row: row.id != words)
-        rows = {row.id: row for row in (*exact, *named, *near)}
+        rows = {row.id: row for row in (*exact, *named, *(row for row in near if _share(words, row) >= LEAST_SCORE))}
         return tuple(
             Found(_entry(row), 1.0 if row.id in best else _share(words, row)) for row in list(rows.values())[:limit]
         )

@@ -15,6 +15,7 @@ from storage.engine import Database
 from storage.events import append_event
 from storage.ids import AlreadyMade, remember
 from storage.leases import hold_turn
+from storage.runs.rows import FINAL
 from storage.shielded import shielded
 from storage.tables import answers, events, runs
 
@@ -65,7 +66,7 @@ class AnswerFilter:
 
     text: words in the question or in the sent text.
     since, until: when the question was asked, ``until`` excluded; both aware.
-    unanswered: skipped, failed, unknown, or under way for over an hour.
+    unanswered: skipped, failed, unknown, or under way for over an hour or in a run that is over.
     missed: the knowledge base had no answer (skipped, failed, or answered in a person's own words).
     serials: only these phones.
     """
@@ -102,7 +103,8 @@ class AnswerFilter:
         if self.rating is not None:
             found.append(answers.c.rating == self.rating)
         if self.unanswered:
-            forgotten = sa.and_(answers.c.state.in_(UNDER_WAY), answers.c.updated_at < now - FORGOTTEN)
+            over = answers.c.run_id.in_(sa.select(runs.c.id).where(runs.c.status.in_(FINAL)))
+            forgotten = sa.and_(answers.c.state.in_(UNDER_WAY), sa.or_(answers.c.updated_at < now - FORGOTTEN, over))
             found.append(sa.or_(answers.c.state.in_((SKIPPED, FAILED, UNKNOWN)), forgotten))
         if self.missed:
             own_words = sa.and_(answers.c.provenance == PERSON, answers.c.record_id == "", answers.c.state == SENT)

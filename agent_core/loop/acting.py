@@ -188,6 +188,8 @@ class ActionPerformer:
     async def _rehearsed(self, action: Action, seen: Observation) -> str:
         """Say what would be done and that a dry run ends there; for a question, also what would be answered."""
         lang, query = self._session.lang, action.query.strip() if isinstance(action, GetKnowledgeData) else ""
+        if isinstance(action, Finish) and action.message:
+            return say(lang, "run.dry_run_end", message=action.message)
         if not query:
             said = say(lang, "run.dry_run", action=in_words(lang, action.model_dump()))
             shown = seen.chat is not None and same_name(seen.chat.title, self._session.gate.contact or seen.chat.title)

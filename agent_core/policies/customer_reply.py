@@ -45,6 +45,8 @@ class CustomerReply:
             if repeated:
                 return block(situation.say("gate.repeat_blocked"))
             table.query()
+        elif isinstance(proposal, Finish | Wait) and nothing_to_answer(situation):
+            return allow(proposal)  # ``NothingNew`` ends the run; that a question is open would contradict it
         else:
             table.finish()
             table.typed_question()
@@ -197,13 +199,18 @@ class NothingNew:
     name = "nothing_new"
 
     def review(self, proposal: Action, situation: Situation) -> Verdict:
-        chat, gate = situation.chat, situation.gate
-        if chat is None or not chat.sure or gate.knowledge_done or situation.open_rows or not nothing_new(chat):
+        if not nothing_to_answer(situation):
             return allow(proposal)
-        if not gate.contact or not is_contacts(chat, gate):
-            return allow(proposal)
-        said = situation.say("run.nothing_new", contact=gate.contact)
+        said = situation.say("run.nothing_new", contact=situation.gate.contact)
         return rewrite(Finish(message=said), said)
+
+
+def nothing_to_answer(situation: Situation) -> bool:
+    """Tell whether the contact's own chat is in front and has surely no open question."""
+    chat, gate = situation.chat, situation.gate
+    if chat is None or not chat.sure or gate.knowledge_done or situation.open_rows or not nothing_new(chat):
+        return False
+    return bool(gate.contact) and is_contacts(chat, gate)
 
 
 class ProvenancePolicy:

@@ -22,6 +22,10 @@ Lang = Literal["zh", "en"]
 LANGUAGES: tuple[Lang, ...] = ("zh", "en")
 _AT = re.compile(r"line (\d+), column (\d+)")  # as tomllib says it
 _TWICE = re.compile(r"twice|overwrite|mutate|extend|Cannot add")
+_BEGIN, _END = "\ufdd0", "\ufdd1"  # of a value while a text is filled; Unicode has no characters there
+_EDGES = re.compile(f"[{_BEGIN}{_END}]")
+_HAN = "[\u3400-\u9fff]"
+_AGAINST_HAN = re.compile(f"(?<={_HAN}){_BEGIN}(?=[A-Za-z0-9])|(?<=[A-Za-z0-9]){_END}(?={_HAN})")
 _ENDS = tuple("。！？：；…—.!?:;")  # of a sentence, or of what goes on
 
 
@@ -211,15 +215,19 @@ class _Filling(string.Formatter):
         one, bar, many = format_spec.partition("|")
         if bar:
             return one if str(value) == "1" else many
-        return str(super().format_field(value, format_spec))
+        return f"{_BEGIN}{super().format_field(value, format_spec)}{_END}"
 
 
 _filling = _Filling()
 
 
 def filled(text: str, values: Mapping[str, Any], lang: Lang) -> str:
-    """Return ``text``, which is in ``lang``, with ``values`` in its placeholders. KeyError for one without a value."""
-    return _filling.vformat(text, (), {name: _in_language(value, lang) for name, value in values.items()})
+    """Return ``text``, which is in ``lang``, with ``values`` in its placeholders. KeyError for one without a value.
+
+    A Latin letter or a digit of a value does not stand against a Chinese character of the text: a space comes between.
+    """
+    said = _filling.vformat(text, (), {name: _in_language(value, lang) for name, value in values.items()})
+    return _EDGES.sub("", _AGAINST_HAN.sub(" ", said))
 
 
 def _in_language(value: object, lang: Lang) -> object:

@@ -126,6 +126,10 @@ class AttachedPhones:
         """
         return await book_of(self._db, self._settings().names if names is None else names, entries)
 
+    async def name(self, serial: str) -> str:
+        """Return the name by which people are told of a phone that was seen here."""
+        return (await self.book(())).name(serial)
+
     async def _of_other_systems(self) -> list[DeviceEntry]:
         """Return the phones of the other systems; all tools are asked at once."""
         lists = await asyncio.gather(*(self._listed(*one) for one in self.other_servers().items()))

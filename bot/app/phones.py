@@ -148,6 +148,10 @@ class OwnPhones:
             raise ConfigInvalid(said, key="file_unwritten", file=file, why=error) from None
         return PhoneKept(serial, str(done.file), hidden=bool(done.over))
 
+    async def called(self, serial: str) -> str:
+        """Return the name of a phone for people."""
+        return await self._core.attached.name(serial)
+
     async def serial(self, written: str) -> str:
         """Return the serial of the phone that is called so, or ``written`` if none is."""
         attached = self._core.attached

@@ -61,7 +61,7 @@ class AnswersAsked:
     since, until: ``7d``, ``12h``, ``today``, ``week``, ``month``, ``2026-11-01`` or ``2026-11-01 18:30``, in the
         owner's zone. ``until`` a day includes that day.
     rating: 1, -1 or 0.
-    unanswered: skipped, failed, unknown, or under way for over an hour.
+    unanswered: skipped, failed, unknown, or under way for over an hour or in a run that is over.
     """
 
     words: str = ""

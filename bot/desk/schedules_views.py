@@ -116,6 +116,12 @@ class ScheduleView:
     skipped_missed: int = 0
     skipped_quiet: int = 0
 
+    @property
+    def next_said(self) -> tuple[str, ...]:
+        """The next times as people are shown them: with seconds if one of them is not at a full minute."""
+        form = "%m-%d %H:%M:%S" if any(time.second for time in self.next_times) else "%m-%d %H:%M"
+        return tuple(time.strftime(form) for time in self.next_times)
+
 
 @dataclass(frozen=True, slots=True)
 class ScheduleNews:

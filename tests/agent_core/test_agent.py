@@ -20,6 +20,7 @@ from agent_core.ports import Event
 from agent_core.retry import with_retries
 from agent_core.session import QuestionKind, Session, Status
 from agent_core.settings import AgentSettings, new_session
+from agent_core.texts import say
 from tests.support.clock import Clock
 from tests.support.lab import ANSWER, ASK, FINISH, LAUNCH, Lab, Story, do, lab
 from tests.support.model_server import ScriptedModel
@@ -239,6 +240,18 @@ async def test_a_dry_run_advises_to_open_the_chat_only_for_a_reply_whose_chat_is
         session = await bench_lab.run(model, session=session)
     assert "没有执行" in session.message
     assert ("请先在手机上打开联系人的聊天" in session.message) is advised
+
+
+async def test_a_dry_run_with_nothing_new_says_it_once_and_that_the_run_would_end_there(bench_lab: Lab) -> None:
+    bench_lab.phone.colleague("11", "您好，今天就发")
+    await bench_lab.open_chat()
+    session = new_session("QQ回复联系人11", bench_lab.device.serial, AgentSettings(), dry_run=True)
+    async with ScriptedModel(['finish(message="没有新的提问")']) as model:
+        session = await bench_lab.run(model, session=session)
+    nothing_new = say("zh", "run.nothing_new", contact="11")
+    assert session.message == say("zh", "run.dry_run_end", message=nothing_new)
+    (step,) = session.steps
+    assert [verdict.policy for verdict in step.verdicts] == ["nothing_new"], "not also that a question is open"
 
 
 @pytest.mark.parametrize(("found", "said"), [(True, f"会回复“{ANSWER}”"), (False, "没有确定的答案")])

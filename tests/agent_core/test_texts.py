@@ -72,6 +72,16 @@ def test_several_words_are_listed_as_the_language_does_it(lang: Lang, said: str)
     assert f"known: {known}" == "known: qq, wechat", "in English of our own"
 
 
+@pytest.mark.parametrize(
+    ("who", "said"),
+    [("my-shop", "任务由 my-shop 停止"), ("小王", "任务由小王停止"), ("小王2", "任务由小王2 停止"), ("", "任务由停止")],
+)
+def test_a_latin_value_does_not_stand_against_chinese(who: str, said: str) -> None:
+    assert filled("任务由{who}停止", {"who": who}, "zh") == said
+    assert filled("x{who}x", {"who": who}, "zh") == f"x{who}x", "only against Chinese"
+    assert filled("任务由 {who} 停止", {"who": "Q"}, "zh") == "任务由 Q 停止"
+
+
 def test_no_list_gets_into_a_text_as_one_word_with_commas() -> None:
     """``Listed`` knows how a language lists words; what is joined beforehand reads wrongly in Chinese."""
     found = []

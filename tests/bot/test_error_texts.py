@@ -72,6 +72,24 @@ def test_nobody_is_told_to_call_adb(lang: Lang) -> None:
     assert "phonedesk devices" in in_terminal(texts(lang).error(gone))
 
 
+def test_no_text_names_a_page_that_came_with_the_source_alone() -> None:
+    """The installed package has no folder of documentation, and it has no address on the web."""
+    folders = [file.parent for file in ROOT.glob("*/**/en.toml") if file.parent.name in {"texts", "manual"}]
+    assert len(folders) >= len(TEXTS)
+    packages = [".".join(folder.relative_to(ROOT).parts) for folder in folders if ".venv" not in folder.parts]
+    of_files = {
+        f"{of} {key}": text for of in packages for lang in LANGUAGES for key, text in load_texts(of, lang).items()
+    }
+    assert [key for key, text in of_files.items() if "docs/" in text] == []
+    code = [
+        file
+        for of in ("agent_core", "bot", "knowledge", "scheduler", "simulator", "storage")
+        for file in (ROOT / of).rglob("*.py")
+    ]
+    advice = re.compile(r"advice=f?\(?\s*\"[^\"]*docs/")
+    assert [file.name for file in code if advice.search(file.read_text(encoding="utf-8"))] == []
+
+
 # What people are not told of, or not by a text of their language, and why.
 TO_THE_MODEL = {"ActionParseError", "Incomplete", "ActionFailed", "CallStopped"}
 OF_PROGRAMS = ("bot/channels/mcp/", "simulator/model/", "bot/tools/eval/model.py")  # errors of interfaces, in English

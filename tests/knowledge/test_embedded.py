@@ -243,6 +243,7 @@ async def test_a_person_finds_by_words_ids_and_tags(base: EmbeddedKnowledge) -> 
     assert {"delivery-time", "arrival-time"} <= set(await ids("物流"))
     assert (await ids("58小时")) != []
     assert await ids("quantum") == []
+    assert await ids("宇宙飞船") == [], "one letter in common is not near"
     await base.add(Entry(id="w", question="有彩虹色的绳子吗", answer="有", live=False))
     assert (await ids("彩虹色的绳子"))[0] == "w"
     assert (await ids(""))[0] == "w"

@@ -147,8 +147,14 @@ async def test_filters(db: Database, clock: Clock) -> None:
     assert await found(provenance="person") == [chosen, own]
     assert await found(missed=True) == [own, skipped]
     assert await found(unanswered=True) == [skipped]
+    run_id = await Runs(db).create(NewRun("QQ回复联系人11", "phone"))
+    assert run_id is not None
+    stopped = await tell(db, AnswerEvent(6, "qq", "14", "在吗", ReplyState.PLANNED), run_id)
+    assert await found(unanswered=True) == [skipped]
+    await Runs(db).request_stop(run_id)
+    assert await found(unanswered=True) == [stopped, skipped], "nobody is at it any more"
     clock.move(hours=1, seconds=1)
-    assert await found(unanswered=True) == [left, skipped]
+    assert await found(unanswered=True) == [stopped, left, skipped]
     assert await found(app="qq", run_id="r1", contact="13") == [left, chosen]
     assert await found(serial="elsewhere") == []
     await log.rate(own, -1, by="5")

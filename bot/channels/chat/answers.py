@@ -98,7 +98,7 @@ async def _turn_page(turn: Turn, value: str) -> Said:
 
 
 async def _open(turn: Turn, value: str) -> Said:
-    return turn.say(_entry_card(turn.texts, await turn.desk.answers.get(turn.actor, value), turn.actor.role))
+    return turn.say(await _entry_card(turn, await turn.desk.answers.get(turn.actor, value)))
 
 
 async def _picture(turn: Turn, value: str) -> Said:
@@ -129,7 +129,7 @@ async def _rate(turn: Turn, value: str) -> Said:
 async def _rated_card(turn: Turn, view: AnswerView, place: str) -> tuple[Outgoing, ...]:
     """Return the card whose rating button was tapped, with the new rating."""
     if place == ENTRY:
-        return turn.change(_entry_card(turn.texts, view, turn.actor.role)).messages
+        return turn.change(await _entry_card(turn, view)).messages
     run = await turn.desk.runs.get(view.run_id)
     if run is None or not run.status.final:
         return ()
@@ -186,14 +186,17 @@ def _turning(words: Texts, page: AnswersPage, rest: str) -> tuple[tuple[Button, 
     return turning("answers", rest, words, newer=newer, older=older)
 
 
-def _entry_card(words: Texts, answer: AnswerView, role: Role) -> Card:
+async def _entry_card(turn: Turn, answer: AnswerView) -> Card:
+    words = turn.texts
+    (phone,) = await turn.desk.phones.names([answer.serial])
     title = f"{words.get('answers.title')} #{answer.id}"
-    return Card(title, tuple(answer_lines(words, answer)), None, _entry_buttons(words, answer, role))
+    lines = tuple(answer_lines(words, answer, phone))
+    return Card(title, lines, None, _entry_buttons(words, answer, turn.actor.role))
 
 
-def answer_lines(words: Texts, answer: AnswerView) -> list[Line]:
-    """Return all facts about an answer."""
-    who = " · ".join(part for part in (answer.contact, answer.app, answer.serial) if part)
+def answer_lines(words: Texts, answer: AnswerView, phone: str) -> list[Line]:
+    """Return all facts about an answer. ``phone``: the name of the phone."""
+    who = " · ".join(part for part in (answer.contact, answer.app, phone) if part)
     lines = [
         Line(f"{answer.asked_at:%Y-%m-%d %H:%M}", words.get("answers.asked")),
         Line(who, words.get("answers.contact")),

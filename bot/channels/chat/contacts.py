@@ -68,38 +68,43 @@ async def contacts(turn: Turn) -> Said:
     if asking is None:
         return turn.tell(words.get("contacts.usage"))
     if asking.verb == "list":
-        return turn.say(_list_card(words, await turn.desk.contacts.find(turn.actor, text=asking.words), asking.words))
+        found = await turn.desk.contacts.find(turn.actor, text=asking.words)
+        names = await turn.desk.phones.names([contact.serial for contact in found])
+        return turn.say(_list_card(words, list(zip(found, names, strict=True)), asking.words))
     if asking.verb == "add":
         done = await turn.desk.contacts.add(turn.actor, asking.contact)
-        return turn.say(Card(words.get("contacts.added", name=done.name), contact_lines(done, words)))
-    done = await turn.desk.contacts.remove(turn.actor, asking.contact.name)
-    return turn.say(Card(words.get("contacts.removed", name=done.name), contact_lines(done, words)))
+    else:
+        done = await turn.desk.contacts.remove(turn.actor, asking.contact.name)
+    (phone,) = await turn.desk.phones.names([done.serial])
+    key = "contacts.added" if asking.verb == "add" else "contacts.removed"
+    return turn.say(Card(words.get(key, name=done.name), contact_lines(done, phone, words)))
 
 
 SUBJECT = Subject(commands={"contacts": contacts})
 
 
-def contact_lines(contact: ContactView, words: Texts) -> tuple[Line, ...]:
-    """Return the fields of a contact that are set."""
+def contact_lines(contact: ContactView, phone: str, words: Texts) -> tuple[Line, ...]:
+    """Return the fields of a contact that are set. ``phone``: the name of its phone, "" for any."""
     lines = [
         Line(contact.app, words.get("contacts.app")),
         Line(contact.number, words.get("contacts.number"), "code"),
-        Line(contact.serial or words.get("contacts.any_phone"), words.get("contacts.serial")),
+        Line(phone or words.get("contacts.any_phone"), words.get("contacts.serial")),
         Line(" ".join(f"#{tag}" for tag in contact.tags), words.get("contacts.tags")),
         Line(contact.note, words.get("contacts.note")),
     ]
     return tuple(line for line in lines if line.text)
 
 
-def _list_card(words: Texts, found: Sequence[ContactView], searched: str) -> Card:
+def _list_card(words: Texts, found: Sequence[tuple[ContactView, str]], searched: str) -> Card:
+    """Return the card of contacts, each with the name of its phone."""
     if not found:
         return Card(
             words.get("contacts.none_found" if searched else "contacts.empty"), (Line(words.get("contacts.usage")),)
         )
     lines = []
-    for contact in found[:SHOWN]:
+    for contact, phone in found[:SHOWN]:
         tags = " ".join(f"#{tag}" for tag in contact.tags)
-        parts = (contact.app, contact.number, contact.serial, tags, contact.note)
+        parts = (contact.app, contact.number, phone, tags, contact.note)
         lines.append(Line(" · ".join(part for part in parts if part), contact.name))
     if len(found) > SHOWN:
         lines.append(Line(words.get("contacts.more", count=len(found) - SHOWN)))

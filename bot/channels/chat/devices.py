@@ -103,29 +103,33 @@ async def _setup(turn: Turn, words: Sequence[str]) -> Said:
     undo = bool(words) and words[0].casefold() in _UNDO
     phone = " ".join(words[1:] if undo else words) or turn.incoming.phone
     if undo:
-        return _reported(turn, await turn.desk.phones.undo_setup(turn.actor, phone), "undo")
+        return await _reported(turn, await turn.desk.phones.undo_setup(turn.actor, phone), "undo")
     report = await turn.desk.phones.plan_setup(turn.actor, phone)
     action = f"setup:{report.serial}"
     button = Button(action, turn.texts.get("attached.button_setup"), "primary")
     can = report.changes and len(action.encode()) <= MOST_BYTES
-    return _reported(turn, report, "plan", ((button,),) if can else ())
+    return await _reported(turn, report, "plan", ((button,),) if can else ())
 
 
 async def _set_up(turn: Turn, serial: str) -> Said:
     """Handle the button that sets a phone up."""
-    return _reported(turn, await turn.desk.phones.set_up(turn.actor, serial), "done")
+    return await _reported(turn, await turn.desk.phones.set_up(turn.actor, serial), "done")
 
 
-def _reported(turn: Turn, report: SetupReport, mode: Mode, buttons: tuple[tuple[Button, ...], ...] = ()) -> Said:
-    title, *lines = setup_lines(report, owner_steps(report.brand, turn.texts.lang), turn.texts, mode=mode)
+async def _reported(turn: Turn, report: SetupReport, mode: Mode, buttons: tuple[tuple[Button, ...], ...] = ()) -> Said:
+    (phone,) = await turn.desk.phones.names([report.serial])
+    title, *lines = setup_lines(report, phone, owner_steps(report.brand, turn.texts.lang), turn.texts, mode=mode)
     if mode == "done" and report.changes:
         lines.append(turn.texts.get("setup.undo_by"))
     return turn.say(Card(title, tuple(map(Line, lines)), None, buttons))
 
 
-def setup_lines(report: SetupReport, steps: Sequence[str], words: Texts, *, mode: Mode) -> list[str]:
-    """Return the changes of a setup, made or planned, and the steps left to the owner. The first line is a title."""
-    lines = [words.get(f"setup.{mode}" if report.changes else f"setup.{mode}_nothing", phone=report.serial)]
+def setup_lines(report: SetupReport, phone: str, steps: Sequence[str], words: Texts, *, mode: Mode) -> list[str]:
+    """Return the changes of a setup, made or planned, and the steps left to the owner. The first line is a title.
+
+    phone: the name of the phone.
+    """
+    lines = [words.get(f"setup.{mode}" if report.changes else f"setup.{mode}_nothing", phone=phone)]
     lines += [f"• {_change(change, words)}" for change in report.changes]
     if report.left:
         lines += [words.get("setup.left"), *(f"• {words.get(f'setup.key_{change.key}')}" for change in report.left)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from bot.channels.chat.pages import ELSEWHERE, PAGE, numbers, times_of, turning
 from bot.channels.chat.sweeps import card_of
 from bot.channels.chat.texts import Texts, texts
 from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
+from bot.desk.actors import AccessDenied, NotFound
 from bot.desk.history_views import FrameView, HistoryAsked, HistoryPage, MediaKind, MediaView, PastRun
 from bot.tools.replay.film import MOST_FRAMES, ReplayMedia, make_media
 from bot.tools.replay.shots import StepPicture
@@ -43,6 +45,7 @@ _STATUSES = {
     "排队": "queued",
 }  # fmt: skip
 _CONTACT = re.compile(r"(?:contact|联系人)\s*[:：]?\s*(.+)", re.DOTALL | re.IGNORECASE)
+_NUMBER = re.compile(r"[#＃]?\d+", re.ASCII)
 _KINDS: dict[str, MediaKind] = {
     "gif": "gif", "film": "gif", "动图": "gif",
     "album": "album", "photos": "album", "相册": "album", "图片": "album",
@@ -82,7 +85,10 @@ def read_replay(rest: str) -> tuple[str, MediaKind]:
 
 
 async def history(turn: Turn) -> Said:
-    """Handle ``/history``."""
+    """Handle ``/history``. A number alone opens the run that has it; if none does, it is a word to search for."""
+    if _NUMBER.fullmatch(turn.rest.strip()):
+        with suppress(NotFound, AccessDenied):
+            return await _open(turn, turn.rest)
     asked = read_asking(turn.rest)
     page = await turn.desk.history.runs(turn.actor, asked, limit=PAGE)
     return turn.say(_page_card(turn.texts, page, turn.rest.strip(), any_at_all=asked == HistoryAsked()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent_core.texts import Listed
+from agent_core.texts import Listed, filled
 from bot.channels.chat.cards import Button, Card, Document, Line, cut
 from bot.channels.chat.texts import Texts
 from bot.desk.actors import Actor, Role
@@ -78,11 +78,8 @@ def origin(entry: Entry, texts: Texts) -> str:
     """Return the source of an entry in words."""
     kind, _, name = entry.origin.partition(":")
     pattern = texts.find(f"kb.origin_{kind}", "")
-    return (
-        pattern.format(name=texts.person(name or kind), time=entry.created_at.strftime("%Y-%m-%d"))
-        if pattern
-        else entry.origin
-    )
+    values = {"name": texts.person(name or kind), "time": entry.created_at.strftime("%Y-%m-%d")}
+    return filled(pattern, values, texts.lang) if pattern else entry.origin
 
 
 def entry_card(

@@ -212,8 +212,7 @@ def schedule_lines(view: ScheduleView, words: Texts) -> list[Line]:
         *(_window_line(window, last, words) for window, last in view.windows),
     ]
     if view.next_times and not view.paused:
-        times = Listed(time.strftime("%m-%d %H:%M") for time in view.next_times)
-        lines.append(Line(times.joined(words.lang), words.get("schedule.next")))
+        lines.append(Line(Listed(view.next_said).joined(words.lang), words.get("schedule.next")))
     lines += [
         Line(view.timezone if view.elsewhere else "", words.get("schedule.timezone")),
         Line(view.phone, words.get("schedule.phone")),

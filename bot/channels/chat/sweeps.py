@@ -71,7 +71,7 @@ def means_line(task: str, texts: Texts) -> Line:
         order = read_task(task)
     except PhonedeskError:
         order = None
-    if order is None or not order.everybody or any(word in task for word in EVERYBODY):
+    if order is None or not order.everybody or any(word in task.lower() for word in EVERYBODY):
         return Line("")
     return Line(texts.get("sweep.means_everybody", app=order.profile.name))
 

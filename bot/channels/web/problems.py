@@ -17,6 +17,7 @@ from agent_core.errors import (
     PhonedeskError,
     RateLimited,
 )
+from bot.app.settings.loading import UNKNOWN, problems_of
 from bot.channels.chat.elsewhere import for_programs
 from bot.channels.chat.texts import Texts
 from bot.desk.actors import AccessDenied, BadRequest, Conflict, NotFound
@@ -112,10 +113,29 @@ def _field_of(error: PhonedeskError) -> str:
     return _FIELDS.get(error.key, "")
 
 
-def problem_of_input(error: ValidationError, place: Literal["body", "query", "path"]) -> web.Response:
-    """Return the first thing that is wrong with a request as a response."""
+def problem_of_input(
+    error: ValidationError, place: Literal["body", "query", "path"], words: Texts | None = None
+) -> web.Response:
+    """Return the first thing that is wrong with a request as a response.
+
+    words: of a person, whose page shows it beside the field; None for a program, which is told the field's name, too.
+    """
     field, said = what_is_wrong(error)
-    return problem(400, "invalid_request", f"{field}: {said}" if field else said, field=f"{place}.{field}".rstrip("."))
+    if words is not None:
+        detail = _in_words(error, words)
+    else:
+        detail = f"{field}: {said}" if field else said
+    return problem(400, "invalid_request", detail, field=f"{place}.{field}".rstrip("."))
+
+
+def _in_words(error: ValidationError, words: Texts) -> str:
+    """Return the first thing that is wrong in a person's language, as settings tell it."""
+    first = problems_of(error)[0]
+    if first.kind == UNKNOWN:
+        return words.get("config.unknown_field")
+    key = f"wrong.{first.kind}"
+    is_known = words.find(key, "") and "error" not in first.values  # which is in the library's own words
+    return words.get(key if is_known else "wrong.other", **first.values)
 
 
 def what_is_wrong(error: ValidationError) -> tuple[str, str]:

@@ -84,7 +84,7 @@ def find_cases(
         modes = [one for one in scenario.modes if mode in (None, one)]
         cases += [Case(file, world, one, files[file]) for world in in_looks(scenario, looks) for one in modes]
     if broken:
-        raise BrokenFiles("\n".join(broken), advice="docs/reference/scenario.md names every field.")
+        raise BrokenFiles("\n".join(broken), advice="Correct the fields that are named, or leave them out.")
     wanted = [case for case in cases if match.casefold() in f"{case.path.stem} {case.title}".casefold()]
     if not wanted:
         raise ConfigMissing(

@@ -28,9 +28,13 @@ def ruled(verdict: StepVerdict, words: Texts) -> str:
 
 
 def result_of(step: StepRecord) -> str:
-    """Return a step's result; "" if it only says that it was done, which is for the model: a person sees it."""
+    """Return a step's result without what its verdicts say.
+
+    It is "" if it only says that it was done, which is for the model: a person sees it.
+    """
     bare = {say("zh", "run.done"), say("en", "run.done")}
-    return "" if step.ok and step.result in bare else step.result.strip()
+    result = step.result.removeprefix(" ".join(verdict.message for verdict in step.verdicts if verdict.message)).strip()
+    return "" if step.ok and result in bare else result
 
 
 def outcome_of(run: RunView, words: Texts) -> list[str]:

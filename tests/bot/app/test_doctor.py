@@ -577,7 +577,7 @@ async def test_the_embedded_store(tmp_path: Path) -> None:
         assert "made-up shop" in filled.seen
         assert "kb import" in filled.advice
         assert "PHONEDESK_KNOWLEDGE__SAMPLE" in filled.advice
-        assert "keep-the-knowledge-base" in filled.advice
+        assert "kb delete" in filled.advice
     await base.add(Entry(question="几天能发货", answer="两天", live=False))
     assert (await seen()).status is CheckStatus.WARNING  # it is not sent yet
     await base.add(Entry(question="几天能发货", answer="两天"))

@@ -28,7 +28,7 @@ FORMS: Mapping[str, Mapping[str, Role]] = {
     "status": {"all": VIEWER},
     "devices": {"all": VIEWER, "learn": OWNER, "connect": OWNER, "pair": OWNER, "name": OWNER, "setup": OWNER},
     "screen": {"photo": VIEWER, "file": VIEWER, "read": VIEWER},
-    "history": {"runs": VIEWER},
+    "history": {"runs": VIEWER, "one": VIEWER},
     "replay": {"run": VIEWER},
     "digest": {"look": VIEWER, "switch": OPERATOR},
     "schedule": {"list": VIEWER, "add": OWNER, "edit": OWNER, "run": OPERATOR, "change": OWNER},

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from bot.channels.chat.cards import THUMBS
+from bot.channels.chat.cards import THUMBS, state_of, unanswered_words
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.commands.at_desk import with_desk
 from bot.channels.cli.commands.common import fail
@@ -22,6 +22,7 @@ from bot.channels.cli.terminal.console import Console, Text, err, print_data, pr
 from bot.channels.cli.terminal.language import texts
 from bot.desk.actors import Actor, BadRequest
 from bot.desk.answers_views import AnswersAsked, AnswerView
+from bot.desk.history_views import HistoryAsked, PastRun
 from knowledge.importing.text import guarded
 
 if TYPE_CHECKING:
@@ -80,13 +81,13 @@ def list_(
         unanswered=unanswered,
     )
     most = limit or (None if csv_file else SHOWN)
-    (found, total), lang = with_desk(lambda desk, me: _found(desk, me, asked, most))
+    (found, total, stopped), lang = with_desk(lambda desk, me: _found(desk, me, asked, most))
     if csv_file is not None:
         _write_csv(found, csv_file)
     elif as_json:
         print_json([_plain(answer) for answer in found])
     else:
-        _show(found, total, asked, texts(lang))
+        _show(found, total, stopped, asked, texts(lang))
 
 
 @answers.command()
@@ -105,8 +106,11 @@ def rate(
         Console().print(words.get("answers.rated", thumb=mark) if mark else words.get("answers.unrated"))
 
 
-async def _found(desk: Desk, me: Actor, asked: AnswersAsked, most: int | None) -> tuple[Sequence[AnswerView], int]:
-    """Return the answers, read page by page, and how many there are."""
+async def _found(
+    desk: Desk, me: Actor, asked: AnswersAsked, most: int | None
+) -> tuple[Sequence[AnswerView], int, Sequence[PastRun]]:
+    """Return the answers, read page by page, how many there are, and the stopped runs that left a question open."""
+    stopped = await _left_open(desk, me, asked) if asked.unanswered else []
     found: list[AnswerView] = []
     before = ""
     while True:
@@ -114,8 +118,16 @@ async def _found(desk: Desk, me: Actor, asked: AnswersAsked, most: int | None) -
         page = await desk.answers.find(me, asked, before=before, limit=size)
         found += page.answers
         if not page.older or len(found) == most:
-            return found, page.total
+            return found, page.total, stopped
         before = page.answers[-1].id
+
+
+async def _left_open(desk: Desk, me: Actor, asked: AnswersAsked) -> Sequence[PastRun]:
+    """Return the stopped runs that left somebody's question open, which need not be in the log yet."""
+    if asked != AnswersAsked(since=asked.since, until=asked.until, contact=asked.contact, unanswered=True):
+        return []
+    page = await desk.history.runs(me, HistoryAsked(status="stopped", since=asked.since, until=asked.until), limit=PAGE)
+    return [run for run in page.runs if run.unanswered and asked.contact in ("", run.unanswered)]
 
 
 def _plain(answer: AnswerView) -> dict[str, Any]:
@@ -163,10 +175,16 @@ def _cell(value: object) -> object:
     return "" if value is None else value
 
 
-def _show(found: Sequence[AnswerView], total: int, asked: AnswersAsked, words: Texts) -> None:
+def _show(
+    found: Sequence[AnswerView], total: int, stopped: Sequence[PastRun], asked: AnswersAsked, words: Texts
+) -> None:
     console = Console()
+    for run in stopped:
+        said = unanswered_words(run.unanswered, words, some=bool(run.sent))
+        console.print(Text(f"#{run.number} · {words.get(state_of(run.status))} · {said}"))
     if not found:
-        console.print(words.get("answers.empty" if asked == AnswersAsked() else "answers.empty_filtered"))
+        if not stopped:
+            console.print(words.get("answers.empty" if asked == AnswersAsked() else "answers.empty_filtered"))
         return
     table = Table(show_header=False, box=None, padding=(0, 1))
     for answer in found:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from agent_core.kits import Kit
     from agent_core.perception.page_report import PageReport
     from bot.app.settings.layers import Settings
-    from storage.learnt import AppLabels
+    from bot.desk.phonebook import PhoneBook
+    from storage.learnt import AppLabel, AppLabels
 
 T = TypeVar("T")
 
@@ -144,15 +145,19 @@ def labels(device: Serial = "", as_json: Annotated[bool, typer.Option("--json")]
     from bot.channels.cli.terminal.language import texts
 
     settings = settings_from()
-    serial, zone = _serial(settings, device), ZoneInfo(settings.timezone)
-    found = [one for one in _with_labels(settings, lambda kept: kept.all()) if serial in ("", one.serial)]
+    zone = ZoneInfo(settings.timezone)
+
+    async def named(labels: AppLabels, book: PhoneBook) -> list[tuple[AppLabel, str]]:
+        serial = book.serial(device)
+        return [(one, book.name(one.serial)) for one in await labels.all() if serial in ("", one.serial)]
+
+    found = _with_labels(settings, named)
     if as_json:
-        print_json([{**asdict(one), "seen_at": one.seen_at.astimezone(zone).isoformat()} for one in found])
+        print_json([{**asdict(one), "seen_at": one.seen_at.astimezone(zone).isoformat()} for one, _ in found])
         return
     words = texts(settings.lang)
     table = Table(*(words.get(f"labels.{head}") for head in ("label", "package", "phone", "seen")))
-    for one in found:
-        phone = settings.device.names.get(one.serial, one.serial)
+    for one, phone in found:
         seen = f"{one.seen_at.astimezone(zone):%Y-%m-%d %H:%M}"
         table.add_row(*map(Text, (one.label, one.package, phone, seen)))
     Console().print(table if found else words.get("labels.none"))
@@ -171,8 +176,7 @@ def forget(
     from bot.desk.actors import NotFound
 
     settings = settings_from()
-    serial = _serial(settings, device)
-    count = _with_labels(settings, lambda kept: kept.forget(bare(label), serial))
+    count = _with_labels(settings, lambda labels, book: labels.forget(bare(label), book.serial(device)))
     if not count:
         said, advice = f"No app is remembered by the label {label}.", "phonedesk apps labels lists them."
         fail(NotFound(said, advice=advice, key="no_label", name=label))
@@ -182,19 +186,15 @@ def forget(
     Console().print(Text(texts(settings.lang).get("labels.forgotten", label=label, count=count)))
 
 
-def _serial(settings: Settings, device: str) -> str:
-    """Return the serial of a phone that is called so in the settings, else ``device`` itself."""
-    return next((serial for serial, name in settings.device.names.items() if device and name == device), device)
-
-
-def _with_labels(settings: Settings, call: Callable[[AppLabels], Awaitable[T]]) -> T:
+def _with_labels(settings: Settings, call: Callable[[AppLabels, PhoneBook], Awaitable[T]]) -> T:
     from bot.app.database import open_database
+    from bot.desk.phonebook import book_of
     from storage.learnt import AppLabels
 
     async def called() -> T:
         db = await open_database(settings)
         try:
-            return await call(AppLabels(db))
+            return await call(AppLabels(db), await book_of(db, settings.device.names))
         finally:
             await db.close()
 

@@ -38,13 +38,18 @@ def list_(
     as_json: Json = False,
 ) -> None:
     """List the contacts."""
-    found, lang = with_desk(lambda desk, me: desk.contacts.find(me, app=app, text=text, tag=tag))
+
+    async def named(desk: Desk, me: Actor) -> list[tuple[ContactView, str]]:
+        found = await desk.contacts.find(me, app=app, text=text, tag=tag)
+        return list(zip(found, await desk.phones.names([contact.serial for contact in found]), strict=True))
+
+    found, lang = with_desk(named)
     words = texts(lang)
     if as_json:
-        print_json([asdict(contact) for contact in found])
+        print_json([asdict(contact) for contact, _ in found])
         return
-    for contact in found:
-        Console().print(panel(Card(contact.name, contact_lines(contact, words))))
+    for contact, phone in found:
+        Console().print(panel(Card(contact.name, contact_lines(contact, phone, words))))
     if not found:
         Console().print(words.get("contacts.none_found" if app or text or tag else "contacts.empty"))
 
@@ -92,9 +97,14 @@ def remove(name: Name, app: App = "qq", serial: Serial = "", as_json: Json = Fal
 
 
 def _one(call: Callable[[Desk, Actor], Awaitable[ContactView]], key: str, as_json: bool) -> None:
-    view, lang = with_desk(call)
+    async def named(desk: Desk, me: Actor) -> tuple[ContactView, str]:
+        view = await call(desk, me)
+        (phone,) = await desk.phones.names([view.serial])
+        return view, phone
+
+    (view, phone), lang = with_desk(named)
     if as_json:
         print_json(asdict(view))
         return
     words = texts(lang)
-    Console().print(panel(Card(words.get(key, name=view.name), contact_lines(view, words))))
+    Console().print(panel(Card(words.get(key, name=view.name), contact_lines(view, phone, words))))

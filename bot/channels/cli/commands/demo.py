@@ -105,7 +105,7 @@ async def _headless(
             core,
             task,
             human=StoredHuman(core.db, hold_seconds=0, attempt=1),
-            store=LiveRuns(core.runs(attempt=1), console, words),
+            store=LiveRuns(core.runs(attempt=1), console, words, core.attached.name),
         )
         console.print(outcome_line(session, words))
         if folder is not None:

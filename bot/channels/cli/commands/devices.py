@@ -324,19 +324,21 @@ def setup(
         said, advice = "--undo goes with no other option.", "Leave the other options out."
         fail(BadRequest(said, advice=advice, key="undo_alone"))
 
-    async def done(phones: OwnPhones) -> SetupReport:
+    async def done(phones: OwnPhones) -> tuple[SetupReport, str]:
         if undo:
-            return await phones.undo(serial)
-        return await (phones.plan if dry_run else phones.set_up)(serial, keyboard_apk)
+            report = await phones.undo(serial)
+        else:
+            report = await (phones.plan if dry_run else phones.set_up)(serial, keyboard_apk)
+        return report, await phones.called(report.serial)
 
-    report = _with_phones(settings, done)
+    report, phone = _with_phones(settings, done)
     steps = owner_steps(report.brand, settings.lang)
     mode: Mode = "undo" if undo else "plan" if dry_run else "done"
     if as_json:
         print_json(_plain(report, steps))
     else:
         words, console = texts(settings.lang), Console(soft_wrap=True)
-        for line in setup_lines(report, steps, words, mode=mode):
+        for line in setup_lines(report, phone, steps, words, mode=mode):
             console.print(Text(line))
         if mode == "done" and report.changes:
             console.print(Text(words.get("attached.undo_by")))

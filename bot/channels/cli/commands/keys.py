@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -51,18 +52,18 @@ def add(
 def list_(as_json: Json = False) -> None:
     """List the keys, without the keys themselves."""
 
-    async def found(desk: Desk, me: Actor) -> list[KeyRow]:
-        return await desk.keys.all(me)
+    async def found(desk: Desk, me: Actor) -> list[tuple[KeyRow, Sequence[str]]]:
+        return [(row, await desk.phones.names(row.serials or ())) for row in await desk.keys.all(me)]
 
     rows, lang = with_desk(found)
     if as_json:
-        print_json([_plain(row) for row in rows])
+        print_json([_plain(row) for row, _ in rows])
         return
     words = texts(lang)
     table = Table(show_header=False, box=None, padding=(0, 1))
-    for row in rows:
+    for row, phones in rows:
         used = f"{row.last_used_at:%Y-%m-%d %H:%M}" if row.last_used_at else words.get("keys.never_used")
-        limits = Listed(row.serials or ()).joined(lang)
+        limits = Listed(phones).joined(lang)
         table.add_row(*(Text(cell) for cell in (row.name, words.get(f"role.{row.role}"), limits, used)))
     Console().print(table if rows else Text(words.get("keys.none")))
 

@@ -207,8 +207,7 @@ def _told(step: StepRecord, words: Texts, currency: str = "") -> Text:
     for verdict in step.verdicts:
         line = f"{ruled(verdict, words)}\n{verdict.message}".rstrip()
         told.append(f"\n{line}", style="yellow")
-    told_before = {verdict.message for verdict in step.verdicts}
-    if (result := result_of(step)) and result not in told_before:
+    if result := result_of(step):
         label = f"{words.get('replay.told_model')}: " if step.unread else ""
         if not step.ok and not label:
             result = words.typed(result)  # it may advise a command

@@ -51,8 +51,9 @@ def run(
             advice = "Name one, for example: phonedesk run 'reply to 11 on QQ' --dry-run"
             said = "A sweep cannot be rehearsed: a dry run is of one contact."
             fail(InputRejected(said, advice=advice, key="sweep_no_rehearsal"))
-        if order.everybody:
-            said = texts(settings.lang).get("sweep.means_everybody", app=order.profile.name)
+        from bot.channels.chat.sweeps import means_line
+
+        if said := means_line(task, texts(settings.lang)).text:
             Console(stderr=as_json).print(Text(said, "yellow"))
         sweep_for(settings, order, task, device, as_json=as_json)
     rules = TaskRules(policy or "", tuple(app or ()))
@@ -105,7 +106,7 @@ async def _run(
     console = Console(stderr=as_json)
     async with open_core(settings, replace(MODEL_NAMES, **options)) as core:
         core.model = WaitedFor(core.model, lambda seconds: console.print(waiting_line(seconds, settings, words)))
-        store = LiveRuns(core.runs(attempt=1), console, words, names=settings.device.names)
+        store = LiveRuns(core.runs(attempt=1), console, words, core.attached.name)
         human = StoredHuman(core.db, hold_seconds=0, attempt=1) if as_json else TerminalHuman(core.db, console, words)
         session = await run_here(
             core,

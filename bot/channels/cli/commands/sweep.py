@@ -102,7 +102,7 @@ async def _sweep(settings: Settings, order: SweepOrder, task: str, device: str, 
     said = texts(settings.lang)
     console = Console(stderr=as_json)
     async with open_core(settings) as core:
-        store = LiveRuns(core.runs(attempt=1), console, said)
+        store = LiveRuns(core.runs(attempt=1), console, said, core.attached.name)
         human = StoredHuman(core.db, hold_seconds=0, attempt=1) if as_json else TerminalHuman(core.db, console, said)
         done = await sweep_here(core, order, task, serial=device, human=human, store=store)
     details = done.look.details

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from agent_core.model.usage import money
 from agent_core.ports import Event, RunStore
@@ -28,12 +28,10 @@ from bot.tools.replay.timings import timings_of
 class LiveRuns:
     """A run store that shows the data it stores. Words of people and screens are printed as text, never as markup."""
 
-    def __init__(
-        self, store: RunStore, console: Console, texts: Texts, *, names: Mapping[str, str] | None = None
-    ) -> None:
-        """names: of phones, by their serials."""
+    def __init__(self, store: RunStore, console: Console, texts: Texts, name: Callable[[str], Awaitable[str]]) -> None:
+        """name: gives a phone's name for its serial."""
         self._store = store
-        self._names = names or {}
+        self._name = name
         self._console = console
         self._texts = texts
         self._replies: list[ReplyRecord] = []
@@ -51,8 +49,7 @@ class LiveRuns:
         match event.kind:
             case "started" | "resumed":
                 self._line(f"▶ {event.data['task']}", "bold")
-                serial = str(event.data["serial"])
-                phone = self._names.get(serial, serial)
+                phone = await self._name(str(event.data["serial"]))
                 self._line(f"  {before(self._texts.get('card.phone'), self._texts)}{phone} · {run_id}", "dim")
             case "step":
                 self._step(StepRecord.model_validate(dict(event.data)))

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from agent_core.errors import PhonedeskError
 from bot.app.request_body import body_of
 from bot.app.server_names import ServerNames
-from bot.channels.chat.texts import texts
+from bot.channels.chat.texts import Texts, texts
 from bot.channels.web.api import (
     answers,
     contacts,
@@ -152,15 +152,25 @@ class _Known:
                 await self._audit.write(API, API, "api key", {"why": "unknown key"}, allowed=False)
             said = "This API key is not known: it is wrong, or was removed." if header else "An API key is needed."
             return problem(HTTPStatus.UNAUTHORIZED, "unauthorized", said, headers=CHALLENGE)
+        words = _words_of(actor)
         try:
             return await answer(request, actor)
         except PhonedeskError as error:
-            words = texts(actor.lang) if actor.channel == CONSOLE else None
             return problem_of(error, words, fields=body.model_fields if body is not None else ())
+        except web.HTTPException as error:
+            return _refusal(error, words)
 
 
-def _refusal(error: web.HTTPException) -> web.Response:
-    """Return what aiohttp or our reading of a body has refused, as a problem."""
+def _words_of(actor: Actor) -> Texts | None:
+    """Return the words of a person at the console; None for a program, which is answered in English."""
+    return texts(actor.lang) if actor.channel == CONSOLE else None
+
+
+def _refusal(error: web.HTTPException, words: Texts | None = None) -> web.Response:
+    """Return what aiohttp or our reading of a body has refused, as a problem.
+
+    words: as in ``problem_of``.
+    """
     kinds = {404: "no_such_path", 405: "method_not_allowed", 408: "too_slow", 413: "too_large"}
     said = {
         404: "There is no such path. /openapi.json has all of them.",
@@ -169,9 +179,10 @@ def _refusal(error: web.HTTPException) -> web.Response:
         413: f"The body is too large: at most {MAX_BODY} bytes.",
     }
     headers = {str(hdrs.ALLOW): error.headers[hdrs.ALLOW]} if hdrs.ALLOW in error.headers else None
-    return problem(
-        error.status, kinds.get(error.status, "refused"), said.get(error.status, error.reason), headers=headers
-    )
+    detail = said.get(error.status, error.reason)
+    if words is not None:
+        detail = words.get("request.too_large", most=MAX_BODY) if error.status == 413 else words.get("request.refused")
+    return problem(error.status, kinds.get(error.status, "refused"), detail, headers=headers)
 
 
 def _answering(operation: Operation, desk: Desk, streams: EventStreams) -> Answer:
@@ -183,14 +194,14 @@ def _answering(operation: Operation, desk: Desk, streams: EventStreams) -> Answe
             try:
                 wanted["query"] = _read_query(operation.query, request)
             except ValidationError as error:
-                return problem_of_input(error, "query")
+                return problem_of_input(error, "query", _words_of(actor))
         elif request.query:
             return problem(400, "invalid_request", "This path takes no query.", field="query")
         if operation.body is not None:
             try:
                 wanted["body"] = operation.body.model_validate_json(await body_of(request, MAX_BODY))
             except ValidationError as error:
-                return problem_of_input(error, "body")
+                return problem_of_input(error, "body", _words_of(actor))
         key = request.headers.get("Idempotency-Key", "") if operation.once else ""
         if len(key) > LONGEST_KEY:
             said = f"An Idempotency-Key has at most {LONGEST_KEY} characters."

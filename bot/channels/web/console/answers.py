@@ -27,8 +27,9 @@ async def list_answers(visit: Visit) -> Shown:
 @answers.page("/answers/{answer_id}", "answer.html")
 async def show_answer(visit: Visit) -> Shown:
     answer = await visit.desk.answers.get(visit.actor, visit.request.match_info["answer_id"])
+    (phone,) = await visit.desk.phones.names([answer.serial])
     return {
         "answer": answer,
-        "lines": answer_lines(visit.words, answer),
+        "lines": answer_lines(visit.words, answer, phone),
         "operates": visit.may(Role.OPERATOR),
     }

@@ -183,7 +183,7 @@ class ConsoleChat:
             try:
                 return await answer(request, actor)
             except ValidationError as error:
-                return problem_of_input(error, "body")
+                return problem_of_input(error, "body", console_texts(actor.lang))
 
         return handled
 

@@ -182,8 +182,11 @@ def _every(seconds: int, words: ConsoleTexts) -> str:
 @contacts.page("/contacts", "contacts.html")
 async def list_contacts(visit: Visit) -> Shown:
     text = visit.query("text")
+    found = await visit.desk.contacts.find(visit.actor, text=text)
+    serials = [contact.serial for contact in found]
     return {
-        "contacts": await visit.desk.contacts.find(visit.actor, text=text),
+        "contacts": found,
+        "phones": dict(zip(serials, await visit.desk.phones.names(serials), strict=True)),
         "text": text,
         "owns": visit.may(Role.OWNER),
     }

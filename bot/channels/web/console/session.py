@@ -60,7 +60,7 @@ class Sessions:
         try:
             login = _Login.model_validate_json(await body_of(request, MOST))
         except ValidationError as error:
-            return problem_of_input(error, "body")
+            return problem_of_input(error, "body", spoken(request, self._lang))
         try:
             begun = await self._desk.console.log_in(login.code, spoken(request, self._lang).lang)
         except PhonedeskError as error:
@@ -91,7 +91,7 @@ class Sessions:
         try:
             lang = _Language.model_validate_json(await body_of(request, MOST)).lang
         except ValidationError as error:
-            return problem_of_input(error, "body")
+            return problem_of_input(error, "body", spoken(request, self._lang))
         if await self._desk.console.actor_of(secret_of(request)) is None:
             return web.json_response({}, status=HTTPStatus.UNAUTHORIZED)
         await self._desk.console.speak(secret_of(request), lang)

@@ -18,10 +18,11 @@ MOST_OF_DETAIL = 200  # characters
 @people.page("/people", "people.html")
 async def list_people(visit: Visit) -> Shown:
     desk, words = visit.desk, visit.words
+    keys = await desk.keys.all(visit.actor)
     return {
         "people": await desk.team.people(visit.actor),
         "invitations": await desk.team.invites(visit.actor),
-        "keys": await desk.keys.all(visit.actor),
+        "keys": [(key, await desk.phones.names(key.serials or ())) for key in keys],
         "roles": [(role.value, words.get(f"role.{role.value}")) for role in Role],
         "listed": lambda items: Listed(items).joined(words.lang),
     }

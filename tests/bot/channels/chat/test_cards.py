@@ -218,9 +218,9 @@ def test_an_outcome_shows_what_was_sent_and_where_it_came_from() -> None:
     assert lines(card)[3:] == [
         "用时: 1 分 05 秒", "结果: 已回复",
         "客户 11 问: 怎么退货", "已发送: 七天内可退", "依据: dify:returns.csv · “怎么退货” · 得分 0.91",
-        "客户 11 问: 几点", "未确认送达: 九点", "依据: 由Operator A撰写或选择",
+        "客户 11 问: 几点", "未确认送达: 九点", "依据: 由 Operator A 撰写或选择",
         "客户 11 问: 怎么退货", "已发送: 七天内可退", "依据: dify:returns.csv · “怎么退货” · 得分 0.91",
-        "由Operator B选定",
+        "由 Operator B 选定",
     ]  # fmt: skip
     assert card.title == "✅ 已完成"
     assert card.buttons == ()
@@ -460,7 +460,7 @@ def test_a_question_without_choices_is_answered_by_a_reply() -> None:
 def test_an_answered_question_says_by_whom() -> None:
     view = replace(asked(QuestionKind.SENSITIVE_TAP), open=False, answer="allow", by="Operator A")
     card = question_card(view, ZH)
-    assert lines(card)[-1] == "Operator A已回答：允许"
+    assert lines(card)[-1] == "Operator A 已回答：允许"
     assert card.buttons == ()
     assert lines(question_card(replace(view, answer="", by=""), ZH))[-1] == "已结束，没有人回答。"
 

@@ -7,8 +7,9 @@ import pytest
 from bot.channels.chat.contacts import ContactsCommand, read_asking
 from bot.desk.actors import Role
 from bot.desk.views import ContactView
+from storage.hosts import Phones
 from tests.bot.channels.chat.member import Member, member
-from tests.support.shop import Shop
+from tests.support.shop import PHONE, Shop
 
 
 @pytest.fixture
@@ -51,6 +52,12 @@ async def test_add_list_remove(shop: Shop, owner: Member) -> None:
     assert "已删除联系人 11" in await owner.say("/contacts remove 11")
     assert "没有联系人 11" in await owner.say("/contacts remove 11")
     assert "例如" in await owner.say("/contacts add")
+
+
+async def test_a_phone_is_called_by_its_name(shop: Shop, owner: Member) -> None:
+    await Phones(shop.db).saw({PHONE: "Pixel_8"})
+    await shop.desk.contacts.add(owner.actor, ContactView("qq", "11", "pixel-8"))
+    assert await owner.say("/contacts") == "联系人\n11: qq · Pixel 8"
 
 
 async def test_an_operator_looks_a_viewer_does_not(shop: Shop, owner: Member) -> None:

@@ -133,14 +133,16 @@ async def test_a_button_sets_up_what_was_shown_and_undo_puts_it_back(tmp_path: P
         await adb.connect(running.adb_port)
         before = dict(running.phone.settings)
         shown = await chat.card("/devices setup")
-        assert shown.title == f"To be set up on {running.address}:"
+        assert shown.title == "To be set up on VP 1:"
+        for spelling in ("vp_1", "VP-1", "VP1", running.address):
+            assert (await chat.card(f"/devices setup {spelling}")).title == shown.title
         assert any("Auto Blocker" in line.text for line in shown.lines)
         assert running.phone.settings == before
         done = await chat.card(action=shown.buttons[0][0].action)
-        assert done.title == f"Set up on {running.address}:"
+        assert done.title == "Set up on VP 1:"
         assert running.phone.settings["global", "animator_duration_scale"] == "0"
         assert "com.android.adbkeyboard/.AdbIME" in running.phone.input_methods
-        assert (await chat.card("/devices setup undo")).title == f"Put back on {running.address}:"
+        assert (await chat.card("/devices setup undo")).title == "Put back on VP 1:"
         assert running.phone.settings == before
 
 

@@ -88,6 +88,9 @@ async def test_a_list_tells_when_how_where_who_and_what_was_sent(shop: Shop, vie
     assert "❌ 失败" in opened
     assert "打开设置" in opened
     assert [button.label for button in viewer.buttons] == ["🎬 回放"]
+    for number in ("1", "#1"):
+        assert await viewer.say(f"/history {number}") == opened
+    assert "#2" in await viewer.say("/history 11"), "there is no such run: the contact"
 
 
 async def test_pages_keep_what_was_asked_for(shop: Shop, viewer: Member) -> None:

@@ -110,7 +110,7 @@ class TestLooking:
         assert said == f"#{entry.id}\n问题: 怎么退货\n答案: 七天内可退"
 
     async def test_nothing_found(self, viewer: Sender) -> None:
-        assert "没有找到“发票”。" in await viewer.say("/kb 发票")
+        assert "没有和“发票”足够接近的条目。" in await viewer.say("/kb 发票")
 
     async def test_a_long_list_is_paged(self, store: EmbeddedKnowledge, viewer: Sender) -> None:
         for number in range(12):
@@ -249,7 +249,7 @@ class TestPending:
         await add(store, id="p2", question="退回去行吗", live=False, alias_of="e1", origin="person:小组A")
         said = await owner.say("/kb pending")
         assert "待审的条目：2 条" in said
-        assert "来源: 小组A回答客户时写的" in said
+        assert "来源: 小组A 回答客户时写的" in said
         assert "作为这一条的相似问: #e1" in said
         assert "[通过 1]\n[修改 1]\n[拒绝 1]\n[通过 2]" in said
         assert "待审的条目：1 条" in await owner.tap("通过 2")

@@ -125,6 +125,11 @@ async def test_from_add_to_undo(shop: Shop) -> None:
     )
     assert "时段: 09:00 开始，18:00 之前；最后一次 17:55" in said
     assert "接下来: 03-02 09:00、03-02 09:05、03-02 09:10" in said
+    assert "接下来: 03-01 17:00:30、03-01 17:01:00、03-01 17:01:30\n" in await owner.say(
+        "/schedule 添加 每30秒 QQ回复11"
+    )
+    await owner.say("/schedule 删除 2")
+    await owner.say("/schedule 1")
     assert "已暂停" in await owner.tap(owner.action("暂停"))
     assert "已暂停" not in await owner.tap(owner.action("恢复"))
     said = await owner.say("/schedule 修改 1 时间：明天9点 错过：补做 重叠：排队 安静时段：22:00-07:00")

@@ -105,7 +105,7 @@ async def test_what_is_read_is_summed_up_and_marked_on_the_picture(stage: Stage)
     told = [f"{line.label}: {line.text}" if line.label else line.text for line in card.lines]
     assert told == [
         "Pixel",
-        "页面: QQ聊天",
+        "页面: QQ 聊天",
         "标题: 11",
         "1. 我方 · 文字：在的",
         "▶ 2. 对方 · 文字：能带上高铁吗？（不确定）",

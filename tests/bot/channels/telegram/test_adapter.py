@@ -216,7 +216,7 @@ class TestQuestions(WithARun):
             assert not (await operator.tap(asked, "自己写")).alert
             assert (await operator.tap(asked, "退货")).text == "收到，已采用你的回答。"
             assert (await house.stage.question(question_id)).answer == "record:0"
-            await operator.sees(lambda chat: "Operator A已回答：退货" in asked.caption)
+            await operator.sees(lambda chat: "Operator A 已回答：退货" in asked.caption)
             assert asked.buttons == []
 
     async def test_a_card_that_is_as_it_should_be_is_no_failure(self, house: House, operator: FakeUser) -> None:
@@ -245,7 +245,7 @@ class TestQuestions(WithARun):
             await until(lambda: house.desk.questions.card(question_id))
         async with house.adapter():
             await operator.send("今天就给您退", reply_to=asked)
-            await operator.sees(lambda chat: "Operator A已回答：今天就给您退" in asked.words)
+            await operator.sees(lambda chat: "Operator A 已回答：今天就给您退" in asked.words)
         assert len(operator.chat.saying("怎么退货")) == 1
 
     async def test_a_reply_to_a_card_that_was_not_remembered(self, house: House, operator: FakeUser) -> None:
@@ -276,10 +276,10 @@ class TestQuestions(WithARun):
             await house.desk.questions.answer(
                 Actor("w", "web", "w", "Operator B", "en", Role.OWNER), question_id, choice="skip"
             )
-            await operator.sees(lambda chat: "Operator B已回答：跳过" in asked.words)
+            await operator.sees(lambda chat: "Operator B 已回答：跳过" in asked.words)
             house.tg.world.push("callback_query", stale)
             toast = await asyncio.wait_for(answered, 10)
-            assert (toast["text"], toast["alert"]) == ("Operator B已经先回答了：跳过", True)
+            assert (toast["text"], toast["alert"]) == ("Operator B 已经先回答了：跳过", True)
 
 
 class TestTrouble(WithARun):

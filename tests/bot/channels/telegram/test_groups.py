@@ -47,7 +47,7 @@ class TestPrivacyMode(InAGroup):
             await second.send("不回复任何消息，机器人收不到", chat=group)
             assert (await house.stage.question(question_id)).open
             await second.send("今天就给您退", chat=group, reply_to=card)
-            await operator.sees(lambda chat: "Operator B已回答：今天就给您退" in card.words, chat=group)
+            await operator.sees(lambda chat: "Operator B 已回答：今天就给您退" in card.words, chat=group)
 
     async def test_own_words_are_asked_for_by_a_forced_reply(
         self, house: House, operator: FakeUser, second: FakeUser, group: Chat
@@ -62,7 +62,7 @@ class TestPrivacyMode(InAGroup):
             assert prompt.text.startswith("Operator B\n")
             await until(lambda: house.has_cards(2))
             await second.send("今天就给您退", chat=group, reply_to=prompt)
-            await operator.sees(lambda chat: "Operator B已回答：今天就给您退" in card.words, chat=group)
+            await operator.sees(lambda chat: "Operator B 已回答：今天就给您退" in card.words, chat=group)
             assert (await operator.tap_stale(card, f"own:{question_id}")).alert
         assert (await house.stage.question(question_id)).answer == "今天就给您退"
         assert len(group.saying("请回复这条消息")) == 1
@@ -90,8 +90,8 @@ class TestSeveral(InAGroup):
             by = (await house.stage.question(question_id)).by
             won, lost = toasts if by == "Operator A" else toasts[::-1]
             assert (won.text, won.alert) == ("收到，已采用你的回答。", False)
-            assert (lost.text, lost.alert) == (f"{by}已经先回答了：退货", True)
-            await operator.sees(lambda chat: f"{by}已回答：退货" in card.words and not card.buttons, chat=group)
+            assert (lost.text, lost.alert) == (f"{by} 已经先回答了：退货", True)
+            await operator.sees(lambda chat: f"{by} 已回答：退货" in card.words and not card.buttons, chat=group)
 
     async def test_one_taps_while_the_other_writes(
         self, house: House, operator: FakeUser, second: FakeUser, group: Chat
@@ -101,11 +101,11 @@ class TestSeveral(InAGroup):
             await second.send("今天就给您退", chat=group, reply_to=card)
             toast = await operator.tap_stale(card, f"q:{question_id}:1")
             view = await house.stage.question(question_id)
-            await operator.sees(lambda chat: f"{view.by}已回答：" in card.words, chat=group)
+            await operator.sees(lambda chat: f"{view.by} 已回答：" in card.words, chat=group)
             if view.by == "Operator B":
-                assert toast.text == "Operator B已经先回答了：今天就给您退"
+                assert toast.text == "Operator B 已经先回答了：今天就给您退"
             else:
-                await second.sees(lambda chat: chat.saying("Operator A已经先回答了：跳过"), chat=group)
+                await second.sees(lambda chat: chat.saying("Operator A 已经先回答了：跳过"), chat=group)
         assert len(group.saying("怎么退货")) == 1
 
     async def test_two_stop_at_once(self, house: House, operator: FakeUser, second: FakeUser, group: Chat) -> None:
@@ -116,5 +116,5 @@ class TestSeveral(InAGroup):
                 operator.tap_stale(card, f"stop:{run_id}"), second.tap_stale(card, f"stop:{run_id}")
             )
             by = (await house.stage.run(run_id)).stopped_by
-            assert sorted(toast.text for toast in toasts) == [f"{by}已经先停止了。", "正在停止。"]
+            assert sorted(toast.text for toast in toasts) == [f"{by} 已经先停止了。", "正在停止。"]
             await operator.sees(lambda chat: "已停止" in card.words and f"停止人：{by}" in card.words, chat=group)

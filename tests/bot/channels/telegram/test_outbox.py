@@ -34,7 +34,7 @@ class TestLongTexts(WithARun):
             assert "…" not in "".join(part.text for part in parts)
             await operator.send("今天就给您退", reply_to=parts[0])  # a reply to any of them is an answer
             await until(lambda: house.is_answered(question_id))
-            await operator.sees(lambda chat: "Operator A已回答" in card.words)
+            await operator.sees(lambda chat: "Operator A 已回答" in card.words)
         assert len(operator.chat.saying("第一句")) == len(parts)
         assert await refused(house) == []
 
@@ -187,7 +187,7 @@ class TestMoved(WithARun):
             assert card.photo == picture()
             await operator.sees(lambda chat: chat.saying("第 1 步"), chat=new)
             await operator.tap(card, "退货")
-            await operator.sees(lambda chat: "Operator A已回答：退货" in card.words, chat=new)
+            await operator.sees(lambda chat: "Operator A 已回答：退货" in card.words, chat=new)
             await house.stage.end(run_id, "succeeded", "好")
             await operator.sees(lambda chat: chat.saying("已完成"), chat=new)
             await until_out(house)

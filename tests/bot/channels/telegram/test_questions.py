@@ -113,7 +113,7 @@ class TestOverTime(WithARun):
             assert reminder.buttons == [["看问题"]]
             await until(lambda: house.has_cards(2))
             await operator.send("今天就给您退", reply_to=reminder, chat=group)
-            await operator.sees(lambda chat: "Operator A已回答：今天就给您退" in reminder.words, chat=group)
+            await operator.sees(lambda chat: "Operator A 已回答：今天就给您退" in reminder.words, chat=group)
             assert reminder.buttons == []
         assert (await house.stage.question(question_id)).answer == "今天就给您退"
 
@@ -147,7 +147,7 @@ class TestOverTime(WithARun):
             third = await operator.sees(lambda chat: chat.saying("客户的话")[1:])
             assert (await second.tap(other, "退货")).text == "收到，已采用你的回答。"
             every = (first, other, third[0])
-            await until(lambda: all("Operator B已回答：退货" in card.words for card in every))
+            await until(lambda: all("Operator B 已回答：退货" in card.words for card in every))
             assert [card.buttons for card in every] == [[], [], []]
             late = await operator.tap(listed, "看第 1 个")
             assert late.alert
@@ -166,7 +166,7 @@ class TestOverTime(WithARun):
             await until(lambda: house.has_cards(2))
             await operator.send("今天就给您退", reply_to=further[0])
             await until(lambda: house.is_answered(question_id))
-            await operator.sees(lambda chat: "Operator A已回答" in further[0].words)
+            await operator.sees(lambda chat: "Operator A 已回答" in further[0].words)
 
     async def test_nobody_answered(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
@@ -214,7 +214,7 @@ class TestOverTime(WithARun):
             await operator.sees(lambda chat: is_green(asked.photo))
             assert asked.buttons == [["完成", "停止"], ["刷新画面"]]
             await asyncio.wait_for(operator.tap(asked, "完成"), 10)
-            await operator.sees(lambda chat: "Operator A已回答：完成" in asked.words)
+            await operator.sees(lambda chat: "Operator A 已回答：完成" in asked.words)
 
 
 class TestOfATerminal:

@@ -174,7 +174,7 @@ class TestCards(WithARun):
             card = await in_topic(operator, forum, "怎么退货")
             assert card.photo == picture()
             await operator.tap(card, "退货")
-            await operator.sees(lambda _: "Operator A已回答：退货" in card.words, chat=forum)
+            await operator.sees(lambda _: "Operator A 已回答：退货" in card.words, chat=forum)
         assert len(forum.saying("怎么退货")) == 1
         assert await refused(house) == []
 

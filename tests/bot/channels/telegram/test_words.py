@@ -75,7 +75,7 @@ class TestAnswers(WithARun):
             await operator.sees(lambda chat: chat.saying("只能用文字回答"))
             assert (await house.stage.question(question_id)).open
             await operator.send("今天就给您退", reply_to=prompt)
-            await operator.sees(lambda chat: "Operator A已回答：今天就给您退" in card.words)
+            await operator.sees(lambda chat: "Operator A 已回答：今天就给您退" in card.words)
 
     async def test_in_a_group_a_long_question_opens_the_input_of_whoever_tapped(
         self, house: House, operator: FakeUser

@@ -218,7 +218,7 @@ def test_name_and_result_can_be_read_on_a_narrow_screen(monkeypatch: pytest.Monk
     ("command", "advice"),
     [
         (("eval", "gone.toml"), "Name a .toml or .json file."),
-        (("demo", "--headless", "--task", "x", "--scenario", "bad.toml"), "scenario.md names every field"),
+        (("demo", "--headless", "--task", "x", "--scenario", "bad.toml"), "Correct the fields that are named"),
     ],
 )
 def test_a_scenario_file_that_cannot_be_used_is_no_matter_of_settings(command: Sequence[str], advice: str) -> None:

@@ -16,6 +16,7 @@ from bot.channels.chat.texts import texts
 from bot.desk.history_views import PastRun, RecordedStep, RecordingView
 from bot.desk.views import RunStatus, RunView
 from bot.tools.replay.page import page_of
+from bot.tools.replay.words import result_of
 from tests.bot.desk.past import screen
 
 EVIL = '"><script>alert(1)</script><img src=x onerror="alert(1)">\x1b[31m\u202e'
@@ -110,6 +111,12 @@ def kind_run() -> RecordingView:
     steps = tuple(RecordedStep(record, shown=screen(record.index)) for record in records)
     run = RunView(id="r", task="QQ回复联系人11", status=RunStatus.FAILED, message="没有人回答")
     return RecordingView(7, run, Session(run_id="r", task=run.task, steps=records), steps)
+
+
+def test_a_result_does_not_repeat_what_its_rules_have_said() -> None:
+    blocked, done = kind_run().session.steps
+    assert (result_of(blocked), result_of(done)) == ("", "")
+    assert result_of(blocked.model_copy(update={"result": "不要点 演练到此为止。"})) == "演练到此为止。"
 
 
 def test_a_hand_gets_through_it_and_its_head_comes_first() -> None:

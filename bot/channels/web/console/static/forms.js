@@ -59,7 +59,7 @@ async function send(form, button) {
     });
     await unrefreshed(async () => {
       const answer = await ask(form.dataset.method ?? "POST", path, fields, keyOf(form));
-      if (answer.status === 401 && texts.events) return leaveFor(`${texts.console}/login`);
+      if (answer.status === 401 && texts.events) return; // it leaves for the log-in page
       const body = await answer.json().catch(() => ({}));
       if (!answer.ok) return complain(form, body.detail ?? answer.statusText, body.field);
       delete form.dataset.key;
@@ -73,7 +73,8 @@ async function send(form, button) {
   }
 }
 
-export function ask(method, path, body, key = "") {
+// Ask the server. A page whose session is over leaves for the log-in page; the answer to a program would be English.
+export async function ask(method, path, body, key = "") {
   const headers = { "X-Requested-By": "console" };
   const options = { method, headers };
   if (method !== "DELETE" && body !== undefined) {
@@ -81,7 +82,9 @@ export function ask(method, path, body, key = "") {
     options.body = JSON.stringify(body);
   }
   if (key) headers["Idempotency-Key"] = key;
-  return fetch(path, options);
+  const answer = await fetch(path, options);
+  if (answer.status === 401 && texts.events) leaveFor(`${texts.console}/login`);
+  return answer;
 }
 
 // The values of the fields of a form, or of a part of it.
@@ -160,9 +163,12 @@ export function filled(text, body, write = inWords) {
   return text.replace(/\{(\w+)\}/g, (_, name) => write(body[name]));
 }
 
+const TIME = /^\d{4}-(\d\d-\d\d)T(\d\d:\d\d)(:\d\d).*$/;
+
 function inWords(value) {
-  if (Array.isArray(value)) return value.map(inWords).join(" · ");
-  return String(value).replace(/^\d{4}-(\d\d-\d\d)T(\d\d:\d\d):.*$/, "$1 $2"); // a time, as pages write it
+  if (!Array.isArray(value)) return String(value).replace(TIME, "$1 $2"); // a time, as pages write it
+  const withSeconds = value.some((each) => (TIME.exec(each)?.[3] ?? ":00") !== ":00");
+  return value.map((each) => (withSeconds ? String(each).replace(TIME, "$1 $2$3") : inWords(each))).join(" · ");
 }
 
 // Say what is wrong: beside the field that it is about if there is one, else at the end of the form.

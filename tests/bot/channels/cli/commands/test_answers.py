@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from agent_core.ports import AnswerEvent, Event, Record, ReplyState
+from agent_core.ports import AnswerEvent, Event, MessageKey, Record, ReplyState
 from bot.channels.cli.commands.answers import COLUMNS, PAGE
 from bot.channels.cli.commands.common import Exit
 from bot.channels.cli.main import app
 from scheduler.runs.store import StoredRuns
 from storage.engine import Database
+from storage.ledger import StoredLedger
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from tests.support.command_line import call, empty_place
@@ -112,6 +113,25 @@ def test_the_log_for_people_and_programs() -> None:
     assert ids("--until", "2026-01-01") == []
     assert ids("--limit", "1") == ["2"]
     assert ids("--rated", "bad") == []
+
+
+def test_a_question_that_a_stopped_run_has_read_is_without_an_answer() -> None:
+    async def stopped() -> None:
+        db = Database("sqlite:///data/phonedesk.sqlite3")
+        await db.migrate()
+        for contact in ("11", "12"):
+            run_id = await Runs(db).create(NewRun(f"QQ回复联系人{contact}", "phone"))
+            assert run_id is not None
+            await StoredLedger(db).open(MessageKey("phone", "qq", contact, "f"), run_id=run_id, question="?")
+            if contact == "12":
+                await Runs(db).request_stop(run_id)
+        await db.close()
+
+    asyncio.run(stopped())
+    out = call("answers", "--unanswered")[1]
+    assert out.startswith("#2 · ⏹ Stopped · 12 was not answered"), out
+    assert "#1" not in out
+    assert call("answers", "--unanswered", "--contact", "11")[1] == "No answer is like that.\n"
 
 
 def test_rating() -> None:

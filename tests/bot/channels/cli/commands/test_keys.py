@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -75,7 +76,7 @@ def test_a_key_from_add_to_remove(shop: str) -> None:
     assert [row["name"] for row in json.loads(listed)] == ["my-editor", "ci"]
     assert all(row["last_used_at"] for row in json.loads(listed))
     assert added["key"] not in listed
-    assert "my-editor" in told("list")[1]
+    assert re.search(r"my-editor.*Pixel 8", told("list")[1]), "the phone by its name"
     code, out = told("rotate", "ci", "--json")
     assert (code, json.loads(out)["name"]) == (0, "ci")
     assert json.loads(out)["key"] != key

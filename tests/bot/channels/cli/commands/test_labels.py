@@ -34,7 +34,7 @@ def test_a_remembered_label_is_listed_and_forgotten(monkeypatch: pytest.MonkeyPa
     code, out, _ = call("apps", "labels")
     assert code == Exit.OK
     assert all(word in out for word in ("小店助手", "com.example.shop", "P1", "com.example.other", "Counter"))
-    [one] = json.loads(call("apps", "labels", "--device", "Counter", "--json")[1])
+    [one] = json.loads(call("apps", "labels", "--device", "counter", "--json")[1])
     assert (one["serial"], one["label"], one["package"]) == ("P2", "小店助手", "com.example.other")
     code, out, _ = call("apps", "forget", " 小店 助手", "--device", "Counter")
     assert (code, "小店" in out) == (Exit.OK, True)

@@ -183,7 +183,7 @@ async def test_a_run_is_told_in_one_language(lang: Lang, dry_run: bool) -> None:
             core,
             TASK,
             human=StoredHuman(core.db, hold_seconds=0, attempt=1),
-            store=LiveRuns(core.runs(attempt=1), console, words),
+            store=LiveRuns(core.runs(attempt=1), console, words, core.attached.name),
             dry_run=dry_run,
         )
         console.print(outcome_line(session, words))
@@ -191,6 +191,7 @@ async def test_a_run_is_told_in_one_language(lang: Lang, dry_run: bool) -> None:
     assert isinstance(console.file, io.StringIO)
     shown = console.file.getvalue()
     assert mixed(shown, lang) == []
+    assert "VP 1 · " in shown, "the phone by its name"
     assert len(shown.splitlines()) > 3
     assert all("step" in step.timings for step in session.steps), "also of what was done without the model"
     whole, model, _, observe, act, rest = (float(one) for one in re.findall(r"\d+\.\d+", shown.splitlines()[-1]))

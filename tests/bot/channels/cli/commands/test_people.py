@@ -58,9 +58,14 @@ def test_a_task_for_several_cannot_be_rehearsed_and_one_for_nobody_says_whom_it_
     assert code == Exit.USAGE
     assert err.startswith("巡检不能演练" if lang == "zh" else "A sweep cannot be rehearsed")
     monkeypatch.setattr("bot.channels.cli.commands.run.sweep_for", lambda *_, **__: sys.exit(0))
-    for task, everybody in (("QQ回复", True), ("QQ回复11和12", False)):
+    for task, said in (
+        ("QQ回复", True),
+        ("QQ回复11和12", False),
+        ("QQ回复所有联系人", False),
+        ("Reply to Everybody on QQ", False),
+    ):
         _, out, _ = call("run", task)
-        assert (("所有有未读消息的人" if lang == "zh" else "Everybody with unread messages") in out) is everybody
+        assert (("所有有未读消息的人" if lang == "zh" else "Everybody with unread messages") in out) is said
 
 
 def test_from_the_invitation_to_the_removal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -308,7 +308,11 @@ def test_a_card_shows_its_words_as_they_are() -> None:
 async def test_a_run_line_by_line(db: Database) -> None:
     session, console = await session_in(db), printed()
     stored: RunStore = StoredRuns(db)
-    live = LiveRuns(stored, console, texts("en"), names={"a": "Counter"})
+
+    async def name(serial: str) -> str:
+        return {"a": "Counter"}[serial]
+
+    live = LiveRuns(stored, console, texts("en"), name)
     done = Choice(value="done", label="I have done it")
     session.question = Question(id="q2", kind=QuestionKind.TAKE_OVER, text="", choices=[done])
     await live.save(session)

@@ -219,7 +219,10 @@ async def test_the_week_shows_bands_and_what_begins_nothing(shown: Shown) -> Non
     assert 'class="shade from-0 to-7"' in page
     assert EVIL in unescape(page)
     assert "<script>" not in page
-    assert 'href="/console/schedules/week"' in await shown.browser.page("/schedules")
+    assert (await ask("POST", "/api/v1/schedules", {"expression": "every 30s", "task": "打开设置"}))[0] == 201
+    page = await shown.browser.page("/schedules")
+    assert 'href="/console/schedules/week"' in page
+    assert re.search(r">\d\d-\d\d \d\d:\d\d:30</time>", page)
 
 
 async def test_statistics_are_drawn_and_told_in_a_table(shown: Shown) -> None:
@@ -333,6 +336,23 @@ async def test_people_are_invited_changed_removed_and_put_back(shown: Shown) -> 
     assert (await ask("DELETE", path))[0] == 200
     assert (await ask("DELETE", path))[0] == 404
     assert (await ask("POST", f"{path}/put-back"))[1]["role"] == "viewer"
+
+
+async def test_what_is_wrong_with_a_request_is_told_in_the_language_of_the_pages(shown: Shown) -> None:
+    ask = shown.browser.ask
+    assert (await ask("POST", f"{CONSOLE}/language", {"lang": "zh"}))[0] == 200
+    for path, body, field, said in (
+        ("/sweeps", {"whom": "unread", "every": 5, "start": "9"}, "body.start", "格式不对，要符合"),
+        ("/sweeps", {"whom": "unread", "every": 5, "days": [8]}, "body.days.0", "不能大于 7"),
+        ("/runs", {}, "body.task", "缺少这一项。"),
+        ("/runs", {"task": "x", "more": 1}, "body.more", "没有这个字段。"),
+        ("/runs", {"task": "a\0"}, "body.task", "不能这样写。"),
+        ("/no-such-path", {}, None, "服务器没有接受这个请求"),
+    ):
+        _, problem, _ = await ask("POST", f"/api/v1{path}", body)
+        assert problem.get("field") == field
+        assert problem["detail"].startswith(said), problem
+        assert problem["type"] in {"invalid_request", "no_such_path"}, "for programs"
 
 
 async def test_an_import_shows_first_what_it_would_do(shown: Shown) -> None:
