@@ -118,7 +118,7 @@ def _as_png(picture: Image.Image) -> bytes:
 def _as_raw(picture: Image.Image) -> bytes:
     """Width, height, pixel format and colour space, then the pixels in rows."""
     header = _RAW_HEADER.pack(picture.width, picture.height, RGBA_8888, SRGB)
-    return header + picture.convert("RGBA").tobytes()
+    return header + picture.tobytes("raw", "RGBX")  # Pillow keeps each pixel in four bytes, the last of them 255
 
 
 @command("uiautomator")
