@@ -252,7 +252,8 @@ class AdbdServer:
     async def _serve_raw(self, stream: Stream, line: str) -> None:
         """Serve ``exec:`` and shell v1: standard output and error in one stream of bytes, no exit code."""
         result = await self.shell.session().run(line, stdin=lambda: _read_all(stream), live=stream.write)
-        await stream.write(result.merged())
+        for _, data in result.chunks:
+            await stream.write(data)
 
     async def _serve_shell(self, stream: Stream, line: str, options: list[str]) -> None:
         framed = "v2" in options

@@ -57,6 +57,9 @@ class ShellResult:
         return b"".join(data for _, data in self.chunks)
 
 
+BIG = 1 << 20  # bytes
+
+
 class Shell:
     """The shell of a virtual phone.
 
@@ -367,10 +370,10 @@ def _reader(data: bytes | ReadInput) -> ReadInput:
 
 
 def _joined(chunks: Chunks) -> Chunks:
-    """Join neighbouring chunks of the same descriptor."""
+    """Join neighbouring chunks of the same descriptor; a big one, such as a picture, is not copied."""
     joined: list[tuple[int, list[bytes]]] = []
     for descriptor, data in chunks:
-        if joined and joined[-1][0] == descriptor:
+        if joined and joined[-1][0] == descriptor and len(data) < BIG:
             joined[-1][1].append(data)
         else:
             joined.append((descriptor, [data]))
