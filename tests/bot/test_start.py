@@ -95,6 +95,7 @@ def test_help_of_a_command_loads_no_provider_and_no_database(command: str) -> No
     loaded = loaded_by(command, "--help")
     assert "bot.channels.cli.commands" in loaded
     assert loaded.isdisjoint(set(HEAVY) - {"PIL"} | {"storage.engine"})
+    assert command != "devices" or loaded.isdisjoint({"bot.channels.chat.cards", "agent_core.policies"})
 
 
 def test_views_load_no_provider_and_no_database() -> None:
@@ -117,6 +118,7 @@ def test_what_only_looks_into_the_database_loads_no_model_and_no_channel(
     assert "storage.engine" in loaded
     assert loaded.isdisjoint(
         {"aiohttp", "dbos", "mcp", "openai", "telegram", "bot.app.core", "bot.app.models", "bot.app.server"}
+        | {"knowledge.factory", "scheduler.runs.worker"}
     )
 
 
