@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from agent_core.errors import ConfigInvalid, ConfigMissing, ModelError, ModelNames
 from agent_core.model.api_types import ApiCompletion, read_answer
 from agent_core.model.failures import Failures, library_errors, tried
-from agent_core.model.http import MODEL_PROXY, Endpoint, estimated_if_cut_off, time_limits
+from agent_core.model.http import MODEL_PROXY, ModelEndpoint, estimated_if_cut_off, time_limits
 from agent_core.model.parameters import Parameters
 from agent_core.model.stream import plain_text, usage_of
 from agent_core.model.usage import Meter
@@ -116,7 +116,7 @@ class ModelChooser:
         self._parameters = Parameters()
         route = proxy.route(base_url)
         self._failures = Failures(base_url, name, api_key, route, NAMES)
-        self._endpoint = Endpoint(base_url, api_key, time_limits(timeout), route)
+        self._endpoint = ModelEndpoint(base_url, api_key, time_limits(timeout), route)
 
     def __repr__(self) -> str:
         return f"ModelChooser({self._name!r})"

@@ -21,7 +21,7 @@ from agent_core.errors import MODEL_NAMES, ModelNames
 from agent_core.model.api_types import ApiChoice, ApiCompletion, ApiMessage, Chunks, Models, read_answer
 from agent_core.model.base import Completion, OnThinking
 from agent_core.model.failures import Failures, library_errors, tried
-from agent_core.model.http import MODEL_PROXY, Endpoint, estimated_if_cut_off, time_limits
+from agent_core.model.http import MODEL_PROXY, ModelEndpoint, estimated_if_cut_off, time_limits
 from agent_core.model.parameters import Parameters
 from agent_core.model.prompt import data_url
 from agent_core.model.stream import ReplyDeadline, ReplyReader, plain_text, usage_of
@@ -142,7 +142,7 @@ class ChatModel:
         self.route = proxy.route(base_url)
         self._failures = Failures(base_url, name, api_key, self.route, names)
         self._refused: deque[str] = deque(maxlen=REMEMBERED)  # digests of requests
-        self._endpoint = Endpoint(base_url, api_key, time_limits(timeout), self.route)
+        self._endpoint = ModelEndpoint(base_url, api_key, time_limits(timeout), self.route)
 
     def __repr__(self) -> str:
         url = self._endpoint.url

@@ -54,11 +54,13 @@ _VERSION = re.compile(r"/v\d")  # in the path of most endpoints' addresses
 _TAGS = re.compile(r"<[^>]*>")
 
 
-def library_errors() -> tuple[type[Exception], ...]:
+def library_errors() -> tuple[
+    type[openai.OpenAIError], type[httpx2.HTTPError], type[httpx2.StreamError], type[SOCKSError]
+]:
     """Return what the libraries of a model's client raise."""
-    import openai  # see model.http.Endpoint
+    import openai  # see model.http.ModelEndpoint
 
-    return (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, SOCKSError)
+    return openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, SOCKSError
 
 
 class Failures:
@@ -84,7 +86,7 @@ class Failures:
 
     def of(self, error: Exception) -> errors.ModelError:
         """Return the library's ``error`` as ours; ``retry_after`` (seconds) is set if the server gave it."""
-        import openai  # see model.http.Endpoint
+        import openai  # see model.http.ModelEndpoint
 
         if (refusal := refusal_in(error)) is not None:
             said = f"The answer of {self._name} was not read: {refusal}."

@@ -40,7 +40,7 @@ class AnswerRefused(httpx2.TransportError):
 
 
 def bounded_client(timeout: httpx2.Timeout, route: Route) -> httpx2.AsyncClient:
-    """Return a client for ``Endpoint`` that raises AnswerRefused for answers that no honest endpoint sends.
+    """Return a client for ``ModelEndpoint`` that raises AnswerRefused for answers that no honest endpoint sends.
 
     It follows no redirects, requests uncompressed answers and refuses others, because a few kilobytes may unpack to any
     size. It goes by ``route``, whatever proxies the environment names.
@@ -57,7 +57,7 @@ def bounded_client(timeout: httpx2.Timeout, route: Route) -> httpx2.AsyncClient:
     )
 
 
-class Endpoint:
+class ModelEndpoint:
     """An endpoint's address, and openai's client of it, built for the first call.
 
     Importing openai takes as long as the rest of what ``phonedesk run`` imports besides the database, and 12 MiB. The
@@ -193,7 +193,7 @@ async def estimated_if_cut_off(
 
     most: the longest possible answer, in tokens.
     """
-    import openai  # see Endpoint
+    import openai  # see ModelEndpoint
 
     try:
         yield

@@ -38,7 +38,7 @@ class Parameters:
         ``max_tokens`` becomes ``max_completion_tokens``; others are left out. Raises the errors of ``create``. An
         omission is remembered once it has helped, because an error may name a parameter and mean something else.
         """
-        import openai  # see model.http.Endpoint
+        import openai  # see model.http.ModelEndpoint
 
         refused: set[str] = set()
         while True:

@@ -13,7 +13,7 @@ import structlog
 
 from agent_core.errors import ModelNames, PhonedeskError
 from agent_core.model.failures import Failures, library_errors
-from agent_core.model.http import MODEL_PROXY, Endpoint
+from agent_core.model.http import MODEL_PROXY, ModelEndpoint
 from agent_core.model.usage import Meter
 from agent_core.planner.base import Executor, Memory, PlanDone, PlanEvent, PlanFailed, PlannerTask
 from agent_core.planner.tools import PlannerTool
@@ -67,7 +67,7 @@ class Planner:
         self._steps = steps
         route = proxy.route(base_url)
         self._failures = Failures(base_url, name, api_key, route, NAMES)
-        self._endpoint = Endpoint(base_url, api_key, httpx2.Timeout(timeout), route, retries=RETRIES)
+        self._endpoint = ModelEndpoint(base_url, api_key, httpx2.Timeout(timeout), route, retries=RETRIES)
         self._timeout = timeout
         self._agents: dict[Lang, Agent[Work]] = {}
 
