@@ -60,8 +60,8 @@ def bounded_client(timeout: httpx2.Timeout, route: Route) -> httpx2.AsyncClient:
 class ModelEndpoint:
     """An endpoint's address, and openai's client of it, built for the first call.
 
-    Importing openai takes as long as the rest of what ``phonedesk run`` imports besides the database, and 12 MiB. The
-    modules of this package import it in functions that run with a client.
+    Importing openai takes a second of the processor and 20 MiB, so the modules of this package import it in functions
+    that run with a client, and not before a command has said something.
 
     retries: of each request by the client itself.
     """
