@@ -24,9 +24,16 @@ def main() -> None:
         signal.signal(signal.SIGINT, lambda *_: os._exit(STOPPED))  # nothing is begun that could be left undone
     gc.set_threshold(COLLECT_AFTER, 10, 10)
     atexit.register(gc.freeze)  # the remaining objects go with the process
-    from bot.channels.cli.terminal.greeting import greet
+    from bot.channels.cli.terminal.greeting import greet, withdraw
 
     greet(sys.argv[1:])
+
+    def end(*_: object) -> None:
+        withdraw()
+        os._exit(STOPPED)
+
+    if heard is signal.default_int_handler:
+        signal.signal(signal.SIGINT, end)
     from bot.channels.cli.main import app
 
     gc.freeze()

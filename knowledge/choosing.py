@@ -11,17 +11,15 @@ import asyncio
 import json
 import re
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
-from openai import AsyncOpenAI
-from openai.types.chat import ChatCompletionMessageParam
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from agent_core.errors import ConfigInvalid, ConfigMissing, ModelError, ModelNames
 from agent_core.model.api_types import ApiCompletion, read_answer
-from agent_core.model.failures import LIBRARY_ERRORS, Failures, tried
-from agent_core.model.http import MODEL_PROXY, bounded_client, estimated_if_cut_off, time_limits
+from agent_core.model.failures import Failures, library_errors, tried
+from agent_core.model.http import MODEL_PROXY, ModelEndpoint, estimated_if_cut_off, time_limits
 from agent_core.model.parameters import Parameters
 from agent_core.model.stream import plain_text, usage_of
 from agent_core.model.usage import Meter
@@ -30,6 +28,9 @@ from agent_core.proxies import ProxySetting
 from agent_core.retry import Sleep
 from agent_core.texts import load_texts
 from knowledge.grounding import problems
+
+if TYPE_CHECKING:
+    from openai.types.chat import ChatCompletionMessageParam
 
 log = structlog.get_logger(__name__)
 
@@ -115,26 +116,20 @@ class ModelChooser:
         self._parameters = Parameters()
         route = proxy.route(base_url)
         self._failures = Failures(base_url, name, api_key, route, NAMES)
-        # A placeholder key, because the client refuses to be built without one, and local servers need none.
-        self._client = AsyncOpenAI(
-            base_url=base_url,
-            api_key=api_key or "none",
-            max_retries=0,
-            timeout=time_limits(timeout),
-            http_client=bounded_client(time_limits(timeout), route),
-        )
+        self._endpoint = ModelEndpoint(base_url, api_key, time_limits(timeout), route)
 
     def __repr__(self) -> str:
         return f"ModelChooser({self._name!r})"
 
     async def close(self) -> None:
-        await self._client.close()
+        await self._endpoint.close()
 
     async def choose(self, words: str, query: str, records: Sequence[Record]) -> Chosen | None:
         """Return the record or text of the model, if it then finds none of the customer's words unanswered."""
         shown = self._shown(records)
         if not shown:
             return None
+        await self._endpoint.client()  # loaded before the time for the answer begins
         deadline = asyncio.get_running_loop().time() + self._timeout
         prompt = "choosing.compose" if self._compose else "choosing.pick"
         try:
@@ -198,11 +193,12 @@ class ModelChooser:
         self, request: dict[str, Any], asked: list[ChatCompletionMessageParam], deadline: float
     ) -> ApiCompletion:
         given_up = estimated_if_cut_off(self._meter, self._name, asked, _MAX_TOKENS)
+        create = (await self._endpoint.client()).chat.completions.with_raw_response.create
         try:
             async with given_up, asyncio.timeout_at(deadline):
-                response = await self._parameters.ask(self._client.chat.completions.with_raw_response.create, request)
+                response = await self._parameters.ask(create, request)
                 return read_answer(response.content, self._failures)
-        except (*LIBRARY_ERRORS, TimeoutError, ValueError, RecursionError) as error:
+        except (*library_errors(), TimeoutError, ValueError, RecursionError) as error:
             raise self._failures.of(error) from None  # not chained: the library's error holds the request with its key
 
     # -- its answer

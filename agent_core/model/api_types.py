@@ -14,7 +14,6 @@ from contextlib import suppress
 from typing import Any
 
 import httpx2
-import openai
 from pydantic import BaseModel, ConfigDict
 
 from agent_core.model.failures import Failures
@@ -150,6 +149,8 @@ class Chunks:
 
     def arrived(self) -> Iterator[ApiCompletion]:
         """Yield chunks that have arrived but were not read yet, up to the first that is none. Waits for nothing."""
+        import openai  # see model.http.ModelEndpoint
+
         with suppress(ValueError, RecursionError, openai.APIError):
             while self._waiting and (chunk := self._chunk(self._waiting.popleft())) is not None:
                 yield chunk
@@ -179,6 +180,8 @@ class Chunks:
         if not isinstance(values, dict):
             raise ValueError("A chunk is no JSON object.")
         if error := values.get("error"):
+            import openai  # see model.http.ModelEndpoint
+
             words = error.get("message") if isinstance(error, dict) else str(error)
             raise openai.APIError(str(words or "no reason given"), request=self._request, body=error)
         return ApiCompletion.model_validate(values)

@@ -11,11 +11,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-import httpx2
-from openai import AsyncOpenAI, AsyncStream
-from openai.types.chat import ChatCompletionChunk
 from PIL import Image, ImageDraw, ImageFont
 
 from agent_core import errors
@@ -23,14 +20,18 @@ from agent_core.actions.parse import Dialect
 from agent_core.errors import MODEL_NAMES, ModelNames
 from agent_core.model.api_types import ApiChoice, ApiCompletion, ApiMessage, Chunks, Models, read_answer
 from agent_core.model.base import Completion, OnThinking
-from agent_core.model.failures import LIBRARY_ERRORS, Failures, tried
-from agent_core.model.http import MODEL_PROXY, bounded_client, estimated_if_cut_off, time_limits
+from agent_core.model.failures import Failures, library_errors, tried
+from agent_core.model.http import MODEL_PROXY, ModelEndpoint, estimated_if_cut_off, time_limits
 from agent_core.model.parameters import Parameters
 from agent_core.model.prompt import data_url
 from agent_core.model.stream import ReplyDeadline, ReplyReader, plain_text, usage_of
 from agent_core.model.usage import Meter
 from agent_core.proxies import ProxySetting
 from agent_core.retry import Sleep
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI, AsyncStream
+    from openai.types.chat import ChatCompletionChunk
 
 # After the call is complete, wait this long for an endpoint that is about to end, because it then counts the tokens.
 GRACE_SECONDS = 0.1
@@ -141,17 +142,10 @@ class ChatModel:
         self.route = proxy.route(base_url)
         self._failures = Failures(base_url, name, api_key, self.route, names)
         self._refused: deque[str] = deque(maxlen=REMEMBERED)  # digests of requests
-        # A placeholder key, because the client refuses to be built without one, and local servers need none.
-        self._client = AsyncOpenAI(
-            base_url=base_url,
-            api_key=api_key or "none",
-            max_retries=0,
-            timeout=time_limits(timeout),
-            http_client=bounded_client(time_limits(timeout), self.route),
-        )
+        self._endpoint = ModelEndpoint(base_url, api_key, time_limits(timeout), self.route)
 
     def __repr__(self) -> str:
-        url = httpx2.URL(str(self._client.base_url))
+        url = self._endpoint.url
         return f"ChatModel({url.scheme}://{url.netloc.decode().rpartition('@')[2]}{url.path}, {self._name!r})"
 
     @property
@@ -163,7 +157,7 @@ class ChatModel:
         return self._vision
 
     async def close(self) -> None:
-        await self._client.close()
+        await self._endpoint.close()
 
     async def complete(
         self, messages: Sequence[dict[str, Any]], *, on_thinking: OnThinking | None = None
@@ -231,8 +225,9 @@ class ChatModel:
 
     async def _models(self) -> tuple[str, ...]:
         """Return the names that the endpoint lists."""
+        client = await self._endpoint.client()
         async with self._mapped(), asyncio.timeout(self._timeout):
-            response = await self._client.models.with_raw_response.list()
+            response = await client.models.with_raw_response.list()
             return tuple(model.id for model in Models.model_validate_json(response.content).data or ())
 
     async def _look(self) -> errors.ModelError | None:
@@ -278,7 +273,7 @@ class ChatModel:
         """
         try:
             yield
-        except (*LIBRARY_ERRORS, TimeoutError, ValueError, RecursionError) as error:
+        except (*library_errors(), TimeoutError, ValueError, RecursionError) as error:
             raise self._failures.of(error) from None
 
     async def _plain_once(self, messages: list[dict[str, Any]]) -> str:
@@ -291,7 +286,7 @@ class ChatModel:
     async def _answered(self, messages: list[dict[str, Any]]) -> Completion:
         given_up = estimated_if_cut_off(self._meter, self._name, messages, self._max_tokens)
         # Not as the library's objects, which it makes one by one of whatever the body holds.
-        create = self._client.chat.completions.with_raw_response.create
+        create = (await self._endpoint.client()).chat.completions.with_raw_response.create
         async with self._mapped(), given_up, asyncio.timeout(self._timeout):
             response = await self._parameters.ask(create, self._request(messages))
             answer = read_answer(response.content, self._failures)
@@ -313,9 +308,10 @@ class ChatModel:
     ) -> Completion:
         """Stream one reply. ``plain``: read the whole reply, even if its text holds calls."""
         await self._meter.admit(self._name)
+        client = await self._endpoint.client()
         started, pace = time.monotonic(), ReplyDeadline(self._timeout)
         async with self._mapped(), asyncio.timeout_at(pace.deadline):
-            response = (await self._open(messages, plain=plain)).response
+            response = (await self._open(client, messages, plain=plain)).response
         offered = bool(self._tools) and self._parameters.takes("tools")
         reader = ReplyReader(self._dialect, started, whole=plain or offered)
         try:
@@ -336,11 +332,13 @@ class ChatModel:
                 await self._meter.count(self._name, completion.usage)
         return completion
 
-    async def _open(self, messages: list[dict[str, Any]], *, plain: bool = False) -> AsyncStream[ChatCompletionChunk]:
+    async def _open(
+        self, client: AsyncOpenAI, messages: list[dict[str, Any]], *, plain: bool = False
+    ) -> AsyncStream[ChatCompletionChunk]:
         request = {**self._request(messages), "stream": True, "stream_options": {"include_usage": True}}
         if self._tools and not plain:
             request["tools"] = self._tools
-        stream = await self._parameters.ask(self._client.chat.completions.create, request)
+        stream = await self._parameters.ask(client.chat.completions.create, request)
         return cast("AsyncStream[ChatCompletionChunk]", stream)
 
     async def _unstreamed(self, answer: ApiCompletion, reader: ReplyReader, on_thinking: OnThinking | None) -> None:

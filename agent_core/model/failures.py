@@ -9,11 +9,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from email.utils import parsedate_to_datetime
 from http.client import responses
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 import httpx2
-import openai
 from socksio.exceptions import SOCKSError  # of a proxy without SOCKS; the HTTP client does not map it
 
 from agent_core import errors
@@ -21,6 +20,9 @@ from agent_core.errors import MODEL_NAMES, ModelError, ModelLimit, ModelNames
 from agent_core.model.http import refusal_in
 from agent_core.proxies import Route
 from agent_core.retry import Sleep, with_retries
+
+if TYPE_CHECKING:
+    import openai
 
 E = TypeVar("E", bound=errors.ModelError)
 
@@ -32,7 +34,6 @@ _KEY_LIKE = re.compile(r"(?i)\b(?:bearer\s+\S+|sk-[\w*.-]+)")
 # DeepSeek ("Content Exists Risk"), Volcengine (…SensitiveContentDetected), gateways (sensitive_words_detected,
 # prompt_blocked, moderation).
 _REFUSED_CODES = frozenset({"1301", "invalid_prompt", "prompt_blocked", "policy_violation"})
-LIBRARY_ERRORS = (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, SOCKSError)
 _REFUSED = re.compile(
     r"(?i)content[_ ]?(?:filter|policy|management|exists risk)|data_?inspection|inappropriate content"
     r"|sensitive[_ ]?(?:content|words?|info)|\bunsafe\b|usage polic|PolicyViolation|敏感"
@@ -51,6 +52,15 @@ _SPENT_WORDS = re.compile(r"(?i)insufficient[_ ]balance|余额不足|欠费")
 _STATUS_AGAIN = re.compile(r"\AError code: \d+(?: - )?")  # the library puts this before an answer's body
 _VERSION = re.compile(r"/v\d")  # in the path of most endpoints' addresses
 _TAGS = re.compile(r"<[^>]*>")
+
+
+def library_errors() -> tuple[
+    type[openai.OpenAIError], type[httpx2.HTTPError], type[httpx2.StreamError], type[SOCKSError]
+]:
+    """Return what the libraries of a model's client raise."""
+    import openai  # see model.http.ModelEndpoint
+
+    return openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, SOCKSError
 
 
 class Failures:
@@ -76,6 +86,8 @@ class Failures:
 
     def of(self, error: Exception) -> errors.ModelError:
         """Return the library's ``error`` as ours; ``retry_after`` (seconds) is set if the server gave it."""
+        import openai  # see model.http.ModelEndpoint
+
         if (refusal := refusal_in(error)) is not None:
             said = f"The answer of {self._name} was not read: {refusal}."
             return self._made(errors.ModelFormat, said, refusal.key, **refusal.values)

@@ -9,14 +9,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
 
 import httpx2
-import openai
 
 from agent_core.model.base import Usage
 from agent_core.model.usage import Meter, request_tokens
 from agent_core.proxies import ProxySetting, Route
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
 
 MODEL_PROXY = ProxySetting("PHONEDESK_MODEL__PROXY")  # for callers that set no proxy: the environment decides
 MOST_BYTES = 8 * 2**20  # of one answer
@@ -37,7 +40,7 @@ class AnswerRefused(httpx2.TransportError):
 
 
 def bounded_client(timeout: httpx2.Timeout, route: Route) -> httpx2.AsyncClient:
-    """Return a client for ``AsyncOpenAI`` that raises AnswerRefused for answers that no honest endpoint sends.
+    """Return a client for ``ModelEndpoint`` that raises AnswerRefused for answers that no honest endpoint sends.
 
     It follows no redirects, requests uncompressed answers and refuses others, because a few kilobytes may unpack to any
     size. It goes by ``route``, whatever proxies the environment names.
@@ -52,6 +55,42 @@ def bounded_client(timeout: httpx2.Timeout, route: Route) -> httpx2.AsyncClient:
         headers={"Accept-Encoding": "identity"},
         event_hooks={"response": [_bound]},
     )
+
+
+class ModelEndpoint:
+    """An endpoint's address, and openai's client of it, built for the first call.
+
+    Importing openai takes a second of the processor and 20 MiB, so the modules of this package import it in functions
+    that run with a client, and not before a command has said something.
+
+    retries: of each request by the client itself.
+    """
+
+    def __init__(self, url: str, api_key: str, timeout: httpx2.Timeout, route: Route, *, retries: int = 0) -> None:
+        self.url = httpx2.URL(url)
+        self._api_key = api_key
+        self._retries = retries
+        self._http = bounded_client(timeout, route)
+        self._client: AsyncOpenAI | None = None
+
+    async def client(self) -> AsyncOpenAI:
+        """Return the client. The first call takes about a second; meanwhile the event loop goes on."""
+        if self._client is None:
+            await asyncio.to_thread(import_module, "openai")
+            from openai import AsyncOpenAI
+
+            # A placeholder key, because the client refuses to be built without one, and local servers need none.
+            self._client = AsyncOpenAI(
+                base_url=self.url,
+                api_key=self._api_key or "none",
+                max_retries=self._retries,
+                timeout=self._http.timeout,
+                http_client=self._http,
+            )
+        return self._client
+
+    async def close(self) -> None:
+        await self._http.aclose()
 
 
 def refusal_in(error: BaseException) -> AnswerRefused | None:
@@ -154,6 +193,8 @@ async def estimated_if_cut_off(
 
     most: the longest possible answer, in tokens.
     """
+    import openai  # see ModelEndpoint
+
     try:
         yield
     except (TimeoutError, openai.APITimeoutError, httpx2.TimeoutException, asyncio.CancelledError) as error:

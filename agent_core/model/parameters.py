@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import openai
 import structlog
+
+if TYPE_CHECKING:
+    import openai
 
 log = structlog.get_logger(__name__)
 
@@ -36,6 +38,8 @@ class Parameters:
         ``max_tokens`` becomes ``max_completion_tokens``; others are left out. Raises the errors of ``create``. An
         omission is remembered once it has helped, because an error may name a parameter and mean something else.
         """
+        import openai  # see model.http.ModelEndpoint
+
         refused: set[str] = set()
         while True:
             sent = _taken(request, self._refused | refused)

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 import httpx2
 import structlog
-from openai import AsyncOpenAI
 
 from agent_core.errors import ModelNames, PhonedeskError
-from agent_core.model.failures import LIBRARY_ERRORS, Failures
-from agent_core.model.http import MODEL_PROXY, bounded_client
+from agent_core.model.failures import Failures, library_errors
+from agent_core.model.http import MODEL_PROXY, ModelEndpoint
 from agent_core.model.usage import Meter
 from agent_core.planner.base import Executor, Memory, PlanDone, PlanEvent, PlanFailed, PlannerTask
 from agent_core.planner.tools import PlannerTool
@@ -68,14 +67,7 @@ class Planner:
         self._steps = steps
         route = proxy.route(base_url)
         self._failures = Failures(base_url, name, api_key, route, NAMES)
-        # A placeholder key, because the client refuses to be built without one, and local servers need none.
-        self._client = AsyncOpenAI(
-            base_url=base_url,
-            api_key=api_key or "none",
-            max_retries=RETRIES,
-            timeout=httpx2.Timeout(timeout),
-            http_client=bounded_client(httpx2.Timeout(timeout), route),
-        )
+        self._endpoint = ModelEndpoint(base_url, api_key, httpx2.Timeout(timeout), route, retries=RETRIES)
         self._timeout = timeout
         self._agents: dict[Lang, Agent[Work]] = {}
 
@@ -83,7 +75,7 @@ class Planner:
         return f"Planner({self._name!r})"
 
     async def close(self) -> None:
-        await self._client.close()
+        await self._endpoint.close()
 
     async def plan(self, order: PlannerTask, executor: Executor, memory: Memory, tell: Tell) -> PlanDone | PlanFailed:
         """Plan the order and have it done; ``tell`` gets each event but the last, which is returned.
@@ -99,7 +91,7 @@ class Planner:
         if order.lang not in self._agents:
             self._agents[order.lang] = make_agent(
                 self._name,
-                self._client,
+                await self._endpoint.client(),
                 self._meter,
                 self._tools,
                 order.lang,
@@ -113,7 +105,7 @@ class Planner:
             return PlanDone(texts(order.lang).max_turns, success=False)
         except PhonedeskError as error:
             return PlanFailed(told(error, order.lang))
-        except (*LIBRARY_ERRORS, TimeoutError) as error:
+        except (*library_errors(), TimeoutError) as error:
             return PlanFailed(self._of_endpoint(error, order.lang))
         except AgentsException as error:
             cause = error.__cause__

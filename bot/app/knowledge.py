@@ -9,10 +9,8 @@ import structlog
 from agent_core.ports import KnowledgeBase
 from bot.app.settings.layers import Settings
 from bot.app.settings.sections import RemoteSettings
-from knowledge.chain import embedded_in
 from knowledge.config import KnowledgeConfig, OwnConfig
 from knowledge.embedded import EmbeddedKnowledge
-from knowledge.factory import build
 from storage.engine import Database
 
 log = structlog.get_logger(__name__)
@@ -23,6 +21,9 @@ async def build_knowledge(settings: Settings, own: EmbeddedKnowledge) -> Knowled
 
     own: the shop's own entries.
     """
+    from knowledge.chain import embedded_in
+    from knowledge.factory import build  # with an HTTP client, which commands on own entries have no use for
+
     base = build(knowledge_config(settings), embedded=own)
     embedded = embedded_in(base)
     if embedded is not None and settings.knowledge.sample:

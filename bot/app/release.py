@@ -6,7 +6,6 @@ import os
 import shlex
 import shutil
 import sys
-from importlib import metadata
 from pathlib import Path
 
 NAME = "phonedesk"
@@ -14,6 +13,8 @@ NAME = "phonedesk"
 
 def release() -> str:
     """Return the release, as it is stored and sent to others; "" if the distribution is not installed."""
+    from importlib import metadata  # 20 to 40 ms, and most commands do not ask
+
     try:
         return metadata.version("phonedesk")
     except metadata.PackageNotFoundError:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from scheduler.runs.worker import Worker
 from storage.engine import Database
 from storage.questions import AnswerResult, Questions
 from storage.runs import NewRun, RunRow, Runs
+
+if TYPE_CHECKING:
+    from scheduler.runs.worker import Worker
 
 # Runs with the higher priority go first; of equals, the older run.
 PERSON = 10  # a person asked for it and is watching

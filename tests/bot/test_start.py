@@ -95,6 +95,7 @@ def test_help_of_a_command_loads_no_provider_and_no_database(command: str) -> No
     loaded = loaded_by(command, "--help")
     assert "bot.channels.cli.commands" in loaded
     assert loaded.isdisjoint(set(HEAVY) - {"PIL"} | {"storage.engine"})
+    assert command != "devices" or loaded.isdisjoint({"bot.channels.chat.cards", "agent_core.policies"})
 
 
 def test_views_load_no_provider_and_no_database() -> None:
@@ -117,4 +118,35 @@ def test_what_only_looks_into_the_database_loads_no_model_and_no_channel(
     assert "storage.engine" in loaded
     assert loaded.isdisjoint(
         {"aiohttp", "dbos", "mcp", "openai", "telegram", "bot.app.core", "bot.app.models", "bot.app.server"}
+        | {"knowledge.factory", "scheduler.runs.worker"}
     )
+
+
+@pytest.mark.rotating(parts=2)
+@pytest.mark.parametrize(
+    ("parts", "later"),
+    [
+        (
+            "bot.app.run_here, bot.app.sweep_here, bot.channels.cli.terminal.live",
+            set(HEAVY) - {"PIL", "httpx2", "sqlalchemy"},
+        ),
+        ("bot.app.server", {"agents", "mcp", "openai", "telegram"}),
+    ],
+    ids=["run and sweep", "serve"],
+)
+def test_the_client_of_the_models_is_loaded_after_the_first_line(parts: str, later: set[str], tmp_path: Path) -> None:
+    probe = f"""
+import asyncio, sys, {parts}
+from bot.app.core import open_core
+from bot.app.settings.loading import load
+
+async def opened():
+    async with open_core(load()) as core:
+        assert core.model.name
+
+asyncio.run(opened())
+print(*sys.modules)
+"""
+    loaded = set(run_here(probe, folder=tmp_path).stdout.split())
+    assert {"bot.app.core", "agent_core.model.client"} <= loaded
+    assert loaded.isdisjoint(later)

@@ -16,7 +16,6 @@ from rich.table import Table
 from agent_core.devices.adb.brands import owner_steps
 from agent_core.errors import DeviceError, PhonedeskError
 from agent_core.texts import Listed
-from bot.channels.chat.devices import Mode, setup_lines
 from bot.channels.cli.commands.common import Exit, fail, run_async, settings_from
 from bot.channels.cli.terminal.console import Console, Text, err, print_json
 from bot.channels.cli.terminal.language import texts
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from agent_core.devices.base import DeviceInfo, DeviceServer
     from bot.app.phones import OwnPhones
     from bot.app.settings.layers import Settings
+    from bot.channels.chat.devices import Mode
     from bot.channels.chat.texts import Texts
     from bot.desk.phonebook import PhoneBook
     from bot.desk.views import PhoneKept
@@ -319,6 +319,8 @@ def setup(
     as_json: Json = False,
 ) -> None:
     """Set up an Android phone for the desk as far as adb may, or undo it, and say what only its owner can do."""
+    from bot.channels.chat.devices import setup_lines
+
     settings = settings_from()
     if undo and (dry_run or keyboard_apk is not None):
         said, advice = "--undo goes with no other option.", "Leave the other options out."

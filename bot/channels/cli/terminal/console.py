@@ -18,6 +18,7 @@ from rich.status import Status
 from rich.style import Style
 
 from bot.app.escapes import escaped, to_json
+from bot.channels.cli.terminal.greeting import withdraw
 from bot.channels.cli.terminal.wrapping import breaks
 
 
@@ -76,6 +77,8 @@ class Console(rich.console.Console):
         soft_wrap: lines stay as they are if a program reads them. In a terminal they are broken anyway, because it
         would otherwise cut them in the middle of a word.
         """
+        if not self.quiet:
+            withdraw()
         soft = options.get("soft_wrap")
         soft = self.soft_wrap if soft is None else soft
         plain_end = options.get("end", "\n") == "\n" and not options.get("no_wrap")
