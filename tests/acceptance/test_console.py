@@ -87,7 +87,7 @@ async def _sweep_is_added(page: Page) -> None:
     assert await barriers(page) == []
     await form.get_by_role("button", name="添加巡检").click()
     added = page.locator("#sweeps").get_by_role("article")
-    await expect(added).to_contain_text("每 15 分钟 · 09:00–18:00")
+    await expect(added).to_contain_text("09:00–18:00 之间每 15 分钟")
     await expect(form.get_by_label("到")).to_have_value("")
     await added.get_by_role("link", name="修改").click()
     await expect(form.get_by_label("11")).to_be_checked()
@@ -100,9 +100,9 @@ async def _sweep_is_added(page: Page) -> None:
     await form.get_by_label("多久一次").select_option("每 1 小时")
     assert await barriers(page) == []
     await form.get_by_role("button", name="保存").click()
-    await expect(added).to_contain_text("每 1 小时 · 周一、")
+    await expect(added).to_contain_text("每周一至周六 每 1 小时")
     await page.get_by_role("button", name="撤销").click()
-    await expect(added).to_contain_text("每 15 分钟 · 09:00–18:00")
+    await expect(added).to_contain_text("09:00–18:00 之间每 15 分钟")
     await added.get_by_role("button", name="暂停").click()
     await expect(added).to_contain_text("已暂停")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import groupby
 
 from agent_core.texts import Listed
 from bot.channels.chat.texts import Texts
@@ -10,7 +11,8 @@ from bot.channels.chat.texts import Texts
 _EVERY = re.compile(r"every (\d+)([smhd])(?: (\d\d:\d\d)-(\d\d:\d\d)(?: \* \* ([0-7](?:[-,][0-7])*))?)?")
 _AT = re.compile(r"at (?:(\d{4}-\d\d-\d\d) )?(\d\d:\d\d)")
 _CRON = re.compile(r"(\d{1,2}) (\d{1,2}(?:,\d{1,2})*|\*) (\d{1,2}|L|\*) \* ([0-7](?:[-,][0-7])*|\*)")
-_DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat", "sun")  # 0 and 7 are both Sunday
+_DAYS = ("", "mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_SECONDS = {"h": 3600, "m": 60, "s": 1}
 _RANGE = 3  # days in a row that are written as from the first to the last
 
 
@@ -20,11 +22,18 @@ def in_words(expression: str, words: Texts) -> str:
     return expression if "" in parts else words.get("schedule.and_also").join(parts)
 
 
+def interval(seconds: int, words: Texts) -> str:
+    """Return an interval in hours, minutes or seconds, the largest unit of which it is a whole number."""
+    unit, length = next((unit, length) for unit, length in _SECONDS.items() if seconds % length == 0)
+    return words.get(f"schedule.every_{unit}", count=seconds // length)
+
+
 def _part(part: str, words: Texts) -> str:
     """Return one of several times in words; "" if there are none for it."""
     if found := _EVERY.fullmatch(part):
         count, unit, start, end, days = found.groups()
-        said = words.get(f"schedule.every_{unit}", count=int(count))
+        number = int(count)
+        said = words.get("schedule.every_d", count=number) if unit == "d" else interval(number * _SECONDS[unit], words)
         if start and (start, end) != ("00:00", "24:00"):
             said = words.get("schedule.every_between", every=said, start=start, end=end)
         return _on_days(days or "*", said, words)
@@ -53,12 +62,16 @@ def _on_days(written: str, times: str, words: Texts) -> str:
     """
     if written == "*":
         return times
-    said: list[str] = []
+    chosen: set[int] = set()
     for each in written.split(","):
         first, _, last = each.partition("-")
-        names = [words.get(f"digest.day_{_DAYS[day]}") for day in range(int(first), int(last or first) + 1)]
-        if not names:
+        days = range(int(first), int(last or first) + 1)
+        if not days:
             return ""
-        in_a_row = words.get("schedule.from_to", first=names[0], last=names[-1]) if len(names) >= _RANGE else ""
-        said += [in_a_row] if in_a_row else names
+        chosen |= {day or 7 for day in days}
+    said: list[str] = []
+    for _, row in groupby(enumerate(sorted(chosen)), lambda numbered: numbered[1] - numbered[0]):
+        names = [words.get(f"digest.day_{_DAYS[day]}") for _, day in row]
+        in_a_row = words.get("schedule.from_to", first=names[0], last=names[-1])
+        said += [in_a_row] if len(names) >= _RANGE else names
     return words.get("schedule.on_days", days=Listed(said).joined(words.lang), times=times)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from agent_core.apps.profile import AppProfile, profile, profiles
 from agent_core.texts import Listed
+from bot.channels.chat.schedule_words import in_words, interval
 from bot.channels.chat.schedules import last_words
 from bot.channels.web.console.texts import ConsoleTexts
 from bot.channels.web.console.visit import Pages, Shown, Visit
@@ -23,7 +24,6 @@ HOURS = 24
 HOURS_OF_WORDS = 5  # as wide as a few words
 EVERY = (5, 10, 15, 30, 60, 120, 240)  # minutes to choose from
 USUAL = RegularTimes(15)
-UNITS = (("hourly", 3600), ("by_minutes", 60), ("by_seconds", 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,9 @@ def _shown(view: ScheduleView, title: str, words: ConsoleTexts) -> ShownSchedule
 
 
 def _times(view: ScheduleView, words: ConsoleTexts) -> str:
-    """Return the times of a schedule in plain words if they have regular parts, else as they were written."""
-    regular = RegularTimes.of(view.expression)
-    if regular is None:
-        return view.expression
-    parts = [_every(regular.minutes * 60, words)]
-    parts += [f"{regular.start}–{regular.end}"] if regular.start else []
-    parts += [Listed(_day(number, words) for number in regular.days).joined(words.lang)] if regular.days != WEEK else []
-    return " · ".join(parts)
+    """Return the times of a schedule in words if there are words for them, else as they were written."""
+    said = in_words(view.means, words)
+    return view.expression if said == view.means else said
 
 
 def _day(number: int, words: ConsoleTexts) -> str:
@@ -115,7 +110,7 @@ async def _form(visit: Visit, view: ScheduleView | None = None) -> Shown:
         "choices": [await _choices(visit, app, order) for app in profiles()],
         "regular": regular,
         "usual": USUAL,
-        "every": [(minutes, _every(minutes * 60, words)) for minutes in sorted(every)],
+        "every": [(minutes, interval(minutes * 60, words)) for minutes in sorted(every)],
         "days": [(number, _day(number, words)) for number in WEEK],
         "written": visit.desk.schedules.written(view) if view is not None else "",
         "timezone": view.timezone if view is not None and view.elsewhere else "",
@@ -170,13 +165,7 @@ def _rhythm(entry: WeekEntry, words: ConsoleTexts) -> str:
     """Return how often a band starts a run."""
     if entry.every is None:
         return words.own("week.times", count=entry.count)
-    return _every(int(entry.every.total_seconds()), words)
-
-
-def _every(seconds: int, words: ConsoleTexts) -> str:
-    """Return an interval in its largest unit."""
-    unit, length = next((unit, length) for unit, length in UNITS if seconds % length == 0)
-    return words.own(f"week.{unit}", count=seconds // length)
+    return interval(int(entry.every.total_seconds()), words)
 
 
 @contacts.page("/contacts", "contacts.html")

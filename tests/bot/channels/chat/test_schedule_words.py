@@ -26,6 +26,12 @@ from bot.channels.chat.texts import texts
         ("at 2026-03-02 09:00", "2026-03-02 09:00，一次", "once, at 09:00 on 2026-03-02"),
         ("30 9 * * *", "每天 09:30", "daily at 09:30"),
         ("0 9,18 * * 0", "每周日 09:00、18:00", "Sunday: 09:00, 18:00"),
+        (
+            "0 9 * * 0,1,2,3,5",
+            "每周一至周三、周五、周日 09:00",
+            "Monday to Wednesday, Friday, Sunday: 09:00",
+        ),
+        ("every 120m", "每 2 小时", "every 2 hours"),
         ("5 * * * *", "每小时 05 分", "every hour at :05"),
         ("0 18 L * *", "每月最后一天 18:00", "on the last day of each month at 18:00"),
         ("0 9 1 * *", "每月 1 日 09:00", "on day 1 of each month at 09:00"),

@@ -212,7 +212,7 @@ async def test_the_week_shows_bands_and_what_begins_nothing(shown: Shown) -> Non
     page = await shown.browser.page("/schedules/week")
     text = unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page)))
     assert "Monday 03-02" in text
-    assert text.count("07:00–21:55 every 5 min") == 6
+    assert text.count("07:00–21:55 every 5 minutes") == 6
     assert f"Paused: #{paused} 打开设置" in text
     assert text.count("打开设置") == 1
     assert re.search(r"Quiet hours, in which these start nothing: #2 .*? \(22:00-07:00\)", text)
@@ -251,7 +251,7 @@ async def test_sweeps_are_shown_in_plain_words_and_offered_from_saved_contacts(s
     made = (await ask("POST", "/api/v1/sweeps", wish))[1]["id"]
     page = await shown.browser.page("/schedules/sweeps")
     text = unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page)))
-    assert "WeChat · #老客户 every 2 h · Saturday, Sunday · Quiet hours 22:00-07:00" in text
+    assert "WeChat · #老客户 Saturday, Sunday: every 2 hours · Quiet hours 22:00-07:00" in text
     assert "#老客户 (1)" in text
     assert EVIL in unescape(page)
     assert "<script>" not in page
