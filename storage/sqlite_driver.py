@@ -60,10 +60,12 @@ class Connection(aiosqlite.Connection):
         self._thread.daemon = True  # as SQLAlchemy does it: a forgotten connection does not keep the process alive
 
     async def _connect(self) -> Self:
-        """Open the file. If that fails, return when the thread has ended: its last word is to this event loop."""
+        """Open the file. If that fails or is cancelled, return when the thread has ended: its last word is to this
+        event loop.
+        """
         try:
             await super()._connect()
-        except Exception:
+        except BaseException:
             await asyncio.to_thread(self._thread.join)
             raise
         return self

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 
 import structlog
 
@@ -39,10 +40,13 @@ async def run_here(
     rules: TaskRules = NO_RULES,
     dry_run: bool = False,
     run_id: str | None = None,
+    interrupt: StopSignal | None = None,
 ) -> Session:
     """Do a task now and return the session. Like any run it has a row, a lease and events.
 
-    Ctrl-C stops it, and so does a stop request in its row, but never in the middle of Send.
+    Ctrl-C stops it, from the moment its row exists, and so does a stop request in its row, but never in the middle of
+    Send.
+    interrupt: the caller's signal of Ctrl-C; None to hear Ctrl-C here.
     run_id: the run's row, which exists and has begun; None to make one.
     Raises InputRejected if the text is not a task, is a sweep, or needs an app that is not installed, ModelLimit if
     today's limit for models is reached, and errors of the phone.
@@ -60,33 +64,37 @@ async def run_here(
             await refuse_if_in_use(core.db, device.serial)  # a run that never had the phone has not failed
         await _check_installed(device, rules)
         settings = core.agent_settings(lang=lang, max_steps=max_steps)
-        runs = Runs(core.db)
         options = {"lang": settings.lang, **rules.data()}
-        run_id = run_id or await runs.create(
-            NewRun(task, device.serial, options=options, requested_by="terminal", begun=True)
-        )
-        if run_id is None:
-            raise RuntimeError("The run was not stored.")
-        session = await core.session(task, device.serial, settings, run_id=run_id, rules=rules, dry_run=dry_run)
-        await _work(core, device, session, settings, human, store)
+        heard = StopSignal() if interrupt is None else interrupt
+        with stopped_by_interrupt(heard) if interrupt is None else nullcontext():
+            run_id = run_id or await Runs(core.db).create(
+                NewRun(task, device.serial, options=options, requested_by="terminal", begun=True)
+            )
+            if run_id is None:
+                raise RuntimeError("The run was not stored.")
+            session = await core.session(task, device.serial, settings, run_id=run_id, rules=rules, dry_run=dry_run)
+            await _work(core, device, session, settings, human, store, heard)
         return session
     finally:
         await device.close()
 
 
 async def _work(
-    core: Core, device: Device, session: Session, settings: AgentSettings, human: Human, store: RunStore
+    core: Core,
+    device: Device,
+    session: Session,
+    settings: AgentSettings,
+    human: Human,
+    store: RunStore,
+    interrupt: StopSignal,
 ) -> None:
     """Do the run, and store its outcome."""
     runs, run_id = Runs(core.db), session.run_id
     try:
         async with lease_of(core.db, device, owner=f"terminal-{os.getpid()}", why=run_id) as lease:
-            with stopped_by_interrupt(lease.stop):
-                async with StopRequests(core.db).heard(run_id, lease.stop):
-                    agent = core.agent(
-                        device, settings, human=human, lease=lease, store=store, attempt=1, run_id=run_id
-                    )
-                    await carry_out(agent, session, lease.stop)
+            agent = core.agent(device, settings, human=human, lease=lease, store=store, attempt=1, run_id=run_id)
+            async with StopRequests(core.db).heard(run_id, lease.stop), passed_on(interrupt, lease.stop):
+                await carry_out(agent, session, lease.stop)
             # Stored while we still have the phone, so that a server beside us does not take the run for a dead one.
             await store_outcome(runs, run_id, 1, outcome_of(session))
     except BaseException as error:
@@ -102,6 +110,22 @@ async def _check_installed(device: Device, rules: TaskRules) -> None:
             continue
         said = f"{app} is not installed on the phone."
         raise InputRejected(said, advice="Install it, or name another.", key="app_not_here", name=app)
+
+
+@asynccontextmanager
+async def passed_on(interrupt: StopSignal, stop: StopSignal) -> AsyncIterator[None]:
+    """Pass a stop request on inside the block, also one that came earlier."""
+
+    async def wait() -> None:
+        await interrupt.wait()
+        stop.request(Reason.STOP)
+
+    waiting = asyncio.create_task(wait(), name="interrupt")
+    try:
+        yield
+    finally:
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -9,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from agent_core.ports import Human, RunStore
 from agent_core.session import Session, Status
 from bot.app.core import Core
-from bot.app.run_here import run_here, stopped_by_interrupt
+from bot.app.run_here import passed_on, run_here, stopped_by_interrupt
 from scheduler.runs.executor import said
 from scheduler.runs.lease import lease_of
-from scheduler.runs.stop import StopRequests
+from scheduler.runs.stop import StopRequests, StopSignal
 from scheduler.sweeps.attempt import Prepared, not_found, prepare
 from scheduler.sweeps.order import SweepOrder
 from storage.runs import FAILED, STOPPED, SUCCEEDED, WAITING, NewRun, RunRow, Runs
@@ -48,36 +49,39 @@ async def sweep_here(
     runs = Runs(core.db)
     options = {"lang": core.settings.lang, **order.data()}
     new = NewRun(task, device.serial, options=options, requested_by="terminal", begun=True)
-    run_id = await runs.create(new)
-    row = await runs.get(run_id or "")
-    if row is None:
-        raise RuntimeError("The sweep was not stored.")
-    try:
-        prepared = await _look(core, row, device.serial)
-        done = Done(row.id, prepared.sweep)
-        for one in prepared.start:
-            if (await runs.asked([row.id])).get(row.id, (False, False))[0]:
-                done.status = STOPPED
-                break
-            begins(one.contact)
-            done.sessions.append((one.contact, await _answer(core, prepared, one, human, store)))
-            if done.sessions[-1][1].status is Status.STOPPED:
-                break
-        done.status = _status(done)
-        await _close(runs, row, done, await not_found(core.db, row, prepared.sweep.details))
-    except BaseException as error:
-        await runs.end_attempt(row.id, row.attempt, status=FAILED, message=said(error, core.settings.lang))
-        raise
-    return done
+    interrupt = StopSignal()
+    with stopped_by_interrupt(interrupt):
+        run_id = await runs.create(new)
+        row = await runs.get(run_id or "")
+        if row is None:
+            raise RuntimeError("The sweep was not stored.")
+        try:
+            prepared = await _look(core, row, device.serial, interrupt)
+            done = Done(row.id, prepared.sweep)
+            for one in prepared.start:
+                if interrupt.requested or (await runs.asked([row.id])).get(row.id, (False, False))[0]:
+                    done.status = STOPPED
+                    break
+                begins(one.contact)
+                done.sessions.append((one.contact, await _answer(core, prepared, one, human, store, interrupt)))
+                if done.sessions[-1][1].status is Status.STOPPED:
+                    break
+            done.status = _status(done)
+            await _close(runs, row, done, await not_found(core.db, row, prepared.sweep.details))
+        except BaseException as error:
+            stopped = interrupt.requested and isinstance(error, asyncio.CancelledError)
+            status, message = (STOPPED, "") if stopped else (FAILED, said(error, core.settings.lang))
+            await runs.end_attempt(row.id, row.attempt, status=status, message=message)
+            raise
+        return done
 
 
-async def _look(core: Core, row: RunRow, serial: str) -> Prepared:
+async def _look(core: Core, row: RunRow, serial: str, interrupt: StopSignal) -> Prepared:
     device = await core.attached.device(serial)
     try:
         async with lease_of(core.db, device, owner=f"terminal-{os.getpid()}", why=row.id) as lease:
-            with stopped_by_interrupt(lease.stop):
-                async with StopRequests(core.db).heard(row.id, lease.stop):
-                    prepared = await prepare(core.db, row, device, core.sweep_eyes(), lease)
+            async with StopRequests(core.db).heard(row.id, lease.stop), passed_on(interrupt, lease.stop):
+                prepared = await prepare(core.db, row, device, core.sweep_eyes(), lease)
             # Stored while we still have the phone, so that a server beside us does not take the sweep for a dead one.
             # Its runs are stored later, one at a time.
             await Sweeps(core.db).looked(row.id, row.attempt, prepared.sweep, ())
@@ -86,11 +90,15 @@ async def _look(core: Core, row: RunRow, serial: str) -> Prepared:
         await device.close()
 
 
-async def _answer(core: Core, prepared: Prepared, one: NewSwept, human: Human, store: RunStore) -> Session:
+async def _answer(
+    core: Core, prepared: Prepared, one: NewSwept, human: Human, store: RunStore, interrupt: StopSignal
+) -> Session:
     begun = replace(one, run=replace(one.run, begun=True))
     run_id = await Sweeps(core.db).start(prepared.sweep.place, begun)
     try:
-        return await run_here(core, one.run.task, serial=one.run.serial, human=human, store=store, run_id=run_id)
+        return await run_here(
+            core, one.run.task, serial=one.run.serial, human=human, store=store, run_id=run_id, interrupt=interrupt
+        )
     except BaseException as error:
         await Runs(core.db).end_attempt(run_id, 1, status=FAILED, message=said(error, core.settings.lang))
         raise

@@ -144,3 +144,22 @@ async def test_a_file_that_cannot_be_opened_leaves_no_thread_behind(tmp_path: Pa
         left = [thread for thread in threading.enumerate() if "connection_worker" in thread.name]
         assert not set(left) - before
     await db.close()
+
+
+async def test_an_opening_that_is_cancelled_leaves_no_thread_behind(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    for number in range(20):
+        db = Database(f"sqlite:///{tmp_path / 'desk.db'}")
+
+        async def opened(db: Database = db) -> None:
+            async with db.read():
+                pass
+
+        opening = asyncio.create_task(opened())
+        for _ in range(number % 5):
+            await asyncio.sleep(0)
+        opening.cancel()
+        await asyncio.gather(opening, return_exceptions=True)
+        await db.close()
+        left = [thread for thread in threading.enumerate() if "connection_worker" in thread.name]
+        assert not set(left) - before

@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -152,6 +153,27 @@ class StopsAtFirstStep(StoredRuns):
 async def test_ctrl_c_stops_it_and_gives_the_phone_back(core: Core) -> None:
     session: Session = await run_here(core, TASK, human=human(core), store=StopsAtFirstStep(core.db))
     assert session.status is Status.STOPPED
+    row = await Runs(core.db).get(session.run_id)
+    assert row is not None
+    assert row.status == "stopped"
+    assert await Leases(core.db).held() == []
+
+
+@pytest.mark.parametrize("moment", ["create", "acquire"])
+async def test_ctrl_c_before_the_first_look_ends_the_run_that_is_stored(
+    core: Core, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """A run that was left running would be continued by the server beside it."""
+    owner = Leases if moment == "acquire" else Runs
+    done = getattr(owner, moment)
+
+    async def interrupted(self: Any, *args: Any, **values: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return await done(self, *args, **values)
+
+    monkeypatch.setattr(owner, moment, interrupted)
+    session = await run_here(core, TASK, human=human(core), store=StoredRuns(core.db))
+    assert (session.status, session.steps) == (Status.STOPPED, [])
     row = await Runs(core.db).get(session.run_id)
     assert row is not None
     assert row.status == "stopped"
