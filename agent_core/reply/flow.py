@@ -200,9 +200,7 @@ class ReplyFlow:
         if session.planned is not None and session.planned.text:
             return await self._hand_over.written_before(session.planned, chat)
         if not cluster.left:
-            if any(question.elsewhere for question in cluster.asked):
-                return waits_elsewhere(session)
-            return nothing_left(session, "run.already_skipped")
+            return self._nothing_more()
         return self._unreadable(cluster)
 
     async def _nothing_new(self, seen: Observation, chat: ChatScreen, *, lowest: bool) -> ActResult | None:
@@ -554,7 +552,13 @@ class ReplyFlow:
         return None
 
     def _skipped_before(self, question: AskedQuestion) -> ActResult:
-        return self._next_after(question, "run.skipped_one") or nothing_left(self._session, "run.already_skipped")
+        return self._next_after(question, "run.skipped_one") or self._nothing_more()
+
+    def _nothing_more(self) -> ActResult:
+        """End the run, which has dealt with every question or leaves the rest to another run."""
+        if self._session.elsewhere is not None:
+            return waits_elsewhere(self._session)
+        return nothing_left(self._session, "run.already_skipped")
 
     def _left_to_another(self, question: AskedQuestion) -> ActResult:
         question.elsewhere = True

@@ -139,6 +139,29 @@ async def test_what_is_answered_beside_a_question_of_another_run_is_no_failure(d
     assert "没有发送任何内容" not in second.message
 
 
+async def test_a_question_that_was_skipped_beside_one_of_another_run(db: Database) -> None:
+    desk = PaperDesk(SHIP)
+    attempt = attempts_on(desk, db)
+    await attempt()
+    desk.phone.chats["11"].messages.pop()  # our reply is gone from the chat, so its question looks open
+    desk.shelf.answers = {}
+    desk.phone.receive("11", BILL)
+
+    class Wang(StoredHuman):
+        async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
+            if question.kind is QuestionKind.ANSWERED_BEFORE:
+                return Answer(choice="skip", by="Wang")
+            return await super().ask(session, question, picture=picture)
+
+    both = (ask("几天能发货"), ask("能开发票吗"))
+    second = await attempt(*both, human=Wang(db, hold_seconds=0))
+    assert await asked(db, second) == [QuestionKind.ANSWERED_BEFORE, QuestionKind.NO_SURE_ANSWER]
+    third = await attempt(*both)
+    assert (third.status, third.comes_to, third.questions) == (Status.FAILED, Status.WAITING, [])
+    assert "任务 #2" in third.message
+    assert "此前已跳过" not in third.message
+
+
 @pytest.mark.parametrize("stopped", [False, True], ids=["answered", "stopped"])
 async def test_another_run_that_waits_no_longer_keeps_nobody_waiting(db: Database, stopped: bool) -> None:
     """What it has not answered, and will not, is this run's again."""
