@@ -27,14 +27,18 @@ LOADED = (
     *(
         "alembic.command",
         "mako.template",
+        "anyio._backends._asyncio",
         "h11",
+        "httpcore",
         "httpcore2",
+        "openai.resources.chat",
         "truststore",
         "PIL.JpegImagePlugin",
         "PIL.PngImagePlugin",
     ),
-    *("agent_core.model.tools", "bot.app.run_here", "bot.app.server", "simulator.model.server"),
-    *("simulator.phone.server", "bot.tools.eval.scenario", "bot.channels.cli.main"),
+    *("agent_core.model.tools", "agent_core.perception.chat", "storage.knowledge_index"),
+    *("bot.app.run_here", "bot.app.server", "bot.channels.telegram.adapter", "bot.channels.cli.main"),
+    *("simulator.model.server", "simulator.phone.server", "bot.tools.eval.scenario"),
     *(
         f"bot.channels.cli.commands.{name}"
         for name in ("console", "demo", "devices", "doctor", "replay", "run", "serve", "servers", "sweep", "wrong")
