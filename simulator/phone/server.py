@@ -14,7 +14,6 @@ The state port, on 127.0.0.1 (bodies are JSON; faults in a body are answered as 
 from __future__ import annotations
 
 import asyncio
-import io
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -23,11 +22,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from aiohttp import web
-from PIL import Image
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from simulator.phone.adbd import AdbdServer, Auth, ServiceCall
 from simulator.phone.phone import VirtualPhone
+from simulator.phone.png import as_png
 from simulator.phone.scenario import Scenario, TreeMode
 from simulator.phone.scenario_file import load_scenario
 from simulator.phone.world import Kind
@@ -116,13 +115,7 @@ async def _only_here(
 
 async def _screen(phone: VirtualPhone) -> web.Response:
     picture = await phone.shown()
-    return web.Response(body=await asyncio.to_thread(_png, picture), content_type="image/png")
-
-
-def _png(picture: Image.Image) -> bytes:
-    data = io.BytesIO()
-    picture.save(data, "PNG", compress_level=1)
-    return data.getvalue()
+    return web.Response(body=await asyncio.to_thread(as_png, picture), content_type="image/png")
 
 
 def _control(model: type[Body], act: Callable[[Body], None]) -> Callable[[web.Request], Awaitable[web.Response]]:

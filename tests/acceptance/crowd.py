@@ -1,6 +1,6 @@
-"""Many virtual phones in a process of their own: ``python -m tests.acceptance.crowd PHONES CONTACTS``.
+"""Many virtual phones in a process of their own: ``python -m tests.acceptance.crowd PHONES CONTACTS QUESTION``.
 
-Each contact of each phone has asked the same question. One line of JSON tells where the phones are, then it serves them
+Each contact of each phone has asked the question. One line of JSON tells where the phones are, then it serves them
 until it is ended.
 """
 
@@ -18,7 +18,6 @@ import aiohttp
 from simulator.phone.report import Report
 from simulator.phone.scenario import ContactPart, MessagePart, Scenario
 from simulator.phone.server import serve
-from tests.acceptance.stage import QUESTION
 
 START_SECONDS = 60.0
 
@@ -27,9 +26,9 @@ def contact(number: int) -> str:
     return f"客户{number:02d}"
 
 
-def world(contacts: int) -> Scenario:
+def world(contacts: int, question: str) -> Scenario:
     """Contacts that have each asked something."""
-    asked = [MessagePart(text=QUESTION, ago=60, unread=True)]
+    asked = [MessagePart(text=question, ago=60, unread=True)]
     return Scenario(contacts=[ContactPart(name=contact(number), history=asked) for number in range(contacts)])
 
 
@@ -49,10 +48,11 @@ class CrowdPhone:
 
 
 @asynccontextmanager
-async def crowd(phones: int, contacts: int) -> AsyncIterator[list[CrowdPhone]]:
+async def crowd(phones: int, contacts: int, question: str) -> AsyncIterator[list[CrowdPhone]]:
     """So many phones, in another process."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.acceptance.crowd", str(phones), str(contacts), stdout=asyncio.subprocess.PIPE
+        *(sys.executable, "-m", "tests.acceptance.crowd", str(phones), str(contacts), question),
+        stdout=asyncio.subprocess.PIPE,
     )
     try:
         assert process.stdout is not None
@@ -64,13 +64,13 @@ async def crowd(phones: int, contacts: int) -> AsyncIterator[list[CrowdPhone]]:
         await process.wait()
 
 
-async def main(phones: int, contacts: int) -> None:
+async def main(phones: int, contacts: int, question: str) -> None:
     async with AsyncExitStack() as stack:
-        running = [await stack.enter_async_context(serve(world(contacts))) for _ in range(phones)]
+        running = [await stack.enter_async_context(serve(world(contacts, question))) for _ in range(phones)]
         sys.stdout.write(json.dumps([(each.adb_port, each.state_url) for each in running]) + "\n")
         sys.stdout.flush()
         await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]), int(sys.argv[2])))
+    asyncio.run(main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]))

@@ -37,7 +37,7 @@ from storage.runs import ACTIVE, FINAL, RunRow, Runs
 from storage.schedules import NewSchedule, Schedules
 from storage.tables import events, runs
 from tests.acceptance.crowd import CrowdPhone, contact, crowd
-from tests.acceptance.stage import ANSWER, QUICK_TASK, ZONE, Running, environment
+from tests.acceptance.stage import ANSWER, QUESTION, QUICK_TASK, ZONE, Running, environment
 from tests.storage import postgres
 from tests.support import forked
 from tests.support.adb import AdbServerProcess, adb_server
@@ -328,7 +328,7 @@ async def town(folder: Path, wanted: Wanted) -> AsyncIterator[Town]:
     """Workers, schedulers, phones and the model, in processes of their own."""
     async with AsyncExitStack() as stack:
         each = -(-wanted.runs // wanted.phones)
-        phones = await stack.enter_async_context(crowd(wanted.phones, max(1, min(each, 40))))
+        phones = await stack.enter_async_context(crowd(wanted.phones, max(1, min(each, 40)), QUESTION))
         url = f"sqlite:///{folder / 'desk.sqlite3'}"
         if wanted.database == "postgres":
             url = await _postgres_database(stack)

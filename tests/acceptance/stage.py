@@ -328,7 +328,8 @@ class Stage:
 
 def environment(folder: Path, adb: AdbServerProcess, settings: Mapping[str, str]) -> dict[str, str]:
     """A person's environment without anything of ours, and the settings of the product."""
-    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LANG", "LC_ALL") if name in os.environ}
+    names = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "SSL_CERT_FILE")
+    kept = {name: os.environ[name] for name in names if name in os.environ}
     own = {"HOME": str(folder), "TMPDIR": str(folder), "PYTHONUTF8": "1"}
     return {**kept, **own, "PHONEDESK_DEVICE__ADB_PORT": str(adb.port), **settings}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import re
 import struct
 from collections.abc import Callable, Sequence
@@ -15,6 +14,7 @@ from PIL import Image
 from agent_core.devices.base import Node
 from simulator.phone.assembly import FORCED_DENSITY, FORCED_SIZE
 from simulator.phone.commands.base import Call, CommandFailure, JavaFailure, command
+from simulator.phone.png import as_png
 from simulator.phone.port import ShellPhone, TreeFailure
 
 DEFAULT_DUMP = "/sdcard/window_dump.xml"
@@ -39,7 +39,7 @@ async def screencap(call: Call) -> int:
     path = call.path(names[-1]) if names and names[-1] != "-" else ""
     if path:
         _check_place(call, path)
-    data = await _captured(call, _as_png if "-p" in flags or path.endswith(".png") else _as_raw, number)
+    data = await _captured(call, as_png if "-p" in flags or path.endswith(".png") else _as_raw, number)
     if path:
         call.files.write(path, data, mode=0o660)
     else:
@@ -107,12 +107,6 @@ async def _encoded(phone: ShellPhone, encode: Callable[[Image.Image], bytes], *,
     if encode not in kept:
         kept[encode] = await asyncio.to_thread(encode, picture)
     return kept[encode]
-
-
-def _as_png(picture: Image.Image) -> bytes:
-    buffer = io.BytesIO()
-    picture.save(buffer, "PNG", compress_level=1)
-    return buffer.getvalue()
 
 
 def _as_raw(picture: Image.Image) -> bytes:

@@ -19,6 +19,7 @@ from simulator.phone.commands.base import Call
 from simulator.phone.hdc import usage
 from simulator.phone.hdc.layout import layout
 from simulator.phone.phone import VirtualPhone
+from simulator.phone.png import as_png
 from simulator.phone.port import TreeFailure
 from simulator.phone.widgets import TextField
 
@@ -172,7 +173,7 @@ class Uitest:
         path = option(call.arguments, "-p") or "/data/local/tmp/screenCap_1.png"
         picture = await self.phone.picture()
         try:
-            call.files.write(call.path(path), await asyncio.to_thread(_encoded, picture, "PNG"), mode=0o666)
+            call.files.write(call.path(path), await asyncio.to_thread(as_png, picture), mode=0o666)
         except OSError:
             call.line("ScreenCap failed: ")
             return 1
@@ -188,7 +189,7 @@ class Uitest:
         width, height = picture.size
         call.line(f"process: display 0, file type: jpeg, width: {width}, height: {height}")
         try:
-            call.files.write(call.path(path), await asyncio.to_thread(_encoded, picture, "JPEG"), mode=0o666)
+            call.files.write(call.path(path), await asyncio.to_thread(_as_jpeg, picture), mode=0o666)
         except OSError:
             call.line(f"\nerror: snapshot display 0, write to {path} as jpeg failed!")
             return 255
@@ -206,9 +207,9 @@ def number(text: str) -> int:
     return int(found[0]) if found else 0
 
 
-def _encoded(picture: Image.Image, form: str) -> bytes:
+def _as_jpeg(picture: Image.Image) -> bytes:
     data = io.BytesIO()
-    picture.save(data, form, quality=JPEG_QUALITY, compress_level=1)
+    picture.save(data, "JPEG", quality=JPEG_QUALITY)
     return data.getvalue()
 
 

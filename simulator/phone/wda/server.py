@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import io
 import json
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -24,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from simulator.phone.apps.launcher import Launcher
 from simulator.phone.phone import VirtualPhone
+from simulator.phone.png import as_png
 from simulator.phone.port import InputRefused, TreeFailure
 from simulator.phone.scenario import Faults, Scenario
 from simulator.phone.scenario_file import load_scenario
@@ -402,9 +402,7 @@ def _package(bundle: str) -> str:
 
 
 def _base64(picture: Image.Image) -> str:
-    data = io.BytesIO()
-    picture.save(data, "PNG", compress_level=1)
-    return base64.b64encode(data.getvalue()).decode()
+    return base64.b64encode(as_png(picture)).decode()
 
 
 def _runs(text: str) -> list[str]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from hashlib import blake2b
 
 from PIL import Image
 
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame, Node
+from agent_core.devices.pictures import digest
 from agent_core.perception.ocr import OcrEngine
 from agent_core.perception.reader import ScreenReader
 from agent_core.perception.readings import ChatScreen, Source
@@ -74,8 +74,7 @@ async def open_chat(world: Scenario, *, typing: bool = False) -> VirtualPhone:
 
 async def look(phone: VirtualPhone) -> Look:
     picture = (await phone.picture()).copy()
-    digest = blake2b(picture.tobytes(), digest_size=16).hexdigest()
-    return Look(Frame(picture, digest, 0.0), await phone.tree())
+    return Look(Frame(picture, digest(picture), 0.0), await phone.tree())
 
 
 async def read_picture(image: Image.Image, look: str) -> ChatScreen:

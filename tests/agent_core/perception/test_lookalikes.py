@@ -41,6 +41,7 @@ async def test_a_white_picture_with_a_line_of_small_letters_is_no_text(
     assert found.kind is BubbleKind.IMAGE or not found.sure
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("scale", [0.85, 1.0, 1.3])
 @pytest.mark.parametrize("look", BOTH)
 async def test_short_and_long_texts_with_emoji_and_digits_are_sure(look: str, scale: float) -> None:
@@ -84,6 +85,7 @@ async def test_words_that_name_a_kind_are_words_in_a_picture(look: str) -> None:
     assert [(bubble.kind, bubble.text) for bubble in found] == [(BubbleKind.TEXT, text) for text in said]
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("size", [(280, 250), (200, 300), (150, 150)])
 @pytest.mark.parametrize("look", [*BOTH, "wechat-dark"])
 async def test_a_small_photo_is_no_sticker(look: str, size: tuple[int, int]) -> None:

@@ -60,6 +60,7 @@ def said(screen: ChatScreen) -> list[tuple[Side, BubbleKind, str]]:
 # The whole page -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("look", LOOKED_AT)
 async def test_a_chat_is_read_whole(look: str) -> None:
     drawn = draw(look, "11", TALK)
@@ -75,6 +76,7 @@ async def test_a_chat_is_read_whole(look: str) -> None:
     assert close(found.send_box, drawn.truth.send_box)
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("look", LOOKED_AT)
 async def test_what_was_typed_and_the_button_that_sends_it(look: str) -> None:
     drawn = draw(look, "11", TALK, draft="好的，马上为您查询")
@@ -103,6 +105,7 @@ async def test_a_dimmed_send_and_none_at_all_are_told_apart() -> None:
     assert plain.send_point is None
 
 
+@pytest.mark.rotating(parts=4)
 @pytest.mark.parametrize(("width", "scale"), [(720, 1.0), (1280, 0.85), (1440, 1.0), (1080, 1.3)])
 @pytest.mark.parametrize("look", BOTH)
 async def test_other_widths_and_sizes_of_letters(look: str, width: int, scale: float) -> None:
@@ -114,6 +117,7 @@ async def test_other_widths_and_sizes_of_letters(look: str, width: int, scale: f
 # The header -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rotating(parts=4)
 @pytest.mark.parametrize("unread", [0, 3, 12, 120])
 @pytest.mark.parametrize("name", ["11", "1小王", "12", "111"])
 @pytest.mark.parametrize("look", BOTH)
@@ -126,6 +130,7 @@ async def test_the_count_beside_the_arrow_is_no_part_of_the_name(look: str, name
     assert found.title_box.left > drawn.truth.title_box.left - 0.02 * drawn.image.width  # without the pill
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("signs", [[sign] for sign in Sign] + [[Sign.ROBOT, Sign.EAR]], ids=str)
 @pytest.mark.parametrize("look", BOTH)
 async def test_signs_behind_the_name_are_no_part_of_it(look: str, signs: Sequence[Sign]) -> None:
@@ -153,6 +158,7 @@ async def test_two_names_that_look_alike_have_prints_of_their_own(look: str) -> 
     assert (signed.title, signed.title_sure) == ("11", True)
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("members", [3, 496])
 @pytest.mark.parametrize("look", LOOKED_AT)
 async def test_a_count_of_members_makes_a_group(look: str, members: int) -> None:
@@ -203,6 +209,7 @@ async def test_a_bubble_of_a_colour_nobody_knows_is_read_as_any_other() -> None:
 # Quotations -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("look", LOOKED_AT)
 async def test_a_quotation_is_told_by_its_own_ground(look: str) -> None:
     """QQ has it inside the bubble, WeChat below it."""
@@ -230,6 +237,7 @@ async def test_letters_of_another_colour_are_no_quotation(look: str, text: str) 
 # Kinds ----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("side", ["them", "me"])
 @pytest.mark.parametrize("look", LOOKED_AT)
 async def test_what_is_no_text_is_never_taken_for_words(look: str, side: str) -> None:
@@ -259,6 +267,7 @@ async def test_a_white_picture_is_no_text(look: str) -> None:
     assert found.bubbles[1].kind is BubbleKind.IMAGE or not found.sure
 
 
+@pytest.mark.rotating(parts=4)
 @pytest.mark.parametrize("scale", [1.0, 1.3])
 @pytest.mark.parametrize("text", ["好的", "在吗", "128元", "嗯", "1"])
 @pytest.mark.parametrize("look", BOTH)
@@ -341,6 +350,7 @@ async def test_what_is_asked_and_begins_above_the_page_is_a_doubt_of_its_own(loo
 UNREADABLE = "〄〠ↂ"  # signs that no recogniser is sure of
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("which", [0, 1, 2])
 @pytest.mark.parametrize("look", BOTH)
 async def test_a_message_that_cannot_be_read_is_a_doubt_anywhere_in_what_is_asked(look: str, which: int) -> None:

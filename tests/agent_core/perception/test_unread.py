@@ -76,6 +76,7 @@ async def test_a_tree_without_an_input_is_of_no_chat(go: Callable[[VirtualPhone]
     assert await below(NOTHING, await look(phone)) is None
 
 
+@pytest.mark.rotating(parts=3)
 @needs_ocr
 @pytest.mark.parametrize("go", [_list, _search, _home])
 async def test_a_picture_that_is_read_and_shows_no_input_is_of_no_chat(

@@ -131,6 +131,7 @@ async def test_a_tree_that_begins_to_lag_shows_after_the_touch_and_nothing_is_ty
     assert [row.state for row in await bench_lab.ledger.unfinished(bench_lab.device.serial)] == []
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("at", range(1, 7))
 async def test_what_is_written_while_the_tree_is_dumped_is_read_and_is_no_doubt_of_the_chat(
     bench_lab: Lab, monkeypatch: pytest.MonkeyPatch, at: int

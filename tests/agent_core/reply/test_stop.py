@@ -33,6 +33,7 @@ class Operator(Reaper):
         return await work()
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("at", range(1, SEND + 3), ids=lambda n: f"{n}_{REPLY[n - 1]}")
 async def test_stopped_at(bench_lab: Lab, at: int) -> None:
     await bench_lab.open_chat()

@@ -44,6 +44,7 @@ def many(count: int, unread: range) -> Scenario:
     )
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("tree", WAYS)
 async def test_an_idle_look_costs_two_calls_and_reads_nothing(tree: TreeUse) -> None:
     async with lab() as at:
@@ -73,6 +74,7 @@ async def test_an_idle_look_costs_two_calls_and_reads_nothing(tree: TreeUse) -> 
         assert (later["11"], later["老客户A"] == state["老客户A"]) == (state["11"], False)
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("tree", WAYS)
 async def test_an_open_chat_is_left_and_what_came_into_it_is_seen(tree: TreeUse) -> None:
     async with lab() as at:
@@ -177,6 +179,7 @@ async def test_nothing_that_reads_says_so_and_notifications_are_still_heard() ->
         assert (seen.outcome, names(seen), seen.memory) == (LookOutcome.UNREADABLE, ["11", "老客户A"], None)
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("mode", ["no_texts", "empty", "failing", "stale"])
 async def test_a_tree_that_tells_nothing_is_not_asked_again(mode: str) -> None:
     async with lab() as at:

@@ -9,6 +9,7 @@ from PIL import Image
 from agent_core.devices.pictures import is_black
 from simulator.phone.files import FileTree
 from simulator.phone.geometry import Geometry
+from simulator.phone.png import as_png
 from simulator.phone.shell import Shell
 from tests.simulator.phone.hand import Hand
 
@@ -48,6 +49,16 @@ async def test_of_two_displays_the_first_is_taken_and_one_is_black() -> None:
         assert b"Multiple displays were found" in unnamed.err
         assert is_black(Image.open(io.BytesIO(unnamed.out)).convert("RGB")) == black[0]
     assert (await shell.run("screencap -p -d 7")).exit_code == 1
+
+
+def test_a_png_has_the_pixels_of_the_picture() -> None:
+    picture = Image.effect_noise((31, 17), 80).convert("RGB")
+    picture.putpixel((0, 0), (1, 2, 3))
+    picture.putpixel((30, 16), (250, 251, 252))
+    with Image.open(io.BytesIO(as_png(picture)), formats=["PNG"]) as read:
+        read.verify()  # the checksums, which decoding forgives
+    with Image.open(io.BytesIO(as_png(picture)), formats=["PNG"]) as read:
+        assert (read.mode, read.size, read.tobytes()) == ("RGB", picture.size, picture.tobytes())
 
 
 async def test_a_picture_that_fails_leaves_the_file_of_the_one_before() -> None:

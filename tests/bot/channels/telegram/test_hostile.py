@@ -39,11 +39,11 @@ def child() -> Iterator[Child]:
 
 @pytest.mark.parametrize(("work", "cases"), [(ask_all, AT_ONCE), (ask_together, LATER)], ids=["at once", "later"])
 async def test_every_answer_ends_in_its_error_within_bounds(
-    work: Callable[[list[str]], Awaitable[list[str]]], cases: list[str], child: Child
+    work: Callable[[str, list[str]], Awaitable[list[str]]], cases: list[str], child: Child
 ) -> None:
     async with AsyncExitStack() as stack:
         servers = [await stack.enter_async_context(HostileTelegram(case)) for case in cases]
-        cost = await child.measure_beside(work, [server.url for server in servers])
+        cost = await child.measure_beside(work, TOKEN, [server.url for server in servers])
     assert cost.error == "", cost.message
     assert cost.memory < 200, cost
     assert cost.longest_block < 1, cost
@@ -68,20 +68,20 @@ async def test_every_answer_ends_in_its_error_within_bounds(
 async def test_no_redirect_is_followed() -> None:
     async with HostileTelegram("good") as elsewhere, HostileTelegram("redirect", elsewhere=elsewhere.url) as server:
         for _ in range(5):
-            assert (await ask(server.url)).startswith("NetworkError: ")
+            assert (await ask(TOKEN, server.url)).startswith("NetworkError: ")
         assert len(server.requests) == 5
         assert elsewhere.requests == []
-        assert await ask(elsewhere.url) == "none"
+        assert await ask(TOKEN, elsewhere.url) == "none"
 
 
 async def test_nonsense_is_an_error_of_telegrams() -> None:
     async with HostileTelegram("nonsense") as server:
         for body in NONSENSE:
-            told = await ask(server.url)
+            told = await ask(TOKEN, server.url)
             assert told.startswith(("TelegramError: ", "UnfitAnswer: ")), (body, told)
     async with HostileTelegram("nonsense") as server:
         for body in NONSENSE:
-            told = await poll(server.url)
+            told = await poll(TOKEN, server.url)
             assert told.startswith("TelegramError: ") or (told in {"none", "0"} and b'"result"' in body), (body, told)
 
 
@@ -101,19 +101,19 @@ async def test_a_file_comes_from_the_server_alone(tmp_path: Path) -> None:
     ours = tmp_path / "secret.txt"
     ours.write_text("from this machine", encoding="utf-8")
     async with HostileTelegram("file_elsewhere") as server:
-        assert await fetch(server.url) == "from the server"
+        assert await fetch(TOKEN, server.url) == "from the server"
     async with HostileTelegram("good") as elsewhere:
         host = elsewhere.url.removeprefix("http:")
         for path in (str(ours), f"file://{ours}", f"http:{host}/x", f"{host}/x", "../../x", "a?b#c d"):
             async with HostileTelegram("file_elsewhere", path=path) as server:
-                told = await fetch(server.url)
+                told = await fetch(TOKEN, server.url)
                 assert told == "from the server" or told.startswith("BadRequest: Telegram does not give"), (path, told)
         assert elsewhere.requests == []
 
 
 async def test_a_file_is_bounded_as_it_comes(child: Child) -> None:
     async with HostileTelegram("file_too_large") as server:
-        cost = await child.measure_beside(fetch, server.url)
+        cost = await child.measure_beside(fetch, TOKEN, server.url)
     assert cost.result.startswith("BadRequest: The file a.csv is larger than 1 MB.")
     assert cost.memory < 30
 

@@ -94,6 +94,7 @@ async def house(tg: FakeTelegram, db: Database) -> House:
     return house
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("mode", ["polling", "webhook"])
 async def test_no_kind_but_a_message_has_an_effect(house: House, mode: str) -> None:
     people = await house.desk.people.members("telegram")
@@ -108,6 +109,7 @@ async def test_no_kind_but_a_message_has_an_effect(house: House, mode: str) -> N
     assert refused <= {"inline", "edited", "forged", "old", "button", "channel", "forwarded"}
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("mode", ["polling", "webhook"])
 async def test_what_is_broken_stops_nothing(house: House, mode: str) -> None:
     people = await house.desk.people.members("telegram")

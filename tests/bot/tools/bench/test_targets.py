@@ -33,6 +33,7 @@ def test_a_figure_is_compared_with_its_target(figure: Figure, measured: float, w
     assert TargetTable((TargetRow(Figure.IDLE_CPU, 0), row), {}, 1.0, 0.0).met is (within is not False)
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.device
 async def test_calls_of_the_phone_and_the_model_are_counted() -> None:
     told: list[str] = []
@@ -64,14 +65,14 @@ async def test_calls_of_the_phone_and_the_model_are_counted() -> None:
 
 def test_a_missed_target_is_shown_and_ends_with_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for most, code, within in ((100, 0, True), (0.01, 1, False)):
-        monkeypatch.setitem(module.TARGETS, Figure.HELP, most)
-        done = CliRunner().invoke(app, ["bench", "--only", "help", "--json"])
-        assert done.exit_code == code, done.output
-        told = json.loads(done.stdout)
-        (row,) = told["rows"]
-        assert (row["figure"], row["target"], row["within"], told["met"]) == ("help", most, within, within)
-        assert 1 < row["measured"] < 10
+    monkeypatch.setitem(module.TARGETS, Figure.HELP, 100)
+    done = CliRunner().invoke(app, ["bench", "--only", "help", "--json"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    (row,) = told["rows"]
+    assert (row["figure"], row["target"], row["within"], told["met"]) == ("help", 100, True, True)
+    assert 1 < row["measured"] < 10
+    monkeypatch.setitem(module.TARGETS, Figure.HELP, 0.01)
     shown = CliRunner().invoke(app, ["bench", "--only", "help"])
     assert shown.exit_code == 1
     assert "≤ 0.01" in shown.output
