@@ -73,6 +73,11 @@ class Interview:
             f"{name}={_COVERED if value and name in self.secrets else value}" for name, value in self.values.items()
         ]
 
+    @property
+    def phone_port(self) -> str:
+        """The port of the phone, if it has an address, else that of a virtual phone."""
+        return self.values.get(_SERIAL, "").rpartition(":")[2] or _VIRTUAL_PHONE.rpartition(":")[2]
+
     def next_steps(self, *, failed: bool) -> list[str]:
         """Return the next steps as keys of texts. ``failed``: a check has failed."""
         own = self.values["PHONEDESK_KNOWLEDGE__PROVIDER"] == "embedded"

@@ -64,7 +64,7 @@ def init(lang: Literal["zh", "en"] | None = None) -> None:
     failed = check_all(talk.lang, console)
     console.print(Text("\n" + words.get("next.title"), "bold"))
     for step in talk.next_steps(failed=failed):
-        console.print(Text(f"  {words.get(f'next.{step}')}"), soft_wrap=True)
+        console.print(Text(f"  {words.get(f'next.{step}', port=talk.phone_port)}"), soft_wrap=True)
     raise typer.Exit(Exit.FAILED if failed else Exit.OK)
 
 

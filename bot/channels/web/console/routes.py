@@ -173,6 +173,7 @@ class _Console:
         context = {
             "nav": "",
             "t": words.own,
+            "colon": words.get("common.colon"),
             "chat": words.get,
             "person": words.person,
             "operation": words.operation,
