@@ -27,6 +27,7 @@ from bot.tools.replay.timings import Timings, timings_of
 from bot.tools.replay.words import (
     action_of,
     facts_of,
+    is_for_model,
     outcome_of,
     part_of,
     result_of,
@@ -133,7 +134,7 @@ def _step(step: RecordedStep, words: Texts) -> str:
         fields += _field(words.get("replay.proposed"), proposed)
         fields += _field(words.get("replay.done"), done or words.get("replay.nothing_done"), "" if record.ok else "bad")
     fields += [_verdict(verdict, words) for verdict in record.verdicts]
-    label = words.get("replay.told_model" if record.unread else "card.result")
+    label = words.get("replay.told_model" if is_for_model(record) else "card.result")
     fields += _field(label, result_of(record), "" if record.ok else "bad")
     fields += [_timings(record, words)]
     fields += _details(words.get("replay.reply"), _pre(record.reply)) if record.reply else []

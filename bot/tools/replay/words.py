@@ -37,6 +37,11 @@ def result_of(step: StepRecord) -> str:
     return "" if step.ok and result in bare else result
 
 
+def is_for_model(step: StepRecord) -> bool:
+    """Tell whether a step's result is worded for the model, so that people are told so."""
+    return step.unread or (step.action or {}).get("kind") == "get_knowledge_data"
+
+
 def outcome_of(run: RunView, words: Texts) -> list[str]:
     """Return the run's outcome, in its own words, one line each.
 

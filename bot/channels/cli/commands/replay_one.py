@@ -19,6 +19,7 @@ from bot.channels.cli.commands.common import fail, run_async
 from bot.channels.cli.files import check_new, write
 from bot.channels.cli.terminal.console import Console, Text, err, print_json
 from bot.channels.cli.terminal.language import texts
+from bot.channels.cli.terminal.render import before
 from bot.desk.actors import Actor, BadRequest
 from bot.desk.history_views import (
     HistoryAsked,
@@ -34,6 +35,7 @@ from bot.tools.replay.redaction import covered
 from bot.tools.replay.words import (
     action_of,
     facts_of,
+    is_for_model,
     outcome_of,
     part_of,
     result_of,
@@ -208,7 +210,7 @@ def _told(step: StepRecord, words: Texts, currency: str = "") -> Text:
         line = f"{ruled(verdict, words)}\n{verdict.message}".rstrip()
         told.append(f"\n{line}", style="yellow")
     if result := result_of(step):
-        label = f"{words.get('replay.told_model')}: " if step.unread else ""
+        label = before(words.get("replay.told_model"), words) if is_for_model(step) else ""
         if not step.ok and not label:
             result = words.typed(result)  # it may advise a command
         told.append(f"\n{label}{result}", style="dim" if step.ok or step.asks or label else "red")

@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 from agent_core.devices.base import Window
 from agent_core.loop.trajectory import ModelRequest
 from agent_core.session import ReplyRecord, Session, StepRecord, StepVerdict
+from agent_core.texts import say
 from bot.channels.chat.texts import texts
 from bot.desk.history_views import PastRun, RecordedStep, RecordingView
 from bot.desk.views import RunStatus, RunView
@@ -117,6 +118,16 @@ def test_a_result_does_not_repeat_what_its_rules_have_said() -> None:
     blocked, done = kind_run().session.steps
     assert (result_of(blocked), result_of(done)) == ("", "")
     assert result_of(blocked.model_copy(update={"result": "不要点 演练到此为止。"})) == "演练到此为止。"
+
+
+def test_what_the_model_was_told_of_an_answer_is_said_to_be_for_the_model() -> None:
+    asked = {"kind": "get_knowledge_data", "query": "几天发货"}
+    told = say("zh", "run.sent_observation", contact="11", text="明天")
+    answered = StepRecord(index=3, asked=asked, action=asked, result=told)
+    recording = kind_run()
+    recording = replace(recording, steps=(*recording.steps, RecordedStep(answered, shown=screen(3))))
+    seen = Seen(page_of(recording, texts("zh")))
+    assert f"{texts('zh').get('replay.told_model')}{told}" in seen.text.replace("\n", "")
 
 
 def test_a_hand_gets_through_it_and_its_head_comes_first() -> None:
