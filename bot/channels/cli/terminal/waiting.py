@@ -11,19 +11,28 @@ from bot.app.settings.layers import Settings
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.terminal.console import Text
 
+FIRST_SECONDS = 5.0  # most models answer sooner
 EVERY_SECONDS = 10.0
 
 
 class WaitedFor(ModelWrapper):
-    """A model whose calls are reported while they last: ``say`` gets the seconds, every ``every`` seconds.
+    """A model whose calls are reported while they last.
 
-    Thinking is a sign of life: after it the seconds are counted from 0.
+    say: gets the seconds after ``first`` seconds, then every ``every`` seconds. Thinking is a sign of life: after it
+        they are counted from 0.
     """
 
-    def __init__(self, model: Model, say: Callable[[int], object], *, every: float = EVERY_SECONDS) -> None:
+    def __init__(
+        self,
+        model: Model,
+        say: Callable[[int], object],
+        *,
+        first: float = FIRST_SECONDS,
+        every: float = EVERY_SECONDS,
+    ) -> None:
         super().__init__(model)
         self._say = say
-        self._every = every
+        self._first, self._every = first, every
         self._since = 0.0
 
     async def complete(self, messages: Sequence[Message], *, on_thinking: OnThinking | None = None) -> Completion:
@@ -51,10 +60,10 @@ class WaitedFor(ModelWrapper):
 
     async def _tell(self) -> None:
         clock = asyncio.get_running_loop().time
-        due = self._since + self._every
+        due = self._since + self._first
         while True:
             await asyncio.sleep(due - clock())
-            if (silent := clock() - self._since) >= self._every:
+            if (silent := clock() - self._since) >= self._first:
                 self._say(round(silent))
             due = max(due, self._since) + self._every
 

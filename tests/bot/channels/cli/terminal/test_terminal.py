@@ -444,10 +444,10 @@ async def test_a_model_that_says_nothing_is_told_of_while_it_does() -> None:
     told: list[int] = []
     hello = [{"role": "user", "content": "hello"}]
     async with ScriptedModel([Hang(), Text("finish(message='x')")]) as server:
-        model = WaitedFor(ChatModel(server.url, "m", timeout=0.3, alone=False), told.append, every=0.1)
+        model = WaitedFor(ChatModel(server.url, "m", timeout=0.3, alone=False), told.append, first=0.05, every=0.1)
         with pytest.raises(ModelTimeout):
             await model.complete(hello)
-        assert told[:2] == [0, 0]  # seconds
+        assert told[:3] == [0, 0, 0]  # seconds
         assert (await model.complete(hello)).text
         assert "model-waited-for" not in {task.get_name() for task in asyncio.all_tasks()}  # of a call that is over
         await model.close()
