@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -19,6 +20,7 @@ from agent_core.owner import folder as own
 from agent_core.session import Session, Status
 from agent_core.texts import Listed
 from bot.app import logs
+from bot.app.settings.files import files_there
 from bot.app.settings.layers import Settings
 from bot.app.settings.loading import SettingsWrong, load, passed_over
 from bot.app.settings.own import own_folder, own_found
@@ -56,6 +58,7 @@ BY_STATUS = {
     Status.STOPPED: Exit.STOPPED,
 }
 
+LANG = "PHONEDESK_LANG"  # says nothing of a phone or a model
 BAD_USE = (ConfigError, InputRejected, BadRequest, NotFound)
 
 
@@ -153,7 +156,14 @@ def fail(error: PhonedeskError) -> NoReturn:
         raise typer.Exit(Exit.USAGE)
     shown = words.error(error) if words.find(f"errors.{error.key}", "") else _by_kind(error, words)
     err.print(logs.mask(shown), style="red")
+    if not isinstance(error, BAD_USE) and _has_no_settings():
+        err.print(words.get("common.no_settings"), style="dim")
     raise typer.Exit(Exit.USAGE if isinstance(error, BAD_USE) else Exit.FAILED)
+
+
+def _has_no_settings() -> bool:
+    """Tell whether no settings are given here: most likely the folder is the wrong one, or nothing was set up."""
+    return not files_there() and not any(name.startswith("PHONEDESK_") for name in os.environ if name != LANG)
 
 
 def _by_kind(error: PhonedeskError, words: Texts) -> str:

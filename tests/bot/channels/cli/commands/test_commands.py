@@ -252,6 +252,24 @@ def test_an_error_is_told_in_the_language_of_the_settings(lang: Lang, capfd: pyt
     assert capfd.readouterr().err.splitlines() == [told["error.config.invalid"], own(text="No port. Choose another.")]
 
 
+def test_an_error_where_nothing_is_set_says_so(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def said(error: PhonedeskError) -> str:
+        with pytest.raises(typer.Exit):
+            fail(error)
+        return capfd.readouterr().err
+
+    settings_from(lang="en")
+    wrong_folder = "no .env or phonedesk.toml in this folder"
+    assert wrong_folder not in said(DeviceOffline("x"))  # the environment has settings
+    monkeypatch.delenv("PHONEDESK_TIMEZONE")
+    assert wrong_folder in said(DeviceOffline("x"))
+    assert wrong_folder not in said(InputRejected("x"))
+    Path(".env").write_text("PHONEDESK_TIMEZONE=UTC\n")
+    assert wrong_folder not in said(DeviceOffline("x"))
+
+
 @pytest.mark.parametrize(("lang", "spoken"), [("zh", "zh"), ("en", "en"), (None, "zh"), ("", "zh")])
 @pytest.mark.parametrize("dotenv", [False, True])
 def test_an_error_of_the_settings_is_told_in_the_language_that_is_asked_for(
