@@ -76,7 +76,7 @@ async def test_the_next_attempt_works_with_what_was_changed_and_one_at_work_with
 
 
 def open_still(model: object) -> bool:
-    return not model._client.is_closed()  # type: ignore[attr-defined]  # nothing else tells it
+    return not model._endpoint._http.is_closed  # type: ignore[attr-defined]  # nothing else tells it
 
 
 async def test_what_is_wrong_is_told_once_and_the_old_stays(core: Core) -> None:
