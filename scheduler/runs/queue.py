@@ -39,7 +39,7 @@ FORGET_EVERY_SECONDS = 3600.0
 # DBOS looks every second for work of kinds that it never gets here: delayed, with a deadline, or in its own queue,
 # which only recovery at the start uses. That was a third of what an idle server did. With PostgreSQL: less than 5 s.
 LOOK_EVERY_SECONDS = 4.0
-RECOVERED_SECONDS = 30.0  # after the start
+RECOVERED_SECONDS = 10.0  # after the start
 FORGET_AT_ONCE = 200
 OVER = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
 
