@@ -47,10 +47,10 @@ def _library() -> ctypes.CDLL | None:
         return None
     try:
         library = ctypes.CDLL(None)
-        library.mallopt, library.malloc_trim  # noqa: B018 - looked up now
-    except (OSError, AttributeError):  # another C library
+    except OSError:
         return None
-    return library
+    has_both = hasattr(library, "mallopt") and hasattr(library, "malloc_trim")  # another C library has not
+    return library if has_both else None
 
 
 async def _forever(trim: Callable[[int], int], every: float) -> None:

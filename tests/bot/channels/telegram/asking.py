@@ -1,4 +1,4 @@
-"""What the product asks a Bot API server, each as the words of what it ended in: for a process that is measured.
+"""Make the calls of the product to a Bot API server, and tell in words how each ended, in a process that is measured.
 
 The token is an argument, so that the process does not load the server that it asks, which takes seconds.
 """
