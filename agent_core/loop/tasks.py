@@ -77,12 +77,6 @@ def check_rules(task: str, rules: TaskRules) -> TaskRules:
         gate = gate_for(task, PolicyName(rules.policy) if rules.policy else None)
     except ConfigInvalid as error:
         raise InputRejected(error.message, advice=error.advice, key=error.key, **error.values) from None
-    if not rules.policy and not gate.enabled and lacks_app(task) and not names_an_app(task):
-        raise InputRejected(
-            "The task does not say in which app the customer is to be answered.",
-            advice="Name it, for example: QQ回复联系人11.",
-            key="reply_where",
-        )
     if not rules.policy and not gate.enabled and (app := app_without_replies(task)):
         known = Listed(NameIn(profile.name_in("en"), profile.name_in("zh")) for profile in profiles())
         raise InputRejected(
@@ -92,6 +86,12 @@ def check_rules(task: str, rules: TaskRules) -> TaskRules:
             key="reply_app_unknown",
             app=app,
             known=known,
+        )
+    if not rules.policy and not gate.enabled and lacks_app(task) and not names_an_app(task):
+        raise InputRejected(
+            "The task does not say in which app the customer is to be answered.",
+            advice="Name it, for example: QQ回复联系人11.",
+            key="reply_where",
         )
     if gate.enabled and rules.apps:
         raise InputRejected(

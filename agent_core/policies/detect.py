@@ -153,6 +153,23 @@ _NO_CUSTOMER = re.compile(
     r"|invitations?|surveys?|me|us|with|in|on|at|via|by|using|through|from)\b",
     re.IGNORECASE,
 )
+# Where an answer is ordered, beside the verb, if that may be the name of an app: not 收到后回复1.
+_OPENS = re.compile(r"\s*(?:打开|启动|进入|open\b|launch\b|start\b)", re.IGNORECASE)
+_PLACE_BEFORE = re.compile(
+    r"^\s*(?:打开|启动|进入|使用|用|通过|在|去|到|(?:open|launch|start|use)\b)?\s*([A-Za-z\u3400-\u9fff][\w·]{1,11}?)\s*(?:应用|软件|\bapp\b)?"
+    r"(?:上面|里面|上|里|中|内)?[\s:：]*$",
+    re.IGNORECASE,
+)
+_PLACE_AFTER = re.compile(
+    r"\b(?:on|via|using|through)\s+([A-Za-z][\w.]{1,19})\s*$|\s在\s*([A-Za-z\u3400-\u9fff][\w·]{1,11}?)[上里中]?\s*$",
+    re.IGNORECASE,
+)
+_NO_PLACE = re.compile(
+    r"[后时前再就先都也并我你您他她它咱这那]|收到|看到|如果|马上|立即|立刻|尽快|直接|统一|继续|主动|礼貌|批量|群|弹窗|网页|浏览器|页面|手机|桌面"
+    r"|\b(?:time|behalf|phone|computer|screen|page|web|and|then|please|quickly|politely|always|also|just|now)\b",
+    re.IGNORECASE,
+)
+_A_CUSTOMER = re.compile(rf"\s*(?:{_ROLE}|(?:contact|customer|client|buyer)\b)\s*[:：]?\s*\w", re.IGNORECASE)
 # People who are answered as a customer of theirs, not of ours; and words in quotes right after 回复, which are the
 # answer.
 _SERVES_US = re.compile(
@@ -224,14 +241,20 @@ def lacks_app(task: str) -> bool:
 
 
 def app_without_replies(task: str) -> str:
-    """Return the app in which ``task`` orders an answer (``reply to 11 on WhatsApp``), if that is known by name
-    and has no profile; "" otherwise.
+    """Return the app in which ``task`` orders an answer (``reply to 11 on WhatsApp``), if it has no profile.
+
+    A word that stands where an app is named (``淘定回复联系人11``) counts as one if a contact or a number follows, which
+    can only be a customer. Return "" if there is no such app.
     """
     text = _LIST.sub("、", _without_quotes(task, []))
     app = ""
+    opened = ""
     for clause in _CLAUSES.split(text):
         named = without_profile(clause)
         app = named[0] if named else app
+        if not app and (place := _unknown_place(_ordered(clause), opened)):
+            return place
+        opened = clause if _OPENS.match(clause) else opened
         order = _ordered(_FRAME.sub(" ", re.sub("|".join(map(re.escape, named)), "\0", clause)) if named else clause)
         if not app or order is None or not _stripped(order.after) or not _can_be_customers(order):
             continue
@@ -273,6 +296,21 @@ def _can_be_customers(order: _Ordered) -> bool:
     if _ANSWERS_ANYTHING.fullmatch(order.verb) and not _A_NUMBER.match(order.after):
         return False
     return bool(_EVERYBODY.fullmatch(order.after)) or not _NO_CUSTOMER.search(order.after)
+
+
+def _unknown_place(order: _Ordered | None, opened: str) -> str:
+    """Return the word by which ``order``, or else the clause ``opened`` before it, seems to name an app, if the order
+    surely means a customer; "" otherwise.
+    """
+    if order is None:
+        return ""
+    whom = re.sub(r"^\s*(?:to|给)\b\s*|^给", "", order.after, flags=re.IGNORECASE)
+    if not _A_CUSTOMER.match(whom) and not _A_NUMBER.match(whom):
+        return ""
+    found = _PLACE_BEFORE.match(order.before) or _PLACE_AFTER.search(whom) or _PLACE_BEFORE.match(opened)
+    place = next(filter(None, found.groups()), "") if found else ""
+    beside = f"{order.before}{whom}"
+    return "" if _NO_PLACE.search(place) or _NO_CUSTOMER.search(place) or _SERVES_US.search(beside) else place
 
 
 def _stripped(words: str) -> str:

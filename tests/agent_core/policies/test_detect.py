@@ -129,6 +129,13 @@ def test_a_known_contact_that_stands_there_is_taken_whole(task: str, contact: st
         ("答复钉钉上的李四", "钉钉"),
         ("企业微信回复联系人11", "企业微信"),
         ("回复支付宝里联系人11", "支付宝"),
+        ("淘定回复联系人11", "淘定"),  # no app is called so: nobody is to be answered by chance in another one
+        ("在淘定上回复11", "淘定"),
+        ("回复11 在淘定", "淘定"),
+        ("打开淘定，然后回复联系人11", "淘定"),
+        ("QQQ回复11", "QQQ"),
+        ("reply to 11 on Taobo", "Taobo"),
+        ("open Taobo and reply to contact 11", "Taobo"),
     ],
 )
 def test_an_order_to_answer_in_an_app_without_replies_is_refused_at_once(task: str, app: str) -> None:
@@ -158,6 +165,10 @@ def test_an_order_to_answer_in_an_app_without_replies_is_refused_at_once(task: s
         "reply to the comment on 小红书",
         "search WhatsApp and answer the call",
         "在知乎回答问题",
+        "收到后回复1",
+        "收到短信回复1",
+        "在弹窗里回复1",
+        "reply 1 on time",
         *(task for task, means in PHRASINGS.items() if means not in "-?"),
     ],
 )
