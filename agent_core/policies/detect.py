@@ -302,7 +302,7 @@ def _unknown_place(order: _Ordered | None, opened: str) -> str:
     """Return the word by which ``order``, or else the clause ``opened`` before it, seems to name an app, if the order
     surely means a customer; "" otherwise.
     """
-    if order is None:
+    if order is None or not order.verb:
         return ""
     whom = re.sub(r"^\s*(?:to|给)\b\s*|^给", "", order.after, flags=re.IGNORECASE)
     if not _A_CUSTOMER.match(whom) and not _A_NUMBER.match(whom):
@@ -310,6 +310,8 @@ def _unknown_place(order: _Ordered | None, opened: str) -> str:
     found = _PLACE_BEFORE.match(order.before) or _PLACE_AFTER.search(whom) or _PLACE_BEFORE.match(opened)
     place = next(filter(None, found.groups()), "") if found else ""
     beside = f"{order.before}{whom}"
+    if any(_place(profile, place) is not None for profile in profiles()):
+        return ""
     return "" if _NO_PLACE.search(place) or _NO_CUSTOMER.search(place) or _SERVES_US.search(beside) else place
 
 
