@@ -165,7 +165,7 @@ _PLACE_AFTER = re.compile(
     re.IGNORECASE,
 )
 _NO_PLACE = re.compile(
-    r"[后时前再就先都也并我你您他她它咱这那]|收到|看到|如果|马上|立即|立刻|尽快|直接|统一|继续|主动|礼貌|批量|群|弹窗|网页|浏览器|页面|手机|桌面"
+    r"[后时前再就先都也并我你您他她它咱这那]|收到|看到|看看|查看|找到|点[击开进]|选择|选中|搜索|如果|马上|立即|立刻|尽快|直接|统一|继续|主动|礼貌|批量|群|弹窗|网页|浏览器|页面|手机|桌面"
     r"|\b(?:time|behalf|phone|computer|screen|page|web|and|then|please|quickly|politely|always|also|just|now)\b",
     re.IGNORECASE,
 )
