@@ -243,8 +243,8 @@ def lacks_app(task: str) -> bool:
 def app_without_replies(task: str) -> str:
     """Return the app in which ``task`` orders an answer (``reply to 11 on WhatsApp``), if it has no profile.
 
-    A word that stands where an app is named (``淘定回复联系人11``) counts as one if a contact or a number follows, which
-    can only be a customer. Return "" if there is no such app.
+    A word that stands where an app is named (``淘定回复联系人11``) counts as one if a contact or a number follows,
+    which can only be a customer. Return "" if there is no such app.
     """
     text = _LIST.sub("、", _without_quotes(task, []))
     app = ""
