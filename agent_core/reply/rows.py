@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Frame
-from agent_core.perception.compare import Match, fold, same_message
+from agent_core.perception.compare import Match, contains, fold, same_message
 from agent_core.perception.readings import BubbleState, ChatScreen, Side
 from agent_core.ports import AnswerEvent, Ledger, LedgerRow, MessageKey, Provenance, ReplyState
 from agent_core.reply.asked import CustomerQuestion, asked_in
@@ -256,12 +256,12 @@ class Rows:
     async def repeat(self, question: AskedQuestion) -> LedgerRow:
         """Open a row for a message that looks like an answered one, to store what a person says of it.
 
-        It holds for the customer's newest messages as they are, and for today: another message with the same words is
-        another question. Such a message is seen only if the chat shows no answer of ours, because it was emptied or on
-        another phone.
+        It holds for this message below the ones that are above it now, and for today: another message with the same
+        words is another question, and what the customer writes below changes nothing. Such a message is seen only if
+        the chat shows no answer of ours, because it was emptied or on another phone.
         """
         session = self._session
-        messages = session.cluster.messages if session.cluster else []
+        messages = _until(question, session.cluster.messages if session.cluster else [])
         mark = f"{question.fingerprint}-repeat-{session.date}-{_digest(' '.join(messages))}"
         return await self._ledger.open(self.key(mark), run_id=session.run_id, question="")
 
@@ -348,6 +348,13 @@ class Rows:
 
     async def _recent(self) -> Sequence[LedgerRow]:
         return await self._ledger.recent(self._session.serial, self._profile.key, self._contact)
+
+
+def _until(question: AskedQuestion, messages: Sequence[str]) -> Sequence[str]:
+    """Return ``messages`` up to the first that holds words of ``question``; all of them if none does."""
+    lines = question.words.split("\n")
+    first = next((n for n, text in enumerate(messages) if any(contains(text, line) for line in lines)), len(messages))
+    return messages[: first + 1]
 
 
 def _digest(words: str) -> str:

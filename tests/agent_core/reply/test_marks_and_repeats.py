@@ -55,7 +55,33 @@ def test_what_a_person_says_was_answered_is_not_asked_again(source: Source) -> N
         assert session.status is Status.SUCCEEDED, session.message
     assert len(desk.people.asked) == 1
     assert desk.sent() == []
+    desk.shelf.answers["现货"] = HERE
+    desk.phone.receive("11", HELLO)  # what is written below it changes nothing about it
+    session = desk.run(ask("几天能发货"), ask("有现货吗"))
+    assert session.status is Status.SUCCEEDED, session.message
+    assert (len(desk.people.asked), desk.sent()) == (1, [HERE])
     desk.phone.receive("11", SHIP)  # the same words once more are another question
+    assert desk.run(ask("几天能发货")).status is Status.SUCCEEDED
+    assert (len(desk.people.asked), desk.sent()) == (1, [HERE, SHIPPED])
+
+
+@SOURCES
+def test_the_same_words_below_a_decided_message_are_another_question(source: Source) -> None:
+    desk = PaperDesk(SHIP, source=source)
+    assert desk.run(ask("几天能发货")).status is Status.SUCCEEDED
+    desk.phone.chats["11"].messages.pop()
+    desk.people.answers = [SKIP]
+    assert desk.run(ask("几天能发货")).status is Status.SUCCEEDED
+    desk.phone.receive("11", SHIP)
+    assert desk.run(ask("几天能发货"), ask("几天能发货")).status is Status.SUCCEEDED
+    assert (len(desk.people.asked), desk.sent()) == (1, [SHIPPED])
+
+
+@SOURCES
+def test_what_a_person_wants_answered_again_is_answered_again(source: Source) -> None:
+    desk = PaperDesk(SHIP, source=source)
+    assert desk.run(ask("几天能发货")).status is Status.SUCCEEDED
+    desk.phone.chats["11"].messages.pop()
     desk.people.answers = [Answer(choice="again", by="店长")]
     assert desk.run(ask("几天能发货"), ask("几天能发货")).status is Status.SUCCEEDED
     assert desk.sent() == [SHIPPED]
