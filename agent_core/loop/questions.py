@@ -19,7 +19,7 @@ from agent_core.policies.right_chat import title_likeness
 from agent_core.ports import LedgerRow, Record
 from agent_core.reply.asked import CustomerQuestion
 from agent_core.session import AskedQuestion, Choice, Planned, Question, QuestionKind, RowMark, Session
-from agent_core.texts import say
+from agent_core.texts import say, sentences
 
 CANDIDATES = 3
 RECORD = "record:"  # prefix of the choices that are candidates
@@ -320,7 +320,12 @@ def interact(session: Session, text: str, choices: Sequence[str]) -> Question:
 
 
 def stuck(session: Session, text: str) -> Question:
-    """Ask whether a run that makes no progress is to continue. Free text is passed to the model."""
+    """Ask whether a run that makes no progress is to continue. Free text is passed to the model.
+
+    A person who let it continue before is told so, because the same again is not likely to help.
+    """
+    if before := sum(question.kind is QuestionKind.STUCK for question in session.questions):
+        text = sentences([text, say(session.lang, "run.stuck_again", count=before)], session.lang)
     return _question(session, QuestionKind.STUCK, text, {"go_on": "go_on", STOP: "stop"}, free_text=True)
 
 

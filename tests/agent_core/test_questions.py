@@ -105,6 +105,14 @@ def test_a_model_that_asks_without_a_word_leaves_no_question_empty() -> None:
     assert "look at the phone" in questions.take_over(session("en"), "").text
 
 
+@pytest.mark.parametrize(("lang", "again"), [("zh", "卡住过 1 次"), ("en", "stuck 1 time before")])
+def test_who_let_a_stuck_run_continue_is_told_that_it_did_not_help(lang: str, again: str) -> None:
+    run = session(lang)
+    run.questions.append(questions.stuck(run, "?"))
+    assert run.questions[0].text == "?"
+    assert again in questions.stuck(run, "?").text
+
+
 @pytest.mark.parametrize("kind", list(QuestionKind))
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_each_question_has_its_choices_in_words(kind: QuestionKind, lang: str) -> None:
