@@ -47,6 +47,11 @@ _OPEN = re.compile(
 )
 _NOT_OPENED = re.compile(r"没有找到|没有打开|失败|not found|was not opened|failed", re.IGNORECASE)
 _LOOK = re.compile(r"截图|截屏|看看|看一下|看下|描述|读|什么|screenshot|look|describe|read|what", re.IGNORECASE)
+_ABOUT_CHATS = re.compile(  # what somebody has written is not what stands on this screen
+    r"有没有.{0,6}(?:回复|回信|消息|人找)|回复了?(?:没|吗|什么)|谁.{0,4}回复|说了什么"
+    r"|\b(?:repl(?:y|ied|ies)|answered|wrote|written|messages?)\b",
+    re.IGNORECASE,
+)
 _HOME = re.compile(r"桌面|主屏幕|home screen", re.IGNORECASE)
 
 
@@ -345,6 +350,8 @@ def _tap(item: Seen) -> str:
 
 
 def _plain(view: View, seen: Sequence[Seen]) -> Move:
+    if _ABOUT_CHATS.search(view.task):
+        return Move(say("unknown"), abort(say("unknown_message", app=view.current_app)))
     opened = _OPEN.search(view.task)
     if opened:
         app = opened.group(1)

@@ -252,7 +252,12 @@ async def test_other_tasks(demo: RunningDemoModel) -> None:
     assert await ask(demo, "回到桌面", "QQ", []) == Home()
     # What was not done is no success.
     refused = (Launch(app="支付宝"), say("zh", "gate.other_app", app="支付宝", allowed="微信"))
-    for task, past in (("打开支付宝", [refused]), ("回复联系人11", [])):
+    for task, past in (
+        ("打开支付宝", [refused]),
+        ("回复联系人11", []),
+        ("打开QQ，看看张三有没有回复", []),
+        ("check whether 11 has replied on QQ", []),
+    ):
         ended = await ask(demo, task, "桌面", [], *past)
         assert isinstance(ended, Finish)
         assert not ended.success
