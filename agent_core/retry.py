@@ -13,7 +13,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+import structlog
+
 from agent_core import errors
+
+log = structlog.get_logger(__name__)
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -86,5 +90,7 @@ async def with_retries(
             if wait > patience():
                 error.retried = True
                 raise
+            if isinstance(error, errors.DeviceError):  # it may last: whoever looks on is told why nothing happens
+                log.warning("phone_tried_again", error=str(error), kind=error.kind, seconds=wait)
             await sleep(wait)
             tries += 1

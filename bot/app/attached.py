@@ -40,7 +40,7 @@ class AttachedPhones:
         self._adb: AdbServer | None = None
         self._connect_again_at = 0.0
         self._noted: dict[str, str] = {}  # the phones that are stored, with models
-        self._connecting: dict[str, asyncio.Task[bool]] = {}  # by address
+        self._connecting: dict[str, asyncio.Task[PhonedeskError | None]] = {}  # by address
         self._opening = asyncio.Lock()
         self._identities = PhoneIdentities(db)
         self._others: dict[System, DeviceServer] = {
@@ -99,7 +99,7 @@ class AttachedPhones:
         until = time.monotonic() + FIRST_PHONE_SECONDS
         while waited and not one_is_there and (seconds := until - time.monotonic()) > 0:
             done, waited = await asyncio.wait(waited, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            one_is_there = any(not task.cancelled() and task.result() for task in done)
+            one_is_there = any(not task.cancelled() and task.result() is None for task in done)
         if waited and one_is_there:
             await asyncio.wait(waited, timeout=CONNECT_WAIT_SECONDS)
 
@@ -182,16 +182,16 @@ class AttachedPhones:
         known = await Phones(self._db).addresses()
         return [address for address in addresses if known.get(address) not in there]
 
-    async def _connect(self, adb: AdbServer, address: str) -> bool:
-        """Connect to the phone of this address, wherever it is now, and return whether it can be used."""
+    async def _connect(self, adb: AdbServer, address: str) -> PhonedeskError | None:
+        """Connect to the phone of this address, wherever it is now. Return why it cannot be used; None if it can."""
         try:
             await connect(adb, await self._announced(adb, address) or address)
         except PhonedeskError as error:
             log.warning("phone_not_connected", address=address, error=str(error))
-            return False
+            return error
         finally:
             del self._connecting[address]
-        return True
+        return None
 
     async def _announced(self, adb: AdbServer, address: str) -> str:
         """Return the address at which the phone that was last at this address announces itself now; "" if it does not.
@@ -235,8 +235,9 @@ class AttachedPhones:
         if wanted not in _usable(entries):
             entries = await (self._connected([wanted]) if written else self.phones())
         if (connecting := self._connecting.get(written)) is not None:
-            # Of two simultaneous connections to one phone one fails.
-            await asyncio.wait([connecting])
+            # Of two simultaneous connections to one phone one fails; a second one afterwards fails as the first.
+            if (refused := await asyncio.shield(connecting)) is not None:
+                raise refused
             entries = await self.of_adb()
         wanted = await self._serial(written, entries) or only_usable(entries)
         if system_of(wanted) is not System.ANDROID:

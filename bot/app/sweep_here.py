@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from agent_core.ports import Human, RunStore
@@ -38,11 +38,11 @@ async def sweep_here(
     serial: str = "",
     human: Human,
     store: RunStore,
-    begins: Callable[[str], None] = lambda _: None,
+    looks: Callable[[RunRow], Awaitable[None]],
 ) -> Done:
     """Check for new messages, answer each contact with a run like any other, and return the result.
 
-    begins: called with each contact before the run.
+    looks: called with the sweep's row before the look, which takes seconds.
     Ctrl-C stops the active run, and no other one begins. Raises the errors of reading the chat list.
     """
     device = await core.attached.device(serial)
@@ -56,13 +56,13 @@ async def sweep_here(
         if row is None:
             raise RuntimeError("The sweep was not stored.")
         try:
+            await looks(row)
             prepared = await _look(core, row, device.serial, interrupt)
             done = Done(row.id, prepared.sweep)
             for one in prepared.start:
                 if interrupt.requested or (await runs.asked([row.id])).get(row.id, (False, False))[0]:
                     done.status = STOPPED
                     break
-                begins(one.contact)
                 done.sessions.append((one.contact, await _answer(core, prepared, one, human, store, interrupt)))
                 if done.sessions[-1][1].status is Status.STOPPED:
                     break

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from structlog.testing import capture_logs
 
 from agent_core import errors
 from agent_core.retry import RETRIES, rule_for, with_retries
@@ -125,3 +126,12 @@ def test_the_nearest_class_decides() -> None:
 def test_the_waits_of_one_call_are_ten_seconds_at_most() -> None:
     for error in every():
         assert sum(rule_for(error.__new__(error)).delays) <= 10 if error is not LaterError else True
+
+
+async def test_a_new_try_at_the_phone_is_logged() -> None:
+    attempts = Attempts(errors.DeviceOffline("gone"), errors.KnowledgeUnreachable("gone"))
+    with capture_logs() as lines:
+        assert await with_retries(attempts, sleep=attempts.sleep) == 7
+    assert [(line["event"], line["kind"], line["seconds"]) for line in lines] == [
+        ("phone_tried_again", "device.offline", 1)
+    ]

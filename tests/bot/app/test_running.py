@@ -15,7 +15,7 @@ import pytest
 from pydantic import SecretStr
 
 from agent_core.devices.adb.device import AdbDevice
-from agent_core.errors import AdbNotFound, DeviceError, InputRejected, LeaseLost
+from agent_core.errors import AdbNotFound, DeviceError, DeviceOffline, InputRejected, LeaseLost
 from agent_core.loop.tasks import NO_RULES, TaskRules
 from agent_core.ports import Event
 from agent_core.session import Session, Status
@@ -219,6 +219,21 @@ async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
     """Take a connection and never answer."""
     await reader.read()
     writer.close()
+
+
+async def test_a_phone_that_is_being_connected_to_is_not_tried_a_second_time() -> None:
+    connections = []
+
+    async def counted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(writer)
+        await mute(reader, writer)
+
+    async with demo_world() as world, await asyncio.start_server(counted, "127.0.0.1", 0) as listening:
+        off = f"127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+        async with open_core(world.settings) as core:
+            with pytest.raises(DeviceOffline):
+                await core.attached.device(off)
+    assert len(connections) == 1
 
 
 async def test_a_phone_that_does_not_answer_keeps_nobody_waiting() -> None:

@@ -25,6 +25,7 @@ from bot.desk.actors import NotFound
 
 if TYPE_CHECKING:
     from scheduler.sweeps.order import SweepOrder
+    from storage.runs import RunRow
 
 BY_STATUS = {"succeeded": Exit.OK, "failed": Exit.FAILED, "waiting": Exit.WAITING, "stopped": Exit.STOPPED}
 
@@ -104,7 +105,11 @@ async def _sweep(settings: Settings, order: SweepOrder, task: str, device: str, 
     async with open_core(settings) as core:
         store = LiveRuns(core.runs(attempt=1), console, said, core.attached.name)
         human = StoredHuman(core.db, hold_seconds=0, attempt=1) if as_json else TerminalHuman(core.db, console, said)
-        done = await sweep_here(core, order, task, serial=device, human=human, store=store)
+
+        async def looks(row: RunRow) -> None:
+            await store.began(row.task, row.serial, row.id)
+
+        done = await sweep_here(core, order, task, serial=device, human=human, store=store, looks=looks)
     details = done.look.details
     unknown = details.get("unknown") or []
     found = {

@@ -48,9 +48,7 @@ class LiveRuns:
         await self._store.event(run_id, event, picture=picture, session=session)
         match event.kind:
             case "started" | "resumed":
-                self._line(f"▶ {event.data['task']}", "bold")
-                phone = await self._name(str(event.data["serial"]))
-                self._line(f"  {before(self._texts.get('card.phone'), self._texts)}{phone} · {run_id}", "dim")
+                await self.began(str(event.data["task"]), str(event.data["serial"]), run_id)
             case "step":
                 self._step(StepRecord.model_validate(dict(event.data)))
                 self._tell_replies()
@@ -62,6 +60,13 @@ class LiveRuns:
                 self._tell_notes([KeptNote.model_validate(note) for note in event.data["notes"]])
             case "answered":
                 self._answered(str(event.data["question"]), str(event.data["by"]), str(event.data["text"]))
+
+    async def began(self, task: str, serial: str, run_id: str) -> None:
+        """Show that a run, or a sweep's look, begins."""
+        self._line(f"▶ {task}", "bold")
+        self._line(
+            f"  {before(self._texts.get('card.phone'), self._texts)}{await self._name(serial)} · {run_id}", "dim"
+        )
 
     def _step(self, step: StepRecord) -> None:
         seconds = step.timings.get("step", 0.0)
