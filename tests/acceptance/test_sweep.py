@@ -175,3 +175,13 @@ async def test_the_command_answers_and_then_finds_nothing_without_a_model(tmp_pa
         nobody = await shop.command("sweep", "无此人", "--json")
         assert (nobody.code, "没有找到：无此人" in nobody.err) == (2, True)
         assert (nobody.json["unknown"], nobody.json["contacts"]) == (["无此人"], [])
+
+
+async def test_in_a_terminal_it_says_that_it_looks_and_answers_each(shop: Stage) -> None:
+    done = await shop.command("sweep", "--unread")
+    lines = done.out.splitlines()
+    assert lines[0] == "▶ 巡检 QQ"
+    assert [line for line in lines if line.startswith("▶ ")][1:] == [
+        f"▶ QQ回复联系人{name}" for name in ("小王", "小李", "小张")
+    ]
+    assert done.code == 3, done.err  # one waits for a person
