@@ -57,21 +57,26 @@ class EntryChange:
 class Double:
     """A wording of a row that something else has, too.
 
-    place, wording: the row's.
-    other_place: of the other: a row's place, or "entry ID".
+    place, wording, answer: the row's.
+    other_place, other, other_answer: of the other: a row's place, or "entry ID"; its question; its answer.
     whole: the wording is the row's question (or its id), so the whole row is left out unless doubles are replaced;
     otherwise it is an alias, and only that is left out.
     fixed: replacing would change nothing, because it is the question of an entry of the base.
-    differs: the two have different answers.
     """
 
     place: str
     wording: str
+    answer: str
     other_place: str
-    other: str  # the question of the other
+    other: str
+    other_answer: str
     whole: bool
     fixed: bool = False
-    differs: bool = False
+
+    @property
+    def differs(self) -> bool:
+        """Tell whether the two have different answers."""
+        return self.answer != self.other_answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,23 +362,13 @@ class _Planner:
     def _id_is_free(self, item: _Item) -> bool:
         earlier = self._items.get(item.new.id)
         if earlier:
-            self._left_out.append(
-                Double(
-                    item.place,
-                    item.new.question,
-                    earlier.place,
-                    earlier.new.question,
-                    whole=True,
-                    differs=item.new.answer != earlier.new.answer,
-                )
-            )
+            self._left_out.append(self._double(item, item.new.question, earlier.place, earlier.new, whole=True))
             if self._replace:
                 self._drop(earlier)
         elif item.new.id in self._same:
             place, entry = self._same[item.new.id]
             told = self._doubles if self._replace else self._left_out
-            differs = item.new.answer != entry.answer
-            told.append(Double(item.place, item.new.question, place, entry.question, whole=True, differs=differs))
+            told.append(self._double(item, item.new.question, place, entry, whole=True))
             if self._replace:
                 del self._same[item.new.id]
         else:
@@ -389,7 +384,8 @@ class _Planner:
         for other in others:
             stays = other in asking and self._row_of(other) is None
             told = self._doubles if free and other not in asking else self._left_out
-            told.append(self._double(item, item.new.question, other, whole=True, fixed=stays))
+            place = self._place_of(other)
+            told.append(self._double(item, item.new.question, place, other, whole=True, fixed=stays))
         for other in others if free else ():
             row = self._row_of(other)
             if row and other in asking:
@@ -407,7 +403,7 @@ class _Planner:
             fixed = any(self._forms[other.question] == form for other in others)
             for other in others:
                 asks = self._forms[other.question] == form
-                self._doubles.append(self._double(item, alias, other, whole=False, fixed=asks))
+                self._doubles.append(self._double(item, alias, self._place_of(other), other, whole=False, fixed=asks))
             if others and (fixed or not self._replace):
                 continue
             for other in others:
@@ -416,17 +412,17 @@ class _Planner:
         if len(kept) < len(item.new.aliases):
             item.new = item.new.model_copy(update={"aliases": tuple(kept)})
 
-    def _double(self, item: _Item, wording: str, other: Entry, *, whole: bool, fixed: bool) -> Double:
-        row = self._row_of(other)
-        place = (
-            row.place
-            if row
-            else self._same[other.id][0]
-            if other.id in self._same
-            else ImportMessage("entry", id=other.id)
+    @staticmethod
+    def _double(item: _Item, wording: str, place: str, other: Entry, *, whole: bool, fixed: bool = False) -> Double:
+        return Double(
+            item.place, wording, item.new.answer, place, other.question, other.answer, whole=whole, fixed=fixed
         )
-        differs = item.new.answer != other.answer
-        return Double(item.place, wording, place, other.question, whole=whole, fixed=fixed, differs=differs)
+
+    def _place_of(self, entry: Entry) -> str:
+        """Return the place of an entry's row, or "entry ID" for one of the base alone."""
+        if (row := self._row_of(entry)) is not None:
+            return row.place
+        return self._same[entry.id][0] if entry.id in self._same else ImportMessage("entry", id=entry.id)
 
     def _row_of(self, entry: Entry) -> _Item | None:
         """Return the row of an entry; None for one of the base."""

@@ -281,7 +281,8 @@ def _left_out(plan: ImportPlan, texts: Texts, most: int | None) -> list[tuple[st
 def _double(one: Double, texts: Texts) -> str:
     key = "kb.import_double_differs" if one.whole and one.differs else "kb.import_double"
     place, at = in_language(one.place, texts.lang), in_language(one.other_place, texts.lang)
-    return texts.get(key, place=place, wording=one.wording, other=one.other, at=at)
+    ours, theirs = cut(one.answer, SHOWN_OF_A_TEXT), cut(one.other_answer, SHOWN_OF_A_TEXT)
+    return texts.get(key, place=place, wording=one.wording, other=one.other, at=at, ours=ours, theirs=theirs)
 
 
 def left_out_card(plan: ImportPlan, texts: Texts) -> Card | None:

@@ -25,10 +25,12 @@ def panel(card: Card, *, style: str = "cyan") -> Panel:
     """
     lines = []
     for line in card.lines:
-        text = Text()
+        text, said = Text(), line.text
         if line.label:
             text.append(line.label + separator(line.label, colon_of(card.title, line.label)), style="dim")
-        text.append(line.text, style=STYLES[line.kind])
+            if line.kind == "quote" and "\n" in said:  # several things of one kind: the label is a heading of all
+                said = "".join(f"\n  {row}" for row in said.split("\n"))
+        text.append(said, style=STYLES[line.kind])
         lines.append(text)
     buttons = [button for row in card.buttons for button in row if not button.action.startswith(("own:", "look:"))]
     for number, button in enumerate(buttons, start=1):

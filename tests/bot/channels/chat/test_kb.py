@@ -341,7 +341,8 @@ class TestImport:
         assert "回答不一致的都没有导入" in await owner.tap("导入")
         assert [entry.question for entry in await store.list()] == ["保修"]
         await owner.send("faq.csv", table)
-        assert "而且回答不同" in await owner.tap("替换")
+        told = await owner.tap("替换")
+        assert "而且回答不同\n  这一行：三天\n  faq.csv 第 2 行：两天" in told
         assert {entry.answer for entry in await store.list()} == {"一年", "三天"}
 
     async def test_more_rows_that_are_left_out_than_a_card_holds_come_as_a_file(self, owner: Sender) -> None:
