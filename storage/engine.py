@@ -28,7 +28,7 @@ from sqlalchemy.engine.url import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from agent_core.errors import ConfigInvalid
+from agent_core.errors import ConfigInvalid, RateLimited
 from storage.tables import metadata
 
 if TYPE_CHECKING:
@@ -203,6 +203,25 @@ class _View:
 _VIEW: ContextVar[_View | None] = ContextVar("view", default=None)
 
 
+GUESTS = 8  # reading at once, of the POOL + OVERFLOW connections
+GUEST_SECONDS = 10.0  # that a guest waits for its turn
+POOL, OVERFLOW = 5, 10
+_GUEST: ContextVar[bool] = ContextVar("guest", default=False)
+
+
+@contextmanager
+def as_guest() -> Iterator[None]:
+    """Read as a guest in the block: any number of requests from outside leave connections for the runs.
+
+    A guest whose turn does not come in ``GUEST_SECONDS`` gets RateLimited.
+    """
+    token = _GUEST.set(True)
+    try:
+        yield
+    finally:
+        _GUEST.reset(token)
+
+
 class Database:
     """The database of the product, on SQLite or PostgreSQL.
 
@@ -212,7 +231,7 @@ class Database:
     """
 
     def __init__(
-        self, url: str | URL, *, clock: Clock = utc_now, pool_size: int = 5, busy_seconds: float = BUSY_SECONDS
+        self, url: str | URL, *, clock: Clock = utc_now, pool_size: int = POOL, busy_seconds: float = BUSY_SECONDS
     ) -> None:
         self.url = database_url(url)
         self.clock = clock
@@ -221,7 +240,7 @@ class Database:
             Path(self.url.database).parent.mkdir(parents=True, exist_ok=True)
         self._opened: WeakSet[Connection] = WeakSet()
         self._busy_seconds = busy_seconds
-        self.engine = self._engine(pool_size, 10, reads=True)
+        self.engine = self._engine(pool_size, OVERFLOW, reads=True)
         # SQLite has one writer at a time anyway: see ``_version``.
         self._writer = self._engine(1, 0, reads=False) if self.is_sqlite else self.engine
         self.patience = 0.0  # how many seconds to wait for a database that is away before raising
@@ -235,6 +254,7 @@ class Database:
         self.reads = self.writes = 0  # transactions begun
         # Writers of one process wait here instead of polling for SQLite's lock.
         self._writing = asyncio.Lock()
+        self._guests = asyncio.Semaphore(GUESTS)
 
     def _engine(self, pool_size: int, max_overflow: int, *, reads: bool) -> AsyncEngine:
         engine = create_async_engine(
@@ -325,8 +345,26 @@ class Database:
             yield shared.connection
             return
         self.reads += 1
-        async with self._transaction() as connection:
+        async with self._turn() if _GUEST.get() else nullcontext(), self._transaction() as connection:
             yield connection
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """Wait until fewer than ``GUESTS`` guests read."""
+        try:
+            async with asyncio.timeout(GUEST_SECONDS):
+                await self._guests.acquire()
+        except TimeoutError:
+            raise RateLimited(
+                "There are more requests than can be answered.",
+                advice="Ask again later, and less often.",
+                key="overloaded",
+                seconds=round(GUEST_SECONDS),
+            ) from None
+        try:
+            yield
+        finally:
+            self._guests.release()
 
     @asynccontextmanager
     async def one_view(self) -> AsyncIterator[None]:

@@ -115,9 +115,9 @@ class AttachedPhones:
         """Return the adb server and its list. Whether it still runs shows when it is asked."""
         if self._adb is not None:
             with suppress(DeviceOffline):
-                return self._adb, await self._adb.devices()
+                return self._adb, await self._adb.listed()
         adb = await self.adb()
-        return adb, await adb.devices()
+        return adb, await adb.listed()
 
     async def book(self, entries: Sequence[DeviceEntry], names: Mapping[str, str] | None = None) -> PhoneBook:
         """Return the names of the phones, those attached now (``entries``) and those seen before.

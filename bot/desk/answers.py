@@ -74,18 +74,19 @@ class DeskAnswers(DeskService):
         log = Answers(self._db)
         if asked.serial and not sees(actor, asked.serial):
             return AnswersPage()
-        wanted = replace(await self._filter(asked), serials=actor.phones)
-        before_id = _number(before) if before else None
-        after_id = _number(after) if after else None
-        rows = await log.find(wanted, before_id=before_id, after_id=after_id, limit=limit + 1)
-        more = len(rows) > limit
-        rows = rows[1:] if more and after else rows[:limit]
-        return AnswersPage(
-            tuple(await self._views(rows)),
-            await log.count(wanted),
-            older=more if not after else True,
-            newer=more if after else bool(before),
-        )
+        async with self._db.one_view():
+            wanted = replace(await self._filter(asked), serials=actor.phones)
+            before_id = _number(before) if before else None
+            after_id = _number(after) if after else None
+            rows = await log.find(wanted, before_id=before_id, after_id=after_id, limit=limit + 1)
+            more = len(rows) > limit
+            rows = rows[1:] if more and after else rows[:limit]
+            return AnswersPage(
+                tuple(await self._views(rows)),
+                await log.count(wanted),
+                older=more if not after else True,
+                newer=more if after else bool(before),
+            )
 
     async def get(self, actor: Actor, answer_id: str) -> AnswerView:
         """Return one answer. Raises NotFound if there is none."""

@@ -75,10 +75,11 @@ class Desk(DeskService):
             await self.runs.get(row.id) for row in reversed(going) if not row.parent_id and sees(actor, row.serial)
         ]
         runs = tuple(view for view in views if view is not None)
-        attached = await self.phones.all()
-        there = {"", *(phone.serial for phone in attached)}
-        expected = (*self.context.names, self.context.serial, *(run.serial for run in runs))
+        entries = await self.context.entries()
         async with self._db.one_view():
+            attached = await self.phones.beside(entries)
+            there = {"", *(phone.serial for phone in attached)}
+            expected = (*self.context.names, self.context.serial, *(run.serial for run in runs))
             missing = await self.phones.away(expected, there)
             return StatusView(
                 phones=tuple(phone for phone in (*attached, *missing) if sees(actor, phone.serial)),

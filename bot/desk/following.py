@@ -26,8 +26,11 @@ class DeskEvents(DeskService):
         self._tail = _Tail(context.db)
         self._serials: OrderedDict[str, str] = OrderedDict()
 
-    async def follow(self, actor: Actor, *, after: int | None = None, run_id: str = "") -> AsyncIterator[EventView]:
-        """Return the events after ``after``, then new ones as they come; it never ends.
+    async def follow(
+        self, actor: Actor, *, after: int | None = None, run_id: str = ""
+    ) -> AsyncIterator[Sequence[EventView]]:
+        """Return the events after ``after``, then new ones as they come, those that come together at once; it never
+        ends. All followers get the same object for the same new event.
 
         after: the id of an event; None for new events only, and for all of a run if ``run_id`` names one.
         run_id: only those of this run. Raises NotFound if there is none.
@@ -58,24 +61,24 @@ class DeskEvents(DeskService):
         await self._allow(actor, Role.VIEWER, "event picture", phone=phone, paced=False, run=run_id)
         return await Events(self._db).newest_picture(run_id)
 
-    async def _following(self, actor: Actor, position: int, run_id: str) -> AsyncIterator[EventView]:
+    async def _following(self, actor: Actor, position: int, run_id: str) -> AsyncIterator[Sequence[EventView]]:
         with self._tail as tail:
             await tail.begun()
             while True:
                 if position < (begin := tail.begin):
-                    rows: Sequence[EventRow] = await Events(self._db).after(position, run_id=run_id)
-                    position = rows[-1].id if rows else begin
+                    events = list(map(event_view, await Events(self._db).after(position, run_id=run_id)))
+                    position = events[-1].id if events else begin
                 else:
-                    rows = tail.after(position)
-                    position = rows[-1].id if rows else position
-                    if not rows:
+                    events = tail.after(position)
+                    position = events[-1].id if events else position
+                    if not events:
                         await tail.more()
-                for row in rows:
-                    if run_id not in ("", row.run_id):
-                        continue
-                    if actor.phones and not sees(actor, await self._serial_of(row.run_id)):
-                        continue
-                    yield event_view(row)
+                if run_id:
+                    events = [event for event in events if event.run_id == run_id]
+                if actor.phones:
+                    events = [event for event in events if sees(actor, await self._serial_of(event.run_id))]
+                if events:
+                    yield events
 
     async def _serial_of(self, run_id: str) -> str:
         """Return the phone that a run is on, or is for; "" for none."""
@@ -100,7 +103,7 @@ class _Tail:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._kept: deque[EventRow] = deque()
+        self._kept: deque[EventView] = deque()
         self._news = asyncio.Event()
         self._followers = 0
         self._reading: asyncio.Task[None] | None = None
@@ -125,14 +128,14 @@ class _Tail:
         while self.begin < 0:
             await self.more()
 
-    def after(self, position: int) -> list[EventRow]:
+    def after(self, position: int) -> list[EventView]:
         """Return the kept events after ``position``, the oldest first."""
-        rows = []
-        for row in reversed(self._kept):
-            if row.id <= position:
+        events = []
+        for event in reversed(self._kept):
+            if event.id <= position:
                 break
-            rows.append(row)
-        return rows[::-1]
+            events.append(event)
+        return events[::-1]
 
     async def more(self) -> None:
         """Wait for more events. Raises the error that stopped the tail from reading."""
@@ -147,7 +150,7 @@ class _Tail:
             self._tell()
             while True:
                 for row in await reader.more():
-                    self._kept.append(row)
+                    self._kept.append(event_view(row))
                     reader.position = row.id
                     if len(self._kept) > KEPT:
                         self.begin = self._kept.popleft().id

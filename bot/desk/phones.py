@@ -37,7 +37,10 @@ class DeskPhones(DeskService):
 
     async def all(self) -> list[PhoneView]:
         """Return the attached phones, and those of hosts that have stopped reporting. Checks no rights."""
-        entries = await self.context.entries()
+        return await self.beside(await self.context.entries())
+
+    async def beside(self, entries: Sequence[DeviceEntry]) -> list[PhoneView]:
+        """Return the phones that are attached here (``entries``) and those of other hosts, as ``all``."""
         async with self._db.one_view():
             leases = await Leases(self._db, seconds=self._fleet.seconds).held()
             book = await self._book(entries)

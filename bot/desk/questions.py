@@ -87,10 +87,13 @@ class DeskQuestions(DeskService):
 
         Checks no rights.
         """
-        rows = await Questions(self._db).find(state=OPEN, limit=MOST_OPEN)
-        return [
-            await self._question_view(row) for row in rows if actor is None or sees(actor, await self._phone_of(row))
-        ]
+        async with self._db.one_view():
+            rows = await Questions(self._db).find(state=OPEN, limit=MOST_OPEN)
+            return [
+                await self._question_view(row)
+                for row in rows
+                if actor is None or sees(actor, await self._phone_of(row))
+            ]
 
     async def here(self, actor: Actor, chat: ChatRef) -> list[QuestionView]:
         """Return the open questions with a card in ``chat``, the newest first."""

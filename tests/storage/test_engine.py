@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 import sys
 import threading
+from contextlib import AsyncExitStack
 from datetime import datetime
 from pathlib import Path
 
@@ -15,8 +16,20 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy.exc import OperationalError
 
+from agent_core.errors import RateLimited
 from storage import engine
-from storage.engine import Database, DatabaseAway, OtherRelease, Signal, database_url, is_away
+from storage.engine import (
+    GUESTS,
+    OVERFLOW,
+    POOL,
+    Database,
+    DatabaseAway,
+    OtherRelease,
+    Signal,
+    as_guest,
+    database_url,
+    is_away,
+)
 from storage.events import Events
 from storage.ids import new_id
 from storage.retention import Retention
@@ -247,3 +260,20 @@ async def test_closing_cuts_no_look_at_other_processes(tmp_path: Path) -> None:
     finally:
         threading.excepthook = hook
     assert failed == []
+
+
+async def test_guests_leave_connections_for_others(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "GUEST_SECONDS", 0.05)
+    async with AsyncExitStack() as reading:
+        with as_guest():
+            for _ in range(GUESTS):
+                await reading.enter_async_context(db.read())
+            with pytest.raises(RateLimited):
+                async with db.read():
+                    pass
+        async with db.read() as connection:  # whoever is no guest
+            assert (await connection.execute(sa.select(1))).scalar_one() == 1
+    with as_guest():
+        async with db.one_view(), db.read():
+            pass
+    assert GUESTS < POOL + OVERFLOW

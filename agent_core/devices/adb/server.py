@@ -53,6 +53,8 @@ class AdbServer:
         self._adb_path = adb_path
         self._apps: dict[str, InstalledApps] = {}
         self._pictures: dict[str, CaptureHistory] = {}  # by connection
+        self._list: list[DeviceEntry] | None = None  # while it is followed
+        self._following: asyncio.Task[None] | None = None
 
     @property
     def owned(self) -> bool:
@@ -65,6 +67,25 @@ class AdbServer:
     async def devices(self) -> list[DeviceEntry]:
         """Return all attached phones, whatever their state."""
         return list(parse_devices(await transport.query(self.host, self.port, "host:devices-l")))
+
+    async def listed(self) -> list[DeviceEntry]:
+        """Return all attached phones, as the server told them last: whoever asks often opens no connection each time.
+
+        The server is followed from the first call until ``close``. If it ends, the next call asks it as ``devices``.
+        """
+        if self._following is None or self._following.done():
+            self._following = asyncio.create_task(self._follow(), name="adb-list")
+        return await self.devices() if self._list is None else list(self._list)
+
+    async def _follow(self) -> None:
+        try:
+            async with aclosing(self.track()) as lists:
+                async for entries in lists:
+                    self._list = entries
+        except (DeviceOffline, CommandFailed):
+            pass  # whoever asks next is told
+        finally:
+            self._list = None
 
     async def connect(self, address: str) -> None:
         """Attach a phone over the network (``host:port``) and wait until it can be used.
@@ -193,10 +214,9 @@ class AdbServer:
 
     async def track(self) -> AsyncGenerator[list[DeviceEntry], None]:
         """Yield the whole list at once, and again after each change. Raises DeviceOffline when the server ends."""
-        async with aclosing(transport.subscribe(self.host, self.port, "host:track-devices")) as lists:
+        async with aclosing(transport.subscribe(self.host, self.port, "host:track-devices-l")) as lists:
             async for text in lists:
-                rows = (line.split("\t", 1) for line in text.splitlines() if "\t" in line)
-                yield [DeviceEntry(serial, state.strip()) for serial, state in rows]
+                yield list(parse_devices(text))
 
     def device(
         self,
@@ -220,6 +240,9 @@ class AdbServer:
         return AdbDevice(self, serial, sleep=sleep, apps=apps, pictures=pictures, at=at, elsewhere=elsewhere)
 
     async def close(self) -> None:
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.gather(self._following, return_exceptions=True)
         child, self._child = self._child, None
         if child is not None:
             await child.end()

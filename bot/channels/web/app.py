@@ -14,6 +14,7 @@ from bot.app.release import NAME, program
 from bot.app.server_names import LOOPBACK, ServerNames, place_of
 from bot.channels.chat.texts import Lang, texts
 from bot.channels.web.problems import problem
+from storage.engine import as_guest
 
 log = structlog.get_logger(__name__)
 
@@ -33,7 +34,7 @@ def make_app(ready: Probe, names: ServerNames = LOOPBACK, lang: Lang = "zh") -> 
     names: the host names of the server.
     lang: its owner's language.
     """
-    app = web.Application(client_max_size=MAX_BODY, middlewares=[_named(names)])
+    app = web.Application(client_max_size=MAX_BODY, middlewares=[_named(names), _waits_its_turn])
 
     async def root(request: web.Request) -> web.Response:
         """Say what this is to programs; it lists routes, and nothing of the desk. A browser is led to the console."""
@@ -83,6 +84,13 @@ def _named(names: ServerNames) -> Middleware:
         return await handler(request)
 
     return named
+
+
+@web.middleware
+async def _waits_its_turn(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Let a request wait for the database behind the runs, however many requests there are."""
+    with as_guest():
+        return await handler(request)
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ that the request is checked against, and the return type is what is answered.
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, get_type_hints
 
@@ -54,7 +54,7 @@ class JpegPicture:
 class Stream:
     """Events that are answered as server-sent events, until the client leaves."""
 
-    events: AsyncIterator[EventView]
+    events: AsyncIterator[Sequence[EventView]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,20 @@ open. A client that comes back sends the id of the last event it has as ``Last-E
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 
 from aiohttp import hdrs, web
 
+from agent_core.lru import keep_newest
 from bot.channels.web.api.events import ApiEvent
 from bot.channels.web.callers import caller_of
 from bot.desk.desk import Desk
 from bot.desk.views import EventView
 
 HEARTBEAT_SECONDS = 15.0
+REMEMBERED = 50  # events as they are sent
 MOST_STREAMS = 500  # at a time; each has a connection open
 
 
@@ -28,8 +31,10 @@ class EventStreams:
         self._desk = desk
         self._heartbeat = heartbeat
         self._open: set[asyncio.Task[None]] = set()
+        self._written: OrderedDict[int, tuple[EventView, bytes]] = OrderedDict()  # by identity
 
-    async def answer(self, request: web.Request, events: AsyncIterator[EventView]) -> web.StreamResponse:
+    async def answer(self, request: web.Request, events: AsyncIterator[Sequence[EventView]]) -> web.StreamResponse:
+        """Answer with ``events``; those that come together are sent together."""
         if len(self._open) >= MOST_STREAMS:
             raise web.HTTPServiceUnavailable(reason=f"There are {MOST_STREAMS} streams of events already.")
         response = web.StreamResponse(
@@ -60,7 +65,7 @@ class EventStreams:
             streaming.cancel()
 
     async def _stream(
-        self, request: web.Request, response: web.StreamResponse, events: AsyncIterator[EventView]
+        self, request: web.Request, response: web.StreamResponse, events: AsyncIterator[Sequence[EventView]]
     ) -> None:
         await response.write(b": here\n\n")
         loop = asyncio.get_running_loop()
@@ -70,7 +75,7 @@ class EventStreams:
             while True:
                 await asyncio.wait([following], timeout=self._heartbeat)
                 if following.done():
-                    await response.write(_written(following.result()))
+                    await response.write(b"".join(map(self._bytes_of, following.result())))
                     following = asyncio.ensure_future(anext(events))
                 if loop.time() - checked >= self._heartbeat:
                     checked = loop.time()
@@ -81,6 +86,14 @@ class EventStreams:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
             await events.aclose()  # type: ignore[attr-defined]  # it is a generator
+
+    def _bytes_of(self, event: EventView) -> bytes:
+        """Return an event as it is sent. It is written once for all streams that send the same object."""
+        kept = self._written.get(id(event))
+        if kept is None:
+            kept = (event, _written(event))  # while the event is kept, its identity is its own
+            keep_newest(self._written, id(event), kept, REMEMBERED)
+        return kept[1]
 
 
 def _written(event: EventView) -> bytes:

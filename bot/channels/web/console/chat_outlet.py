@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -179,7 +179,7 @@ class ConsoleOutlet:
         keep_newest(self._changes, chat_id, change, REMEMBERED)
         return change
 
-    async def follow(self, chat_id: str) -> AsyncIterator[EventView]:
+    async def follow(self, chat_id: str) -> AsyncIterator[Sequence[EventView]]:
         """Yield whenever something has changed in a chat; it never ends."""
         seen = self._change(chat_id).number
         while True:
@@ -188,7 +188,7 @@ class ConsoleOutlet:
                 await change.happened.wait()
                 continue
             seen = change.number
-            yield EventView(seen, "", "chat", created_at=self._desk.context.db.now())
+            yield [EventView(seen, "", "chat", created_at=self._desk.context.db.now())]
 
     # The rest of an outlet --------------------------------------------------------------------------------------------
 

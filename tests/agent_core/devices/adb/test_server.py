@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.devices.adb import server as server_module
+from agent_core.devices.adb import transport
 from agent_core.devices.adb.discovery import connect, find_device, list_devices
 from agent_core.devices.adb.parse import connection_of
 from agent_core.devices.adb.server import open_adb
@@ -212,6 +213,35 @@ async def test_track_tells_of_every_change() -> None:
             await server.disconnect(running.address)
             while await anext(lists):
                 pass
+
+
+async def test_a_list_that_is_followed_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    async def counted(host: str, port: int, request: str, **rest: float) -> str:
+        asked.append(request)
+        return await query(host, port, request, **rest)
+
+    query = transport.query
+    async with adb_server() as adb, serve() as running, await open_adb(port=adb.port) as server:
+        monkeypatch.setattr(transport, "query", counted)
+        assert await server.listed() == []
+        assert asked == ["host:devices-l"]
+        await server.connect(running.address)
+        asked.clear()
+        async with asyncio.timeout(10):
+            while await server.listed() != [DeviceEntry(running.address, "device", "VP_1", "tcp")]:
+                await asyncio.sleep(0.01)
+            running.phone.set_fault("dropped")
+            while [entry.state for entry in await server.listed()] == ["device"]:
+                await asyncio.sleep(0.01)
+        assert asked == []
+        adb.stop()
+        async with asyncio.timeout(10):
+            while server._following is not None and not server._following.done():
+                await asyncio.sleep(0.01)
+        with pytest.raises(DeviceOffline):
+            await server.listed()
 
 
 async def test_track_ends_with_the_server() -> None:

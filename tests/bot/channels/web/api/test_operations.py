@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
+
 import pytest
 
 from bot.channels.web.app import MAX_BODY
 from bot.desk.actors import Role
+from storage import engine
 from storage.runs import Runs
 from tests.bot.channels.web.api.conftest import Api
 from tests.support.shop import PHONE, QUESTION
@@ -276,3 +279,14 @@ async def test_a_key_looks_as_often_as_it_likes_and_acts_as_often_as_a_person(ap
         status, problem, response = await api.ask("POST", "/runs", role=Role.OPERATOR, json={"task": "打开设置"})
         assert (status, problem["type"]) == (429, "security.rate")
         assert 0 < int(response.headers["Retry-After"]) <= 60
+
+
+async def test_more_requests_than_can_be_answered(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "GUEST_SECONDS", 1.0)
+    async with AsyncExitStack() as reading:
+        with engine.as_guest():
+            for _ in range(engine.GUESTS):
+                await reading.enter_async_context(api.db.read())
+        status, body, response = await api.ask("GET", "/questions")
+        assert (status, body["type"], response.headers["Retry-After"]) == (429, "security.rate", "1")
+    assert (await api.ask("GET", "/questions"))[0] == 200
