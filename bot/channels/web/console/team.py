@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 from agent_core.texts import Listed
-from bot.app.settings.origin import as_text
+from bot.app.settings.names import Path
+from bot.app.settings.origin import ShownSetting, as_text
+from bot.app.settings.texts import group_words, setting_words
 from bot.channels.web.console.visit import Pages, Shown, Visit
 from bot.desk.actors import Role
 from bot.desk.team_views import AuditView
@@ -30,12 +32,15 @@ async def list_people(visit: Visit) -> Shown:
 
 @settings.page("/settings", "settings.html")
 async def list_settings(visit: Visit) -> Shown:
-    sections: dict[str, list[tuple[str, str, list[str], bool]]] = {}
+    words = visit.words
+    groups: dict[Path, list[tuple[str, ShownSetting, str, list[str]]]] = {}
     for one in await visit.desk.team.settings(visit.actor):
-        places = [visit.words.get(f"config.from_{place.layer}", where=place.where) for place in one.places]
-        row = (one.name.path[-1], as_text(one.value), places, one.changed)
-        sections.setdefault(".".join(one.name.path[:-1]), []).append(row)
-    return {"sections": sections}
+        places = [words.get(f"config.from_{place.layer}", where=place.where) for place in one.places]
+        row = (setting_words(one.name, words.lang), one, as_text(one.value), places)
+        groups.setdefault(one.name.path[:-1], []).append(row)
+    return {
+        "groups": [(group_words(path, words.lang), ".".join(path), rows) for path, rows in groups.items()],
+    }
 
 
 @audit.page("/audit", "audit.html")

@@ -197,6 +197,9 @@ async def test_settings_are_shown_with_their_sources_and_without_secrets(
     assert "gelab-zero" in text
     assert "environment: PHONEDESK_MODEL__NAME" in text
     assert "very-secret" not in text
+    said = unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text)))
+    assert "How long the model may stay silent (seconds) model.timeout_seconds 60.0" in said
+    assert re.findall(r"<h2>([^<]+)", text)[:2] == ["General", "Model that operates the phone "]
     items = (await shown.browser.ask("GET", "/api/v1/settings"))[1]["items"]
     assert "very-secret" not in str(items)
     (name,) = [item for item in items if item["name"] == "model.name"]
