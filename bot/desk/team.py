@@ -6,7 +6,7 @@ A removal stores the person's row in the audit log, from which ``undo_remove`` r
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 
 from agent_core.texts import Listed
 from bot.desk.actors import Actor, BadRequest, NotFound, Role, not_one_of
+from bot.desk.audit_names import AuditNames, audit_names
 from bot.desk.context import TELEGRAM, DeskService, chat_ref, own_chats
 from bot.desk.keys import program_names
 from bot.desk.people import actor_of, add_code, plain_name
@@ -208,6 +209,10 @@ class DeskTeam(DeskService):
         rows = await self._audit.last(limit, before=before)
         return [_audit_view(row, names, self._zone) for row in rows]
 
+    async def audit_names(self, rows: Iterable[AuditView]) -> AuditNames:
+        """Return the names of what these entries of the audit log hold by id."""
+        return await audit_names(self._db, self.context.store, await self._book(), rows)
+
     async def settings(self, actor: Actor) -> Sequence[ShownSetting]:
         """Return the settings with their sources; secrets are hidden. Empty if this process does not know them."""
         await self._allow(actor, Role.OWNER, "settings list")
@@ -370,8 +375,8 @@ def _stored(row: PersonRow) -> dict[str, Any]:
 
 
 def _audit_view(row: AuditRow, names: Mapping[str, str], zone: ZoneInfo) -> AuditView:
-    who = names.get(row.actor, row.actor)
-    return AuditView(row.id, row.at.astimezone(zone), who, row.channel, row.command, row.detail, row.allowed)
+    at, who = row.at.astimezone(zone), names.get(row.actor, row.actor)
+    return AuditView(row.id, at, who, row.channel, row.command, row.detail, row.allowed, row.actor in names)
 
 
 def _person_row(data: Mapping[str, Any]) -> PersonRow:
