@@ -26,6 +26,7 @@ from agent_core.perception.page_report import (
     TitleReport,
 )
 from agent_core.perception.readings import SendState, Side
+from agent_core.texts import language_of
 from bot.app.settings.layers import Settings
 from bot.app.settings.names import names
 from bot.app.settings.sources import aliases
@@ -160,7 +161,7 @@ def test_setting_stands_in_the_reference_with_its_default(name: str, page: Path)
 
 @pytest.mark.parametrize("page", both("settings"))
 def test_the_reference_begins_with_the_words_of_the_console(page: Path) -> None:
-    said, lang = read(page), "zh" if page.name.endswith(CHINESE) else "en"
+    said, lang = read(page), language_of("zh" if page.name.endswith(CHINESE) else "en")
     found = {name: re.search(rf"^\| `{name.environment}` \| .*? \| (.*) \|$", said, re.MULTILINE) for name in names()}
     begun = {name.key: (setting_words(name, lang), cell[1] if cell else "") for name, cell in found.items()}
     other = {key for key, (words, cell) in begun.items() if re.split("[;；] ?", cell)[0] != words}

@@ -49,16 +49,16 @@ def test_each_setting_and_each_group_has_its_words_in_both_languages() -> None:
 @pytest.mark.parametrize(
     ("ending", "units"),
     [
-        ("_seconds", ("seconds", "秒")),
-        ("_minutes", ("minutes", "分钟")),
-        ("_days", ("days", "天")),
+        ("_seconds", ("秒", "seconds")),
+        ("_minutes", ("分钟", "minutes")),
+        ("_days", ("天", "days")),
         ("_mb", ("MB", "MB")),
     ],
 )
 def test_the_words_of_a_setting_name_its_unit(ending: str, units: tuple[str, str]) -> None:
     found = [name for name in names() if name.key.endswith(ending)]
     assert found
-    for unit, lang in zip(units, ("en", "zh"), strict=True):
+    for lang, unit in zip(LANGUAGES, units, strict=True):
         assert [name.key for name in found if unit not in setting_words(name, lang)] == []
 
 
