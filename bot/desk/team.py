@@ -120,8 +120,10 @@ class DeskTeam(DeskService):
 
         Raises BadRequest for the last owner.
         """
-        await self._allow(actor, Role.OWNER, "people role", person=who, role=role.value)
-        row = await self._person(who)
+        known = await self._person_or_none(who)
+        was: dict[str, Any] = _differs({"role": known.role}, {"role": role.value}) if known else {}
+        await self._allow(actor, Role.OWNER, "people role", person=who, role=role.value, **was)
+        row = known or await self._person(who)  # raises the problem with the name
         try:
             await People(self._db).update(row.id, role=role.value)
         except LookupError:
@@ -140,8 +142,12 @@ class DeskTeam(DeskService):
         phones, chats: as in ``invite``; empty lifts a limit, None leaves it as it is.
         Raises BadRequest for an owner, who is never limited.
         """
-        await self._allow(actor, Role.OWNER, "people limit", person=who, phones=_plain(phones), chats=_plain(chats))
-        row = await self._person(who)
+        known = await self._person_or_none(who)
+        asked: dict[str, Any] = {"phones": _plain(phones), "chats": _plain(chats)}
+        old = {"phones": list(known.serials or ()), "chats": list(known.chats or ())} if known else {}
+        was = _differs(old, {name: value for name, value in asked.items() if value is not None}) if known else {}
+        await self._allow(actor, Role.OWNER, "people limit", person=who, **asked, **was)
+        row = known or await self._person(who)  # raises the problem with the name
         if row.role == Role.OWNER:
             said = "An owner is never limited."
             raise BadRequest(said, advice="Give the person another role first.", key="owner_unlimited")
@@ -344,6 +350,13 @@ class DeskTeam(DeskService):
 def _nobody(who: str) -> NotFound:
     advice = "See the list of people; #3 is the one with that number."
     return NotFound(f"Nobody here is called {who}.", advice=advice, key="nobody", name=who)
+
+
+def _differs(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the audit log keeps of a change: the fields that differ, before and after it."""
+    others = [name for name in new if old[name] != new[name]]
+    sides = {"before": {name: old[name] for name in others}, "after": {name: new[name] for name in others}}
+    return sides if others else {}
 
 
 def _plain(values: Sequence[str] | None) -> list[str] | None:

@@ -26,12 +26,14 @@ BEFORE, AFTER, WHY = "before", "after", "why"
 HIDDEN = {BEFORE, AFTER, WHY}  # they are told in another way
 OF_A_ROW = {"id", "created_at", "updated_at", "origin"}  # no person changes them
 PHONES = {"serial", "serials", "phones"}
+LIMITS = {"phones", "chats"}  # where none is named, there is no limit
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What changed: the field in words, its old value and its new one."""
+    """What changed: the field, by its key and in words, its old value and its new one."""
 
+    key: str
     field: str
     old: str
     new: str
@@ -66,7 +68,10 @@ def in_words(row: AuditView, names: AuditNames, words: ConsoleTexts) -> ShownAud
     else:
         about = teller.value(subject, detail[subject]) if subject else ""
     what = words.operation(row.command)
-    shown = [key for key, value in detail.items() if key != subject and key not in HIDDEN and value not in _NOTHING]
+    changes = list(teller.changes(row.detail.get(BEFORE), row.detail.get(AFTER))) if row.allowed else []
+    hidden = {subject, *HIDDEN, *(change.key for change in changes)}
+    shown = [key for key, value in detail.items() if key not in hidden and (value not in _NOTHING or key in LIMITS)]
+    shown = [key for key in shown if detail[key] is not None]
     why = str(row.detail.get(WHY) or "")
     return ShownAudit(
         row=row,
@@ -75,7 +80,7 @@ def in_words(row: AuditView, names: AuditNames, words: ConsoleTexts) -> ShownAud
         sentence=words.own("audit.about", what=what, about=about) if about else what,
         why=words.refusal(why) if why and not row.allowed else "",
         said=[(teller.label(key), teller.value(key, detail[key])) for key in shown],
-        changes=list(teller.changes(row.detail.get(BEFORE), row.detail.get(AFTER))),
+        changes=changes,
         raw=json.dumps(row.detail, ensure_ascii=False, default=str) if row.detail else "",
     )
 
@@ -117,6 +122,7 @@ class _Teller:
             "period": lambda period: words.find(f"digest.period_{period}", period),
             "may": lambda may: words.find(f"webhooks.may_{may}", may),
             "lang": lambda lang: words.find_own(f"audit.lang_{lang}", lang),
+            "policy": lambda policy: words.find_own(f"audit.policy_{policy}", policy),
             "missed": lambda choice: words.find_own(f"audit.missed_{choice}", choice),
             "overlap": lambda choice: words.find_own(f"audit.overlap_{choice}", choice),
             "rating": lambda rating: words.find_own(f"audit.rating_{rating.replace('-', 'minus_')}", rating),
@@ -139,7 +145,9 @@ class _Teller:
 
     def value(self, key: str, value: object) -> str:
         """Return a value in words, as a person would say it. ``key``: its field."""
-        if isinstance(value, bool):
+        if key in LIMITS and value == []:
+            said = self._words.own("audit.all")
+        elif isinstance(value, bool):
             said = self._words.own("audit.yes" if value else "audit.no")
         elif isinstance(value, Mapping):
             said = Listed(f"{self.label(name)} {self.value(name, one)}" for name, one in value.items()).joined(
@@ -162,10 +170,11 @@ class _Teller:
         old, new = fields_of(before), fields_of(after)
         for key in dict.fromkeys((*old, *new)):
             if key not in OF_A_ROW and old.get(key) != new.get(key):
-                yield Change(self.label(key), self._changed(key, old.get(key)), self._changed(key, new.get(key)))
+                said = [self._changed(key, side.get(key)) for side in (old, new)]
+                yield Change(key, self.label(key), *said)
 
     def _changed(self, key: str, value: object) -> str:
-        return self._words.own("audit.nothing") if value in _NOTHING else self.value(key, value)
+        return self._words.own("audit.nothing") if value in _NOTHING and key not in LIMITS else self.value(key, value)
 
 
 def fields_of(stored: Mapping[str, Any]) -> dict[str, Any]:

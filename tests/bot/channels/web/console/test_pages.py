@@ -324,11 +324,14 @@ async def test_the_audit_log_says_in_words_who_did_what(shown: Shown) -> None:
     await desk.kb.edit(owner, entry.id, EntryText(answer="十天", aliases=("能退吗",)))
     await desk.kb.delete(owner, entry.id)
     await desk.team.set_role(owner, f"#{helper.id}", Role.VIEWER)
+    await desk.team.limit(owner, f"#{helper.id}", phones=[PHONE])
     await Phones(shown.db).saw({PHONE: "Pixel_8"})
     with pytest.raises(DeviceOffline):
         await desk.phones.screenshot(owner, PHONE)
     with pytest.raises(AccessDenied):
         await desk.runs.start(replace(helper, role=Role.VIEWER), "打开设置", chat=CHAT)
+    with pytest.raises(AccessDenied):
+        await desk.team.set_role(helper, f"#{helper.id}", Role.OWNER)
     await desk.team.remove(owner, f"#{gone.id}")
     await Audit(shown.db).write("telegram:55", "telegram", "pair", {"name": "Bob"}, allowed=False)
     said = words_of(await shown.browser.page("/audit"))
@@ -338,7 +341,9 @@ async def test_the_audit_log_says_in_words_who_did_what(shown: Shown) -> None:
         "Wang : Start a task, “打开设置” · refused: the role does not allow it",
         "Li : See a phone's screen, “Pixel 8”",
         "Li : Change somebody's role, “Wang”",
-        "Role viewer",
+        "Role operator → viewer",
+        "Li : Limit somebody, “Wang”",
+        "Phones all → Pixel 8",
         "Li : Delete an entry, “怎么退货”",
         "Li : Edit an entry, “怎么退货”",
         "Answer 七天 → 十天",
@@ -352,6 +357,7 @@ async def test_the_audit_log_says_in_words_who_did_what(shown: Shown) -> None:
         f"somebody who was removed (#{gone.id}) : Stop a task, “QQ回复联系人11”",
     ):
         assert told in said, told
+    assert "viewer → owner" not in said, "what was refused changed nothing"
     assert (await shown.browser.ask("POST", f"{CONSOLE}/language", {"lang": "zh"}))[0] == 200
     said = words_of(await shown.browser.page("/audit"))
     for told in ("Li ：修改联系人“11”", "标签 （空） → 老客户", "回答 七天 → 十天", "已移除的成员"):
