@@ -63,7 +63,7 @@ def in_words(row: AuditView, names: AuditNames, words: ConsoleTexts) -> ShownAud
     detail = teller.plain(row)
     subject = next((key for key in SUBJECTS if detail.get(key) not in _NOTHING), "")
     if row.command == "act":
-        about, subject = write.in_words(words.lang, detail), ""
+        about, subject = write.in_words(words.lang, {"text": "…", **detail}), ""  # what is typed is not stored
         detail = {"serial": detail.get("serial")}
     else:
         about = teller.value(subject, detail[subject]) if subject else ""

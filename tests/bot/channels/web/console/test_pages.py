@@ -334,8 +334,10 @@ async def test_the_audit_log_says_in_words_who_did_what(shown: Shown) -> None:
         await desk.team.set_role(helper, f"#{helper.id}", Role.OWNER)
     await desk.team.remove(owner, f"#{gone.id}")
     await Audit(shown.db).write("telegram:55", "telegram", "pair", {"name": "Bob"}, allowed=False)
+    await Audit(shown.db).write(owner.id, "console", "act", {"kind": "type", "serial": PHONE})
     said = words_of(await shown.browser.page("/audit"))
     for told in (
+        "Li : Act on a phone taken over, “Type “…””",
         "Bob, a stranger (Telegram 55) : Pair · refused",
         "Li : Remove somebody, “Zhao”",
         "Wang : Start a task, “打开设置” · refused: the role does not allow it",
