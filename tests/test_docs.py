@@ -26,8 +26,11 @@ from agent_core.perception.page_report import (
     TitleReport,
 )
 from agent_core.perception.readings import SendState, Side
+from agent_core.texts import language_of
 from bot.app.settings.layers import Settings
+from bot.app.settings.names import names
 from bot.app.settings.sources import aliases
+from bot.app.settings.texts import setting_words
 from bot.channels.chat.commands import _CHINESE as CHINESE_WORDS
 from bot.channels.chat.commands import COMMANDS as CHAT_COMMANDS
 from bot.channels.cli.commands.common import Exit
@@ -154,6 +157,15 @@ def test_setting_stands_in_the_reference_with_its_default(name: str, page: Path)
     written = found[0].strip("`")
     if name not in FROM_THE_MACHINE:
         assert means("" if written == "—" else written, SETTINGS[name])
+
+
+@pytest.mark.parametrize("page", both("settings"))
+def test_the_reference_begins_with_the_words_of_the_console(page: Path) -> None:
+    said, lang = read(page), language_of("zh" if page.name.endswith(CHINESE) else "en")
+    found = {name: re.search(rf"^\| `{name.environment}` \| .*? \| (.*) \|$", said, re.MULTILINE) for name in names()}
+    begun = {name.key: (setting_words(name, lang), cell[1] if cell else "") for name, cell in found.items()}
+    other = {key for key, (words, cell) in begun.items() if re.split("[;；] ?", cell)[0] != words}
+    assert other == set()
 
 
 def test_example_names_nothing_else() -> None:

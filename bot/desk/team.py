@@ -6,7 +6,7 @@ A removal stores the person's row in the audit log, from which ``undo_remove`` r
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 
 from agent_core.texts import Listed
 from bot.desk.actors import Actor, BadRequest, NotFound, Role, not_one_of
+from bot.desk.audit_names import AuditNames, audit_names
 from bot.desk.context import TELEGRAM, DeskService, chat_ref, own_chats
 from bot.desk.keys import program_names
 from bot.desk.people import actor_of, add_code, plain_name
@@ -119,8 +120,10 @@ class DeskTeam(DeskService):
 
         Raises BadRequest for the last owner.
         """
-        await self._allow(actor, Role.OWNER, "people role", person=who, role=role.value)
-        row = await self._person(who)
+        known = await self._person_or_none(who)
+        was: dict[str, Any] = _differs({"role": known.role}, {"role": role.value}) if known else {}
+        await self._allow(actor, Role.OWNER, "people role", person=who, role=role.value, **was)
+        row = known or await self._person(who)  # raises the problem with the name
         try:
             await People(self._db).update(row.id, role=role.value)
         except LookupError:
@@ -139,8 +142,12 @@ class DeskTeam(DeskService):
         phones, chats: as in ``invite``; empty lifts a limit, None leaves it as it is.
         Raises BadRequest for an owner, who is never limited.
         """
-        await self._allow(actor, Role.OWNER, "people limit", person=who, phones=_plain(phones), chats=_plain(chats))
-        row = await self._person(who)
+        known = await self._person_or_none(who)
+        asked: dict[str, Any] = {"phones": _plain(phones), "chats": _plain(chats)}
+        old = {"phones": list(known.serials or ()), "chats": list(known.chats or ())} if known else {}
+        was = _differs(old, {name: value for name, value in asked.items() if value is not None}) if known else {}
+        await self._allow(actor, Role.OWNER, "people limit", person=who, **asked, **was)
+        row = known or await self._person(who)  # raises the problem with the name
         if row.role == Role.OWNER:
             said = "An owner is never limited."
             raise BadRequest(said, advice="Give the person another role first.", key="owner_unlimited")
@@ -207,6 +214,10 @@ class DeskTeam(DeskService):
         names = await self._names() | await program_names(self._db)
         rows = await self._audit.last(limit, before=before)
         return [_audit_view(row, names, self._zone) for row in rows]
+
+    async def audit_names(self, rows: Iterable[AuditView]) -> AuditNames:
+        """Return the names of what these entries of the audit log hold by id."""
+        return await audit_names(self._db, self.context.store, await self._book(), rows)
 
     async def settings(self, actor: Actor) -> Sequence[ShownSetting]:
         """Return the settings with their sources; secrets are hidden. Empty if this process does not know them."""
@@ -341,6 +352,13 @@ def _nobody(who: str) -> NotFound:
     return NotFound(f"Nobody here is called {who}.", advice=advice, key="nobody", name=who)
 
 
+def _differs(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the audit log keeps of a change: the fields that differ, before and after it."""
+    others = [name for name in new if old[name] != new[name]]
+    sides = {"before": {name: old[name] for name in others}, "after": {name: new[name] for name in others}}
+    return sides if others else {}
+
+
 def _plain(values: Sequence[str] | None) -> list[str] | None:
     return None if values is None else list(values)
 
@@ -370,8 +388,8 @@ def _stored(row: PersonRow) -> dict[str, Any]:
 
 
 def _audit_view(row: AuditRow, names: Mapping[str, str], zone: ZoneInfo) -> AuditView:
-    who = names.get(row.actor, row.actor)
-    return AuditView(row.id, row.at.astimezone(zone), who, row.channel, row.command, row.detail, row.allowed)
+    at, who = row.at.astimezone(zone), names.get(row.actor, row.actor)
+    return AuditView(row.id, at, who, row.channel, row.command, row.detail, row.allowed, row.actor in names)
 
 
 def _person_row(data: Mapping[str, Any]) -> PersonRow:

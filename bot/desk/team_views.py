@@ -75,7 +75,10 @@ class RefusedView:
 
 @dataclass(frozen=True, slots=True)
 class AuditView:
-    """An entry of the audit log. ``at`` is in the owner's zone. ``who``: a name, or an id of nobody who is known."""
+    """An entry of the audit log. ``at`` is in the owner's zone.
+
+    who: a name, or the id of nobody who is known now. known: whether it is a name.
+    """
 
     id: int
     at: datetime
@@ -84,3 +87,4 @@ class AuditView:
     command: str
     detail: Mapping[str, Any]
     allowed: bool
+    known: bool = True

@@ -6,12 +6,16 @@ import pytest
 
 from agent_core.errors import ConfigInvalid
 from agent_core.model.usage import Price
+from agent_core.texts import LANGUAGES, load_texts
 from bot.app.models import build_model, prices_of
+from bot.app.settings import texts
 from bot.app.settings.files import CONFIG_FILE
 from bot.app.settings.layers import Settings
 from bot.app.settings.loading import PassedOver, load, passed_over, unknown_names
+from bot.app.settings.names import names
 from bot.app.settings.origin import survey
 from bot.app.settings.sources import aliases
+from bot.app.settings.texts import GENERAL, setting_words
 from bot.channels.cli.commands.eval import KEY_NAME
 from tests.support.environment import without_settings
 
@@ -29,6 +33,33 @@ def refused(**overrides: object) -> str:
     with pytest.raises(ConfigInvalid) as caught:
         load(**overrides)
     return str(caught.value)
+
+
+def test_each_setting_and_each_group_has_its_words_in_both_languages() -> None:
+    settings = {f"{'.'.join(name.path[:-1]) or GENERAL}.{name.path[-1]}" for name in names()}
+    groups = {f"group.{'.'.join(name.path[:-1]) or GENERAL}" for name in names()}
+    for lang in LANGUAGES:
+        said = load_texts(texts.__name__, lang)
+        assert said.keys() == settings | groups
+        assert all(text.strip() for text in said.values())
+        of_settings = [said[key] for key in settings]
+        assert len(set(of_settings)) == len(of_settings), "two settings have the same words"
+
+
+@pytest.mark.parametrize(
+    ("ending", "units"),
+    [
+        ("_seconds", ("秒", "seconds")),
+        ("_minutes", ("分钟", "minutes")),
+        ("_days", ("天", "days")),
+        ("_mb", ("MB", "MB")),
+    ],
+)
+def test_the_words_of_a_setting_name_its_unit(ending: str, units: tuple[str, str]) -> None:
+    found = [name for name in names() if name.key.endswith(ending)]
+    assert found
+    for lang, unit in zip(LANGUAGES, units, strict=True):
+        assert [name.key for name in found if unit not in setting_words(name, lang)] == []
 
 
 def test_each_layer_goes_over_the_one_below(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

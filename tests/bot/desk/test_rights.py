@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,9 +15,12 @@ import pytest
 from agent_core.actions.types import Back
 from agent_core.apps.profile import profile
 from agent_core.errors import PhonedeskError, RateLimited
+from agent_core.loop.tasks import TaskRules
 from agent_core.session import Session
 from bot.channels.chat.texts import LANGUAGES, catalogue, texts
 from bot.channels.mcp.tools import LOW_LEVEL
+from bot.channels.web.console.audit_words import OF_A_ROW, fields_of
+from bot.channels.web.console.texts import console_texts
 from bot.desk.actors import AccessDenied, Actor, ChatRef, Role, StillLimited
 from bot.desk.answers_views import AnswersAsked
 from bot.desk.context import API, DeskService
@@ -24,11 +28,14 @@ from bot.desk.desk import Desk
 from bot.desk.history_views import HistoryAsked
 from bot.desk.knowledge_views import EntryText, KnowledgeFile
 from bot.desk.pairing import NOTED_OF_ONE, OWNER_TIMES, RequestLimit
+from bot.desk.schedules import CHOICES, TIMES
 from bot.desk.schedules_views import ScheduleWish, SweepChange, SweepWhom
 from bot.desk.team_views import PersonView
 from bot.desk.views import ContactView
 from bot.desk.week import WeekView
+from knowledge.entries import Entry
 from scheduler.runs.human import StoredHuman
+from scheduler.sweeps.order import SweepOrder
 from storage.ids import new_id
 from storage.people import Audit
 from storage.runs import NewRun, Runs
@@ -254,6 +261,7 @@ async def refused(busy: Busy, call: Awaitable[Any], why: str) -> None:
     row = (await Audit(busy.shop.db).last(1))[0]
     assert (row.allowed, row.detail["why"]) == (False, why)
     assert nameless(row.command) == []
+    assert unlabelled(row.detail) == set()
 
 
 async def let_in(busy: Busy, call: Awaitable[Any]) -> None:
@@ -267,11 +275,29 @@ async def let_in(busy: Busy, call: Awaitable[Any]) -> None:
     row = (await Audit(busy.shop.db).last(1))[0]
     assert row.allowed
     assert nameless(row.command) == []
+    if row.command != "act":  # its detail is an action, which has words of its own
+        assert unlabelled(row.detail) == set()
 
 
 def nameless(command: str) -> list[str]:
     """The languages in which the audit log has no words for it."""
     return [lang for lang in LANGUAGES if texts(lang).operation(command) == command]
+
+
+def unlabelled(detail: Mapping[str, Any]) -> set[str]:
+    """The fields of a detail of the audit log that a language has no label for."""
+    states = [fields_of(detail[key]) for key in ("before", "after") if detail.get("before") and detail.get("after")]
+    fields = {*detail, *(key for state in states for key in state)} - {"before", "after", "why"} - OF_A_ROW
+    return {field for field in fields for lang in LANGUAGES if not console_texts(lang).find_own(f"detail.{field}", "")}
+
+
+def test_what_is_changed_or_done_without_a_call_of_the_desk_has_labels_too() -> None:
+    fields = {*Entry.model_fields, *(field.name for field in dataclass_fields(ContactView))}
+    fields |= {"task", *TaskRules("free", ("qq",)).data(), *SweepOrder().data(), "names", "chat"}
+    fields |= {*CHOICES, *TIMES, "said", *(field.name for field in dataclass_fields(ScheduleWish))}
+    fields |= {field for tool in LOW_LEVEL if tool.acts for field in tool.arguments.model_fields}
+    assert unlabelled(dict.fromkeys(fields - {"device_id"})) == set()
+    assert unlabelled({"limited": True, "name": "Bob", "session": "1"}) == set()
 
 
 def test_what_is_tried_without_a_call_of_the_desk_has_a_name_too() -> None:

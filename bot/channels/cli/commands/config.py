@@ -65,18 +65,19 @@ def show(
     if as_json:
         print_json([_plain(one) for one in found])
     else:
-        _show_settings(words, found, right=not problems)
+        _show_settings(words, found, right=not problems, said=bool(name))
     if problems:
         err.print(refusal(words, SettingsWrong("", problems)), style="red")
         raise typer.Exit(Exit.USAGE)
 
 
-def _show_settings(words: Texts, found: Sequence[ShownSetting], *, right: bool) -> None:
+def _show_settings(words: Texts, found: Sequence[ShownSetting], *, right: bool, said: bool) -> None:
+    """Print the settings by section. said: with what each of them is, in words."""
     console = Console()
     if not found and right:
         console.print(words.get("config.all_default"))
     for section in dict.fromkeys(one.name.path[:-1] for one in found):
-        _show_section(console, words, section, [one for one in found if one.name.path[:-1] == section])
+        _show_section(console, words, section, [one for one in found if one.name.path[:-1] == section], said=said)
 
 
 def _of(every: Sequence[ShownSetting], name: str) -> list[ShownSetting]:
@@ -112,8 +113,11 @@ def _plain(shown: ShownSetting) -> dict[str, Any]:
     }
 
 
-def _show_section(console: Console, words: Texts, section: tuple[str, ...], rows: Iterable[ShownSetting]) -> None:
+def _show_section(
+    console: Console, words: Texts, section: tuple[str, ...], rows: Iterable[ShownSetting], *, said: bool
+) -> None:
     from bot.app.settings.origin import as_text
+    from bot.app.settings.texts import setting_words
 
     if section:
         console.print(Text(f"\n[{'.'.join(section)}]", "bold"))
@@ -122,6 +126,8 @@ def _show_section(console: Console, words: Texts, section: tuple[str, ...], rows
     values = min(VALUE_CELLS, max(cell_len(value) for _, value in lines)) + 2
     for shown, value in lines:
         _show_one(console, words, shown, value, names, values)
+        if said:
+            console.print(Text("  " + setting_words(shown.name, words.lang), "dim"), soft_wrap=True)
 
 
 def _show_one(console: Console, words: Texts, shown: ShownSetting, value: str, names: int, values: int) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
-
 from agent_core.texts import Listed
-from bot.app.settings.origin import as_text
+from bot.app.settings.names import Path
+from bot.app.settings.origin import ShownSetting, as_text
+from bot.app.settings.texts import group_words, setting_words
+from bot.channels.web.console.audit_words import in_words
 from bot.channels.web.console.visit import Pages, Shown, Visit
 from bot.desk.actors import Role
-from bot.desk.team_views import AuditView
 
 people, settings, audit = Pages("people"), Pages("settings"), Pages("audit")
 PAGE = 50  # entries of the audit log
-MOST_OF_DETAIL = 200  # characters
 
 
 @people.page("/people", "people.html")
@@ -30,23 +29,23 @@ async def list_people(visit: Visit) -> Shown:
 
 @settings.page("/settings", "settings.html")
 async def list_settings(visit: Visit) -> Shown:
-    sections: dict[str, list[tuple[str, str, list[str], bool]]] = {}
+    words = visit.words
+    groups: dict[Path, list[tuple[str, ShownSetting, str, list[str]]]] = {}
     for one in await visit.desk.team.settings(visit.actor):
-        places = [visit.words.get(f"config.from_{place.layer}", where=place.where) for place in one.places]
-        row = (one.name.path[-1], as_text(one.value), places, one.changed)
-        sections.setdefault(".".join(one.name.path[:-1]), []).append(row)
-    return {"sections": sections}
+        places = [words.get(f"config.from_{place.layer}", where=place.where) for place in one.places]
+        row = (setting_words(one.name, words.lang), one, as_text(one.value), places)
+        groups.setdefault(one.name.path[:-1], []).append(row)
+    return {
+        "groups": [(group_words(path, words.lang), ".".join(path), rows) for path, rows in groups.items()],
+    }
 
 
 @audit.page("/audit", "audit.html")
 async def list_audit(visit: Visit) -> Shown:
-    rows = await visit.desk.team.audit(visit.actor, before=int(visit.cursor() or 0), limit=PAGE)
+    team = visit.desk.team
+    rows = await team.audit(visit.actor, before=int(visit.cursor() or 0), limit=PAGE)
+    names = await team.audit_names(rows)
     return {
-        "rows": [(row, _in_short(row)) for row in rows],
+        "rows": [in_words(row, names, visit.words) for row in rows],
         "next": rows[-1].id if len(rows) == PAGE else "",
     }
-
-
-def _in_short(row: AuditView) -> str:
-    said = json.dumps(row.detail, ensure_ascii=False, default=str) if row.detail else ""
-    return said if len(said) <= MOST_OF_DETAIL else said[: MOST_OF_DETAIL - 1] + "…"

@@ -37,6 +37,10 @@ class ConsoleTexts(Texts):
         """Return a text of the console with ``values`` filled in. KeyError for an unknown key."""
         return filled(super().typed(self._own[key]), values, self.lang)
 
+    def find_own(self, key: str, default: str) -> str:
+        """Return a text of the console as it is, or ``default`` if there is none."""
+        return self._own.get(key, default)
+
     def typed(self, text: str) -> str:
         return super().typed(_COMMAND.sub(self._page, text))
 

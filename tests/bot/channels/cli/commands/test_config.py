@@ -90,6 +90,9 @@ def test_each_setting_tells_where_it_comes_from(monkeypatch: pytest.MonkeyPatch)
     out = call("show", "model.name")[1]
     assert "of-environment" in out
     assert "instead of phonedesk.toml:6" in out
+    words = "Name of the model\n"
+    assert words in out
+    assert words not in call("show")[1], "what is set can be looked over without them"
 
 
 def test_no_secret_is_shown_whatever_holds_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -411,7 +414,7 @@ def test_a_secret_in_a_free_table_is_told_of_too() -> None:
 def test_names_and_values_are_never_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "50")
     monkeypatch.setenv("PHONEDESK_MODEL__BASE_URL", f"http://127.0.0.1/{'long/' * 10}v1")
-    value, place = call("show", "model.base_url")[1].splitlines()[-2:]
+    value, place, _ = call("show", "model.base_url")[1].splitlines()[-3:]
     assert value.endswith(f"http://127.0.0.1/{'long/' * 10}v1")
     assert place.endswith("PHONEDESK_MODEL__BASE_URL")
 

@@ -6,6 +6,7 @@ import asyncio
 import re
 from base64 import b64encode
 from contextlib import closing
+from dataclasses import replace
 from html import unescape
 from http.client import HTTPConnection
 from pathlib import Path
@@ -13,25 +14,33 @@ from urllib.parse import quote
 
 import pytest
 
+from agent_core.errors import DeviceOffline
 from agent_core.ports import AnswerEvent, Event, ReplyState
 from agent_core.session import Choice, Question, QuestionKind, Session, StepRecord
 from bot.app.server_names import CONSOLE
 from bot.app.settings.loading import load
 from bot.app.settings.origin import survey
 from bot.channels.web.console.routes import NAVIGATION
-from bot.desk.actors import Role
+from bot.desk.actors import AccessDenied, Role
 from bot.desk.knowledge_views import EntryText
 from bot.desk.schedules_views import ScheduleWish
+from bot.desk.views import ContactView
 from scheduler.runs.human import StoredHuman
 from scheduler.runs.store import StoredRuns
 from storage.console_sessions import ConsoleSessions
 from storage.events import Events
+from storage.hosts import Phones
 from storage.people import Audit
 from storage.runs import NewRun, Runs
 from tests.bot.channels.web.console.conftest import TERMINAL, Shown
-from tests.support.shop import PHONE, QUESTION
+from tests.support.shop import CHAT, PHONE, QUESTION
 
 TEMPLATES = Path(__file__).parents[5] / "bot" / "channels" / "web" / "console" / "templates"
+
+
+def words_of(page: str) -> str:
+    """What a page says, without its tags."""
+    return unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page)))
 
 
 async def test_every_page_is_whole_in_both_languages(shown: Shown) -> None:
@@ -197,6 +206,9 @@ async def test_settings_are_shown_with_their_sources_and_without_secrets(
     assert "gelab-zero" in text
     assert "environment: PHONEDESK_MODEL__NAME" in text
     assert "very-secret" not in text
+    said = words_of(text)
+    assert "How long the model may stay silent (seconds) model.timeout_seconds 60.0" in said
+    assert re.findall(r"<h2>([^<]+)", text)[:2] == ["General", "Model that operates the phone "]
     items = (await shown.browser.ask("GET", "/api/v1/settings"))[1]["items"]
     assert "very-secret" not in str(items)
     (name,) = [item for item in items if item["name"] == "model.name"]
@@ -210,7 +222,7 @@ async def test_the_week_shows_bands_and_what_begins_nothing(shown: Shown) -> Non
     paused = (await ask("POST", "/api/v1/schedules", {"expression": "daily at 9", "task": "打开设置"}))[1]["id"]
     assert (await ask("POST", f"/api/v1/schedules/{paused}/pause"))[0] == 200
     page = await shown.browser.page("/schedules/week")
-    text = unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page)))
+    text = words_of(page)
     assert "Monday 03-02" in text
     assert text.count("07:00–21:55 every 5 minutes") == 6
     assert f"Paused: #{paused} 打开设置" in text
@@ -250,7 +262,7 @@ async def test_sweeps_are_shown_in_plain_words_and_offered_from_saved_contacts(s
     wish = {"app": "wechat", "whom": "chosen", "tags": ["老客户"], "every": 120, "days": [6, 7], "quiet": "22:00-07:00"}
     made = (await ask("POST", "/api/v1/sweeps", wish))[1]["id"]
     page = await shown.browser.page("/schedules/sweeps")
-    text = unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page)))
+    text = words_of(page)
     assert "WeChat · #老客户 Saturday, Sunday: every 2 hours · Quiet hours 22:00-07:00" in text
     assert "#老客户 (1)" in text
     assert EVIL in unescape(page)
@@ -300,6 +312,60 @@ async def test_a_schedule_s_page_has_the_form_filled_in(shown: Shown) -> None:
         assert (await shown.browser.get(f"{CONSOLE}/schedules/{number}"))[0] == 404
 
 
+async def test_the_audit_log_says_in_words_who_did_what(shown: Shown) -> None:
+    desk, people = shown.desk, shown.busy.shop.person
+    owner, helper = await people(Role.OWNER, "Li"), await people(Role.OPERATOR, "Wang")
+    gone = await people(Role.OPERATOR, "Zhao")
+    await desk.runs.stop(gone, shown.busy.run_id)
+    await desk.contacts.add(owner, ContactView("qq", "11", note=EVIL))
+    await desk.contacts.edit(owner, "11", tags=["老客户"])
+    await desk.schedules.edit(owner, "1", expression="daily at 10:00", wish=ScheduleWish(overlap="queue"))
+    entry = await desk.kb.add(owner, EntryText("怎么退货", "七天"))
+    await desk.kb.edit(owner, entry.id, EntryText(answer="十天", aliases=("能退吗",)))
+    await desk.kb.delete(owner, entry.id)
+    await desk.team.set_role(owner, f"#{helper.id}", Role.VIEWER)
+    await desk.team.limit(owner, f"#{helper.id}", phones=[PHONE])
+    await Phones(shown.db).saw({PHONE: "Pixel_8"})
+    with pytest.raises(DeviceOffline):
+        await desk.phones.screenshot(owner, PHONE)
+    with pytest.raises(AccessDenied):
+        await desk.runs.start(replace(helper, role=Role.VIEWER), "打开设置", chat=CHAT)
+    with pytest.raises(AccessDenied):
+        await desk.team.set_role(helper, f"#{helper.id}", Role.OWNER)
+    await desk.team.remove(owner, f"#{gone.id}")
+    await Audit(shown.db).write("telegram:55", "telegram", "pair", {"name": "Bob"}, allowed=False)
+    await Audit(shown.db).write(owner.id, "console", "act", {"kind": "type", "serial": PHONE})
+    said = words_of(await shown.browser.page("/audit"))
+    for told in (
+        "Li : Act on a phone taken over, “Type “…””",
+        "Bob, a stranger (Telegram 55) : Pair · refused",
+        "Li : Remove somebody, “Zhao”",
+        "Wang : Start a task, “打开设置” · refused: the role does not allow it",
+        "Li : See a phone's screen, “Pixel 8”",
+        "Li : Change somebody's role, “Wang”",
+        "Role operator → viewer",
+        "Li : Limit somebody, “Wang”",
+        "Phones all → Pixel 8",
+        "Li : Delete an entry, “怎么退货”",
+        "Li : Edit an entry, “怎么退货”",
+        "Answer 七天 → 十天",
+        "Other wordings (nothing) → 能退吗",
+        "Li : Edit a schedule, “x”",
+        "When daily at 09:00 → daily at 10:00",
+        "If the run before is still going leave it out → wait for it",
+        "Li : Edit a contact, “11”",
+        "App QQ",
+        "Tags (nothing) → 老客户",
+        f"somebody who was removed (#{gone.id}) : Stop a task, “QQ回复联系人11”",
+    ):
+        assert told in said, told
+    assert "viewer → owner" not in said, "what was refused changed nothing"
+    assert (await shown.browser.ask("POST", f"{CONSOLE}/language", {"lang": "zh"}))[0] == 200
+    said = words_of(await shown.browser.page("/audit"))
+    for told in ("Li ：修改联系人“11”", "标签 （空） → 老客户", "回答 七天 → 十天", "已移除的成员"):
+        assert told in said, told
+
+
 async def test_the_audit_log_is_read_page_by_page(shown: Shown) -> None:
     audit = Audit(shown.db)
     for number in range(120):
@@ -311,8 +377,8 @@ async def test_the_audit_log_is_read_page_by_page(shown: Shown) -> None:
         seen += text
         (older,) = re.findall(r'<a rel="next" href="/console([^"]+)"', text) or [""]
         path = older
-    assert all(f">command {number}</strong>" in seen for number in range(120))
-    assert '<strong title="kb import">Import entries</strong>' in seen
+    assert all(f": command {number}" in seen for number in range(120))
+    assert "<strong>the owner at this machine</strong>: Import entries" in seen
     assert seen.count('class="refused"') == 60
     items = (await shown.browser.ask("GET", "/api/v1/audit?limit=1"))[1]
     assert [item["command"] for item in items["items"]] == ["audit"], "who reads it is in it"
