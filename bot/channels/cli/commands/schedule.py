@@ -164,7 +164,7 @@ def run(number: Number, as_json: Json = False) -> None:
     else:
         words = texts(lang)
         key = "schedule.running" if served else "schedule.run_waits"
-        told = [words.get(key, id=number.strip().lstrip("#")), *([] if served else [words.get("common.no_worker")])]
+        told = [words.get(key, number=number.strip().lstrip("#")), *([] if served else [words.get("common.no_worker")])]
         Console().print(sentences(told, lang))
 
 
@@ -242,7 +242,7 @@ def _one(call: Callable[[Desk, Actor], Awaitable[ScheduleView]], key: str, as_js
         print_json(_plain(view))
         return
     words = texts(lang)
-    Console().print(panel(Card(words.get(key, id=view.id), tuple(schedule_lines(view, words)))))
+    Console().print(panel(Card(words.get(key, number=view.id), tuple(schedule_lines(view, words)))))
     if missing and not view.paused and key != "schedule.removed":
         Console().print(words.get(missing))
 
