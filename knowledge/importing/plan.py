@@ -62,7 +62,7 @@ class Double:
     whole: the wording is the row's question (or its id), so the whole row is left out unless doubles are replaced;
     otherwise it is an alias, and only that is left out.
     fixed: replacing would change nothing, because it is the question of an entry of the base.
-    differs: the two have different answers.
+    differs: the two have different answers. in_base: the other is an entry of the base that no row of the file has.
     """
 
     place: str
@@ -72,6 +72,7 @@ class Double:
     whole: bool
     fixed: bool = False
     differs: bool = False
+    in_base: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,15 +419,10 @@ class _Planner:
 
     def _double(self, item: _Item, wording: str, other: Entry, *, whole: bool, fixed: bool) -> Double:
         row = self._row_of(other)
-        place = (
-            row.place
-            if row
-            else self._same[other.id][0]
-            if other.id in self._same
-            else ImportMessage("entry", id=other.id)
-        )
+        in_base = row is None and other.id not in self._same
+        place = row.place if row else f"entry {other.id}" if in_base else self._same[other.id][0]
         differs = item.new.answer != other.answer
-        return Double(item.place, wording, place, other.question, whole=whole, fixed=fixed, differs=differs)
+        return Double(item.place, wording, place, other.question, whole, fixed, differs, in_base)
 
     def _row_of(self, entry: Entry) -> _Item | None:
         """Return the row of an entry; None for one of the base."""

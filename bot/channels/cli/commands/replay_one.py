@@ -208,19 +208,18 @@ def _told(step: StepRecord, words: Texts, currency: str = "") -> Text:
     said = describe_action(words, step)
     if step.asked is not None and proposed != done:
         said = f"{proposed} → {said if done else words.get('replay.nothing_done')}"
-    told = Text(said, style="" if step.ok else "yellow" if step.asks else "red")
-    if step.thinking.strip():
-        told.append(f"\n{step.thinking.strip()}", style="dim")
-    for verdict in step.verdicts:
-        line = f"{ruled(verdict, words)}\n{verdict.message}".rstrip()
-        told.append(f"\n{line}", style="yellow")
+    parts = [(said, "" if step.ok else "yellow" if step.asks else "red"), (step.thinking.strip(), "dim")]
+    parts += [(f"{ruled(verdict, words)}\n{verdict.message}".rstrip(), "yellow") for verdict in step.verdicts]
     if result := result_of(step):
         label = before(words.get("replay.told_model"), words) if is_for_model(step) else ""
         if not step.ok and not label:
             result = words.typed(result)  # it may advise a command
-        told.append(f"\n{label}{result}", style="dim" if step.ok or step.asks or label else "red")
-    if costs := _costs(step, words, currency):
-        told.append(f"\n{costs}", style="cyan")
+        parts.append((f"{label}{result}", "dim" if step.ok or step.asks or label else "red"))
+    parts.append((_costs(step, words, currency), "cyan"))
+    told = Text()
+    for part, style in parts:
+        if part:  # a step in which the model did not answer has no action
+            told.append(f"\n{part}" if told.plain else part, style)
     return told
 
 

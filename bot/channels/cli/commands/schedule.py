@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from agent_core.apps.profile import name_of
 from agent_core.errors import InputRejected
 from agent_core.loop.tasks import TaskRules
 from agent_core.texts import sentences
@@ -22,6 +23,7 @@ from bot.channels.cli.terminal.render import before, panel
 from bot.desk.actors import Actor
 from bot.desk.schedules_views import ScheduleView, ScheduleWish
 from bot.desk.views import RunView
+from scheduler.sweeps.order import chat_app
 
 if TYPE_CHECKING:
     from bot.desk.desk import Desk
@@ -96,7 +98,9 @@ def watch(
         )
     whom = ["all"] if everybody else words_of_contacts(names, tag or [])
     wish = ScheduleWish(device, tz, quiet=quiet)
-    task = " ".join([texts(settings_from().lang).get("schedule.watch_word"), app, *whom])
+    words = texts(settings_from().lang)
+    shown = name_of(chat_app(app), words.lang) or app  # an unknown one is refused by the desk
+    task = " ".join([words.get("schedule.watch_word"), shown, *whom])
     _one(lambda desk, me: desk.schedules.add(me, "", task, chat=None, wish=wish), "schedule.watching", as_json)
 
 

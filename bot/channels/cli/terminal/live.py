@@ -28,10 +28,18 @@ from bot.tools.replay.timings import timings_of
 class LiveRuns:
     """A run store that shows the data it stores. Words of people and screens are printed as text, never as markup."""
 
-    def __init__(self, store: RunStore, console: Console, texts: Texts, name: Callable[[str], Awaitable[str]]) -> None:
-        """name: gives a phone's name for its serial."""
+    def __init__(
+        self,
+        store: RunStore,
+        console: Console,
+        texts: Texts,
+        name: Callable[[str], Awaitable[str]],
+        number: Callable[[str], Awaitable[int]],
+    ) -> None:
+        """name: gives a phone's name for its serial. number: gives a run's number for its id."""
         self._store = store
         self._name = name
+        self._number = number
         self._console = console
         self._texts = texts
         self._replies: list[ReplyRecord] = []
@@ -50,7 +58,8 @@ class LiveRuns:
             case "started" | "resumed":
                 self._line(f"▶ {event.data['task']}", "bold")
                 phone = await self._name(str(event.data["serial"]))
-                self._line(f"  {before(self._texts.get('card.phone'), self._texts)}{phone} · {run_id}", "dim")
+                label = before(self._texts.get("card.phone"), self._texts)
+                self._line(f"  {label}{phone} · #{await self._number(run_id)}", "dim")
             case "step":
                 self._step(StepRecord.model_validate(dict(event.data)))
                 self._tell_replies()
