@@ -157,7 +157,9 @@ async def show_run(visit: Visit) -> Shown:
         "steps": steps[::-1],
         "gone": replay.gone,
         "no_steps": no_steps(run, words) if run.status.final else words.own("run.no_steps"),
-        "parts_": [(part, words.get(state_of(part.status, held=part.held, left_to=part.left_to))) for part in replay.parts],
+        "parts_": [
+            (part, words.get(state_of(part.status, held=part.held, left_to=part.left_to))) for part in replay.parts
+        ],
         "questions": await _shown_all(visit, [view for view in asked if view.open or view.learnt is not None]),
         "operates": visit.may(Role.OPERATOR),
     }
