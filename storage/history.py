@@ -15,19 +15,22 @@ from agent_core.session import WAITS_ELSEWHERE
 from storage.answers import SENT
 from storage.engine import Database
 from storage.questions import OPEN
-from storage.runs import QUEUED, RUNNING, SUCCEEDED, WAITING, RunRow
+from storage.runs import FAILED, QUEUED, RUNNING, STOPPED, SUCCEEDED, WAITING, RunRow
 from storage.runs.rows import LISTED
 from storage.shielded import shielded
 from storage.tables import answers, questions, runs, sweeps
 
 _ASKS = runs.c.id.in_(sa.select(questions.c.run_id).where(questions.c.state == OPEN))
-# Scheduled sweeps that found nobody to answer: there are hundreds a day, and they are not worth reading unless they
-# have a message, such as names that nobody knows.
-_IDLE = sa.and_(
-    runs.c.planned_at.is_not(None),
-    runs.c.status == SUCCEEDED,
+# Sweeps that a schedule started and that have nothing to read: they found nobody to answer, as hundreds a day do, or
+# the runs that they started are in the history themselves. One that has a message or did not succeed is worth reading.
+_UNREAD = sa.and_(
+    runs.c.schedule_id.is_not(None),
+    runs.c.status.not_in((FAILED, STOPPED)),
     runs.c.message == "",
-    sa.exists().where(sweeps.c.run_id == runs.c.id, sweeps.c.started == 0),
+    sa.exists().where(
+        sweeps.c.run_id == runs.c.id,
+        sa.or_(sweeps.c.started > 0, sa.and_(runs.c.planned_at.is_not(None), runs.c.status == SUCCEEDED)),
+    ),
 )
 _IN_LINE = sa.and_(runs.c.status == WAITING, runs.c.attempt_due_at.is_not(None))
 _NUMBERED = sa.select(*LISTED, sa.func.row_number().over(order_by=runs.c.id).label("number")).subquery()
@@ -41,6 +44,12 @@ _SENT_BY = (
     sa.select(answers.c.run_id, answers.c.contact, answers.c.sent)
     .where(answers.c.run_id.in_(_RUN_IDS), answers.c.state == SENT)
     .order_by(answers.c.id)
+)
+_SWEEPS = runs.alias("swept_by")
+_SCHEDULES = (
+    sa.select(runs.c.id, sa.func.coalesce(runs.c.schedule_id, _SWEEPS.c.schedule_id).label("schedule_id"))
+    .outerjoin(_SWEEPS, _SWEEPS.c.id == runs.c.parent_id)
+    .where(runs.c.id.in_(_RUN_IDS))
 )
 # Statuses as people see them, see ``bot.desk.runs.status_of``: a run that waits for a phone is queued.
 AT: Mapping[str, sa.ColumnElement[bool]] = {
@@ -73,7 +82,7 @@ class HistoryFilter:
     serials: Sequence[str] = ()
 
     def conditions(self) -> list[sa.ColumnElement[bool]]:
-        found: list[sa.ColumnElement[bool]] = [~_IDLE]
+        found: list[sa.ColumnElement[bool]] = [~_UNREAD]
         if self.words:
             named = sa.or_(
                 answers.c.contact == self.words,
@@ -163,6 +172,12 @@ class History:
             return set()
         async with self._db.read() as connection:
             return set((await connection.execute(_ASKING, {"run_ids": run_ids})).scalars())
+
+    async def schedules_of(self, run_ids: Sequence[str]) -> Mapping[str, int]:
+        """Return the number of the schedule, by run id, of those of these runs that a schedule or its sweep started."""
+        async with self._db.read() as connection:
+            rows = (await connection.execute(_SCHEDULES, {"run_ids": run_ids})).all()
+        return {row.id: row.schedule_id for row in rows if row.schedule_id is not None}
 
     async def sessions_left_elsewhere(self, run_ids: Sequence[str]) -> Mapping[str, str]:
         """Return the sessions (JSON text), by run id, of those of these runs that left a customer to another run."""

@@ -163,4 +163,4 @@ def test_nothing_is_left_out_that_no_page_names() -> None:
 def test_what_is_not_understood_is_noticed() -> None:
     assert len(_REFUSALS) > 300
     assert refusal("There is no command /sweeep. Did you mean /sweep?\nmore") == "help.nearest"
-    assert refusal("Schedule 3 added") == ""
+    assert refusal("Schedule #3 added") == ""

@@ -264,6 +264,11 @@ def profile(key: str) -> AppProfile:
     raise KeyError(key)
 
 
+def name_of(key: str, lang: Lang) -> str:
+    """Return an app's name for readers of a language by its profile's key; the key itself if there is no such app."""
+    return next((known.name_in(lang) for known in profiles() if known.key == key), key)
+
+
 def resolve(key: str, version: str | None = None) -> AppProfile:
     """Return the app's profile for this version. Raises KeyError if there is no such app."""
     return _of_version(own.key(), key, version)

@@ -30,8 +30,8 @@ from scheduler.runs.human import StoredHuman, given_answer, go_home, park
 from scheduler.runs.lease import HeldLease
 from scheduler.runs.queue import DbosQueue
 from scheduler.runs.worker import Worker
-from scheduler.sweeps.attempt import QUIET_HOURS, in_quiet_hours, sweep_attempt
-from scheduler.sweeps.order import BY_WATCH
+from scheduler.sweeps.attempt import in_quiet_hours, sweep_attempt
+from scheduler.sweeps.order import BY_WATCH, QUIET_HOURS
 from scheduler.sweeps.order import KIND as SWEEP
 from scheduler.watches.watcher import Watcher, WatchTimes, watches_of
 from storage.questions import Questions

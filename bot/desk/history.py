@@ -22,9 +22,11 @@ from bot.desk.history_views import (
 from bot.desk.keys import program_names
 from bot.desk.phonebook import PhoneBook
 from bot.desk.recordings import recorded_steps
+from bot.desk.run_parts import sweep_view
 from bot.desk.runs import MAX_NUMBER, DeskRuns, status_of
 from bot.desk.views import RunStatus, RunView
 from bot.tools.replay.spread import spread
+from scheduler.sweeps.order import KIND as SWEEP
 from storage.events import EventRow, Events
 from storage.history import History, HistoryFilter, NumberedRun
 from storage.ledger import StoredLedger
@@ -187,29 +189,33 @@ class DeskHistory(DeskService):
         unanswered = await StoredLedger(self._db).left_open(stopped)
         parts = {run.row.parent_id for run in found if run.row.options.get("kind") == PLAN_PART}
         plans = {plan_id: await History(self._db).number_of(plan_id) for plan_id in parts}
+        schedules = await History(self._db).schedules_of([run.row.id for run in found])
         names = {str(person.id): person.name for person in await People(self._db).all()}
         if any(":" in run.row.requested_by for run in found):
             names |= await program_names(self._db)
         return tuple(
-            PastRun(
-                number=run.number,
-                id=run.row.id,
-                task=run.row.task,
-                status=status_of(run.row, asks=run.row.id in asking),
-                phone=book.name(run.row.serial),
-                by=names.get(run.row.requested_by, run.row.requested_by),
-                at=run.row.created_at.astimezone(self._zone),
-                seconds=_seconds(run.row),
-                schedule_id="" if run.row.schedule_id is None else str(run.row.schedule_id),
-                message=run.row.message,
-                sent=tuple(dict.fromkeys((text.contact, text.text) for text in sent.get(run.row.id, ()))),
-                held=run.row.hold and not run.row.final,
-                unanswered=unanswered.get(run.row.id, ""),
-                left_to=left_to.get(run.row.id, ""),
-                plan=plans.get(run.row.parent_id, 0) if run.row.options.get("kind") == PLAN_PART else 0,
-                cut_off=run.row.options.get("kind") == PLAN and run.row.status == FAILED and not run.row.message,
-            )
-            for run in found
+            [
+                PastRun(
+                    number=run.number,
+                    id=run.row.id,
+                    task=run.row.task,
+                    status=status_of(run.row, asks=run.row.id in asking),
+                    phone=book.name(run.row.serial),
+                    by=names.get(run.row.requested_by, run.row.requested_by),
+                    at=run.row.created_at.astimezone(self._zone),
+                    seconds=_seconds(run.row),
+                    schedule_id=str(schedules.get(run.row.id, "")),
+                    message=run.row.message,
+                    sent=tuple(dict.fromkeys((text.contact, text.text) for text in sent.get(run.row.id, ()))),
+                    held=run.row.hold and not run.row.final,
+                    unanswered=unanswered.get(run.row.id, ""),
+                    left_to=left_to.get(run.row.id, ""),
+                    sweep=await sweep_view(self._db, run.row) if run.row.options.get("kind") == SWEEP else None,
+                    plan=plans.get(run.row.parent_id, 0) if run.row.options.get("kind") == PLAN_PART else 0,
+                    cut_off=run.row.options.get("kind") == PLAN and run.row.status == FAILED and not run.row.message,
+                )
+                for run in found
+            ]
         )
 
     def _filter(self, actor: Actor, asked: HistoryAsked, phone: str) -> HistoryFilter:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from agent_core.loop.trajectory import Message, ModelRequest
 from agent_core.session import LeftTo, Question, Session, StepRecord
-from bot.desk.views import RunStatus, RunView
+from bot.desk.views import RunStatus, RunView, SweepView
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class PastRun:
 
     number: never changes. phone: its name. at: when it was made, in the owner's zone.
     seconds: how long it took; None if it has not started or not ended.
-    schedule_id: of the schedule that started it.
+    schedule_id: of the schedule that started it, or its sweep.
     sent: contact and text of each answer that was sent, the oldest first; once if it answered several messages.
     held: a person holds it, until Resume.
     unanswered: the contact whose question is open because the run was stopped.
@@ -52,6 +52,7 @@ class PastRun:
     sent: tuple[tuple[str, str], ...] = ()
     held: bool = False
     unanswered: str = ""
+    sweep: SweepView | None = None  # None if it is no sweep
     plan: int = 0  # the number of the plan that it is a part of
     left_to: LeftTo = ""  # as in its session
     cut_off: bool = False  # a plan that ended with its process, and so has no message

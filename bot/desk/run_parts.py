@@ -10,8 +10,8 @@ from agent_core.session import WAITS_ELSEWHERE
 from bot.desk.phonebook import PhoneBook
 from bot.desk.plans_views import PlanCallView, PlanView
 from bot.desk.views import RunStatus, RunView, SweepView, SweptState, SweptView
-from scheduler.sweeps.attempt import QUIET_HOURS, looks_before
-from scheduler.sweeps.order import one_contact
+from scheduler.sweeps.attempt import looks_before
+from scheduler.sweeps.order import QUIET_HOURS, one_contact
 from storage.engine import Database
 from storage.events import EventRow, Events
 from storage.history import History
@@ -75,13 +75,14 @@ def one_line(text: str, most: int) -> str:
 
 async def sweep_run(db: Database, view: RunView, row: RunRow) -> RunView:
     """Return the run of a sweep with its contacts. It is running until all that are left wait for people."""
-    sweep = await _sweep_view(db, row)
+    sweep = await sweep_view(db, row)
     at_work = any(one.state in ("waiting", "answering") for one in sweep.contacts)
     status = RunStatus.RUNNING if view.status is RunStatus.WAITING and at_work else view.status
     return replace(view, sweep=sweep, status=status)
 
 
-async def _sweep_view(db: Database, row: RunRow) -> SweepView:
+async def sweep_view(db: Database, row: RunRow) -> SweepView:
+    """Return the progress of a sweep."""
     sweeps = Sweeps(db)
     looked = await sweeps.get(row.id)
     swept = await sweeps.runs(row.id)

@@ -288,7 +288,7 @@ class DeskRuns(DeskService):
             parent=row.parent_id,
             in_plan=row.options.get("kind") == PLAN_PART,
             watch=bool(row.options.get(BY_WATCH)) and row.schedule_id is not None,
-            schedule_id="" if row.schedule_id is None else str(row.schedule_id),
+            schedule_id=str((await History(self._db).schedules_of([row.id])).get(row.id, "")),
             created_at=row.created_at,
             started_at=row.started_at,
             ended_at=row.ended_at,

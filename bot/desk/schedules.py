@@ -280,7 +280,7 @@ class DeskSchedules(DeskService):
         number = _number(schedule_id)
         if number is None or not await Schedules(self._db).put_back(number):
             said = f"There is no schedule {schedule_id} that was removed within a week."
-            raise BadRequest(said, key="schedule_not_removed", number=schedule_id)
+            raise BadRequest(said, key="schedule_not_removed", number=_bare(schedule_id))
         return await self._view(await self._named(schedule_id) or _none(schedule_id))
 
     async def news(self, data: Mapping[str, Any]) -> ScheduleNews | None:
@@ -412,14 +412,19 @@ class DeskSchedules(DeskService):
         )
 
 
+def _bare(schedule_id: str) -> str:
+    """Return a schedule's number as it was written, without the ``#`` in front."""
+    return schedule_id.strip().lstrip("#＃").strip()
+
+
 def _number(schedule_id: str) -> int | None:
-    number = schedule_id.strip().lstrip("#＃").strip()
+    number = _bare(schedule_id)
     return int(number) if number.isdecimal() and len(number) <= MAX_NUMBER else None
 
 
 def _none(schedule_id: str) -> ScheduleRow:
     said = f"There is no schedule {schedule_id}."
-    raise NotFound(said, advice="See the list of schedules.", key="no_schedule", number=schedule_id)
+    raise NotFound(said, advice="See the list of schedules.", key="no_schedule", number=_bare(schedule_id))
 
 
 def _refused(error: InputRejected, **values: object) -> BadRequest:

@@ -104,7 +104,7 @@ class RunView:
     phone: str = ""  # the phone's name for a person
     chat: ChatRef | None = None
     by: str = ""  # who started it
-    schedule_id: str = ""  # of the schedule that started it
+    schedule_id: str = ""  # of the schedule that started it, or its sweep
     steps: int = 0
     max_steps: int = 100
     last_step: StepRecord | None = None

@@ -62,6 +62,7 @@ class Double:
     whole: the wording is the row's question (or its id), so the whole row is left out unless doubles are replaced;
     otherwise it is an alias, and only that is left out.
     fixed: replacing would change nothing, because it is the question of an entry of the base.
+    in_base: the other is an entry of the base that no row of the file has.
     """
 
     place: str
@@ -72,6 +73,7 @@ class Double:
     other_answer: str
     whole: bool
     fixed: bool = False
+    in_base: bool = False
 
     @property
     def differs(self) -> bool:
@@ -362,13 +364,13 @@ class _Planner:
     def _id_is_free(self, item: _Item) -> bool:
         earlier = self._items.get(item.new.id)
         if earlier:
-            self._left_out.append(self._double(item, item.new.question, earlier.place, earlier.new, whole=True))
+            self._left_out.append(self._double(item, item.new.question, earlier.new, whole=True))
             if self._replace:
                 self._drop(earlier)
         elif item.new.id in self._same:
-            place, entry = self._same[item.new.id]
+            _, entry = self._same[item.new.id]
             told = self._doubles if self._replace else self._left_out
-            told.append(self._double(item, item.new.question, place, entry, whole=True))
+            told.append(self._double(item, item.new.question, entry, whole=True))
             if self._replace:
                 del self._same[item.new.id]
         else:
@@ -384,8 +386,7 @@ class _Planner:
         for other in others:
             stays = other in asking and self._row_of(other) is None
             told = self._doubles if free and other not in asking else self._left_out
-            place = self._place_of(other)
-            told.append(self._double(item, item.new.question, place, other, whole=True, fixed=stays))
+            told.append(self._double(item, item.new.question, other, whole=True, fixed=stays))
         for other in others if free else ():
             row = self._row_of(other)
             if row and other in asking:
@@ -403,7 +404,7 @@ class _Planner:
             fixed = any(self._forms[other.question] == form for other in others)
             for other in others:
                 asks = self._forms[other.question] == form
-                self._doubles.append(self._double(item, alias, self._place_of(other), other, whole=False, fixed=asks))
+                self._doubles.append(self._double(item, alias, other, whole=False, fixed=asks))
             if others and (fixed or not self._replace):
                 continue
             for other in others:
@@ -412,17 +413,12 @@ class _Planner:
         if len(kept) < len(item.new.aliases):
             item.new = item.new.model_copy(update={"aliases": tuple(kept)})
 
-    @staticmethod
-    def _double(item: _Item, wording: str, place: str, other: Entry, *, whole: bool, fixed: bool = False) -> Double:
-        return Double(
-            item.place, wording, item.new.answer, place, other.question, other.answer, whole=whole, fixed=fixed
-        )
-
-    def _place_of(self, entry: Entry) -> str:
-        """Return the place of an entry's row, or "entry ID" for one of the base alone."""
-        if (row := self._row_of(entry)) is not None:
-            return row.place
-        return self._same[entry.id][0] if entry.id in self._same else ImportMessage("entry", id=entry.id)
+    def _double(self, item: _Item, wording: str, other: Entry, *, whole: bool, fixed: bool = False) -> Double:
+        row = self._row_of(other)
+        in_base = row is None and other.id not in self._same
+        place = row.place if row else f"entry {other.id}" if in_base else self._same[other.id][0]
+        answers = item.new.answer, other.answer
+        return Double(item.place, wording, answers[0], place, other.question, answers[1], whole, fixed, in_base)
 
     def _row_of(self, entry: Entry) -> _Item | None:
         """Return the row of an entry; None for one of the base."""

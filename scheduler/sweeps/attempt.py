@@ -23,7 +23,7 @@ from agent_core.sweep import Aside, ListMemory, LookOutcome, SetAside, UnreadLoo
 from agent_core.texts import Listed, say
 from scheduler.runs.executor import AttemptOutcome, language_of
 from scheduler.runs.service import ASKED_SWEEP, SWEEP, WATCH
-from scheduler.sweeps.order import BY_WATCH, SweepOrder, reply_to
+from scheduler.sweeps.order import BY_WATCH, QUIET_HOURS, SweepOrder, reply_to
 from scheduler.sweeps.plan import REMEMBERED, Left, Rules, SweepPlan, owed, plan
 from scheduler.times.quiet import quiet_of
 from storage.contacts import Contacts
@@ -37,7 +37,6 @@ from storage.sweeps import MarkRow, NewSweep, NewSwept, SweepRow, Sweeps, SweptA
 MOST_QUESTIONS = 1000  # the most open questions that are read
 RECENT = 10  # runs of a schedule in which earlier looks are searched; a run that failed may have none
 _READABLE = (LookOutcome.READ, LookOutcome.UNCHANGED)  # outcomes after which unknown names are reported
-QUIET_HOURS = "quiet hours"  # the message of a sweep that did not begin because of them
 
 log = structlog.get_logger(__name__)
 

@@ -20,6 +20,7 @@ EVERYBODY = frozenset(
 MOST_NAMES = 50
 KIND = "sweep"  # the kind of a schedule, and in a run's options
 BY_WATCH = "watch"  # in a run's options: a watch has started it
+QUIET_HOURS = "quiet hours"  # the message of a sweep, or a run of it, that did not begin because of them
 _PART = re.compile(r"[\"“「『']([^\"”」』']+)[\"”」』']|([^\s,，、;；]+)")
 _QUOTES = (("“", "”"), ('"', '"'), ("「", "」"), ("『", "』"))
 

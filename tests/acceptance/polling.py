@@ -62,7 +62,7 @@ async def day(folder: Path, ticks: int) -> Day:
         server = await shop.serve()
         owner = await shop.owner(server)
         await owner.send(f"/schedule add 每5分钟 {TASK}")
-        await shop.sees(owner, "已添加定时任务 1")
+        await shop.sees(owner, "已添加定时任务 #1")
         before = {message.id for message in owner.chat.from_bot}
         calls: dict[int, int] = {}
         outcomes: dict[str, int] = {}

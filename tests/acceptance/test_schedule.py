@@ -38,12 +38,12 @@ async def test_schedules_are_echoed_refused_and_kept_and_a_tick_starts_one_run(o
 
     every = coming_in(8)
     await owner.send(f'/schedule add "{every}" {QUICK_TASK}')
-    added = await on.sees(owner, "已添加定时任务 1")
+    added = await on.sees(owner, "已添加定时任务 #1")
     assert every in added.words
 
     before = workday_times(datetime.now(UTC))
     await owner.send(f'/schedule add "{CRON}" {TASK}')
-    added = await on.sees(owner, "已添加定时任务 2")
+    added = await on.sees(owner, "已添加定时任务 #2")
     after = workday_times(datetime.now(UTC))
     assert CRON in added.words
     assert TASK in added.words
@@ -57,15 +57,15 @@ async def test_schedules_are_echoed_refused_and_kept_and_a_tick_starts_one_run(o
     assert "30" in refused.words  # the shortest that is allowed
 
     await owner.send("/schedule pause 2")
-    await on.sees(owner, "已暂停定时任务 2")
+    await on.sees(owner, "已暂停定时任务 #2")
     await owner.send("/schedule list")
     listed = (await on.sees(owner, "定时任务\n#1")).words
     assert f"#2 {CRON} · 已暂停" in listed
     assert every in listed
     await owner.send("/schedule resume 2")
-    assert "接下来" in (await on.sees(owner, "已恢复定时任务 2")).words
+    assert "接下来" in (await on.sees(owner, "已恢复定时任务 #2")).words
     await owner.send("/schedule remove 2")
-    await on.sees(owner, "已删除定时任务 2")
+    await on.sees(owner, "已删除定时任务 #2")
 
     # The tick: a card of its own in the chat where the schedule was made, and one run.
     shown = f"任务：{QUICK_TASK}"
@@ -78,6 +78,6 @@ async def test_schedules_are_echoed_refused_and_kept_and_a_tick_starts_one_run(o
     assert (run.task, run.status) == (QUICK_TASK, "succeeded")
     assert on.report["opened"] == ["com.android.settings"]
     await owner.send("/schedule remove 1")
-    await on.sees(owner, "已删除定时任务 1")
+    await on.sees(owner, "已删除定时任务 #1")
     await owner.send("/schedule list")
     await on.sees(owner, "还没有定时任务")

@@ -120,7 +120,7 @@ async def test_by_schedule_nothing_is_said_where_nothing_happened(tmp_path: Path
         server = await shop.serve()
         owner = await shop.owner(server)
         await owner.send("/schedule add 每天3点 巡检")
-        await shop.sees(owner, "已添加定时任务 1")
+        await shop.sees(owner, "已添加定时任务 #1")
         said = len(owner.chat.from_bot)
         await tick(shop)
         [card] = await owner.sees(

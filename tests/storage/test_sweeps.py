@@ -244,11 +244,23 @@ async def test_the_figures_tell_of_looks(db: Database, clock: Clock) -> None:
     assert await Statistics(db).swept(replace(span, serials=["P2"])) == SweptFigures()
 
 
-async def test_looks_that_found_nobody_do_not_fill_the_history(db: Database, clock: Clock) -> None:
-    for runs, planned in (((), True), (("a",), True), ((), False)):
+async def test_a_tick_that_found_nobody_or_is_told_by_its_runs_is_not_in_the_history(
+    db: Database, clock: Clock
+) -> None:
+    for runs, planned, ended in (
+        ((), True, "succeeded"),
+        (("a",), True, "succeeded"),
+        ((), False, "succeeded"),
+        (("b",), True, "failed"),
+        (("c",), False, "succeeded"),
+    ):
         clock.move(minutes=5)
         when = {"schedule_id": 1, "planned_at": clock.time} if planned else {}
         sweep = await begun(db, **when)
         await Sweeps(db).looked(sweep, 1, LOOKED, of(sweep, *runs))
-        await Runs(db).end_attempt(sweep, 1, status="succeeded")
-    assert [run.number for run in await History(db).find(HistoryFilter())] == [4, 3, 2]  # 3 is the run of 2
+        await Runs(db).end_attempt(sweep, 1, status=ended)
+    found = await History(db).find(HistoryFilter())
+    assert [run.number for run in found] == [8, 7, 6, 5, 4, 3]  # 3 is the run of 2, 6 of 5, and 8 of 7
+    assert await History(db).count(HistoryFilter()) == 6
+    of_a_schedule = await History(db).schedules_of([run.row.id for run in found])
+    assert [of_a_schedule.get(run.row.id) for run in found] == [None, None, 1, 1, None, 1]

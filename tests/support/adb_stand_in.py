@@ -47,7 +47,7 @@ class StandIn:
             case ["connect", address]:
                 self.attaches = address
                 writer.write(_okay(f"connected to {address}"))
-            case ["track-devices"]:
+            case ["track-devices-l"]:
                 writer.write(_okay(f"{serial}\tdevice\n" if serial else ""))
                 await reader.read()
             case _:

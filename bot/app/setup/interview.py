@@ -273,7 +273,8 @@ class Interview:
         self.servers[name] = of
         there = self._keeps(name, of)
         by_enter = "output.kept" if there else none
-        said = self.words.get(question, **values) + (self.words.get(by_enter) if by_enter else "")
+        how = self.words.get("output.between").join(self.words.get(key) for key in ("output.hidden", by_enter) if key)
+        said = self.words.get(question, how=how, **values)
 
         def problem(typed: str) -> str:
             if there and typed == _NONE:

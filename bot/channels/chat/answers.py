@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from agent_core.apps.profile import name_of
 from agent_core.texts import Listed
 from bot.channels.chat.cards import (
     THUMBS,
@@ -196,7 +197,7 @@ async def _entry_card(turn: Turn, answer: AnswerView) -> Card:
 
 def answer_lines(words: Texts, answer: AnswerView, phone: str) -> list[Line]:
     """Return all facts about an answer. ``phone``: the name of the phone."""
-    who = " · ".join(part for part in (answer.contact, answer.app, phone) if part)
+    who = " · ".join(part for part in (answer.contact, name_of(answer.app, words.lang), phone) if part)
     lines = [
         Line(f"{answer.asked_at:%Y-%m-%d %H:%M}", words.get("answers.asked")),
         Line(who, words.get("answers.contact")),

@@ -23,6 +23,7 @@ from agent_core.session import (
 from agent_core.texts import rule_words, say
 from bot.channels.chat.texts import Texts
 from bot.desk.answers_views import AnswerView
+from bot.desk.history_views import PastRun
 from bot.desk.views import PhoneView, QuestionView, RunStatus, RunView, StatusView
 from knowledge.entries import Entry
 from knowledge.personal import personal_data
@@ -150,6 +151,13 @@ def model_said(last: StepRecord | None, message: str) -> bool:
     return bool(message) and action is not None and action.get("kind") == "finish" and action.get("message") == message
 
 
+def started_by(run: RunView | PastRun, texts: Texts) -> str:
+    """Return who or what started a run: a person, a program or a schedule; "" if that is not known."""
+    if run.schedule_id:
+        return texts.get("history.by_schedule", number=run.schedule_id)
+    return texts.person(run.by)
+
+
 def head_lines(run: RunView, texts: Texts) -> list[Line]:
     """Return the first lines of a run's card: task, phone, requester, place in the queue, and the reason for
     waiting.
@@ -157,8 +165,8 @@ def head_lines(run: RunView, texts: Texts) -> list[Line]:
     lines = [Line(run.task, texts.get("card.task"))]
     if run.phone or run.serial:
         lines.append(Line(run.phone or run.serial, texts.get("card.phone")))
-    if run.by:
-        lines.append(Line(texts.person(run.by), texts.get("card.by")))
+    if by := started_by(run, texts):
+        lines.append(Line(by, texts.get("card.by")))
     if run.position:
         lines.append(Line(texts.get("card.position", position=run.position)))
     if (busy := run.busy_with) is not None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from agent_core.apps.profile import name_of
 from bot.channels.chat.cards import Card, Line
 from bot.channels.chat.commands import unquoted
 from bot.channels.chat.texts import Texts
@@ -86,7 +87,7 @@ SUBJECT = Subject(commands={"contacts": contacts})
 def contact_lines(contact: ContactView, phone: str, words: Texts) -> tuple[Line, ...]:
     """Return the fields of a contact that are set. ``phone``: the name of its phone, "" for any."""
     lines = [
-        Line(contact.app, words.get("contacts.app")),
+        Line(name_of(contact.app, words.lang), words.get("contacts.app")),
         Line(contact.number, words.get("contacts.number"), "code"),
         Line(phone or words.get("contacts.any_phone"), words.get("contacts.serial")),
         Line(" ".join(f"#{tag}" for tag in contact.tags), words.get("contacts.tags")),
@@ -104,7 +105,7 @@ def _list_card(words: Texts, found: Sequence[tuple[ContactView, str]], searched:
     lines = []
     for contact, phone in found[:SHOWN]:
         tags = " ".join(f"#{tag}" for tag in contact.tags)
-        parts = (contact.app, contact.number, phone, tags, contact.note)
+        parts = (name_of(contact.app, words.lang), contact.number, phone, tags, contact.note)
         lines.append(Line(" · ".join(part for part in parts if part), contact.name))
     if len(found) > SHOWN:
         lines.append(Line(words.get("contacts.more", count=len(found) - SHOWN)))

@@ -19,12 +19,13 @@ from bot.channels.chat.cards import (
     cut,
     describe_action,
     question_title,
+    started_by,
     state_of,
     unanswered_words,
 )
 from bot.channels.chat.commands import Command, parse
 from bot.channels.chat.pages import ELSEWHERE, PAGE, numbers, times_of, turning
-from bot.channels.chat.sweeps import card_of
+from bot.channels.chat.sweeps import card_of, message_in_words, outcome_line
 from bot.channels.chat.texts import Texts, texts
 from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.actors import AccessDenied, NotFound
@@ -164,21 +165,30 @@ def past_lines(run: PastRun, words: Texts, *, whole: bool = False) -> list[Line]
 
     whole: do not cut the run's last message, which may say what to do.
     """
-    by = words.get("history.by_schedule", id=run.schedule_id) if run.schedule_id else words.person(run.by)
-    by = words.get("history.in_plan", number=run.plan) if run.plan else by
     took = took_words(run.seconds, words)
     state = words.get(state_of(run.status, held=run.held, left_to=run.left_to))
-    head = " · ".join(part for part in (f"{run.at:%m-%d %H:%M}", state, run.phone, by, took) if part)
+    head = " · ".join(part for part in (f"{run.at:%m-%d %H:%M}", state, run.phone, origin_of(run, words), took) if part)
     colon = words.get("common.colon")
     said = [cut(run.task, 60), *(f"→ {cut(contact, 20)}{colon}{cut(text, 60)}" for contact, text in run.sent[:2])]
     if more := len(run.sent) - 2:
         said += [words.get("history.more_sent", count=more)] if more > 0 else []
-    message = run.message or (words.get("plan.interrupted") if run.cut_off else "")
-    if not run.sent and message:
-        said.append(" ".join(words.typed(message).split()) if whole else cut(message, 60))
+    told = [" ".join(words.typed(line).split()) if whole else cut(line, 60) for line in ending_of(run, words)]
+    said += [] if run.sent else told
     if run.unanswered:
         said.append(unanswered_words(run.unanswered, words, some=bool(run.sent)))
     return [Line(head, f"#{run.number}"), Line("\n".join(said), "", "quote")]
+
+
+def origin_of(run: PastRun, words: Texts) -> str:
+    """Return where a run comes from: the plan that it is a part of, or who or what started it."""
+    return words.get("history.in_plan", number=run.plan) if run.plan else started_by(run, words)
+
+
+def ending_of(run: PastRun, words: Texts) -> list[str]:
+    """Return how a run ended: of a sweep what became of its contacts, and the run's last message."""
+    swept = outcome_line(run.status, run.sweep, words) if run.sweep is not None else ""
+    message = message_in_words(run, words) or (words.get("plan.interrupted") if run.cut_off else "")
+    return [line for line in (swept, message) if line]
 
 
 def took_words(seconds: float | None, words: Texts) -> str:

@@ -280,7 +280,8 @@ def _left_out(plan: ImportPlan, texts: Texts, most: int | None) -> list[tuple[st
 
 def _double(one: Double, texts: Texts) -> str:
     key = "kb.import_double_differs" if one.whole and one.differs else "kb.import_double"
-    place, at = in_language(one.place, texts.lang), in_language(one.other_place, texts.lang)
+    place = in_language(one.place, texts.lang)
+    at = texts.get("kb.import_in_base") if one.in_base else in_language(one.other_place, texts.lang)
     ours, theirs = cut(one.answer, SHOWN_OF_A_TEXT), cut(one.other_answer, SHOWN_OF_A_TEXT)
     return texts.get(key, place=place, wording=one.wording, other=one.other, at=at, ours=ours, theirs=theirs)
 
@@ -308,7 +309,7 @@ def step_words(step: ImportStep, texts: Texts) -> str:
 def _change(change: EntryChange, texts: Texts) -> str:
     """Return the entry, and a line for each field that changes."""
     old, new = change.old, change.new
-    told = [f"{texts.number(old.id)} {new.question}"]
+    told = [new.question]
     for key, before, after in (("question", old.question, new.question), ("answer", old.answer, new.answer)):
         if before != after:
             told.append(f"  {texts.get(f'kb.{key}')}{texts.get('common.colon')}{_differing(before, after)}")

@@ -121,7 +121,11 @@ async def _shown(turn: Turn, key: str, shown: ShownChat) -> Said:
         (Button(f"learn:{key} send", words.get("learn.button_send")),),
         (Button(f"learn:{key} wrong", words.get("learn.button_wrong"), "danger"),),
     )
-    return turn.say(Card(words.get("learn.title", app=shown.app.name, contact=shown.contact), lines, picture, buttons))
+    return turn.say(
+        Card(
+            words.get("learn.title", app=shown.app.name_in(words.lang), contact=shown.contact), lines, picture, buttons
+        )
+    )
 
 
 async def _button(turn: Turn, value: str) -> Said:
@@ -179,10 +183,11 @@ def other_side(side: Side) -> Side:
 def shown_lines(shown: ShownChat, words: Texts) -> tuple[Line, ...]:
     """Return the reading of the chat, and of the list in which it was found."""
     page = report(shown.page.page, words.lang)
-    lines = (Line(found_line(page, shown.app.name, words)), *page_lines(page, shown.app.name, words))
+    app = shown.app.name_in(words.lang)
+    lines = (Line(found_line(page, app, words)), *page_lines(page, app, words))
     if shown.listed is None:
         return lines
-    return (*lines, *page_lines(report(shown.listed.page, words.lang), shown.app.name, words))
+    return (*lines, *page_lines(report(shown.listed.page, words.lang), app, words))
 
 
 def shown_picture(shown: ShownChat, words: Texts) -> Image.Image:
@@ -206,7 +211,7 @@ def _choice(way: SendsBy, tried: TriedInput, words: Texts) -> str:
 
 
 def _result(turn: Turn, learnt: LearntApp, done: TriedChat) -> Said:
-    first, *more = result_lines(learnt, done.shown.app.name, done.tried, turn.texts)
+    first, *more = result_lines(learnt, done.shown.app.name_in(turn.texts.lang), done.tried, turn.texts)
     return turn.tell(first, *more)
 
 

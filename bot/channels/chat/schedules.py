@@ -78,7 +78,7 @@ async def added(turn: Turn, request: ScheduleRequest, *, key: str) -> Card:
         key=key,
     )
     title = "schedule.watching" if view.kind == WATCH else "schedule.added"
-    return _card(view, turn.texts, turn.actor, turn.texts.get(title, id=view.id))
+    return _card(view, turn.texts, turn.actor, turn.texts.get(title, number=view.id))
 
 
 async def watch(turn: Turn) -> Said:
@@ -101,7 +101,7 @@ async def _edit(turn: Turn, request: ScheduleRequest) -> Said:
         rules=request.rules,
         wish=request.wish,
     )
-    card = _card(view, turn.texts, turn.actor, turn.texts.get("schedule.edited", id=view.id))
+    card = _card(view, turn.texts, turn.actor, turn.texts.get("schedule.edited", number=view.id))
     return turn.say(replace(card, buttons=(*card.buttons, _undo_row(view, turn.texts))))
 
 
@@ -120,7 +120,7 @@ async def _changed(turn: Turn, verb: str, schedule_id: str) -> tuple[str, Schedu
         "undo": (desk.schedules.undo, "schedule.back"),
     }[verb]
     view = await change(turn.actor, schedule_id)
-    return words.get(said, id=view.id), view
+    return words.get(said, number=view.id), view
 
 
 # Buttons --------------------------------------------------------------------------------------------------------------
@@ -134,13 +134,13 @@ async def tapped(turn: Turn, value: str) -> Said:
         case "list":
             return turn.change(_list_card(turn, await turn.desk.schedules.all(turn.actor)))
         case "run":
-            return await _run(turn, number, toast=words.get("schedule.running", id=number))
+            return await _run(turn, number, toast=words.get("schedule.running", number=number))
         case "remove":
             gone = await turn.desk.schedules.remove(turn.actor, number)
-            return turn.change(_gone_card(gone, words), toast=words.get("schedule.removed", id=gone.id))
+            return turn.change(_gone_card(gone, words), toast=words.get("schedule.removed", number=gone.id))
         case "show" | "pause" | "resume" | "undo":
             title, view = await _changed(turn, verb, number)
-            card = _card(view, words, turn.actor, words.get("schedule.one", id=view.id))
+            card = _card(view, words, turn.actor, words.get("schedule.one", number=view.id))
             return turn.change(card, toast="" if verb == "show" else title)
     raise BadRequest("This button is of another release.", advice="Send /schedule again.", key="old_schedule_button")
 
@@ -187,7 +187,7 @@ def _buttons(view: ScheduleView, words: Texts, actor: Actor) -> tuple[tuple[Butt
 
 def _gone_card(view: ScheduleView, words: Texts) -> Card:
     rows = (_undo_row(view, words),)
-    return Card(words.get("schedule.removed", id=view.id), tuple(schedule_lines(view, words)), None, rows)
+    return Card(words.get("schedule.removed", number=view.id), tuple(schedule_lines(view, words)), None, rows)
 
 
 def _undo_row(view: ScheduleView, words: Texts) -> tuple[Button, ...]:
@@ -264,7 +264,7 @@ def news_card(news: ScheduleNews, words: Texts) -> Card:
         Line(view.task, words.get("card.task")),
         Line(words.get("schedule.missed_times", count=count, period=period)),
         Line(words.get("schedule.missed_made_up" if news.caught_up else "schedule.missed_skipped")),
-        Line(words.get("schedule.missed_how", id=view.id) if not news.caught_up else ""),
+        Line(words.get("schedule.missed_how", number=view.id) if not news.caught_up else ""),
     ]
-    title = words.get("schedule.missed_title", id=view.id)
+    title = words.get("schedule.missed_title", number=view.id)
     return Card(title, tuple(line for line in lines if line.text))

@@ -12,8 +12,9 @@ from bot.channels.chat.cards import Button, Card, Line
 from bot.channels.chat.plans import plan_card
 from bot.channels.chat.texts import Texts
 from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
+from bot.desk.history_views import PastRun
 from bot.desk.views import RunStatus, RunView, SweepView, SweptView
-from scheduler.sweeps.order import EVERYBODY, read_task
+from scheduler.sweeps.order import EVERYBODY, QUIET_HOURS, read_task
 
 MOST_SHOWN = 20
 MOST_LEFT = 10
@@ -62,7 +63,8 @@ def sweep_card(run: RunView, sweep: SweepView, texts: Texts, *, now: datetime) -
     if run.status is RunStatus.FAILED and run.message:
         lines.append(Line(run.message, texts.get("card.result")))
     stop = Button(f"stop:{run.id}", texts.get("button.stop"), "danger")
-    return Card(_title(run, sweep, texts), tuple(lines), None, () if run.status.final or run.stopped_by else ((stop,),))
+    title = _title(run.status, sweep, texts, stopping=bool(run.stopped_by))
+    return Card(title, tuple(lines), None, () if run.status.final or run.stopped_by else ((stop,),))
 
 
 def means_line(task: str, texts: Texts) -> Line:
@@ -73,20 +75,42 @@ def means_line(task: str, texts: Texts) -> Line:
         order = None
     if order is None or not order.everybody or any(word in task.lower() for word in EVERYBODY):
         return Line("")
-    return Line(texts.get("sweep.means_everybody", app=order.profile.name))
+    return Line(texts.get("sweep.means_everybody", app=order.profile.name_in(texts.lang)))
 
 
-def _title(run: RunView, sweep: SweepView, texts: Texts) -> str:
+def outcome_line(status: RunStatus, sweep: SweepView, texts: Texts) -> str:
+    """Return what came of a sweep in one line: its contacts by what became of them; if it has none, its state.
+
+    "" if it has not looked yet.
+    """
+    if sweep.looked is None and not status.final:
+        return ""
+    states: dict[str, list[str]] = {}
+    for one in sweep.contacts:
+        states.setdefault(one.state, []).append(one.contact)
+    colon = texts.get("common.colon")
+    said = [f"{texts.get(f'sweep.contact_{state}')}{colon}{_names(names, texts)}" for state, names in states.items()]
+    return " · ".join(said) or _title(status, sweep, texts)
+
+
+def message_in_words(run: RunView | PastRun, texts: Texts) -> str:
+    """Return a run's message for people. That of quiet hours is a mark; of a sweep its ``outcome_line`` tells them."""
+    if run.message != QUIET_HOURS:
+        return run.message
+    return texts.get("sweep.contact_quiet") if run.sweep is None else ""
+
+
+def _title(status: RunStatus, sweep: SweepView, texts: Texts, *, stopping: bool = False) -> str:
     going = [one for one in sweep.contacts if one.state in _GOING]
     values = {"over": len(sweep.contacts) - len(going), "all": len(sweep.contacts), "contact": sweep.reply_to}
     kind = "scheduled_reply" if sweep.reply_to else "sweep"
-    return texts.get(f"{kind}.{_state(run, sweep, going)}", **values)
+    return texts.get(f"{kind}.{_state(status, sweep, going, stopping=stopping)}", **values)
 
 
-def _state(run: RunView, sweep: SweepView, going: Sequence[SweptView]) -> str:
-    if run.status is RunStatus.SUCCEEDED and sweep.details.get("unknown"):
+def _state(status: RunStatus, sweep: SweepView, going: Sequence[SweptView], *, stopping: bool) -> str:
+    if status is RunStatus.SUCCEEDED and sweep.details.get("unknown"):
         return "not_found"
-    if run.status is RunStatus.SUCCEEDED:
+    if status is RunStatus.SUCCEEDED:
         whys = {str(why) for _, why in sweep.details.get("left") or ()}
         if "asked" in whys or any(one.state == "asked" for one in sweep.contacts):
             return "still_asked"
@@ -94,11 +118,11 @@ def _state(run: RunView, sweep: SweepView, going: Sequence[SweptView]) -> str:
             return "still_open"
         if not sweep.contacts:
             return "quiet" if sweep.looked is None else "nothing"
-    if run.stopped_by and not run.status.final:
+    if stopping and not status.final:
         return "stopping"
-    if not run.status.final and sweep.looked is not None:
+    if not status.final and sweep.looked is not None:
         return "asked" if going and all(one.state == "asked" for one in going) else "going"
-    return run.status.value
+    return status.value
 
 
 def _contact_lines(one: SweptView, texts: Texts) -> list[Line]:

@@ -155,7 +155,7 @@ def _line(line: Line, title: str) -> str:
         # A quote is a separate block: it is on its own lines with or without a newline.
         return f"{label}\n<blockquote>{text}</blockquote>" if label else f"<blockquote>{text}</blockquote>"
     if line.kind in {"code", "secret"}:
-        return f"{label} <code>{text}</code>" if label else f"<code>{text}</code>"
+        text = f"<code>{text}</code>"
     return f"{label}{separator(line.label, colon_of(title, line.label))}{text}" if label else text
 
 

@@ -206,7 +206,7 @@ async def _second(on: DemoStage) -> None:
     on.say(on.words.get("demo.bot", text=card.words.partition("\n")[0]), "yellow")
     view = await _view(on, card)
     for number, choice in enumerate(view.question.choices, start=1):
-        if choice.value == SKIP:  # the row below says how
+        if choice.value == SKIP:  # the row below shows it, with how to answer: all must fit a screen
             continue
         found = candidate(view.question, choice.value)
         answer = f" → {found['text']}" if found else ""

@@ -12,6 +12,7 @@ from agent_core.texts import say
 from bot.channels.chat import cards
 from bot.channels.chat.cards import describe_action, error_lines, state_of
 from bot.channels.chat.history import past_lines, took_words
+from bot.channels.chat.sweeps import left_lines, message_in_words, outcome_line
 from bot.channels.chat.texts import Texts
 from bot.desk.history_views import PastRun, RecordingView
 from bot.desk.views import RunStatus, RunView
@@ -45,13 +46,25 @@ def is_for_model(step: StepRecord) -> bool:
 def outcome_of(run: RunView, words: Texts) -> list[str]:
     """Return the run's outcome, in its own words, one line each.
 
-    If it failed, also its meaning and what to do; if it was stopped, whom it left without an answer.
+    If it failed, also its meaning and what to do; if it was stopped, whom it left without an answer. Of a sweep first
+    what became of its contacts, and whom it left out.
     """
     failed = run.status is RunStatus.FAILED
-    message = run.message or (words.get("plan.interrupted") if failed and run.plan is not None else "")
+    swept = [outcome_line(run.status, run.sweep, words)] if run.sweep is not None else []
+    if run.sweep is not None and run.sweep.looked is not None:
+        started = len(run.sweep.contacts)
+        swept += left_lines(run.sweep.details, words, looked=run.sweep.looked, started=started)
+    message = message_in_words(run, words) or (words.get("plan.interrupted") if failed and run.plan is not None else "")
     lines = error_lines(run.error_kind, words, message) if failed and run.error_kind and not run.left_to else []
     left = cards.unanswered_words(run.unanswered, words, some=bool(run.replies)) if run.unanswered else ""
-    return [line for line in (words.typed(message), *lines, left) if line]
+    return [line for line in (*swept, words.typed(message), *lines, left) if line]
+
+
+def no_steps(run: RunView, words: Texts) -> str:
+    """Return why a run has no steps to show: it never began, has done none yet, or they are not kept any more."""
+    if not run.status.final:
+        return words.get("replay.steps_to_come")
+    return words.get("replay.never_began" if run.started_at is None else "replay.steps_gone")
 
 
 def part_of(part: PastRun, words: Texts) -> tuple[str, str]:
@@ -65,11 +78,10 @@ def facts_of(view: RecordingView, words: Texts) -> list[str]:
     run = view.run
     seconds = (run.ended_at - run.started_at).total_seconds() if run.ended_at and run.started_at else None
     models = dict.fromkeys(f"{step.asked.model} ({step.asked.profile})" for step in view.steps if step.asked)
-    by = words.get("history.by_schedule", id=run.schedule_id) if run.schedule_id else words.person(run.by)
     facts = [
         words.get(state_of(run.status, left_to=run.left_to)),
         run.phone or run.serial,
-        by,
+        cards.started_by(run, words),
         took_words(seconds, words),
         *models,
     ]

@@ -12,19 +12,22 @@ from agent_core.errors import InputRejected
 from agent_core.loop.tasks import TaskRules
 from agent_core.ports import MessageKey
 from agent_core.session import WAITS_ELSEWHERE, Session
+from bot.channels.chat.cards import started_by
 from bot.channels.chat.digest import digest_card
+from bot.channels.chat.history import past_lines
 from bot.channels.chat.schedules import schedule_lines
 from bot.channels.chat.sweeps import sweep_card
 from bot.channels.chat.texts import texts
 from bot.channels.cli.terminal.activity import Activity
 from bot.channels.cli.terminal.console import Console
 from bot.desk.actors import AccessDenied, Actor, BadRequest, NotFound, Role
+from bot.desk.history_views import HistoryAsked
 from bot.desk.regular_times import RegularChange
 from bot.desk.schedules_views import ScheduleWish, SweepChange, SweepWhom
 from bot.desk.views import RunStatus, RunView
+from bot.tools.replay.words import no_steps, outcome_of
 from scheduler.runs.human import StoredHuman
-from scheduler.sweeps.attempt import QUIET_HOURS
-from scheduler.sweeps.order import SweepOrder
+from scheduler.sweeps.order import QUIET_HOURS, SweepOrder
 from storage.contacts import Contacts, NewContact
 from storage.events import Events
 from storage.ledger import StoredLedger
@@ -129,6 +132,15 @@ async def test_one_view_tells_every_contact(shop: Shop) -> None:
     assert (mark.run_status, mark.run_error, mark.waits) == ("failed", WAITS_ELSEWHERE, True)
     shown = await view(shop, sweep)
     assert shown.sweep is not None
+    (listed,) = [run for run in (await shop.desk.history.runs(who, HistoryAsked())).runs if run.id == sweep]
+    assert past_lines(listed, texts("zh"), whole=True)[1].text == (
+        "sweep\n看过了，不用回复：a · 没有回成：b · 到了静默时段，没有开始：c · 等人回答：d、w · 排队：e"
+        " · 较早的任务会继续回复：g"
+    )
+    assert outcome_of(shown, texts("en"))[1:] == [
+        "Answered a moment ago: f",
+        "Looks like a group, not answered: g群",
+    ]
     assert {one.contact: one.state for one in shown.sweep.contacts} == {
         "a": "nothing",
         "b": "failed",
@@ -305,6 +317,29 @@ async def test_a_schedule_for_one_contact_knows_whom_it_answers(shop: Shop, task
     assert shown.sweep.reply_to == contact
 
 
+async def test_the_reply_that_a_tick_started_stands_for_it_in_the_history(shop: Shop) -> None:
+    who = await shop.person(Role.OWNER)
+    tick = await scheduled(shop)
+    (reply,) = await looked(shop, tick, "11")
+    for state in ("under way", "over"):
+        page = await shop.desk.history.runs(who, HistoryAsked())
+        assert ([(run.number, run.id) for run in page.runs], page.total) == ([(2, reply)], 1), state
+        assert "定时任务 #1" in past_lines(page.runs[0], texts("zh"))[0].text
+        if state == "under way":
+            await Runs(shop.db).begin_attempt(reply, 1, serial=PHONE)
+            await Runs(shop.db).end_attempt(reply, 1, status="succeeded")
+    assert started_by(await view(shop, reply), texts("en")) == "schedule #1"
+    assert (await shop.desk.history.replay(who, "1")).run.id == tick  # it can be opened as before
+
+
+async def test_a_run_that_took_no_step_says_why(shop: Shop) -> None:
+    who = await shop.person(Role.OWNER)
+    run = await shop.desk.runs.start(who, "打开设置", chat=CHAT, serial=PHONE)
+    assert no_steps(await view(shop, run.id), texts("en")) == "There are no steps yet."
+    await shop.desk.runs.stop(who, run.id)
+    assert no_steps(await view(shop, run.id), texts("zh")) == "没有执行任何步骤：还没开始就结束了。"
+
+
 async def test_a_tick_in_the_quiet_hours_has_not_looked(shop: Shop) -> None:
     tick = await scheduled(shop)
     await Runs(shop.db).begin_attempt(tick, 1, serial=PHONE)
@@ -312,3 +347,4 @@ async def test_a_tick_in_the_quiet_hours_has_not_looked(shop: Shop) -> None:
     shown = await view(shop, tick)
     assert shown.sweep is not None
     assert sweep_card(shown, shown.sweep, texts("en"), now=shop.clock.time).title == "Sweep not begun: quiet hours"
+    assert outcome_of(shown, texts("en")) == ["Sweep not begun: quiet hours"]

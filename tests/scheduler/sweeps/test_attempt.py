@@ -12,8 +12,8 @@ from agent_core.perception.observer import TreeUse
 from agent_core.perception.reader import ScreenReader
 from agent_core.ports import MessageKey
 from scheduler.runs.service import ASKED_SWEEP, SCHEDULE, SWEEP
-from scheduler.sweeps.attempt import QUIET_HOURS, SweepEyes, in_quiet_hours, prepare, sweep_attempt
-from scheduler.sweeps.order import read_order
+from scheduler.sweeps.attempt import SweepEyes, in_quiet_hours, prepare, sweep_attempt
+from scheduler.sweeps.order import QUIET_HOURS, read_order
 from storage.contacts import Contacts, NewContact
 from storage.engine import Database
 from storage.history import History, HistoryFilter

@@ -93,6 +93,7 @@ async def _headless(
     from bot.tools.demo.pictures import leave_pictures
     from bot.tools.demo.world import demo_world
     from scheduler.runs.human import StoredHuman
+    from storage.history import History
 
     check_task(task)
     if tree == "off":
@@ -105,7 +106,7 @@ async def _headless(
             core,
             task,
             human=StoredHuman(core.db, hold_seconds=0, attempt=1),
-            store=LiveRuns(core.runs(attempt=1), console, words, core.attached.name),
+            store=LiveRuns(core.runs(attempt=1), console, words, core.attached.name, History(core.db).number_of),
         )
         console.print(outcome_line(session, words))
         if folder is not None:

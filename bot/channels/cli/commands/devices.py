@@ -101,7 +101,7 @@ def _table(
         if info.transports:  # a phone that is reached in several ways, or by another name than its serial
             connection = f"{connection} ({', '.join(info.transports)})"
         own = {"name": names.get(info.serial, ""), "tags": " ".join(tags.get(info.serial, ()))}
-        cells = (info.serial, *(own[head] for head in extra), info.model, status, connection, size, str(info.sdk))
+        cells = (info.serial, *(own[head] for head in extra), info.model, status, connection, size, str(info.sdk or ""))
         table.add_row(*map(Text, cells))
     Console().print(table)
 

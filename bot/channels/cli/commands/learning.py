@@ -68,7 +68,7 @@ async def learn_in_terminal(
         if sends_by is None:
             return Exit.WAITING, {**told, "status": "waiting", "sends_by": tried.sends_by, "sent": tried.sent}
         learnt = await keep(core, shown, sends_by, person=PERSON)
-        for line in result_lines(learnt, app.name, tried, words):
+        for line in result_lines(learnt, app.name_in(words.lang), tried, words):
             console.print(line)
         return Exit.OK, {**told, "status": "learnt", **_kept(learnt), "sent": tried.sent}
 

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from agent_core.model.usage import money
 from agent_core.session import Session
-from bot.channels.chat.cards import describe_action, state_of
+from bot.channels.chat.cards import describe_action, started_by, state_of
 from bot.channels.chat.history import media_lines, past_lines, shots_of, took_words
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.commands.at_desk import with_desk
@@ -36,6 +36,7 @@ from bot.tools.replay.words import (
     action_of,
     facts_of,
     is_for_model,
+    no_steps,
     outcome_of,
     part_of,
     result_of,
@@ -120,8 +121,11 @@ def show_run(wanted: ReplayOptions) -> None:
 
 
 async def _recording(desk: Desk, me: Actor, view: ReplayView, wanted: ReplayOptions) -> RecordingView | None:
-    """Return the recording if it is needed. Raises BadRequest if it is needed and there are no steps."""
-    if view.parts and not view.steps and wanted.step is None:
+    """Return the recording if it is needed. Raises BadRequest if it is needed and there are no steps.
+
+    A plan and a sweep have no steps of their own.
+    """
+    if (view.parts or view.run.sweep is not None) and not view.steps and wanted.step is None:
         session = Session(run_id=view.run.id, task=view.run.task, serial=view.run.serial)
         return RecordingView(view.number, view.run, session, (), view.parts) if wanted.html is not None else None
     needed = bool(view.steps) or wanted.html is not None or wanted.step is not None
@@ -167,11 +171,10 @@ def _show(view: ReplayView, recording: RecordingView | None, words: Texts) -> No
         facts = facts_of(recording, words)
     else:
         seconds = (run.ended_at - run.started_at).total_seconds() if run.ended_at and run.started_at else None
-        by = words.get("history.by_schedule", id=run.schedule_id) if run.schedule_id else words.person(run.by)
         facts = [
             words.get(state_of(run.status, left_to=run.left_to)),
             run.phone or run.serial,
-            by,
+            started_by(run, words),
             took_words(seconds, words),
         ]
     console.print(Text(" · ".join(fact for fact in facts if fact)))
@@ -179,8 +182,10 @@ def _show(view: ReplayView, recording: RecordingView | None, words: Texts) -> No
     table = _two_columns()
     for step in view.steps:
         table.add_row(Text(str(step.index)), _told(step, words, currency))
-    if view.steps or not view.parts:
-        console.print(table if view.steps else Text(words.get("replay.steps_gone")))
+    if view.steps:
+        console.print(table)
+    elif not view.parts and run.sweep is None:
+        console.print(Text(no_steps(run, words)))
     for line in outcome_of(run, words):
         console.print(Text(line))
     _show_parts(view.parts, console, words)
@@ -203,19 +208,18 @@ def _told(step: StepRecord, words: Texts, currency: str = "") -> Text:
     said = describe_action(words, step)
     if step.asked is not None and proposed != done:
         said = f"{proposed} → {said if done else words.get('replay.nothing_done')}"
-    told = Text(said, style="" if step.ok else "yellow" if step.asks else "red")
-    if step.thinking.strip():
-        told.append(f"\n{step.thinking.strip()}", style="dim")
-    for verdict in step.verdicts:
-        line = f"{ruled(verdict, words)}\n{verdict.message}".rstrip()
-        told.append(f"\n{line}", style="yellow")
+    parts = [(said, "" if step.ok else "yellow" if step.asks else "red"), (step.thinking.strip(), "dim")]
+    parts += [(f"{ruled(verdict, words)}\n{verdict.message}".rstrip(), "yellow") for verdict in step.verdicts]
     if result := result_of(step):
         label = before(words.get("replay.told_model"), words) if is_for_model(step) else ""
         if not step.ok and not label:
             result = words.typed(result)  # it may advise a command
-        told.append(f"\n{label}{result}", style="dim" if step.ok or step.asks or label else "red")
-    if costs := _costs(step, words, currency):
-        told.append(f"\n{costs}", style="cyan")
+        parts.append((f"{label}{result}", "dim" if step.ok or step.asks or label else "red"))
+    parts.append((_costs(step, words, currency), "cyan"))
+    told = Text()
+    for part, style in parts:
+        if part:  # a step in which the model did not answer has no action
+            told.append(f"\n{part}" if told.plain else part, style)
     return told
 
 

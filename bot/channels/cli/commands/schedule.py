@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from agent_core.apps.profile import name_of
 from agent_core.errors import InputRejected
 from agent_core.loop.tasks import TaskRules
 from agent_core.texts import sentences
@@ -22,6 +23,7 @@ from bot.channels.cli.terminal.render import before, panel
 from bot.desk.actors import Actor
 from bot.desk.schedules_views import ScheduleView, ScheduleWish
 from bot.desk.views import RunView
+from scheduler.sweeps.order import chat_app
 
 if TYPE_CHECKING:
     from bot.desk.desk import Desk
@@ -96,7 +98,9 @@ def watch(
         )
     whom = ["all"] if everybody else words_of_contacts(names, tag or [])
     wish = ScheduleWish(device, tz, quiet=quiet)
-    task = " ".join([texts(settings_from().lang).get("schedule.watch_word"), app, *whom])
+    words = texts(settings_from().lang)
+    shown = name_of(chat_app(app), words.lang) or app  # an unknown one is refused by the desk
+    task = " ".join([words.get("schedule.watch_word"), shown, *whom])
     _one(lambda desk, me: desk.schedules.add(me, "", task, chat=None, wish=wish), "schedule.watching", as_json)
 
 
@@ -164,7 +168,7 @@ def run(number: Number, as_json: Json = False) -> None:
     else:
         words = texts(lang)
         key = "schedule.running" if served else "schedule.run_waits"
-        told = [words.get(key, id=number.strip().lstrip("#")), *([] if served else [words.get("common.no_worker")])]
+        told = [words.get(key, number=number.strip().lstrip("#")), *([] if served else [words.get("common.no_worker")])]
         Console().print(sentences(told, lang))
 
 
@@ -242,7 +246,7 @@ def _one(call: Callable[[Desk, Actor], Awaitable[ScheduleView]], key: str, as_js
         print_json(_plain(view))
         return
     words = texts(lang)
-    Console().print(panel(Card(words.get(key, id=view.id), tuple(schedule_lines(view, words)))))
+    Console().print(panel(Card(words.get(key, number=view.id), tuple(schedule_lines(view, words)))))
     if missing and not view.paused and key != "schedule.removed":
         Console().print(words.get(missing))
 

@@ -19,7 +19,7 @@ from rich.style import Style
 
 from bot.app.escapes import escaped, to_json
 from bot.channels.cli.terminal.greeting import withdraw
-from bot.channels.cli.terminal.wrapping import breaks
+from bot.channels.cli.terminal.wrapping import breaks, indent
 
 
 class Text(rich.text.Text):
@@ -42,15 +42,22 @@ class Text(rich.text.Text):
         tab_size: int = 8,
         no_wrap: bool | None = None,
     ) -> Lines:
-        """Break lines as ``wrapping`` says; text over the whole width that can be copied stays in one piece."""
+        """Break lines as ``wrapping`` says; text over the whole width that can be copied stays in one piece.
+
+        An entry of a list goes on in the column of its text.
+        """
         if no_wrap or self.no_wrap or overflow == "ignore":
             return super().wrap(console, width, justify=justify, overflow=overflow, tab_size=tab_size, no_wrap=no_wrap)
         whole = width >= console.width
         lines = Lines()
         for line in self.split(allow_blank=True):
-            places = breaks(line.plain, width, whole=whole, fold=(overflow or self.overflow or "fold") == "fold")
+            column = indent(line.plain, width)
+            fold = (overflow or self.overflow or "fold") == "fold"
+            places = breaks(line.plain, width, whole=whole, fold=fold, indented=column)
             pieces = line.divide(places)
-            for piece in pieces:
+            for number, piece in enumerate(pieces):
+                if number:
+                    piece.pad_left(column)
                 piece.rstrip_end(width)
                 if piece is not pieces[-1]:
                     piece.rstrip()

@@ -33,13 +33,13 @@ def spoken_language() -> Lang:
 class TerminalTexts(Texts):
     """Texts for the terminal: with its commands in place of the chat's, as they are typed here.
 
-    A text that needs other words has the key with ``_in_terminal``. Numbers have no ``#`` in front, because in a shell
-    it would begin a comment when they are copied.
+    A text that needs other words has the key with ``_in_terminal``. The ids of knowledge entries have no ``#`` in
+    front, because in a shell it would begin a comment when they are copied.
     """
 
     def _found(self, key: str) -> str:
         own = self._texts.get(f"{key}_in_terminal")
-        return self.advice(self._texts[key] if own is None else own).replace("#{", "{")
+        return self.advice(self._texts[key] if own is None else own).replace("#{id}", "{id}")
 
     def number(self, entry_id: str) -> str:
         return entry_id

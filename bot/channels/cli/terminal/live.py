@@ -28,10 +28,18 @@ from bot.tools.replay.timings import timings_of
 class LiveRuns:
     """A run store that shows the data it stores. Words of people and screens are printed as text, never as markup."""
 
-    def __init__(self, store: RunStore, console: Console, texts: Texts, name: Callable[[str], Awaitable[str]]) -> None:
-        """name: gives a phone's name for its serial."""
+    def __init__(
+        self,
+        store: RunStore,
+        console: Console,
+        texts: Texts,
+        name: Callable[[str], Awaitable[str]],
+        number: Callable[[str], Awaitable[int]],
+    ) -> None:
+        """name: gives a phone's name for its serial. number: gives a run's number for its id."""
         self._store = store
         self._name = name
+        self._number = number
         self._console = console
         self._texts = texts
         self._replies: list[ReplyRecord] = []
@@ -64,9 +72,8 @@ class LiveRuns:
     async def began(self, task: str, serial: str, run_id: str) -> None:
         """Show that a run, or a sweep's look, begins."""
         self._line(f"▶ {task}", "bold")
-        self._line(
-            f"  {before(self._texts.get('card.phone'), self._texts)}{await self._name(serial)} · {run_id}", "dim"
-        )
+        label = before(self._texts.get("card.phone"), self._texts)
+        self._line(f"  {label}{await self._name(serial)} · #{await self._number(run_id)}", "dim")
 
     def _step(self, step: StepRecord) -> None:
         seconds = step.timings.get("step", 0.0)

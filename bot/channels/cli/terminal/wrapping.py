@@ -25,18 +25,31 @@ def _atoms() -> re.Pattern[str]:
     return re.compile(rf"\s*[{_OPENS}]*(?:{whole_commands()}|{word}|[{_CJK}]|[{_ENDS}])?{marks}\s*")
 
 
-def breaks(line: str, width: int, *, whole: bool, fold: bool = True) -> list[int]:
+# An indented line begins its text behind the mark of an entry: a number, [1] or a sign. At the left edge only a sign is
+# one, because a sentence may begin with a number.
+_INDENT = re.compile(r" +(?:(?:\d+\.?|\[\d+\]|[→•–!✓✗-]) +)?|[•–✓✗] +")
+
+
+def indent(line: str, width: int) -> int:
+    """Return the column at which the text of a line begins, and goes on after a break; 0 if there is no room."""
+    found = _INDENT.match(line)
+    column = cell_len(found[0]) if found else 0
+    return column if column * 2 < width else 0
+
+
+def breaks(line: str, width: int, *, whole: bool, fold: bool = True, indented: int = 0) -> list[int]:
     """Return the positions at which ``line`` is broken into pieces of at most ``width`` columns.
 
+    indented: the columns that are left free in front of all pieces but the first.
     A longer command or word stays in one piece if ``whole``, because a terminal breaks it so that it can be copied;
     else it is broken at spaces, and if it has none, anywhere if ``fold``.
     """
     places: list[int] = []
     column = 0
-    for start, atom in _split(line, width, whole=whole, fold=fold):
-        if column and column + cell_len(atom.rstrip()) > width:
+    for start, atom in _split(line, width - indented, whole=whole, fold=fold):
+        if column > indented * bool(places) and column + cell_len(atom.rstrip()) > width:
             places.append(start)
-            column = 0
+            column = indented
         column += cell_len(atom)
     return places
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent_core.apps.profile import AppProfile, profile, profiles
+from agent_core.apps.profile import AppProfile, name_of, profile, profiles
 from agent_core.texts import Listed
 from bot.channels.chat.schedule_words import in_words, interval
 from bot.channels.chat.schedules import last_words
@@ -175,6 +175,7 @@ async def list_contacts(visit: Visit) -> Shown:
     serials = [contact.serial for contact in found]
     return {
         "contacts": found,
+        "app_name": lambda key: name_of(key, visit.words.lang),
         "phones": dict(zip(serials, await visit.desk.phones.names(serials), strict=True)),
         "text": text,
         "owns": visit.may(Role.OWNER),

@@ -16,11 +16,13 @@ from bot.channels.chat.cards import (
     run_state,
     state_of,
 )
+from bot.channels.chat.history import ending_of, origin_of
 from bot.channels.chat.sweeps import card_of
 from bot.channels.web.console.visit import Pages, Shown, Visit
 from bot.desk.actors import Role, no_phone
 from bot.desk.history_views import HistoryAsked
 from bot.desk.views import PhoneView, QuestionView, RunStatus, RunView
+from bot.tools.replay.words import no_steps
 
 overview, questions, history = Pages("overview"), Pages("questions"), Pages("history")
 PAGE = 20  # entries of a list
@@ -118,7 +120,13 @@ async def list_runs(visit: Visit) -> Shown:
     words = visit.words
     return {
         "runs": [
-            (run, words.get(state_of(run.status, held=run.held, left_to=run.left_to)), run.message) for run in page.runs
+            (
+                run,
+                words.get(state_of(run.status, held=run.held, left_to=run.left_to)),
+                origin_of(run, words),
+                ending_of(run, words),
+            )
+            for run in page.runs
         ],
         "total": page.total,
         "next": page.runs[-1].number if page.older and page.runs else "",
@@ -148,7 +156,10 @@ async def show_run(visit: Visit) -> Shown:
         "card": card_of(run, words, now=visit.now),
         "steps": steps[::-1],
         "gone": replay.gone,
-        "parts_": [(part, words.get(state_of(part.status, held=part.held))) for part in replay.parts],
+        "no_steps": no_steps(run, words) if run.status.final else words.own("run.no_steps"),
+        "parts_": [
+            (part, words.get(state_of(part.status, held=part.held, left_to=part.left_to))) for part in replay.parts
+        ],
         "questions": await _shown_all(visit, [view for view in asked if view.open or view.learnt is not None]),
         "operates": visit.may(Role.OPERATOR),
     }

@@ -115,7 +115,7 @@ async def test_one_answer_with_its_pictures(shop: Shop, owner: Member) -> None:
     await owner.say("/answers 11")
     said = await owner.tap(owner.action("#1"))
     assert said == (
-        "问答记录 #1\n时间: 2026-03-01 17:01\n联系人: 11 · qq\n客户 11 问: 怎么退货？\n查询: 退货\n已发送: 七天内可退\n"
+        "问答记录 #1\n时间: 2026-03-01 17:01\n联系人: 11 · QQ\n客户 11 问: 怎么退货？\n查询: 退货\n已发送: 七天内可退\n"
         "状态: ✅ 已发送\n依据: “退货” · 得分 0.91\n记录 2（0.40）: 换货找客服\n"
         "[👍]\n[👎]\n[发送前画面]\n[发送后画面]"
     )

@@ -284,13 +284,13 @@ class TestSchedules:
     async def test_add_list_pause_resume_remove(self, stage: Stage, wang: Talker) -> None:
         added = await wang.say("/schedule add “*/5 9-18 * * 1-5” QQ回复联系人11")
         assert added == (
-            "已添加定时任务 1\n时间: */5 9-18 * * 1-5\n任务: QQ回复联系人11\n"
+            "已添加定时任务 #1\n时间: */5 9-18 * * 1-5\n任务: QQ回复联系人11\n"
             "接下来: 11-20 09:35、11-20 09:40、11-20 09:45\n手机: Pixel\n[暂停]\n[立即执行]\n[删除]\n[全部]"
         )
         assert "#1: */5 9-18 * * 1-5" in await wang.say("/schedule list")
         assert "时间: */5 9-18 * * 1-5 · 已暂停" in await wang.say("/schedule pause 1")
-        assert "已恢复定时任务 1" in await wang.say("/schedule resume #1")
-        assert "已删除定时任务 1" in await wang.say("/schedule remove 1")
+        assert "已恢复定时任务 #1" in await wang.say("/schedule resume #1")
+        assert "已删除定时任务 #1" in await wang.say("/schedule remove 1")
         assert "还没有定时任务。" in await wang.say("/schedule")
 
     async def test_mistakes(self, stage: Stage, wang: Talker, li: Talker) -> None:
@@ -299,8 +299,8 @@ class TestSchedules:
         assert "/schedule 添加 工作日" in said
         assert (await wang.say("/schedule 每天9点")).startswith("时间看懂了：每天9点。还没有写要做的事。")
         assert (await wang.say("/schedule")).startswith("还没有定时任务。")
-        assert "没有定时任务 9。" in await wang.say("/schedule 改 9 时间：每天9点")
+        assert "没有定时任务 #9。" in await wang.say("/schedule 改 9 时间：每天9点")
         assert "写上定时任务的编号" in await wang.say("/schedule pause")
         assert "没看懂这个时间：every x\n" in await wang.say("/schedule add every x QQ回复联系人11")
-        assert "没有定时任务 9。" in await wang.say("/schedule pause 9")
+        assert "没有定时任务 #9。" in await wang.say("/schedule pause 9")
         assert "You may not do this." in await li.say("/schedule add every 5m QQ回复联系人11")

@@ -103,7 +103,7 @@ def test_roles_are_called_by_their_names(lang: Lang) -> None:
     ("words", "told"),
     [
         ("/people role Chief viewer", "这是最后一位管理员。"),
-        ("/schedule pause 9", "没有定时任务 9。"),
+        ("/schedule pause 9", "没有定时任务 #9。"),
         ("/schedule add every x QQ回复11", "没看懂这个时间：every x"),
         ("/people remove #77", "这里没有叫 #77 的人。"),
         ("/replay 77", "没有任务 77。"),

@@ -121,7 +121,7 @@ async def test_from_add_to_undo(shop: Shop) -> None:
     owner = await member(shop, Role.OWNER, "Chief")
     said = await owner.say("定时 工作日 9:00-18:00 每5分钟 QQ回复联系人11")
     assert said.startswith(
-        "已添加定时任务 1\n时间: 工作日 9:00-18:00 每5分钟\n记为: 每周一至周五 09:00–18:00 之间每 5 分钟\n"
+        "已添加定时任务 #1\n时间: 工作日 9:00-18:00 每5分钟\n记为: 每周一至周五 09:00–18:00 之间每 5 分钟\n"
     )
     assert "时段: 09:00 开始，18:00 之前；最后一次 17:55" in said
     assert "接下来: 03-02 09:00、03-02 09:05、03-02 09:10" in said
@@ -144,7 +144,7 @@ async def test_from_add_to_undo(shop: Shop) -> None:
     (run,) = await Runs(shop.db).find(schedule_id=1)
     assert (run.task, run.planned_at, run.requested_by) == ("QQ回复联系人11", None, owner.actor.id)
     assert "上一次: 03-01 17:00 手动启动 → ⏳ 排队中" in await owner.say("/schedule 1")
-    assert "已删除定时任务 1" in await owner.tap(owner.action("删除"))
+    assert "已删除定时任务 #1" in await owner.tap(owner.action("删除"))
     undo = owner.action("撤销")
     assert "还没有定时任务" in await owner.say("/schedule")
     assert "明天9点" in await owner.tap(undo)
@@ -195,7 +195,7 @@ async def test_who_sees_which_buttons(shop: Shop) -> None:
         ("add --missed maybe 每天9点 打开设置", "maybe"),
         ("add --jitter 5m 每5分钟 打开设置", "0 到 299 秒"),
         ("add --phone S99 每天9点 打开设置", "没有连接手机 S99"),
-        ("undo 7", "没有可以恢复的定时任务 7"),
+        ("undo 7", "没有可以恢复的定时任务 #7"),
         ("edit 3", "/schedule 修改 3 时间：每天10点"),
         ("run", "写上定时任务的编号"),
     ],
@@ -233,8 +233,8 @@ async def test_a_watch_by_command_and_in_words(shop: Shop) -> None:
     assert "没有联系人带标签 #vip" in await owner.say("/watch 11 #vip")
     await owner.say("/contacts add 11 #vip")
     made = await owner.say("/watch --quiet 22:00-07:00 11 #vip")
-    assert made.startswith("开始盯着（编号 1）\n时间: 一来消息就回复\n任务: 盯着 11 #vip\n安静时段: 22:00-07:00")
-    assert "开始盯着（编号 2）" in await owner.say("盯着 所有")
+    assert made.startswith("开始盯着（定时任务 #1）\n时间: 一来消息就回复\n任务: 盯着 11 #vip\n安静时段: 22:00-07:00")
+    assert "开始盯着（定时任务 #2）" in await owner.say("盯着 所有")
     assert "#2" in await owner.say("/watch")
     assert "一来消息就回复 · 已暂停" in await owner.say("/schedule pause 2")
     assert "盯着谁？" in await owner.say("/schedule add 盯着")

@@ -17,6 +17,12 @@ LINES = st.builds(Line, TEXTS, st.text(max_size=100), st.sampled_from(["plain", 
 CARDS = st.builds(Card, TEXTS, st.lists(LINES, max_size=60).map(tuple))
 
 
+@pytest.mark.parametrize(("label", "said"), [("时间", "时间："), ("When", "When: "), ("/kb", "/kb ")])
+def test_a_text_to_copy_has_its_label_as_any_other(label: str, said: str) -> None:
+    card = Card("42", (Line("5m", label, "code"), Line("11", label)))
+    assert render.to_html(card, 100) == f"<b>42</b>\n{said}<code>5m</code>\n{said}11"
+
+
 @settings(max_examples=examples(150), deadline=None)
 @given(CARDS)
 def test_any_card_is_accepted_as_text_and_as_caption(card: Card) -> None:

@@ -67,6 +67,9 @@ async def test_both_acts_without_a_schedule(tmp_path: Path, lines: list[str], se
     assert "Customer 11 on QQ: 你好，请问几天能发货？" in shown
     assert "48小时内发出" in shown
     assert re.search(r"\[1\] \S+.* → \S+", shown), "a candidate's question and its answer"
+    listed = re.findall(r"^    \[(\d+)\] (\w+)", shown, re.MULTILINE)
+    count = next(number for number, (_, word) in enumerate(listed, start=1) if word == "Skip")
+    assert [int(number) for number, _ in listed[:count]] == list(range(1, count + 1)), "no choice is left out"
     assert seen in shown
     assert "3/3" not in shown
     assert f"Pictures: {folder}" in shown

@@ -106,6 +106,9 @@ async def test_phones_of_other_systems_are_listed_too(monkeypatch: pytest.Monkey
             ("hdc:K1", "harmonyos", "device"),
             ("wda:127.0.0.1:1", "ios", "offline"),
         }
+        monkeypatch.setenv("COLUMNS", "200")
+        row = next(line for line in (await run())[1].splitlines() if "wda:" in line)
+        assert [cell.strip() for cell in row.split("│")][3:7] == ["offline", "network", "", ""], "its SDK is not known"
 
 
 @pytest.mark.device

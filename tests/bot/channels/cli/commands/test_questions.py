@@ -192,7 +192,7 @@ def test_what_looks_like_a_command_is_confirmed_before_it_goes_to_a_customer(sho
     for typed in ("n\n", "\n", ""):
         result = CliRunner().invoke(app, ["questions", "answer", "q1", said], input=typed)
         assert (result.exit_code, "原样发给客户" in result.output) == (2, True)
-        assert "没有发送任何内容。问题 q1 还在等回答。要回答：phonedesk questions answer q1 " in result.output
+        assert "没有发送任何内容。这个问题还在等回答。要回答：phonedesk questions answer q1 " in result.output
         assert "q1" in told("list")[1]
     assert told("answer", "q1", said, "--json") == (2, '{\n  "id": "q1",\n  "state": "refused"\n}\n')
     assert CliRunner().invoke(app, ["questions", "answer", "q1", said], input="y\n").exit_code == 0

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
+from agent_core.session import Session, Status, StepRecord
 from agent_core.texts import LANGUAGES, Lang, say
 from bot.channels.chat.texts import texts
 from bot.channels.cli.commands.common import Exit
@@ -75,6 +77,24 @@ def test_a_run_without_steps_has_the_phones_name_too(monkeypatch: pytest.MonkeyP
     runs(0)
     monkeypatch.setenv("PHONEDESK_DEVICE__NAMES", "S1=Counter")
     assert " · Counter · " in call("replay", "1")[1]
+
+
+async def unreachable() -> None:
+    """A run whose model did not answer: its only step has no action."""
+    db = Database("sqlite:///data/phonedesk.sqlite3")
+    await db.migrate()
+    made = await Runs(db).create(NewRun("打开设置", "S1", begun=True))
+    assert made is not None
+    step = StepRecord(index=1, ok=False, result="No route to it.", timings={"step": 1.0})
+    session = Session(run_id=made, task="打开设置", status=Status.FAILED, steps=[step])
+    await Runs(db).save_session(made, session.model_dump_json())
+    await Runs(db).end_attempt(made, 1, status="failed")
+    await db.close()
+
+
+def test_a_step_without_an_action_begins_with_what_happened() -> None:
+    asyncio.run(unreachable())
+    assert re.search(r"^ 1 +No route to it\. *$", call("replay", "1")[1], re.MULTILINE)
 
 
 async def plan() -> None:

@@ -48,6 +48,7 @@ from bot.channels.cli.terminal.waiting import WaitedFor, waiting_line
 from scheduler.runs.store import StoredRuns
 from storage.engine import Database
 from storage.events import Events
+from storage.history import History
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from tests.support.environment import without_settings
@@ -312,7 +313,7 @@ async def test_a_run_line_by_line(db: Database) -> None:
     async def name(serial: str) -> str:
         return {"a": "Counter"}[serial]
 
-    live = LiveRuns(stored, console, texts("en"), name)
+    live = LiveRuns(stored, console, texts("en"), name, History(db).number_of)
     done = Choice(value="done", label="I have done it")
     session.question = Question(id="q2", kind=QuestionKind.TAKE_OVER, text="", choices=[done])
     await live.save(session)
@@ -352,7 +353,7 @@ async def test_a_run_line_by_line(db: Database) -> None:
     ):
         assert part in shown
     assert "the owner at this machine: I have done it" in shown
-    assert f"Phone: Counter · {session.run_id}" in shown
+    assert "Phone: Counter · #1" in shown
     assert "  4  The model's reply could not be read" in shown
     assert "Your reply" not in shown  # that was said to the model
     assert "  5  No answer  (0.0 s)" in shown
@@ -406,7 +407,7 @@ def test_a_customer_left_to_an_older_run_is_not_called_done(lang: Lang, goes_on:
 def test_what_the_status_says_already_is_not_said_twice(lang: Lang, message: str) -> None:
     stopped = Session(run_id="r", task="t", status=Status.STOPPED, message=message, question=QUESTION)
     assert outcome_line(stopped, texts(lang)).plain.count(message[:-1]) == 1
-    assert "q1" in left_open(stopped, texts(lang)).plain, "what became of its question"
+    assert texts(lang).get("question.closed_by_stop") in left_open(stopped, texts(lang)).plain
     assert texts(lang).get("card.unanswered", contact="11") not in left_open(stopped, texts(lang)).plain
     stopped.gate = GateState(enabled=True, contact="11")
     stopped.cluster = Cluster(messages=["?"], asked=[AskedQuestion(ledger_id=1, fingerprint="f", words="?")])

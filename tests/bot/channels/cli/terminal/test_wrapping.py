@@ -36,7 +36,7 @@ def printed(text: str, width: int, *, terminal: bool = True, soft: bool = True) 
 def test_words_and_commands_are_never_cut_and_no_line_begins_with_a_mark(lang: Lang, width: int) -> None:
     words = SetupTexts(lang)
     for key in ("output.begin", "telegram.token", "telegram.proxy", "knowledge.embedded", "next.serve", "next.run"):
-        text = words.get(key, folder="/home/somebody/phonedesk")
+        text = words.get(key, folder="/home/somebody/phonedesk", how=words.get("telegram.no_bot"))
         lines = printed(text, width)
         assert re.sub(r"\s", "", "".join(lines)) == re.sub(r"\s", "", text), key
         for line in lines:
@@ -75,6 +75,16 @@ def test_what_a_program_reads_is_not_broken_and_a_box_holds_its_text() -> None:
     Console(file=file, width=30, color_system=None).print(Panel(Text("/a/path/" + "longer/" * 9)))
     inside = "".join(line.strip("│ ") for line in file.getvalue().splitlines()[1:-1])
     assert inside == "/a/path/" + "longer/" * 9
+
+
+def test_an_entry_of_a_list_goes_on_in_the_column_of_its_text() -> None:
+    long = "word " * 12
+    for mark, column in (("  4  ", 5), ("  → ", 4), ("  [1] ", 6), ("     ", 5), ("✓ ", 2), ("", 0), ("4 ", 0)):
+        first, *more = printed(mark + long, 30)
+        assert (first.startswith(mark + "word"), max(map(len, (first, *more))) <= 30) == (True, True), mark
+        assert {len(line) - len(line.lstrip()) for line in more} == {column}, mark
+    assert printed("  1  " + "字" * 20, 30)[1].startswith("     字")
+    assert printed(" " * 20 + long, 30)[1].startswith("word"), "there is no room"
 
 
 def test_styles_and_control_characters_are_as_before() -> None:

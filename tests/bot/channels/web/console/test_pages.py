@@ -263,7 +263,7 @@ async def test_sweeps_are_shown_in_plain_words_and_offered_from_saved_contacts(s
     made = (await ask("POST", "/api/v1/sweeps", wish))[1]["id"]
     page = await shown.browser.page("/schedules/sweeps")
     text = words_of(page)
-    assert "WeChat · #老客户 Saturday, Sunday: every 2 hours · Quiet hours 22:00-07:00" in text
+    assert f"#{made} WeChat · #老客户 Saturday, Sunday: every 2 hours · Quiet hours 22:00-07:00" in text
     assert "#老客户 (1)" in text
     assert EVIL in unescape(page)
     assert "<script>" not in page
@@ -271,6 +271,7 @@ async def test_sweeps_are_shown_in_plain_words_and_offered_from_saved_contacts(s
     assert "by hand" in await shown.browser.page("/schedules/sweeps")
     assert (await ask("POST", f"{CONSOLE}/language", {"lang": "zh"}))[0] == 200
     assert "微信 · #老客户" in await shown.browser.page("/schedules/sweeps")
+    assert "<p>微信 · #老客户</p>" in await shown.browser.page("/contacts")
 
 
 async def test_a_schedule_s_page_has_the_form_filled_in(shown: Shown) -> None:
