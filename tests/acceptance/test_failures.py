@@ -197,4 +197,4 @@ async def test_the_cards_of_three_phones_name_the_cause_and_what_to_do(on: Stage
         assert TOKEN not in server.complaints()
 
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.rotating(parts=2)]
+pytestmark = [pytest.mark.timeout(300), pytest.mark.rotating(parts=3)]

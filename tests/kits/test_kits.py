@@ -38,7 +38,7 @@ from tests.support.adb import adb_server
 from tests.support.drawing import Drawn, DrawnList, draw, draw_list
 from tests.support.ocr import needs_ocr
 
-pytestmark = pytest.mark.rotating(parts=2)
+pytestmark = pytest.mark.rotating(parts=3)
 
 
 async def exported(
@@ -57,7 +57,7 @@ def test_there_is_a_kit_of_each_look() -> None:
 
 
 @needs_ocr
-@pytest.mark.rotating(parts=4)
+@pytest.mark.rotating(parts=8)
 @pytest.mark.parametrize("path", kits(), ids=lambda path: path.name.removesuffix(".kit.json"))
 @pytest.mark.slow
 async def test_kit_is_read_as_it_says(path: Path) -> None:
@@ -182,7 +182,7 @@ async def test_words_that_ocr_did_not_find_are_not_left_in_the_picture(look: str
 
 
 @needs_ocr
-@pytest.mark.rotating(parts=4)
+@pytest.mark.rotating(parts=8)
 @pytest.mark.parametrize("look", ["qq-classic", "wechat-light", "wechat-wallpaper", "qq-skin"])
 @pytest.mark.parametrize("number", range(2))
 async def test_random_words_are_left_neither_in_the_file_nor_in_the_picture(look: str, number: int) -> None:

@@ -68,7 +68,7 @@ async def imported(folder: str, names: dict[str, str]) -> dict[str, tuple[str, f
     return found
 
 
-@pytest.mark.rotating(parts=2)
+@pytest.mark.rotating(parts=4)
 @pytest.mark.parametrize("forms", [(".xlsx",), (".md", ".csv", ".json", ".jsonl")], ids=["Excel", "text"])
 def test_an_odd_file_is_cheap_and_ends_in_its_own_error(tmp_path: Path, forms: tuple[str, ...]) -> None:
     cases = {case: name for case, (name, _, _) in ODD.items() if Path(name).suffix in forms}
@@ -242,14 +242,20 @@ def test_each_sheet_is_read_to_its_end() -> None:
 # What is planned is bounded, too
 
 
-@pytest.mark.slow
-def test_a_chain_of_renamed_entries_is_not_followed_without_end() -> None:
-    def renamed(count: int) -> tuple[list[Entry], list[Draft]]:
-        entries = [Entry(id=f"e{n}", question=f"第{n}个问题", answer="x") for n in range(count + 1)]
-        return entries, [Draft(f"row {n}", f"第{n + 1}个问题", "y", id=f"e{n}") for n in range(count)]
+def renamed(count: int) -> tuple[list[Entry], list[Draft]]:
+    """As many entries, each of which is given the question of the next."""
+    entries = [Entry(id=f"e{n}", question=f"第{n}个问题", answer="x") for n in range(count + 1)]
+    return entries, [Draft(f"row {n}", f"第{n + 1}个问题", "y", id=f"e{n}") for n in range(count)]
 
+
+def test_a_chain_of_renamed_entries_is_followed() -> None:
     entries, drafts = renamed(30)
     assert len(decide("a.csv", drafts, as_related(entries), "skip", Forms()).doubles) == 30
+
+
+@pytest.mark.slow
+@pytest.mark.rotating(parts=3)
+def test_a_chain_of_renamed_entries_is_not_followed_without_end() -> None:
     entries, drafts = renamed(900)
     begun = time.process_time()
     with pytest.raises(InputRejected, match="long chain"):

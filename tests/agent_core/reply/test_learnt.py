@@ -23,7 +23,7 @@ from tests.support.model_server import ScriptedModel
 from tests.support.ocr import needs_ocr
 
 VERSION = "99.1.0"
-pytestmark = [needs_ocr, pytest.mark.rotating(parts=2)]
+pytestmark = [needs_ocr, pytest.mark.rotating(parts=3)]
 
 
 @asynccontextmanager

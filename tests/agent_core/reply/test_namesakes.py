@@ -17,7 +17,7 @@ from simulator.phone.scenario import ContactPart, MessagePart, Scenario
 from tests.support.lab import ANSWER, ASK, FINISH, LAUNCH, Lab, do, lab
 from tests.support.model_server import ScriptedModel
 
-pytestmark = pytest.mark.rotating(parts=2)
+pytestmark = pytest.mark.rotating(parts=3)
 
 CONTACTS = [
     ContactPart(name="11 ", history=[MessagePart(text="可以退吗？", ago=30, unread=True)]),  # shown as 11

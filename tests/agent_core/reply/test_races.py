@@ -18,7 +18,7 @@ from simulator.phone.world import ContactKind, Side
 from tests.support.lab import ANSWER, ASK, BACK, FINISH, Lab, Shelf, lab
 from tests.support.model_server import ScriptedModel
 
-pytestmark = pytest.mark.rotating(parts=2)
+pytestmark = pytest.mark.rotating(parts=3)
 
 ASKED = MessagePart(text="你好，请问几天能发货？", ago=60, unread=True)
 

@@ -19,7 +19,7 @@ from tests.agent_core.reply.dying import Killed, Reaper, mortal
 from tests.support.lab import ANSWER, ASK, ASK_INVOICE, FINISH, INVOICE, TASK, Lab, do, lab
 from tests.support.model_server import ScriptedModel
 
-pytestmark = pytest.mark.rotating(parts=2)
+pytestmark = pytest.mark.rotating(parts=3)
 
 SHIP, BILL = "请问几天能发货？", "能开发票吗？"
 LONG = "".join(f"第{n}步，打开我的订单，选择要处理的商品，再点申请售后。" for n in range(1, 40))

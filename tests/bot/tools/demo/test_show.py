@@ -23,7 +23,7 @@ from bot.tools.demo.show import TICK, NotShown, show, stage, third_act
 from storage.runs import Runs
 from storage.schedules import Schedules, Tick
 
-pytestmark = [pytest.mark.rotating(parts=2), pytest.mark.device]
+pytestmark = [pytest.mark.rotating(parts=3), pytest.mark.device]
 
 
 @pytest.fixture(autouse=True)

@@ -98,7 +98,7 @@ def test_the_ones_by_pictures_are_there() -> None:
     assert len({case.path for case in ALL}) >= 100
 
 
-@pytest.mark.rotating(parts=12)
+@pytest.mark.rotating(parts=24)
 @pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize("case", USUAL, ids=lambda case: f"{case.path.stem}-{case.mode.value}")
 async def test_scenario(bench: Bench, case: Case) -> None:

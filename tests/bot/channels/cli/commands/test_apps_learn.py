@@ -29,7 +29,7 @@ from tests.support.adb import adb_server
 from tests.support.ocr import needs_ocr
 from tests.support.phones import far_phone
 
-pytestmark = [needs_ocr, pytest.mark.rotating(parts=2)]
+pytestmark = [needs_ocr, pytest.mark.rotating(parts=3)]
 
 FRIEND, OTHER = "小号", "真客户"
 
