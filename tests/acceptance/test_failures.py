@@ -56,6 +56,7 @@ MODEL_FAULTS: dict[str, tuple[Reply | Iterator[Reply], Expected]] = {
 }
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize(
     ("lang", "said", "asked"),
     [("zh", "连不上模型服务", False), ("en", "The model server cannot be reached", True)],

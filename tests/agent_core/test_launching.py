@@ -70,7 +70,7 @@ async def fails(launcher: AppLauncher, name: str, key: str, **values: object) ->
     return caught.value
 
 
-@pytest.mark.rotating(parts=4)
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("tree", [TreeMode.FULL, pytest.param(TreeMode.EMPTY, marks=needs_ocr)])
 async def test_an_app_in_no_map_is_found_by_its_icon_and_opened_at_once_from_then_on(tree: TreeMode) -> None:
     async with lab(world(tree=tree)) as bench:

@@ -18,7 +18,7 @@ TAP_FIRST_ROW = do('do(action="Tap", element=[400,134])')
 ASKED = EventPart(at=0, contact="wechat:11", text="请问几天能发货？")
 
 
-@pytest.mark.rotating(parts=4)
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("tree", ["full", "no_texts", "empty"])
 async def test_the_customer_gets_the_answer_once(tree: str) -> None:
     scenario = default_scenario().model_copy(update={"events": [ASKED]})

@@ -93,6 +93,7 @@ def shape(text: str) -> str:
     )
 
 
+@pytest.mark.rotating(parts=2)
 @needs_ocr
 @pytest.mark.parametrize("look", ["qq-plain", "wechat-light"])
 async def test_no_name_of_a_list_is_left(look: str) -> None:
@@ -136,6 +137,7 @@ def parts(text: str) -> set[str]:
     return set(re.findall(r"[0-9]{2,}|[A-Za-z]{2,}|[\u4e00-\u9fff]{2,}", text))
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("app", ["qq", "wechat"])
 def test_nothing_that_a_person_wrote_is_left_in_any_form(app: str) -> None:
     chance = random.Random(app)

@@ -160,7 +160,7 @@ async def is_list(drawn: Drawn, app: str) -> bool:
     return is_list_page(await rows_of(drawn), readings, profile(app.split(maxsplit=1)[0]), drawn.image.size)
 
 
-@pytest.mark.rotating(parts=8)
+@pytest.mark.rotating(parts=4)
 @pytest.mark.parametrize("app", THEMES)
 async def test_the_list_page_is_told_by_its_tabs_and_times(app: str) -> None:
     assert await is_list(draw(LINES, app, (720, 1280)), app)

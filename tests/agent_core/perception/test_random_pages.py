@@ -15,7 +15,7 @@ PAGES, PARTS = 40, 4
 
 
 @needs_ocr
-@pytest.mark.rotating(parts=6)
+@pytest.mark.rotating(parts=4)
 @pytest.mark.parametrize("part", range(PARTS))
 async def test_nothing_wrong_is_sure_and_no_page_is_missed(part: int) -> None:
     seeds = list(range(1 + part, 1 + PAGES, PARTS))

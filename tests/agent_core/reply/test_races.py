@@ -208,6 +208,7 @@ async def test_a_black_screen_ends_the_run_with_the_cause() -> None:
         assert bench.sent == {}
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("fault", ["asleep", "locked"])
 async def test_a_phone_that_sleeps_at_the_start(bench_lab: Lab, fault: str) -> None:
     await bench_lab.open_chat()
@@ -226,6 +227,7 @@ async def test_a_group_of_the_same_name_gets_nothing() -> None:
         assert bench.sent == {}
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("for_ever", [False, True])
 async def test_a_tree_that_is_older_than_the_picture(
     bench_lab: Lab, monkeypatch: pytest.MonkeyPatch, for_ever: bool
@@ -353,6 +355,7 @@ async def test_a_keyboard_over_a_long_question_is_put_away() -> None:
         assert bench.sent == {"11": [ANSWER]}
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("case", ["long", "recall"])
 async def test_by_pictures_only(case: str) -> None:
     events = [when_typed("recall", contact="11")] if case == "recall" else []

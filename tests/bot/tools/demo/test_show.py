@@ -120,6 +120,7 @@ async def test_the_whole_demo_fits_a_screen_and_says_what_to_type_next(lang: Lan
     assert "phonedesk init" in rows[-1]
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("lang", ["zh", "en"])
 async def test_without_a_person_it_answers_by_itself_and_says_so(lang: Lang, tmp_path: Path) -> None:
     console, words = printed(), texts(lang)

@@ -130,6 +130,7 @@ async def test_chat_is_read_confirmed_and_learnt_without_sending(
         assert seen.avatar_size == pytest.approx(LOOKS[look].geometry.avatar / 1080, abs=0.015)
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize(("look", "sends_by"), [("wechat-light", "button"), ("wechat-enter", "keyboard_key")])
 async def test_text_is_sent_once_and_to_the_named_chat_alone_if_that_is_allowed(
     look: str, sends_by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
