@@ -20,7 +20,7 @@ def port_of(url: str) -> int:
     return port
 
 
-@pytest.mark.rotating(parts=4)
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("lang", ["zh", "en"])
 async def test_the_demo_needs_no_proxy_and_uses_none(on: Stage, lang: str) -> None:
     """Not even one that cannot be used is in its way."""
@@ -46,7 +46,7 @@ async def test_a_run_asks_its_model_through_the_proxy_of_the_environment(on: Sta
         assert "geheim" not in done.out + done.err
 
 
-@pytest.mark.rotating(parts=4)
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize(
     ("lang", "said", "advice"),
     [
@@ -83,7 +83,7 @@ async def test_a_proxy_that_is_off_or_none_is_told_in_both_languages(
     assert "geheim" not in told
 
 
-@pytest.mark.rotating(parts=3)
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize(
     ("lang", "away", "back"),
     [
