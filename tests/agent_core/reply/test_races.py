@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent_core.devices.base import Look, TextInput
+from agent_core.devices.base import LookedPicture, TextInput
 from agent_core.errors import CommandFailed
 from agent_core.ports import LedgerRow, Record, ReplyState
 from agent_core.session import Answer, QuestionKind, Session, Status
@@ -180,16 +180,16 @@ async def test_a_look_that_fails_after_send_does_not_hide_the_outcome(
     bench_lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await bench_lab.open_chat()
-    look, failed = bench_lab.device.look, 0
+    observe, failed = bench_lab.device.observe, 0
 
-    async def fails_after_send() -> Look:
+    async def fails_after_send() -> LookedPicture:
         nonlocal failed
         if bench_lab.sent and failed < 2:
             failed += 1
             raise CommandFailed("The phone said nothing.")
-        return await look()
+        return await observe()
 
-    monkeypatch.setattr(bench_lab.device, "look", fails_after_send)
+    monkeypatch.setattr(bench_lab.device, "observe", fails_after_send)
     session = await reply(bench_lab)
     assert failed == 2
     assert session.status is Status.SUCCEEDED, session.message
