@@ -53,6 +53,7 @@ def test_no_file_imports_a_test_module() -> None:
     assert sorted(wrong) == []
 
 
+@pytest.mark.rotating(parts=5)
 @pytest.mark.parametrize(
     "path",
     [

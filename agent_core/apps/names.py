@@ -232,18 +232,19 @@ def without_profile(text: str) -> list[str]:
     found: list[str] = []
     for name, app in _names().served.items():
         if not answered & set(app.on(None)):
-            found += (match[0] for match in re.finditer(_pattern(name), text, re.IGNORECASE))
+            found += (match[0] for match in _pattern(name).finditer(text))
     return sorted(dict.fromkeys(found), key=len, reverse=True)
 
 
 def _stands_in(name: str, words: str) -> bool:
-    return re.search(_pattern(name), words) is not None
+    return _pattern(name).search(words) is not None
 
 
-def _pattern(name: str) -> str:
+@cache
+def _pattern(name: str) -> re.Pattern[str]:
     """Return the pattern for ``name``, which is bare.
 
     In Latin letters it is a whole word: "excel" does not name "x".
     """
     spaced = r"\s*".join(map(re.escape, name))
-    return rf"(?<![A-Za-z0-9]){spaced}(?![A-Za-z0-9])" if name.isascii() else spaced
+    return re.compile(rf"(?<![A-Za-z0-9]){spaced}(?![A-Za-z0-9])" if name.isascii() else spaced, re.IGNORECASE)

@@ -12,7 +12,7 @@ from scheduler.runs.service import RunService
 from storage.runs import RunRow, Runs
 from tests.acceptance.stage import ANSWER, TASK, Stage, stage, until_async
 
-pytestmark = pytest.mark.rotating(parts=2)
+pytestmark = pytest.mark.rotating(parts=3)
 
 
 async def row(on: Stage, run_id: str) -> RunRow:

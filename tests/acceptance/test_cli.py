@@ -68,6 +68,7 @@ async def test_the_demo_does_the_main_job(on: Stage) -> None:
     assert on.report["pictures"] == 0, "the phone of the settings was left alone"
 
 
+@pytest.mark.rotating(parts=3)
 async def test_the_demo_reads_the_picture_where_the_tree_is_empty(on: Stage) -> None:
     scenario = written(on.folder, QUESTION, tree="empty")
     done = await on.command("demo", "--headless", "--task", TASK, "--scenario", str(scenario), "--json", **WITH_OCR)

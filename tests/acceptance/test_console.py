@@ -13,6 +13,7 @@ from playwright.async_api import Page, Route, expect
 from bot.channels.web.console.routes import NAVIGATION
 from tests.acceptance.stage import OPEN_QUESTION, asked, stage, until
 from tests.support.browser import DESK, PATIENCE, PHONE, barriers, chromium, log_in, opened
+from tests.support.days import todays
 
 OWN_WORDS = "可以带上高铁。"
 
@@ -142,6 +143,7 @@ async def _removals_are_undone(page: Page) -> None:
 EVIL = "<img src=x onerror=alert(1)>发货了吗"
 
 
+@pytest.mark.rotating(parts=2)
 async def test_somebody_without_telegram_comes_in_and_works_in_the_chat(tmp_path: Path) -> None:
     async with stage(tmp_path, asked(EVIL)) as on, chromium() as browser:
         server = await on.serve(PHONEDESK_TELEGRAM__TOKEN="")
@@ -223,6 +225,8 @@ async def test_a_button_pressed_before_the_scripts_are_there_counts(tmp_path: Pa
 async def test_pages_fit_their_screen_and_one_can_go_through_them_by_keyboard(
     tmp_path: Path, size: tuple[int, int], dark: bool
 ) -> None:
+    """A third of the pages each day."""
+    pages = todays([*(path for _, path, _ in NAVIGATION), "/console/schedules/sweeps"], 3)
     async with stage(tmp_path) as on, chromium() as browser:
         server = await on.serve(PHONEDESK_TELEGRAM__TOKEN="")
         async with opened(browser, size=size, dark=dark) as page:
@@ -230,7 +234,7 @@ async def test_pages_fit_their_screen_and_one_can_go_through_them_by_keyboard(
             for lang in ("English", "中文"):
                 await page.get_by_role("button", name=lang).click()
                 await expect(page.get_by_role("button", name=lang)).to_be_hidden()
-                for path in (*(path for _, path, _ in NAVIGATION), "/console/schedules/sweeps"):
+                for path in pages:
                     await page.goto(server.url + path)
                     wide = await page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
                     assert wide <= 0, f"{path} is {wide} pixels too wide"
@@ -248,6 +252,7 @@ async def test_pages_fit_their_screen_and_one_can_go_through_them_by_keyboard(
             await expect(page.locator("#run-title")).to_contain_text("已完成")
 
 
+@pytest.mark.rotating(parts=2)
 async def test_a_phone_is_taken_over_and_given_back(tmp_path: Path) -> None:
     async with stage(tmp_path, asked(OPEN_QUESTION)) as on, chromium() as browser:
         server = await on.serve(PHONEDESK_TELEGRAM__TOKEN="")

@@ -56,6 +56,7 @@ MODEL_FAULTS: dict[str, tuple[Reply | Iterator[Reply], Expected]] = {
 }
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize(
     ("lang", "said", "asked"),
     [("zh", "连不上模型服务", False), ("en", "The model server cannot be reached", True)],
@@ -197,4 +198,4 @@ async def test_the_cards_of_three_phones_name_the_cause_and_what_to_do(on: Stage
         assert TOKEN not in server.complaints()
 
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.rotating(parts=2)]
+pytestmark = [pytest.mark.timeout(300), pytest.mark.rotating(parts=3)]

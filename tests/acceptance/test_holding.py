@@ -12,7 +12,7 @@ import pytest
 from tests.acceptance.stage import ANSWER, CANDIDATE, OPEN_QUESTION, QUICK_TASK, Stage, asked, stage, until
 from tests.support.model_server import Hang
 
-pytestmark = pytest.mark.rotating(parts=2)
+pytestmark = pytest.mark.rotating(parts=3)
 
 
 def front(on: Stage) -> str:

@@ -20,7 +20,7 @@ from tests.acceptance.hosts import Machine, Town, Wanted, hosts, town
 from tests.acceptance.stage import ANSWER, ZONE, Running, until_async
 from tests.storage import postgres
 
-pytestmark = pytest.mark.rotating(parts=2)
+pytestmark = pytest.mark.rotating(parts=3)
 
 LOST_AFTER = 3.0
 OWNER = Actor("terminal", "1", "1", "owner", "en", Role.OWNER)
@@ -114,7 +114,7 @@ async def test_what_a_machine_that_dies_has_begun_goes_on_at_another(tmp_path: P
         await replied(made, second, *map(contact, range(5)))
 
 
-@pytest.mark.rotating(parts=2)
+@pytest.mark.rotating(parts=3)
 async def test_a_small_town_whose_workers_are_killed(tmp_path: Path) -> None:
     wanted = Wanted(workers=2, schedulers=1, phones=4, runs=12, kill_every=1.5, kills=2, lost_after=LOST_AFTER)
     figures = await hosts(tmp_path, wanted)

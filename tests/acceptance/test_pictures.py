@@ -12,12 +12,11 @@ from bot.channels.chat.texts import LANGUAGES, Lang
 from simulator.telegram.picture import to_png
 from tests.acceptance import pictures
 
-pytestmark = pytest.mark.rotating(parts=2)
-
 ROOT = Path(__file__).parent.parent.parent
 REMAKE = "python -m tests.acceptance.pictures --write"
 
 
+@pytest.mark.rotating(parts=4)
 @pytest.mark.parametrize("lang", LANGUAGES)
 async def test_the_pictures_of_the_docs_are_what_people_see(tmp_path: Path, lang: Lang) -> None:
     taken = await pictures.play(tmp_path, lang)

@@ -10,7 +10,7 @@ from tests.acceptance.polling import OWN_WORDS, day
 from tests.acceptance.stage import ANSWER
 
 
-@pytest.mark.rotating(parts=2)
+@pytest.mark.rotating(parts=3)
 async def test_only_what_was_answered_or_asked_is_told(tmp_path: Path) -> None:
     seen = await day(tmp_path, 10)
     assert len(seen.cards) == 3, seen.cards

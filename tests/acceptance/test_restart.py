@@ -79,6 +79,7 @@ async def test_killed_in_the_middle_it_goes_on_and_answers_once(on: Stage, momen
     await ends_true(on, owner, card)
 
 
+@pytest.mark.rotating(parts=3)
 async def test_killed_while_it_pastes_it_goes_on_and_answers_once(tmp_path: Path) -> None:
     """The phone has no ADB Keyboard."""
     scenario = default_scenario().model_copy(update={"keyboard": KeyboardPart(adb_installed=False)})
@@ -95,6 +96,7 @@ async def test_killed_while_it_pastes_it_goes_on_and_answers_once(tmp_path: Path
         assert not any(action["what"] == "input_method" for action in on.report["actions"])
 
 
+@pytest.mark.rotating(parts=2)
 async def test_killed_while_a_question_waits_it_takes_the_answer_afterwards(tmp_path: Path) -> None:
     async with stage(tmp_path, asked(OPEN_QUESTION)) as on:
         server, owner = await begun(on)
@@ -112,6 +114,7 @@ async def test_killed_while_a_question_waits_it_takes_the_answer_afterwards(tmp_
         assert len(owner.chat.saying("知识库没有确定的答案")) == 1
 
 
+@pytest.mark.rotating(parts=3)
 async def test_a_run_that_waits_for_a_person_does_not_hold_the_queue(tmp_path: Path) -> None:
     async with stage(tmp_path, asked(OPEN_QUESTION)) as on:
         server = await on.serve(PHONEDESK_RUN__HOLD_SECONDS="1")

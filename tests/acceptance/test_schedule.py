@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+import pytest
+
 from scheduler.times import parse_schedule
 from tests.acceptance.stage import PATIENCE, QUICK_TASK, TASK, ZONE, Stage
 
@@ -32,6 +34,7 @@ def coming_in(seconds: float) -> str:
     raise AssertionError("no interval fits")
 
 
+@pytest.mark.rotating(parts=2)
 async def test_schedules_are_echoed_refused_and_kept_and_a_tick_starts_one_run(on: Stage) -> None:
     server = await on.serve()
     owner = await on.owner(server)

@@ -17,7 +17,7 @@ from storage.runs import Runs
 from storage.schedules import Schedules, Tick
 from tests.acceptance.stage import ANSWER, OPEN_QUESTION, PATIENCE, QUESTION, Stage, stage, until
 
-pytestmark = pytest.mark.rotating(parts=2)
+pytestmark = pytest.mark.rotating(parts=3)
 
 SHIPPING, RETURNS = QUESTION, "支持七天无理由退货吗？"
 

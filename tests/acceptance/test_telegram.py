@@ -191,6 +191,7 @@ async def test_a_question_is_answered_in_own_words_and_who_comes_later_is_told(u
     assert question.buttons == []
 
 
+@pytest.mark.rotating(parts=2)
 async def test_a_question_is_answered_by_the_button_of_a_candidate(unanswerable: Stage) -> None:
     on = unanswerable
     server = await on.serve()
@@ -208,6 +209,7 @@ async def test_a_question_is_answered_by_the_button_of_a_candidate(unanswerable:
     assert (answer.sent, answer.provenance, answer.record_id) == (CANDIDATE, "knowledge", "powerbank-flight")
 
 
+@pytest.mark.rotating(parts=2)
 async def test_a_question_is_skipped_and_what_else_can_be_asked_meanwhile(unanswerable: Stage) -> None:
     on = unanswerable
     server = await on.serve()

@@ -13,7 +13,7 @@ from simulator.telegram import FakeUser
 from storage.runs import RunRow
 from tests.acceptance.stage import ANSWER, OPEN_QUESTION, PATIENCE, QUESTION, Stage, stage, until, until_async
 
-pytestmark = pytest.mark.rotating(parts=2)
+pytestmark = pytest.mark.rotating(parts=3)
 
 LAUNCHER = "com.android.launcher3"
 NAMES = ("小王", "小李", "小张")

@@ -80,6 +80,7 @@ def sent_to_model(request: dict[str, Any]) -> Image.Image:
     return opened(base64.b64decode(url.partition(",")[2]))
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("tree", ["full", "off"])
 async def test_events_and_questions_show_no_code_and_the_model_sees_it(tree: str) -> None:
     async with lab(SCENARIO) as bench:
@@ -124,6 +125,7 @@ async def test_the_screen_on_demand_is_covered_by_whatever_can_read_it() -> None
         assert covered(await screen(bench, blind, tree="off", blur=False)) < 50
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("tree", ["auto", "off"])
 async def test_what_is_read_for_people_tells_no_code_either(tree: TreeUse) -> None:
     async with lab(SCENARIO) as bench:

@@ -14,6 +14,8 @@ from agent_core.settings import AgentSettings, new_session
 from tests.support.lab import ANSWER, ASK, ASK_INVOICE, BACK, FINISH, INVOICE, LAUNCH, TASK, Lab, do, lab
 from tests.support.model_server import ScriptedModel
 
+pytestmark = pytest.mark.rotating(parts=2)
+
 TAP_FIRST_ROW = do('do(action="Tap", element=[400,180])')
 NOT_SURE = (
     Record(id="a", text="满59元包邮。", question="包邮吗", score=0.4, source="shelf"),
@@ -21,7 +23,7 @@ NOT_SURE = (
 )
 
 
-@pytest.mark.rotating(parts=2)
+@pytest.mark.rotating(parts=4)
 @pytest.mark.parametrize("tree", ["full", "empty", "no_texts", "failing"])
 async def test_the_customer_gets_the_answer_once(bench_lab: Lab, tree: str) -> None:
     bench_lab.phone.set_tree(tree)
@@ -50,6 +52,7 @@ async def test_a_step_shows_what_the_knowledge_base_was_asked(bench_lab: Lab) ->
     assert bench_lab.sent == {"11": [ANSWER]}
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize(
     ("ends", "note"), [("finish(", ""), ('do(action="Abort", ', "\n模型的说明：没有找到联系人，什么也没有发送")]
 )
@@ -77,6 +80,7 @@ async def test_finish_before_knowledge_is_not_done(bench_lab: Lab) -> None:
     assert bench_lab.sent == {"11": [ANSWER]}
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize(("typed", "asked"), [("小强", True), ("小", False)])
 async def test_a_contact_that_a_search_does_not_find_is_asked_about_at_once(
     bench_lab: Lab, typed: str, asked: bool
@@ -352,6 +356,7 @@ async def test_a_phone_that_is_unplugged_names_the_cause() -> None:
     assert sum(slept) <= 10  # tidying up does not wait for it once more
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("left", [False, True])
 async def test_a_limit_after_send_is_no_failure_of_what_was_sent(bench_lab: Lab, left: bool) -> None:
     class Full(Meter):
@@ -395,6 +400,7 @@ async def test_a_model_that_keeps_wanting_to_end_is_heard_by_a_person(bench_lab:
     assert len(session.steps) == 4
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize(("choice", "sent"), [("yes", {"11": [ANSWER]}), ("no", {})])
 async def test_without_a_contact_a_person_says_whether_this_is_the_chat(
     bench_lab: Lab, choice: str, sent: dict[str, list[str]]

@@ -82,13 +82,14 @@ def empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.rotating(parts=2)
+@pytest.mark.rotating(parts=4)
 async def test_every_module_loads_without_unix() -> None:
     child = await started(EVERY_MODULE)
     out, err = await child.communicate()
     assert (child.returncode, out.decode().split()) == (0, ["loaded"]), err.decode()
 
 
+@pytest.mark.rotating(parts=2)
 async def test_the_demo_runs_without_unix() -> None:
     child = await started(START, "demo", "--headless", "--json", PHONEDESK_OBSERVE__OCR="off")
     out, err = await child.communicate()
@@ -96,6 +97,7 @@ async def test_the_demo_runs_without_unix() -> None:
     assert json.loads(out)["replies"][0]["delivered"] is True
 
 
+@pytest.mark.rotating(parts=2)
 async def test_a_server_starts_and_ends_in_order_without_unix(tmp_path: Path) -> None:
     child = await started(
         START, "serve", "--no-phones", PHONEDESK_WEB__PORT="0", PHONEDESK_LOG_FILE=str(tmp_path / "desk.log")

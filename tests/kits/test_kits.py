@@ -38,7 +38,7 @@ from tests.support.adb import adb_server
 from tests.support.drawing import Drawn, DrawnList, draw, draw_list
 from tests.support.ocr import needs_ocr
 
-pytestmark = pytest.mark.rotating(parts=2)
+pytestmark = pytest.mark.rotating(parts=3)
 
 
 async def exported(
@@ -57,7 +57,7 @@ def test_there_is_a_kit_of_each_look() -> None:
 
 
 @needs_ocr
-@pytest.mark.rotating(parts=4)
+@pytest.mark.rotating(parts=8)
 @pytest.mark.parametrize("path", kits(), ids=lambda path: path.name.removesuffix(".kit.json"))
 @pytest.mark.slow
 async def test_kit_is_read_as_it_says(path: Path) -> None:
@@ -93,6 +93,7 @@ def shape(text: str) -> str:
     )
 
 
+@pytest.mark.rotating(parts=2)
 @needs_ocr
 @pytest.mark.parametrize("look", ["qq-plain", "wechat-light"])
 async def test_no_name_of_a_list_is_left(look: str) -> None:
@@ -136,6 +137,7 @@ def parts(text: str) -> set[str]:
     return set(re.findall(r"[0-9]{2,}|[A-Za-z]{2,}|[\u4e00-\u9fff]{2,}", text))
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("app", ["qq", "wechat"])
 def test_nothing_that_a_person_wrote_is_left_in_any_form(app: str) -> None:
     chance = random.Random(app)
@@ -182,7 +184,7 @@ async def test_words_that_ocr_did_not_find_are_not_left_in_the_picture(look: str
 
 
 @needs_ocr
-@pytest.mark.rotating(parts=4)
+@pytest.mark.rotating(parts=8)
 @pytest.mark.parametrize("look", ["qq-classic", "wechat-light", "wechat-wallpaper", "qq-skin"])
 @pytest.mark.parametrize("number", range(2))
 async def test_random_words_are_left_neither_in_the_file_nor_in_the_picture(look: str, number: int) -> None:

@@ -119,6 +119,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize(("question", "asked"), [*OTHERS, *((asked, question) for question, asked in OTHERS)])
 async def test_another_number_or_model_is_not_sure(base: EmbeddedKnowledge, question: str, asked: str) -> None:
     entry = await base.add(Entry(question=question, answer="x"))
@@ -385,6 +386,7 @@ def test_what_no_phone_can_type_is_left_out() -> None:
             Entry.model_validate({"question": "q", "answer": "a", **bad})
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("text", DIRTY.values(), ids=DIRTY)
 async def test_what_nobody_sees_is_left_out_wherever_an_entry_comes_from(base: EmbeddedKnowledge, text: str) -> None:
     clean = clean_text(text)

@@ -18,7 +18,7 @@ from simulator.knowledge.hostile import CASES, TOKEN, HostileKnowledge, body_of,
 from tests.knowledge.hostile_calls import ask
 from tests.support.child import Cost, measure_beside
 
-pytestmark = pytest.mark.rotating(parts=2)
+pytestmark = pytest.mark.rotating(parts=3)
 
 TIMEOUT = 1.0  # seconds for a call; so short that there is no time for another try
 MOST_MEMORY = 200  # MiB

@@ -242,14 +242,20 @@ def test_each_sheet_is_read_to_its_end() -> None:
 # What is planned is bounded, too
 
 
-@pytest.mark.slow
-def test_a_chain_of_renamed_entries_is_not_followed_without_end() -> None:
-    def renamed(count: int) -> tuple[list[Entry], list[Draft]]:
-        entries = [Entry(id=f"e{n}", question=f"第{n}个问题", answer="x") for n in range(count + 1)]
-        return entries, [Draft(f"row {n}", f"第{n + 1}个问题", "y", id=f"e{n}") for n in range(count)]
+def renamed(count: int) -> tuple[list[Entry], list[Draft]]:
+    """As many entries, each of which is given the question of the next."""
+    entries = [Entry(id=f"e{n}", question=f"第{n}个问题", answer="x") for n in range(count + 1)]
+    return entries, [Draft(f"row {n}", f"第{n + 1}个问题", "y", id=f"e{n}") for n in range(count)]
 
+
+def test_a_chain_of_renamed_entries_is_followed() -> None:
     entries, drafts = renamed(30)
     assert len(decide("a.csv", drafts, as_related(entries), "skip", Forms()).doubles) == 30
+
+
+@pytest.mark.slow
+@pytest.mark.rotating(parts=3)
+def test_a_chain_of_renamed_entries_is_not_followed_without_end() -> None:
     entries, drafts = renamed(900)
     begun = time.process_time()
     with pytest.raises(InputRejected, match="long chain"):

@@ -240,6 +240,7 @@ ERRORS = {
 }
 
 
+@pytest.mark.rotating(parts=3)
 @REMOTE
 @pytest.mark.parametrize("name", ERRORS)
 async def test_errors_are_told_apart_and_hold_no_token(kind: str, name: str, stage: Open) -> None:

@@ -67,12 +67,12 @@ async def sent(base: EmbeddedKnowledge, messages: Sequence[str], chooser: Choose
 
 
 async def test_no_near_miss_is_sure_without_a_chooser(base: EmbeddedKnowledge) -> None:
-    wrong = [one for one in todays(near_misses(), 3) if await sent(base, one.messages, None) not in ("", one.other)]
+    wrong = [one for one in todays(near_misses(), 6) if await sent(base, one.messages, None) not in ("", one.other)]
     assert wrong == []
 
 
 async def test_a_chooser_that_takes_the_first_record_sends_none(base: EmbeddedKnowledge) -> None:
-    near = todays(near_misses(), 3)
+    near = todays(near_misses(), 6)
     wrong = [one for one in near if await sent(base, one.messages, TakesTheFirst()) not in ("", one.other)]
     assert wrong == []
 
@@ -96,11 +96,11 @@ async def sent_alone(near: Sequence[NearMiss], *, as_passages: bool = False) -> 
 
 @pytest.mark.parametrize("near", [made, by_hand])
 async def test_one_word_more_or_less_or_elsewhere_is_never_sure(near: Callable[[], Sequence[NearMiss]]) -> None:
-    assert await sent_alone(todays(near(), 3)) == []
+    assert await sent_alone(todays(near(), 6)) == []
 
 
 async def test_an_answer_without_its_question_is_no_answer_to_what_nearly_asks_for_it() -> None:
-    assert await sent_alone(todays(passages(), 3), as_passages=True) == []
+    assert await sent_alone(todays(passages(), 6), as_passages=True) == []
 
 
 async def test_choosing_pays(base: EmbeddedKnowledge) -> None:

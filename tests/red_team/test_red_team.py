@@ -121,7 +121,7 @@ def _cases() -> list[Any]:
     return cases
 
 
-@pytest.mark.rotating(parts=6)
+@pytest.mark.rotating(parts=10)
 @on_one_loop
 @pytest.mark.parametrize(("attack", "mode"), _cases())
 async def test_nothing_is_done_that_must_not_be(
@@ -139,7 +139,7 @@ async def test_nothing_is_done_that_must_not_be(
         assert attack.ends or said.count == len(attack.says)
 
 
-@pytest.mark.rotating(parts=4)
+@pytest.mark.rotating(parts=8)
 @on_one_loop
 @pytest.mark.parametrize("attack", [a for a in ATTACKS if not a.harmless], ids=lambda attack: attack.name)
 async def test_without_a_gate_it_would_be_done(shooting_range: Range, attack: Attack) -> None:

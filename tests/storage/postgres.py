@@ -74,7 +74,9 @@ class Server:
             )
 
     def start(self) -> None:
-        flags: list[str | Path] = ["-D", self._data, "-k", self.folder, "-c", "listen_addresses=", "-c", "fsync=off"]
+        # With a database for each test, looking for what to tidy up in each of them took more than the tests.
+        settings = ("listen_addresses=", "fsync=off", "autovacuum=off")
+        flags: list[str | Path] = ["-D", self._data, "-k", self.folder, *(x for one in settings for x in ("-c", one))]
         with self._log.open("ab") as out:
             process: subprocess.Popen[bytes] = subprocess.Popen(
                 [self._programs / "postgres", *flags], stdout=out, stderr=out, cwd=self.folder, **self._identity

@@ -1,10 +1,12 @@
-"""A real adb server of a test's own: own port, own keys, no USB, no emulators, ended by its process id.
+"""A real adb server of a test's own: own port, no USB, no emulators, ended by its process id.
 
     async with adb_server() as adb:
         serial = await adb.connect(phone_port)
         result = await adb.run("-s", serial, "shell", "echo", "hello")
 
 ``with adb_server() as adb`` works too, for tests without an event loop; ``run_sync`` and ``connect_sync`` go with it.
+
+The servers of a process have one key: to make one takes adb ten times as long as all else at its start.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ import adbutils
 
 START_SECONDS = 20.0
 POLL_SECONDS = 0.01
+_KEY = (".android/adbkey", ".android/adbkey.pub")
+_made: dict[str, bytes] = {}  # the files of the key, once a server has made one
 
 
 def bundled_program() -> Path | None:
@@ -85,11 +89,16 @@ class AdbServerProcess:
 
     def __enter__(self) -> AdbServerProcess:
         self.home = Path(tempfile.mkdtemp(prefix="adb-home-"))
+        for name, content in _made.items():
+            (self.home / name).parent.mkdir(exist_ok=True)
+            (self.home / name).write_bytes(content)
         deadline = time.monotonic() + START_SECONDS
         try:
             while not self._start_once(deadline):
                 if time.monotonic() > deadline:
                     raise TimeoutError(f"the adb server did not start: {self.log()[-2000:]}")
+            if not _made:
+                _made.update({name: (self.home / name).read_bytes() for name in _KEY})
         except BaseException:
             self.__exit__(None, None, None)
             raise

@@ -183,7 +183,7 @@ class Guard:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        self.test = item.nodeid if item.get_closest_marker(UNIT) else ""
+        self.test = item.nodeid if UNIT in tiers_of(item) else ""
         self.tried.clear()
         try:
             return (yield)

@@ -24,6 +24,8 @@ from agent_core.geometry import Point
 from simulator.phone.apps.looks import DEFAULT_LOOKS, LOOKS
 from tests.agent_core.devices.systems import SYSTEMS, Phone
 
+pytestmark = pytest.mark.rotating(parts=2)  # each behaviour every day, on the systems whose turn it is
+
 SETTINGS = {
     System.ANDROID: "com.android.settings",
     System.HARMONYOS: "com.huawei.hmos.settings",

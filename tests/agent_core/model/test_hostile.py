@@ -79,7 +79,7 @@ async def plan(url: str) -> str:
         await planner.close()
 
 
-@pytest.mark.rotating(parts=16)
+@pytest.mark.rotating(parts=24)
 @pytest.mark.parametrize("attack", ATTACKS)
 async def test_no_attack_costs_more_than_an_honest_answer(attack: str, child: Child) -> None:
     clients: tuple[Callable[[str], Awaitable[object]], ...] = (act, transcribe, check, choose, plan)

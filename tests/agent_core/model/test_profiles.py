@@ -130,6 +130,7 @@ def test_steps_that_are_long_beyond_measure_stay_in_the_window_of_each_profile(p
     assert _spent(request(state, profile), profile) <= profile.context_tokens - profile.reply_tokens
 
 
+@pytest.mark.rotating(parts=3)
 @EACH
 def test_a_hundred_steps_stay_in_the_window_of_each_profile(profile: ModelProfile) -> None:
     state = session(100)

@@ -187,6 +187,7 @@ def test_what_the_system_prompt_says(lang: str) -> None:
     assert text_tokens(reply) < 3500
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("words", [1, 12, 80])
 @pytest.mark.parametrize("with_elements", [False, True])
 def test_a_hundred_steps_stay_in_the_window_with_one_prefix(words: int, with_elements: bool) -> None:

@@ -128,6 +128,7 @@ async def test_words_about_a_call_or_an_order_are_words(reader: ScreenReader, ap
     assert [(bubble.kind, bubble.text) for bubble in found.bubbles] == [(BubbleKind.TEXT, text) for text in texts]
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("app", APPS)
 @pytest.mark.parametrize("reader", READERS)
 async def test_a_place_and_what_did_not_leave(reader: ScreenReader, app: AppProfile) -> None:

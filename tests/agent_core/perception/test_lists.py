@@ -46,7 +46,7 @@ def told(rows: Sequence[ChatRow]) -> dict[str, tuple[int, bool]]:
     return {row.name: (row.unread, row.dot) for row in rows}
 
 
-@pytest.mark.rotating(parts=4)
+@pytest.mark.rotating(parts=6)
 @pytest.mark.parametrize("app", THEMES)
 @pytest.mark.parametrize(("size", "scale"), SCREENS[::3])
 async def test_rows_and_marks_are_read_in_every_theme(app: str, size: tuple[int, int], scale: float) -> None:
@@ -81,7 +81,7 @@ async def test_each_number_in_a_mark(marks: list[str]) -> None:
     assert [row.unread for row in rows] == [int(mark.rstrip("+")) for mark in marks]
 
 
-@pytest.mark.rotating(parts=3)
+@pytest.mark.rotating(parts=6)
 @pytest.mark.parametrize("app", ["qq", "wechat dark"])
 @pytest.mark.parametrize(("mark", "wanted"), [("", (0, False)), (".", (0, True)), ("5", (5, False))])
 async def test_a_red_avatar_is_no_mark_and_hides_none(app: str, mark: str, wanted: tuple[int, bool]) -> None:
@@ -101,6 +101,7 @@ async def test_a_square_red_avatar_among_round_ones_is_no_mark() -> None:
     assert told(await rows_of(drawn))["老客户A"] == (0, False)
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("app", ["qq", "wechat dark"])
 async def test_a_row_whose_avatar_is_as_pale_as_the_row_is_one(app: str) -> None:
     pale = THEMES[app].ground
@@ -217,6 +218,7 @@ def launcher() -> Drawn:
     return Drawn(pen.done())
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("page", [settings_page(), chat_page(), launcher()], ids=["settings", "chat", "launcher"])
 async def test_other_pages_are_no_list(page: Drawn) -> None:
     assert not await is_list(page, "qq")

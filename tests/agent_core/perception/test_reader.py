@@ -89,6 +89,7 @@ async def test_send_point_and_input_box_are_where_taps_work(reader: ScreenReader
     assert (sent.newest.side, sent.newest.text, sent.newest.state) == (Side.ME, "hello", BubbleState.OK)
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("name", ["11", "110", "小11", "老客户A", "1"])
 async def test_similar_names_are_told_apart(reader: ScreenReader, name: str) -> None:
@@ -252,6 +253,7 @@ async def test_a_stale_draft_is_told() -> None:
     assert Doubt(DoubtKind.INPUTS_DIFFER, "", "price 25") in found.doubts
 
 
+@pytest.mark.rotating(parts=3)
 @needs_ocr
 @pytest.mark.parametrize("name", ["l1", "I1", "11😀", "O0", "1 1", "11 0", "A B", "张 三", "店主 11"])
 async def test_a_name_that_is_read_as_another_is_not_sure(name: str) -> None:
@@ -298,6 +300,7 @@ async def test_readings_come_from_the_best_source() -> None:
     assert await BY_TREE.readings(seen.frame, None) == []
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("reader", READERS)
 async def test_rows_of_the_list_have_exact_names_and_counts(reader: ScreenReader) -> None:
     phone = VirtualPhone(clock=lambda: NOON)
@@ -317,6 +320,7 @@ async def test_rows_of_the_list_have_exact_names_and_counts(reader: ScreenReader
     assert (await sure_chat(reader, phone)).title == "110"
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("reader", READERS)
 async def test_rows_of_a_search_are_no_keys_and_no_search_box(reader: ScreenReader) -> None:
     phone = VirtualPhone(clock=lambda: NOON)

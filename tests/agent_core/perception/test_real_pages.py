@@ -172,6 +172,7 @@ async def test_a_count_of_members_makes_a_group(look: str, members: int) -> None
 # Whose a message is ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("look", ["qq-dark", "wechat-light"])
 async def test_the_avatar_tells_whose_a_message_is_whatever_its_colour(look: str) -> None:
     """Long bubbles reach nearly as far to both sides."""
@@ -237,7 +238,7 @@ async def test_letters_of_another_colour_are_no_quotation(look: str, text: str) 
 # Kinds ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rotating(parts=3)
+@pytest.mark.rotating(parts=6)
 @pytest.mark.parametrize("side", ["them", "me"])
 @pytest.mark.parametrize("look", LOOKED_AT)
 async def test_what_is_no_text_is_never_taken_for_words(look: str, side: str) -> None:
@@ -316,12 +317,14 @@ async def test_the_key_of_a_keyboard_that_says_send_is_no_send_button() -> None:
 # Doubts ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("look", [*BOTH, "qq-dark"])
 async def test_a_picture_behind_the_page_is_a_doubt(look: str) -> None:
     found = await read(draw(look, "11", TALK, phone=PhonePart(wallpaper=True)), look, sure=False)
     assert found.title == "11"
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("look", BOTH)
 async def test_a_newest_message_that_goes_on_below_is_a_doubt(look: str) -> None:
     """The page is scrolled up a little, so that the input bar cuts the newest message."""

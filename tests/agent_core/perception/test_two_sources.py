@@ -42,6 +42,7 @@ def left_out(nodes: Sequence[Node]) -> list[Node]:
     return [node for node in nodes if not is_mark(node)]
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("spoil", [renamed, left_out])
 @pytest.mark.parametrize("look", ["qq-plain", "wechat-light", "wechat-dark", "wechat-wallpaper"])
 @pytest.mark.parametrize("ocr", [pytest.param(True, marks=needs_ocr), False])

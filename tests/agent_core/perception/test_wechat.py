@@ -59,6 +59,7 @@ async def sure_chat(reader: ScreenReader, phone: VirtualPhone) -> ChatScreen:
     return found
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("size", [(1080, 2400), (720, 1600), (1080, 1920)], ids=str)
 async def test_a_chat_is_read_whole(reader: ScreenReader, size: tuple[int, int]) -> None:
@@ -73,6 +74,7 @@ async def test_a_chat_is_read_whole(reader: ScreenReader, size: tuple[int, int])
     assert len(found.question) == 2
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("name", ["11", "1", "老客户A", "王经理的小助手"])
 async def test_titles_in_the_middle(reader: ScreenReader, name: str) -> None:

@@ -151,7 +151,7 @@ async def button_of(phone: VirtualPhone, text: str) -> Box:
     return next(node.box for node in reversed(await phone.tree()) if text in (node.text, node.description))
 
 
-@pytest.mark.rotating(parts=3)
+@pytest.mark.rotating(parts=5)
 @pytest.mark.parametrize(
     ("fault", "value", "agrees", "leaves"),
     [
@@ -316,7 +316,7 @@ def test_a_row_that_the_tree_only_describes_is_the_ais_too() -> None:
 # Calls ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rotating(parts=3)
+@pytest.mark.rotating(parts=5)
 @pytest.mark.parametrize("kind", ["call", "tip"])
 @pytest.mark.parametrize("app", APPS)
 @pytest.mark.parametrize("reader", READERS)

@@ -54,7 +54,7 @@ async def test_what_a_reply_does_to_the_world(bench_lab: Lab) -> None:
     assert reaper.calls[: len(REPLY)] == REPLY
 
 
-@pytest.mark.rotating(parts=3)
+@pytest.mark.rotating(parts=5)
 @pytest.mark.parametrize("new_run", [False, True], ids=["next_attempt", "new_run"])
 @pytest.mark.parametrize("at", range(1, len(REPLY) + 1), ids=lambda n: f"{n}_{REPLY[n - 1]}")
 async def test_killed_before(bench_lab: Lab, at: int, new_run: bool) -> None:

@@ -17,7 +17,7 @@ from simulator.phone.scenario import ContactPart, MessagePart, Scenario
 from tests.support.lab import ANSWER, ASK, FINISH, LAUNCH, Lab, do, lab
 from tests.support.model_server import ScriptedModel
 
-pytestmark = pytest.mark.rotating(parts=2)
+pytestmark = pytest.mark.rotating(parts=3)
 
 CONTACTS = [
     ContactPart(name="11 ", history=[MessagePart(text="可以退吗？", ago=30, unread=True)]),  # shown as 11
@@ -33,6 +33,7 @@ async def run(bench: Lab, *calls: str, status: Status = Status.SUCCEEDED) -> str
     return " ".join(step.result + " ".join(verdict.message for verdict in step.verdicts) for step in session.steps)
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("tree", ["auto", "off"])
 async def test_a_person_chooses_among_rows_of_one_name_once(tree: str) -> None:
     async with lab(Scenario(contacts=CONTACTS)) as bench:
@@ -59,6 +60,7 @@ async def test_a_person_chooses_among_rows_of_one_name_once(tree: str) -> None:
 FILLERS = [ContactPart(name=f"客户{n}", history=[MessagePart(text="好的", ago=9000 + n)]) for n in range(14)]
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("tree", ["auto", "off"])
 async def test_a_row_of_that_name_that_is_alone_in_sight_is_not_opened_if_its_picture_is_another(tree: str) -> None:
     async with lab(Scenario(contacts=[*CONTACTS, *FILLERS])) as bench:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent_core.devices.base import Look, TextInput
+from agent_core.devices.base import LookedPicture, TextInput
 from agent_core.errors import CommandFailed
 from agent_core.ports import LedgerRow, Record, ReplyState
 from agent_core.session import Answer, QuestionKind, Session, Status
@@ -18,7 +18,7 @@ from simulator.phone.world import ContactKind, Side
 from tests.support.lab import ANSWER, ASK, BACK, FINISH, Lab, Shelf, lab
 from tests.support.model_server import ScriptedModel
 
-pytestmark = pytest.mark.rotating(parts=2)
+pytestmark = pytest.mark.rotating(parts=3)
 
 ASKED = MessagePart(text="你好，请问几天能发货？", ago=60, unread=True)
 
@@ -180,16 +180,16 @@ async def test_a_look_that_fails_after_send_does_not_hide_the_outcome(
     bench_lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await bench_lab.open_chat()
-    look, failed = bench_lab.device.look, 0
+    observe, failed = bench_lab.device.observe, 0
 
-    async def fails_after_send() -> Look:
+    async def fails_after_send() -> LookedPicture:
         nonlocal failed
         if bench_lab.sent and failed < 2:
             failed += 1
             raise CommandFailed("The phone said nothing.")
-        return await look()
+        return await observe()
 
-    monkeypatch.setattr(bench_lab.device, "look", fails_after_send)
+    monkeypatch.setattr(bench_lab.device, "observe", fails_after_send)
     session = await reply(bench_lab)
     assert failed == 2
     assert session.status is Status.SUCCEEDED, session.message
@@ -208,6 +208,7 @@ async def test_a_black_screen_ends_the_run_with_the_cause() -> None:
         assert bench.sent == {}
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("fault", ["asleep", "locked"])
 async def test_a_phone_that_sleeps_at_the_start(bench_lab: Lab, fault: str) -> None:
     await bench_lab.open_chat()
@@ -226,6 +227,7 @@ async def test_a_group_of_the_same_name_gets_nothing() -> None:
         assert bench.sent == {}
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("for_ever", [False, True])
 async def test_a_tree_that_is_older_than_the_picture(
     bench_lab: Lab, monkeypatch: pytest.MonkeyPatch, for_ever: bool
@@ -353,6 +355,7 @@ async def test_a_keyboard_over_a_long_question_is_put_away() -> None:
         assert bench.sent == {"11": [ANSWER]}
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("case", ["long", "recall"])
 async def test_by_pictures_only(case: str) -> None:
     events = [when_typed("recall", contact="11")] if case == "recall" else []

@@ -19,7 +19,7 @@ from tests.agent_core.reply.dying import Killed, Reaper, mortal
 from tests.support.lab import ANSWER, ASK, ASK_INVOICE, FINISH, INVOICE, TASK, Lab, do, lab
 from tests.support.model_server import ScriptedModel
 
-pytestmark = pytest.mark.rotating(parts=2)
+pytestmark = pytest.mark.rotating(parts=3)
 
 SHIP, BILL = "请问几天能发货？", "能开发票吗？"
 LONG = "".join(f"第{n}步，打开我的订单，选择要处理的商品，再点申请售后。" for n in range(1, 40))
@@ -174,7 +174,7 @@ async def test_a_query_of_other_words_is_replaced_by_the_customers() -> None:
         assert bench.knowledge.queries == [SHIP]
 
 
-@pytest.mark.rotating(parts=3)
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("tree", ["full", "empty"])
 async def test_a_new_question_while_the_second_answer_is_chosen(tree: str) -> None:
     async with lab(asked(SHIP, BILL)) as bench:
@@ -215,7 +215,7 @@ def with_long_answer(bench: Lab) -> list[str]:
     return in_parts(LONG, 500)
 
 
-@pytest.mark.rotating(parts=3)
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("tree", ["full", "empty"])
 async def test_a_long_answer_goes_out_in_parts(tree: str) -> None:
     async with lab(asked(SHIP)) as bench:
@@ -257,7 +257,7 @@ def _sensible(body: dict[str, Any]) -> str:
     return FINISH if any(words in told for words in ("已经发送给", "已在聊天里看到")) else ASK
 
 
-@pytest.mark.rotating(parts=3)
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize(("choice", "sent"), [("send", 3), ("skip", 1)])
 async def test_the_chat_changes_between_two_parts(choice: str, sent: int) -> None:
     """A person says whether the rest goes out; what was asked meanwhile is not lost."""
@@ -360,6 +360,7 @@ async def test_a_question_longer_than_the_screen_is_scrolled_through() -> None:
 # Versions, numbers, people on the phone ---------------------------------------------------------------------------
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("choice", ["send", "skip"])
 async def test_the_first_answer_in_an_unknown_version_is_confirmed(choice: str) -> None:
     async with lab(asked(SHIP, phone=PhonePart(app_versions={"qq": "99.1.0"}))) as bench:
@@ -378,6 +379,7 @@ async def test_the_first_answer_in_an_unknown_version_is_confirmed(choice: str) 
             assert len(bench.sent["11"]) == 2
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize(("lang", "says"), [("en", "the first answer in QQ"), ("zh", "版本是第一次使用")])
 async def test_after_an_update_the_first_answer_is_confirmed(lang: Lang, says: str) -> None:
     async with lab(asked(SHIP)) as bench:
@@ -414,6 +416,7 @@ async def test_a_number_of_somebody_else_does_not_make_it_their_chat() -> None:
         assert bench.sent == {}
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("choice", ["go_on", "stop"])
 async def test_a_person_touches_the_phone_while_the_text_is_typed(choice: str) -> None:
     touch = EventPart(after_typed="11", do="person_tap", x=500, y=300)
@@ -457,6 +460,7 @@ async def parked(bench: Lab) -> Session:
     return session
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("choice", ["send", "skip"])
 async def test_a_persons_answer_when_the_chat_has_changed_meanwhile(choice: str) -> None:
     """Another run has answered what was asked later: the person sees the chat and decides."""

@@ -22,7 +22,7 @@ from tests.agent_core.reply.dying import Killed, Reaper, mortal, sensible
 from tests.support.lab import ANSWER, FINISH, Lab, People, do, lab
 from tests.support.model_server import Script, ScriptedModel
 
-pytestmark = pytest.mark.rotating(parts=2)
+pytestmark = pytest.mark.rotating(parts=3)
 
 QUESTION = "请问几天能发货？"
 ASK = do('do(action="GET_KNOWLEDGE_DATA", query="几天能发货")')

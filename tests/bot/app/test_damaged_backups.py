@@ -157,6 +157,7 @@ def restored(data: str, file: str) -> str:
     return error.message if error else ""
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize(
     ("part", "told"),
     [

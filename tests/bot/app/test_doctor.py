@@ -157,6 +157,7 @@ async def test_a_good_phone_passes_everything(adb: AdbServerProcess) -> None:
     assert re.match(r"QQ \d", results["app"].seen)
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize(
     ("faults", "expected", "advice"),
     [

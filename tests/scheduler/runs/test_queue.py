@@ -120,6 +120,7 @@ async def test_killed_in_the_middle_the_run_goes_on_after_the_restart(tmp_path: 
     await db.close()
 
 
+@pytest.mark.rotating(parts=2)
 async def test_two_processes_share_one_database(tmp_path: Path) -> None:
     ids = await submit(tmp_path, *(f"p{n % 3}" for n in range(9)))
     async with process(tmp_path, "a") as one, process(tmp_path, "b") as two:
@@ -238,6 +239,7 @@ async def nothing(attempt: str) -> None:
     """No work."""
 
 
+@pytest.mark.rotating(parts=3)
 async def test_a_queue_with_nothing_to_do_hardly_asks_its_database(tmp_path: Path) -> None:
     async def work(_: str) -> None: ...
 

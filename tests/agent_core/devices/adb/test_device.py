@@ -270,6 +270,7 @@ async def test_an_app_that_is_not_there_or_cannot_be_started(bench: Bench, packa
         await bench.device.launch(package)
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("package", ["", "QQ", "com.a;reboot", "com.a b", "com.a\n.b", "-n", "com.a/.B", "a." * 200])
 async def test_a_name_that_is_no_package_never_reaches_the_phone(bench: Bench, package: str) -> None:
     before = list(bench.calls)

@@ -110,6 +110,7 @@ async def test_back_after_an_error(bench: Bench) -> None:
     assert current(bench) == SOGOU
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("later", [0, 3, 40])
 @pytest.mark.parametrize("calls", range(4))  # none, read, changed, typed
 async def test_back_whenever_a_run_is_cancelled(bench: Bench, calls: int, later: int) -> None:

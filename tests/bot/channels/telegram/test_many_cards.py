@@ -8,6 +8,8 @@ from collections import Counter
 from functools import partial
 from itertools import pairwise
 
+import pytest
+
 from agent_core.ports import Event
 from agent_core.session import Session, Status, StepRecord
 from scheduler.runs.store import StoredRuns
@@ -103,6 +105,7 @@ async def answered_within(user: FakeUser) -> float:
     return asyncio.get_running_loop().time() - begun
 
 
+@pytest.mark.rotating(parts=2)
 async def test_twenty_cards_in_one_group_under_429(door: Door) -> None:
     tg = door.tg
     group = tg.group(GROUP, "shop")

@@ -12,7 +12,7 @@ from scheduler.runs.human import StoredHuman
 from scheduler.runs.store import StoredRuns
 from tests.support.ocr import needs_ocr
 
-pytestmark = [needs_ocr, pytest.mark.rotating(parts=2)]
+pytestmark = [needs_ocr, pytest.mark.rotating(parts=4)]
 PICTURES_ONLY = {"tree": "off", "ocr": "off", "elements": False}
 
 

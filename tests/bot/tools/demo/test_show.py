@@ -23,7 +23,7 @@ from bot.tools.demo.show import TICK, NotShown, show, stage, third_act
 from storage.runs import Runs
 from storage.schedules import Schedules, Tick
 
-pytestmark = [pytest.mark.rotating(parts=2), pytest.mark.device]
+pytestmark = [pytest.mark.rotating(parts=3), pytest.mark.device]
 
 
 @pytest.fixture(autouse=True)
@@ -123,6 +123,7 @@ async def test_the_whole_demo_fits_a_screen_and_says_what_to_type_next(lang: Lan
     assert "phonedesk init" in rows[-1]
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("lang", ["zh", "en"])
 async def test_without_a_person_it_answers_by_itself_and_says_so(lang: Lang, tmp_path: Path) -> None:
     console, words = printed(), texts(lang)

@@ -15,7 +15,7 @@ from bot.tools.eval.scenario import EvalScenario, Mode
 from simulator.model.server import MODEL_NAME, start_demo_model
 from simulator.phone.scenario_file import parse_scenario
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.rotating(parts=2)]
 
 HEAD = """
 task = "QQ回复联系人11"
@@ -39,6 +39,7 @@ async def run(bench: Bench, *parts: str, keep: Path | None = None) -> CaseResult
     return await run_case(bench, Case(Path("here.toml"), scenario, Mode.TREE), keep=keep)
 
 
+@pytest.mark.rotating(parts=1)
 async def test_a_case_tells_what_was_sent_and_what_it_cost(bench: Bench) -> None:
     result = await run(bench, HEAD, ASKED, "[expect]\nsent = { '11' = ['48小时内发货。'] }")
     assert result.problems == []

@@ -19,7 +19,7 @@ from bot.tools.eval.suite import find_cases
 from simulator.phone.apps.looks import LOOKS
 from tests.support.environment import without_settings
 
-pytestmark = pytest.mark.rotating(parts=2)
+pytestmark = pytest.mark.rotating(parts=4)
 
 NOTHING_NEW = """
 title = "{title}"

@@ -1,7 +1,7 @@
 """The shipped scenarios, a part of them each day: most with the tree, some by pictures only, a few in another look.
 
 ``make eval`` runs all of them in all looks, both ways. Which ones are tried here changes with the day of the year: all
-come round in twelve days in the default looks. ``TEST_DAY=45`` runs those of that day again, ``TEST_DAY=all`` all.
+come round in 24 days in the default looks. ``TEST_DAY=45`` runs those of that day again, ``TEST_DAY=all`` all.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def test_the_ones_by_pictures_are_there() -> None:
     assert len({case.path for case in ALL}) >= 100
 
 
-@pytest.mark.rotating(parts=12)
+@pytest.mark.rotating(parts=24)
 @pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize("case", USUAL, ids=lambda case: f"{case.path.stem}-{case.mode.value}")
 async def test_scenario(bench: Bench, case: Case) -> None:

@@ -101,6 +101,7 @@ def test_too_many_pictures_are_thinned_out() -> None:
     assert not {"1", "25"} & set(film.left_out)
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.slow
 def test_a_film_that_is_too_large_shrinks_then_loses_pictures() -> None:
     whole = made(shots(12, noise))

@@ -32,6 +32,7 @@ def empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PHONEDESK_LANG", "en")
 
 
+@pytest.mark.rotating(parts=2)
 @needs_ocr
 def test_export_writes_a_file_that_the_desk_can_show(tmp_path: Path) -> None:
     drawn = draw("qq-plain", "王小二", [them("顺丰单号", 600)])

@@ -29,7 +29,7 @@ from tests.support.adb import adb_server
 from tests.support.ocr import needs_ocr
 from tests.support.phones import far_phone
 
-pytestmark = [needs_ocr, pytest.mark.rotating(parts=2)]
+pytestmark = [needs_ocr, pytest.mark.rotating(parts=3)]
 
 FRIEND, OTHER = "小号", "真客户"
 
@@ -130,6 +130,7 @@ async def test_chat_is_read_confirmed_and_learnt_without_sending(
         assert seen.avatar_size == pytest.approx(LOOKS[look].geometry.avatar / 1080, abs=0.015)
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize(("look", "sends_by"), [("wechat-light", "button"), ("wechat-enter", "keyboard_key")])
 async def test_text_is_sent_once_and_to_the_named_chat_alone_if_that_is_allowed(
     look: str, sends_by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

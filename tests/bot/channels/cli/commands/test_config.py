@@ -379,6 +379,7 @@ def test_the_text_of_a_table_that_is_none_is_covered(monkeypatch: pytest.MonkeyP
         assert (code, "••••" in out, "of-a-free-table" in out + err) == (2, True, False)
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize(
     "name", ["PHONEDESK_MODEL__FALLBACKS", "phonedesk_price__models", "PHONEDESK_PRICE", "PHONEDESK_MODEL__EXTRA_BODY"]
 )

@@ -98,6 +98,7 @@ def test_every_command_and_option_is_told(lang: Lang) -> None:
     assert {f"groups.{group}" for group in COMMANDS} == {key for key in told if key.startswith("groups.")}
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_help_is_in_one_language(lang: Lang, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PHONEDESK_LANG", lang)

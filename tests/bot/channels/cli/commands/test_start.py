@@ -23,7 +23,7 @@ import importlib.util
 there = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *place: None if name == "aiogram" else there(name, *place)
 """
-# Says when a module is about to be loaded, and stays there.
+# Says when a module is about to be loaded, and stays there; a signal just before a long sleep would wait for its end.
 TELLING = """
 import importlib.abc, sys, time
 
@@ -31,7 +31,8 @@ class Tell(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
         if name == {module!r}:
             print("there", flush=True)
-            time.sleep(60)
+            while True:
+                time.sleep(0.05)
 
 sys.meta_path.insert(0, Tell())
 """

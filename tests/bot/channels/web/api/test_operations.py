@@ -218,6 +218,7 @@ async def test_what_is_going_on(api: Api) -> None:
     assert (await api.ask("GET", f"/devices/{PHONE}/screen"))[0] == 503, "the phone is not there"
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize(
     ("verb", "path", "how", "status", "field"),
     [
