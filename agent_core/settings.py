@@ -124,7 +124,7 @@ def gate_for(task: str, policy: PolicyName | None) -> GateState:
         return GateState(enabled=True, app=reply.profile.key, contact=reply.contact)
     if policy is None:
         return GateState()
-    names = Listed(profile.name for profile in profiles())
+    names = Listed(profile.known_as for profile in profiles())
     raise ConfigInvalid(
         "The task names no app in which customers are answered.",
         advice=f"Name one of {names}, or choose another policy.",

@@ -297,4 +297,4 @@ class AppLearning:
         await self._device.key(key)
 
     def _failed(self, key: str, said: str, **values: object) -> LearningFailed:
-        return LearningFailed(said, advice=None, key=key, app=self._profile.name, **values)
+        return LearningFailed(said, advice=None, key=key, app=self._profile.known_as, **values)

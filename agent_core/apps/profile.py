@@ -24,7 +24,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 from agent_core.apps.secrets import FILE as SECRETS_FILE
 from agent_core.apps.secrets import Region, SecretRules, shipped_rules
 from agent_core.owner import folder as own
-from agent_core.texts import Lang
+from agent_core.texts import Lang, NameIn
 
 MAP_FILE = "map.toml"
 _NO_PROFILES = {MAP_FILE, SECRETS_FILE}
@@ -130,6 +130,11 @@ class AppProfile(Parts):
         if lang == "zh" or self.name.isascii():
             return self.name
         return next((alias for alias in self.aliases if alias.isascii()), self.name)
+
+    @property
+    def known_as(self) -> NameIn:
+        """The app's name as a value of a text, which says it in its own language."""
+        return NameIn(self.name_in("en"), self.name)
 
     def package_among(self, installed: Collection[str]) -> str:
         """Return the app's name on a phone that has these packages; Android's if it is not among them.

@@ -13,7 +13,7 @@ from agent_core.errors import ConfigInvalid, InputRejected
 from agent_core.policies import PolicyName
 from agent_core.policies.detect import app_without_replies, lacks_app
 from agent_core.settings import gate_for
-from agent_core.texts import Listed, NameIn
+from agent_core.texts import Listed
 
 # 进入 is not among them: it leads to a page as well as to an app.
 _OPENED = re.compile(r"(?:打开|启动|\b(?:open|launch|start)\s+)[“\"「]?([^\s“”\"「」，,。.、；;]+)", re.IGNORECASE)
@@ -78,7 +78,7 @@ def check_rules(task: str, rules: TaskRules) -> TaskRules:
     except ConfigInvalid as error:
         raise InputRejected(error.message, advice=error.advice, key=error.key, **error.values) from None
     if not rules.policy and not gate.enabled and (app := app_without_replies(task)):
-        known = Listed(NameIn(profile.name_in("en"), profile.name_in("zh")) for profile in profiles())
+        known = Listed(profile.known_as for profile in profiles())
         raise InputRejected(
             f"Customers are answered only in {known}, not in {app}.",
             advice="Name one of these; for another app give it a profile of your own. If it is no customer, choose the "

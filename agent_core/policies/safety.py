@@ -81,7 +81,7 @@ class OneApp:
         if isinstance(proposal, Launch):
             allowed = {bare(n) for n in (profile.name, *profile.aliases, *profile.packages)}
             if bare(proposal.app) not in allowed:
-                return block(situation.say("gate.other_app", app=proposal.app, allowed=profile.name))
+                return block(situation.say("gate.other_app", app=proposal.app, allowed=profile.known_as))
             return allow(proposal)
         if situation.in_app or isinstance(proposal, Back | Home):
             return allow(proposal)
@@ -90,7 +90,7 @@ class OneApp:
         if _leaves_a_dialog(proposal, situation):
             return allow(proposal)
         if isinstance(proposal, _TOUCHING):
-            return block(situation.say("gate.tap_outside", app=profile.name))
+            return block(situation.say("gate.tap_outside", app=profile.known_as))
         return allow(proposal)
 
 

@@ -189,7 +189,7 @@ class ReplyFlow:
         session.elsewhere = None  # found again below
         newest = chat.newest
         if newest is not None and newest.side is Side.ME and newest.state is BubbleState.FAILED:
-            return end(session, Status.FAILED, "delivery.red_mark", app=self._profile.name)
+            return end(session, Status.FAILED, "delivery.red_mark", app=self._profile.known_as)
         if nothing_new(chat):
             return await self._nothing_new(seen, chat, lowest=lowest)
         if newest is not None and newest.side is Side.ME:
@@ -312,7 +312,7 @@ class ReplyFlow:
                     await self._rows.tell_row(row, ReplyState.SENT)
                 case Fate.RED_MARK:
                     await self._rows.tell_row(row, ReplyState.FAILED)
-                    return end(session, Status.FAILED, "delivery.red_mark", app=self._profile.name), True
+                    return end(session, Status.FAILED, "delivery.red_mark", app=self._profile.known_as), True
                 case Fate.UNKNOWN:
                     await self._ledger.advance(row.id, ReplyState.UNKNOWN, expected=[ReplyState.SENDING])
                     await self._rows.tell_row(row, ReplyState.UNKNOWN)
@@ -481,7 +481,7 @@ class ReplyFlow:
         changed = await self._changed(version)
         if not changed and await self._version_known(version):
             return None
-        question = questions.first_delivery(session, planned, self._profile.name, version, changed)
+        question = questions.first_delivery(session, planned, self._profile.known_as, version, changed)
         return ask(session, question, "run.waiting")
 
     async def _version(self) -> str:

@@ -225,7 +225,7 @@ class HandOver:
                 return end(session, Status.FAILED, "delivery.keyboard", draft=outcome.detail)
             case DeliveryResult.RED_MARK | DeliveryResult.NOT_SENT:
                 await self._tell(planned, ReplyState.FAILED, outcome.frame)
-                return end(session, Status.FAILED, f"delivery.{outcome.result.value}", app=self._profile.name)
+                return end(session, Status.FAILED, f"delivery.{outcome.result.value}", app=self._profile.known_as)
             case DeliveryResult.NOT_IN_CHAT | DeliveryResult.WRONG_CHAT | DeliveryResult.UNSURE_CHAT:
                 session.refusals += 1
                 if session.refusals >= REFUSALS_ALLOWED:
@@ -244,7 +244,8 @@ class HandOver:
             case DeliveryResult.NO_SEND:
                 question = questions.no_send(session, planned)
             case _:
-                question = questions.take_over(session, say(session.lang, "delivery.voice_bar", app=self._profile.name))
+                asked = say(session.lang, "delivery.voice_bar", app=self._profile.known_as)
+                question = questions.take_over(session, asked)
         return ask(session, question, "run.waiting", outcome.frame)
 
     async def _still(self, planned: Planned) -> ActResult:

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from agent_core.apps.names import is_identifier, resolve_app
 from agent_core.apps.profile import AppProfile, layered, profile, profile_of_package, profiles, resolve
+from agent_core.texts import Lang, say
 
 QQ = "com.tencent.mobileqq"
 COLOR = re.compile(r"#[0-9a-f]{6}")
@@ -170,3 +171,9 @@ def test_a_chat_is_opened_by_digits_alone(number: str) -> None:
 def test_the_address_of_a_chat() -> None:
     assert profile("qq").chat_url_of("20110011") == "mqqwpa://im/chat?chat_type=wpa&uin=20110011&version=1&src_type=web"
     assert profile("wechat").chat_url_of("20110011") is None
+
+
+@pytest.mark.parametrize(("lang", "name"), [("zh", "微信"), ("en", "WeChat")])
+def test_a_text_names_an_app_in_its_own_language(lang: Lang, name: str) -> None:
+    said = say(lang, "delivery.red_mark", app=profile("wechat").known_as)
+    assert [word for word in ("微信", "WeChat") if word in said] == [name]
