@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -77,6 +77,11 @@ class DeskKnowledge(DeskService):
         """Return the entries that wait for approval, the oldest first."""
         await self._allow(actor, Role.OPERATOR, "kb pending")
         return [self._local(entry) for entry in await self._store.pending()]
+
+    async def meanings(self, entries: Iterable[Entry]) -> Mapping[str, str]:
+        """Return the questions of the entries that these are other wordings of, by id. Checks no rights."""
+        found = [await self._store.get(meant) for meant in sorted({entry.alias_of for entry in entries} - {""})]
+        return {entry.id: entry.question for entry in found if entry is not None}
 
     async def stats(self, actor: Actor) -> KnowledgeStats:
         """Return how many entries there are, and whether they answer customers."""

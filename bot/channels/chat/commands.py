@@ -168,7 +168,8 @@ def _slashed(text: str, bot_name: str) -> Command | Unknown | ForAnotherBot:
     name = _CHINESE.get(written, written.lower())
     if name in COMMANDS:
         return Command(name, rest)
-    close = difflib.get_close_matches(name, [*COMMANDS, *_CHINESE], n=1, cutoff=NEAR)
+    swapped = [known for known in COMMANDS if sorted(known) == sorted(name)]  # difflib misses the short ones
+    close = swapped or difflib.get_close_matches(name, [*COMMANDS, *_CHINESE], n=1, cutoff=NEAR)
     return Unknown(f"/{written}", f"/{_CHINESE.get(close[0], close[0])}" if close else "")
 
 

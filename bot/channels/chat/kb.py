@@ -74,7 +74,7 @@ async def _shown(turn: Turn, entry_id: str) -> Said:
 
 
 async def _card_of(turn: Turn, entry: Entry, title: str = "", before: Entry | None = None) -> Card:
-    of = await turn.desk.kb.entry(turn.actor, entry.alias_of) if entry.alias_of else None
+    of = (await turn.desk.kb.meanings([entry])).get(entry.alias_of, "")
     return kb_cards.entry_card(entry, turn.texts, turn.actor, title=title, of=of, before=before)
 
 
@@ -153,8 +153,8 @@ async def _pending_page(turn: Turn, page: str) -> Said:
 
 async def _pending_again(turn: Turn, page: str) -> Card:
     entries = await turn.desk.kb.pending(turn.actor)
-    owner = turn.actor.role is Role.OWNER
-    return kb_cards.pending_card(entries, turn.texts, page=int(page) if page.isdecimal() else 0, owner=owner)
+    meanings, at = await turn.desk.kb.meanings(entries), int(page) if page.isdecimal() else 0
+    return kb_cards.pending_card(entries, meanings, turn.texts, page=at, owner=turn.actor.role is Role.OWNER)
 
 
 async def _approve(turn: Turn) -> Said:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from agent_core.texts import Listed, filled
 from bot.channels.chat.cards import Button, Card, Document, Line, cut
@@ -45,17 +45,14 @@ def page_count(items: int, size: int) -> int:
 # Entries --------------------------------------------------------------------------------------------------------------
 
 
-def entry_lines(
-    entry: Entry, texts: Texts, *, of: Entry | None = None, before: Entry | None = None
-) -> tuple[Line, ...]:
+def entry_lines(entry: Entry, texts: Texts, *, of: str = "", before: Entry | None = None) -> tuple[Line, ...]:
     """Return the lines of an entry.
 
-    of: the entry that this one is only another wording of. before: the entry before it was changed.
+    of: the question that this one is only another wording of. before: the entry before it was changed.
     """
     lines = [Line(entry.question, texts.get("kb.question"), "quote")]
     if entry.alias_of:
-        meant = texts.number(entry.alias_of) + (f" {of.question}" if of else "")
-        lines.append(Line(meant, texts.get("kb.alias_of")))
+        lines.append(Line(of or texts.number(entry.alias_of), texts.get("kb.alias_of")))
     lines.append(Line(entry.answer, texts.get("kb.answer"), "quote"))
     for key, had, has, between in (
         ("aliases", before.aliases if before else entry.aliases, entry.aliases, " | "),
@@ -77,7 +74,7 @@ def entry_lines(
 def origin(entry: Entry, texts: Texts) -> str:
     """Return the source of an entry in words."""
     kind, _, name = entry.origin.partition(":")
-    pattern = texts.find(f"kb.origin_{kind}", "")
+    pattern = texts.find(f"kb.origin_{'chosen' if kind == 'person' and entry.alias_of else kind}", "")
     values = {"name": texts.person(name or kind), "time": entry.created_at.strftime("%Y-%m-%d")}
     return filled(pattern, values, texts.lang) if pattern else entry.origin
 
@@ -88,7 +85,7 @@ def entry_card(
     actor: Actor,
     *,
     title: str = "",
-    of: Entry | None = None,
+    of: str = "",
     before: Entry | None = None,
 ) -> Card:
     """Return the card of an entry, with this person's options and the command to copy that changes it."""
@@ -145,10 +142,17 @@ def found_card(found: Sequence[Found], words: str, texts: Texts, *, page: int = 
 
 
 def pending_card(
-    entries: Sequence[Entry], texts: Texts, *, page: int = 0, paged: bool = True, owner: bool = True
+    entries: Sequence[Entry],
+    meanings: Mapping[str, str],
+    texts: Texts,
+    *,
+    page: int = 0,
+    paged: bool = True,
+    owner: bool = True,
 ) -> Card:
     """Return a page of the waiting entries. ``owner``: may approve.
 
+    meanings: the questions that some are other wordings of, by the entry's id.
     paged: if False, show all entries, named by their ids and not by the numbers of buttons.
     """
     if not entries:
@@ -159,7 +163,8 @@ def pending_card(
     lines: list[Line] = []
     buttons: list[Row] = []
     for number, entry in enumerate(entries[page * size : (page + 1) * size], start=page * size + 1):
-        lines += [Line(texts.number(entry.id), f"{number}." if paged else ""), *entry_lines(entry, texts)]
+        named = Line(texts.number(entry.id), f"{number}." if paged else "")
+        lines += [named, *entry_lines(entry, texts, of=meanings.get(entry.alias_of, ""))]
         buttons += review(entry, texts, str(number), page, owner=owner)
     if not owner:
         lines.append(Line(texts.get("kb.owner_approves")))

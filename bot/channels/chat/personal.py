@@ -7,7 +7,7 @@ from dataclasses import replace
 from agent_core.texts import Listed
 from bot.channels.chat import digest
 from bot.channels.chat.cards import Button, Card, Line
-from bot.channels.chat.texts import LANGUAGES, Texts, texts
+from bot.channels.chat.texts import LANGUAGES, TERMINAL, Texts, texts
 from bot.channels.chat.turn import Said, Subject, Turn
 
 _LANGUAGES = {
@@ -30,13 +30,13 @@ async def whoami(turn: Turn) -> Said:
     words, actor = turn.texts, turn.actor
     lines = [
         Line(words.get(f"role.{actor.role.value}"), words.get("whoami.role")),
-        Line(actor.user_id, words.get("whoami.user"), "code"),
+        *([] if actor.user_id == TERMINAL else [Line(actor.user_id, words.get("whoami.user"), "code")]),
         Line(words.get("whoami.lang_name"), words.get("whoami.lang")),
         *limit_lines(words, await turn.desk.phones.names(actor.phones), actor.chats),
     ]
     if actor.chats and turn.chat.key not in actor.chats:
         lines.append(Line(words.get("whoami.not_here")))
-    return turn.say(Card(words.get("whoami.title", name=actor.name), tuple(lines)))
+    return turn.say(Card(words.get("whoami.title", name=words.person(actor.name)), tuple(lines)))
 
 
 def limit_lines(words: Texts, phones: tuple[str, ...], chats: tuple[str, ...]) -> tuple[Line, ...]:

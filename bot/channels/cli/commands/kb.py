@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -115,11 +115,15 @@ def pending(as_json: Json = False) -> None:
     """List learnt entries that wait for approval, oldest first."""
     from bot.channels.chat.kb_cards import pending_card
 
-    entries, lang = with_desk(lambda desk, me: desk.kb.pending(me))
+    async def found(desk: Desk, me: Actor) -> tuple[Sequence[Entry], Mapping[str, str]]:
+        entries = await desk.kb.pending(me)
+        return entries, await desk.kb.meanings(entries)
+
+    (entries, meanings), lang = with_desk(found)
     if as_json:
         print_json([_plain(entry) for entry in entries])
     else:
-        _print(pending_card(entries, texts(lang), paged=False))
+        _print(pending_card(entries, meanings, texts(lang), paged=False))
 
 
 @kb.command()
@@ -175,6 +179,8 @@ def import_(
         _show_import(view, words, Console(), verbose=verbose)
         if not replace_doubles and any(not double.fixed for double in view.plan.doubles):
             Console().print(words.get("kb.import_doubles_how"))
+        if dry_run and view.plan.writes:
+            Console().print(words.get("kb.import_for_real"))
     plan = view.plan
     left_out = plan.rejected or plan.unclear
     if not dry_run and left_out and not (plan.writes or plan.same or plan.doubles):

@@ -23,7 +23,7 @@ SUBJECTS = (
     *("task", "files", "words", "session", "invite", "serial"),
 )
 BEFORE, AFTER, WHY = "before", "after", "why"
-HIDDEN = {BEFORE, AFTER, WHY}  # they are told in another way
+HIDDEN = {BEFORE, AFTER, WHY, "decides"}  # they are told in another way, or tell people nothing
 OF_A_ROW = {"id", "created_at", "updated_at", "origin"}  # no person changes them
 PHONES = {"serial", "serials", "phones"}
 LIMITS = {"phones", "chats"}  # where none is named, there is no limit

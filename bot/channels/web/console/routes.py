@@ -191,4 +191,4 @@ class _Console:
 def _name(actor: Actor | None, words: ConsoleTexts) -> str:
     if actor is None:
         return ""
-    return words.own("login.name_terminal") if actor.id == actor.name == "terminal" else actor.name
+    return words.person(actor.name)

@@ -23,6 +23,7 @@ from bot.channels.chat.commands import Command, ForAnotherBot, RunRequest, Unkno
         ("帮助", Command("help")),
         ("/status@other_bot", ForAnotherBot()),
         ("/statsu", Unknown("/statsu", "/status")),
+        ("/rnu", Unknown("/rnu", "/run")),
         ("/dance", Unknown("/dance")),
         ("手机", Command("devices")),
         ("/设备", Command("devices")),

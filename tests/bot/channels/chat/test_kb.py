@@ -250,7 +250,8 @@ class TestPending:
         said = await owner.say("/kb pending")
         assert "待审的条目：2 条" in said
         assert "来源: 小组A 回答客户时写的" in said
-        assert "作为这一条的相似问: #e1" in said
+        assert "作为这一条的相似问: 怎么退货" in said
+        assert "来源: 小组A 给客户选了这条答案" in said
         assert "[通过 1]\n[修改 1]\n[拒绝 1]\n[通过 2]" in said
         assert "待审的条目：1 条" in await owner.tap("通过 2")
         assert owner.toast == "已通过 #e1"
