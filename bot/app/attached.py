@@ -41,6 +41,7 @@ class AttachedPhones:
         self._connect_again_at = 0.0
         self._noted: dict[str, str] = {}  # the phones that are stored, with models
         self._connecting: dict[str, asyncio.Task[PhonedeskError | None]] = {}  # by address
+        self._missed: set[str] = set()  # the addresses at which no phone was reached, until it is back
         self._opening = asyncio.Lock()
         self._identities = PhoneIdentities(db)
         self._others: dict[System, DeviceServer] = {
@@ -73,6 +74,9 @@ class AttachedPhones:
         """Return the attached Androids, once the missing ones are connected as ``phones`` says."""
         adb, entries = await self._listed_by_adb()
         usable = {entry.serial for entry in entries if entry.state == "device"}
+        for address in sorted(self._missed & usable):
+            log.info("phone_connected_again", address=address)
+        self._missed -= usable
         missing = [address for address in await self.addresses(wanted) if address not in usable]
         if missing:
             missing = await self._still_missing(adb, missing, entries)
@@ -188,6 +192,7 @@ class AttachedPhones:
             await connect(adb, await self._announced(adb, address) or address)
         except PhonedeskError as error:
             log.warning("phone_not_connected", address=address, error=str(error))
+            self._missed.add(address)
             return error
         finally:
             del self._connecting[address]

@@ -13,12 +13,14 @@ from typing import Any
 
 import pytest
 from pydantic import SecretStr
+from structlog.testing import capture_logs
 
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.errors import AdbNotFound, DeviceError, DeviceOffline, InputRejected, LeaseLost
 from agent_core.loop.tasks import NO_RULES, TaskRules
 from agent_core.ports import Event
 from agent_core.session import Session, Status
+from bot.app import attached
 from bot.app.core import Core, open_core
 from bot.app.run_here import run_here, stopped_by_interrupt
 from bot.app.worker import listing
@@ -29,6 +31,7 @@ from scheduler.runs.host import Fleet, Host
 from scheduler.runs.human import StoredHuman
 from scheduler.runs.stop import Reason, StopSignal
 from scheduler.runs.store import StoredRuns
+from simulator.phone.server import serve
 from storage.contacts import Contacts, NewContact
 from storage.events import Events
 from storage.history import History
@@ -37,6 +40,7 @@ from storage.leases import Leases
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from tests.support.adb import adb_server
+from tests.support.proxies import free_port
 
 pytestmark = pytest.mark.device
 
@@ -234,6 +238,24 @@ async def test_a_phone_that_is_being_connected_to_is_not_tried_a_second_time() -
             with pytest.raises(DeviceOffline):
                 await core.attached.device(off)
     assert len(connections) == 1
+
+
+async def test_that_a_phone_is_reached_again_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attached, "CONNECT_EVERY_SECONDS", 0.0)
+    port = free_port()
+    address = f"127.0.0.1:{port}"
+    async with demo_world() as world:
+        device = world.settings.device.model_copy(update={"connect": (address,), "serial": ""})
+        async with open_core(world.settings.model_copy(update={"device": device})) as core:
+            with capture_logs() as lines:
+                await core.attached.phones()
+                async with serve(port=port), asyncio.timeout(20):
+                    while "phone_connected_again" not in [line["event"] for line in lines]:
+                        await core.attached.phones()
+                    await core.attached.phones()
+    events = [line["event"] for line in lines if line.get("address") == address]
+    assert events[0] == "phone_not_connected"
+    assert events.count("phone_connected_again") == 1
 
 
 async def test_a_phone_that_does_not_answer_keeps_nobody_waiting() -> None:
