@@ -14,6 +14,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from agent_core.lru import keep_newest
+from agent_core.texts import Listed
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.terminal.console import Console, Text
 
@@ -44,13 +45,18 @@ class Notices:
         said = self._words.find(key, self._words.find("log.error", "") if is_error else "")
         if not said or event["event"] in self._without:
             return
-        said = " ".join(said.format_map(_Values({**event, "file": self._file})).split())
+        values = {name: self._value(value) for name, value in event.items()}
+        said = " ".join(said.format_map(_Values({**values, "file": self._file})).split())
         now = time.monotonic()
         if now - self._told.get(said, float("-inf")) < AGAIN_SECONDS:
             return
         keep_newest(self._told, said, now, REMEMBERED)
         at = datetime.now(self._zone)
         self._console.print(Text(f"{at:%H:%M:%S}  {said}", "red" if is_error else "yellow"), soft_wrap=True)
+
+
+    def _value(self, value: object) -> object:
+        return Listed(map(str, value)).joined(self._words.lang) if isinstance(value, list | tuple) else value
 
 
 class _Values(dict[str, Any]):

@@ -143,6 +143,7 @@ def test_at_a_terminal_the_log_is_in_its_file_and_what_matters_is_said_once_in_p
         for _ in range(3):
             log.warning("telegram_poll_failed", why="…", url="https://api.telegram.org", again_in=1)
         log.info("digest")
+        log.warning("settings_need_restart", names=("web.port", "web.host"))
         log.warning("caption_missing")  # has no text for a person
         log.warning("phone_not_connected", address="127.0.0.1:1")  # left out here
         log.error("never_heard_of", token="1")
@@ -152,12 +153,13 @@ def test_at_a_terminal_the_log_is_in_its_file_and_what_matters_is_said_once_in_p
     shown = [line.partition("  ")[2] for line in text_of(console).splitlines()]
     assert shown == [
         "连不上 Telegram（https://api.telegram.org），会一直重试。",
+        "这些设置改了，重启后生效：web.port、web.host",
         f"出了问题（never_heard_of），详见日志：{file}",
         f"出了问题（telegram_message_given_up\\x1b[2J），详见日志：{file}",
     ]
     events = [json.loads(line)["event"] for line in file.read_text().splitlines()]
-    assert events[:5] == ["telegram_poll_failed"] * 3 + ["digest", "caption_missing"]
-    assert len(events) == 8
+    assert events[:5] == ["telegram_poll_failed"] * 3 + ["digest", "settings_need_restart"]
+    assert len(events) == 9
 
 
 def test_where_nobody_looks_the_log_goes_to_standard_error_as_before(
