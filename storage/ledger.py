@@ -147,6 +147,13 @@ class StoredLedger:
         async with self._db.read() as connection:
             return (await connection.execute(statement.limit(1))).first() is not None
 
+    async def known_versions(self) -> frozenset[tuple[str, str, str]]:
+        """Return phone, app and version of all that ``version_known`` is true of."""
+        columns = replies.c.serial, replies.c.app, replies.c.app_version
+        statement = sa.select(*columns).where(replies.c.state == ReplyState.SENT.value).distinct()
+        async with self._db.read() as connection:
+            return frozenset((serial, app, version) for serial, app, version in await connection.execute(statement))
+
     async def learnt(self, serial: str, app: str, version: str) -> LearntApp | None:
         return await LearntApps(self._db).get(serial, app, version)
 

@@ -130,6 +130,8 @@ async def test_a_version_is_known_once_a_reply_arrived_in_it(db: Database) -> No
     assert not await ledger.version_known(serial, "qq", "9.1")
     await ledger.advance(row.id, ReplyState.SENT, expected=[ReplyState.PLANNED])
     assert await ledger.version_known(serial, "qq", "9.1")
+    assert (serial, "qq", "9.1") in await ledger.known_versions()
+    assert (serial, "qq", "9.2") not in await ledger.known_versions()
     assert not await ledger.version_known(serial, "qq", "9.2")
     assert not await ledger.version_known(serial, "wechat", "9.1")
     assert not await ledger.version_known("another phone", "qq", "9.1"), "nobody has looked at that one"

@@ -59,7 +59,8 @@ class Exam:
     look: Look | None = None
     known: Mapping[str, str] = field(default_factory=dict)  # serials of phones, by their identity
     has_database: bool = False  # with the tables of this release; without them nothing works on phones
-    learnt: frozenset[tuple[str, str, str]] = field(default_factory=frozenset)  # serial, app and version
+    # Serial, app and version for which no person is asked before the first reply.
+    learnt: frozenset[tuple[str, str, str]] = field(default_factory=frozenset)
     used_today: Used | None = None  # of models, if there are daily limits
     model: ChatModel | None = None
     model_check: ModelCheck | None = None

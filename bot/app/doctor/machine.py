@@ -28,6 +28,7 @@ from bot.app.settings.writing import holds_secret
 from storage.engine import Database, OtherRelease
 from storage.hosts import Phones
 from storage.learnt import LearntApps
+from storage.ledger import StoredLedger
 from storage.model_usage import UsageTotals
 
 _TOKENS = ("TOKEN", "AUTH_TOKEN")
@@ -113,7 +114,8 @@ async def _open_database(exam: Exam, shown: str) -> DoctorVerdict:
         exam.has_database = True
         exam.known = await Phones(db).identities()
         known = await LearntApps(db).all()
-        exam.learnt = frozenset(key for key, learnt in known.items() if learnt.looks)
+        looked_at = frozenset(key for key, learnt in known.items() if learnt.looks)
+        exam.learnt = looked_at | await StoredLedger(db).known_versions()
         if limits_a_day(exam.settings.limits):
             today = db.now().astimezone(ZoneInfo(exam.settings.timezone)).date()
             exam.used_today = await UsageTotals(db).of_day(today)

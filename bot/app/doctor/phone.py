@@ -338,7 +338,8 @@ async def learnt(exam: Exam) -> DoctorVerdict:
         if package is None:
             continue
         version = await device.app_version(package) or "?"
-        if (device.serial, one.key, version) in exam.learnt:
+        checked = f"{one.key} {version}" in exam.settings.run.checked_versions
+        if checked or (device.serial, one.key, version) in exam.learnt:
             known.append(f"{one.name_in(exam.lang)} {version}")
         else:
             unknown.append(f"{one.name_in(exam.lang)} {version}")

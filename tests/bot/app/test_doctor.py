@@ -157,6 +157,20 @@ async def test_a_good_phone_passes_everything(adb: AdbServerProcess) -> None:
     assert re.match(r"QQ \d", results["app"].seen)
 
 
+async def test_versions_of_apps_in_which_nobody_is_asked_are_known(adb: AdbServerProcess) -> None:
+    async with phone_of() as running:
+        settings = at(adb, running.address)
+        seen = (await look(settings, *PHONE))["learnt"].seen
+        versions = [
+            f"{app} {found[1]}"
+            for app, name in (("qq", "QQ"), ("wechat", "WeChat"))
+            if (found := re.search(rf"{name} ([\d.]+\d)", seen))
+        ]
+        assert len(versions) == 2
+        run = settings.run.model_copy(update={"checked_versions": tuple(versions)})
+        assert (await look(settings.model_copy(update={"run": run}), *PHONE))["learnt"].status is CheckStatus.OK
+
+
 @pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize(
     ("faults", "expected", "advice"),
