@@ -51,10 +51,10 @@ def _settings() -> DoctorVerdict:
         return warning("unknown", names=names, name=name, meant=meant) if meant else warning("unlike", names=names)
     if readable := open_secrets():
         return warning("readable", files=Listed(map(str, readable)))
-    file = config_file()
+    file, has_env = config_file(), Path(ENV_FILE).is_file()
     if file.is_file():
-        return ok("file", file=file)
-    return ok("only_env", file=file, env=ENV_FILE) if Path(ENV_FILE).is_file() else ok("no_file_needed", file=file)
+        return ok("file", files=Listed([str(file), *([ENV_FILE] if has_env else [])]))
+    return ok("only_env", file=file, env=ENV_FILE) if has_env else ok("no_file_needed", file=file)
 
 
 def open_secrets() -> list[Path]:
