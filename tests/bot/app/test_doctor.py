@@ -760,7 +760,7 @@ async def test_which_files_were_read_is_told(tmp_path: Path, monkeypatch: pytest
     (tmp_path / ".env").write_text("PHONEDESK_LANG=en\n")
     assert ".env in this folder was read" in (await look(load(), "settings"))["settings"].seen
     (tmp_path / "phonedesk.toml").write_text('lang = "en"\n')
-    assert "file phonedesk.toml" in (await look(load(), "settings"))["settings"].seen
+    assert "read from phonedesk.toml, .env" in (await look(load(), "settings"))["settings"].seen
 
 
 async def test_ocr_and_time_zone(monkeypatch: pytest.MonkeyPatch) -> None:
