@@ -237,7 +237,8 @@ class PhoneAgent:
                 await self._now.recorder.save()
             raise
         except (PhonedeskError, LedgerConflict) as error:
-            end_by(session, error)
+            flow = self._now.flow if not session.dry_run else None
+            end_by(session, error, await flow.fate() if flow is not None else "")
         finally:
             await self._now.observer.end_look_ahead()
         await self._now.recorder.save()

@@ -33,15 +33,16 @@ def owes_answers(session: Session) -> bool:
     return session.cluster is not None and bool(session.cluster.left)
 
 
-def end_by(session: Session, error: PhonedeskError | LedgerConflict) -> None:
-    """End the run with ``error`` as its outcome."""
+def end_by(session: Session, error: PhonedeskError | LedgerConflict, fate: str = "") -> None:
+    """End the run with ``error`` as its outcome. ``fate``: what the customer got, for the message of a failure."""
     kind = error.kind if isinstance(error, PhonedeskError) else "ledger"
     why = told(error, session.lang) if isinstance(error, PhonedeskError) else str(error)
     ending = cut_short(session, why) if isinstance(error, ModelLimit) else Ending(Status.FAILED, why)
     if ending.status is Status.FAILED:
         session.error_kind = kind
     log.warning("run_cut_short", run_id=session.run_id, status=ending.status.value, kind=kind, error=str(error))
-    session.end(ending.status, ending.message)
+    failed = ending.status is Status.FAILED
+    session.end(ending.status, f"{ending.message}\n{fate}" if failed and fate else ending.message)
 
 
 MOST_SEEN = 400  # characters

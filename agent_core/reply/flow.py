@@ -41,10 +41,12 @@ from agent_core.reply.outcome import (
     fail,
     nothing_left,
     put_off,
+    replied,
     waits_elsewhere,
 )
 from agent_core.reply.planning import planned_with, stands
 from agent_core.reply.rows import Rows
+from agent_core.reply.stage import ReplyStage, stage_of
 from agent_core.reply.sureness.plain import stripped
 from agent_core.session import AskedQuestion, Cluster, Planned, Session, Status
 from agent_core.sweep import IN_CHAT, Aside
@@ -108,6 +110,14 @@ class ReplyFlow:
         self._look_known = False  # in this attempt the page's look was compared with the learnt one, and matched
 
     # -- before the model is asked ------------------------------------------------------------------------------
+
+    async def fate(self) -> str:
+        """Return what the customer has got from this run, in words for a person: an error ends it now."""
+        session, planned = self._session, self._session.planned
+        row = await self._ledger.find(self._rows.key(planned.fingerprint)) if planned is not None else None
+        if stage_of(session, row) in (ReplyStage.SENDING, ReplyStage.UNCLEAR):
+            return say(session.lang, "run.maybe_sent")
+        return replied(session) if session.replies else say(session.lang, "run.nothing_sent")
 
     async def before_model(self, seen: Observation) -> ActResult | None:
         """Do what the screen calls for without a model; return None if the model is to act.

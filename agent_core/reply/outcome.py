@@ -149,7 +149,7 @@ def told_reply(session: Session, said: str, *, ok: bool) -> str:
 
     said: the model's own words. They are added as its note if it gave up or nothing was sent.
     """
-    known = _replied(session) if session.replies else say(session.lang, "run.nothing_sent")
+    known = replied(session) if session.replies else say(session.lang, "run.nothing_sent")
     if not said.strip() or (ok and session.replies):
         return known
     return f"{known}\n{say(session.lang, 'run.model_note', text=said)}"
@@ -157,11 +157,12 @@ def told_reply(session: Session, said: str, *, ok: bool) -> str:
 
 def nothing_left(session: Session, key: str, **values: object) -> ActResult:
     """End a run that has nothing more to answer. ``key`` says why nothing was sent, if nothing was."""
-    message = _replied(session) if session.replies else say(session.lang, key, **values)
+    message = replied(session) if session.replies else say(session.lang, key, **values)
     return ActResult(message, ending=Ending(Status.SUCCEEDED, message))
 
 
-def _replied(session: Session) -> str:
+def replied(session: Session) -> str:
+    """Return whom the run has answered, and how often."""
     contacts = Listed(dict.fromkeys(reply.contact for reply in session.replies))
     return say(session.lang, "run.replied", contact=contacts, count=len(session.replies))
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent_core.devices.base import LookedPicture, TextInput
-from agent_core.errors import CommandFailed
+from agent_core.errors import CommandFailed, DeviceUnauthorized
 from agent_core.ports import LedgerRow, Record, ReplyState
 from agent_core.session import Answer, QuestionKind, Session, Status
 from simulator.phone.scenario import ContactPart, EventPart, MessagePart, Scenario
@@ -370,3 +370,21 @@ async def test_by_pictures_only(case: str) -> None:
         assert session.status is Status.SUCCEEDED, session.message
         assert bench.sent == ({"11": [long]} if case == "long" else {})
         assert bench.drafts == {}
+
+
+async def test_a_phone_that_is_lost_before_send_says_that_nothing_was_sent(
+    bench_lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await bench_lab.open_chat()
+    observe = bench_lab.device.observe
+
+    async def lost() -> LookedPicture:
+        if ANSWER in bench_lab.drafts.values():
+            raise DeviceUnauthorized("The phone is gone.")
+        return await observe()
+
+    monkeypatch.setattr(bench_lab.device, "observe", lost)
+    session = await reply(bench_lab)
+    assert session.status is Status.FAILED
+    assert session.message.endswith("\n没有发送任何内容。")
+    assert bench_lab.sent == {}
