@@ -161,7 +161,7 @@ _PLACE_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _PLACE_AFTER = re.compile(
-    r"\b(?:on|via|using|through)\s+([A-Za-z][\w.]{1,19})\s*$|\s在\s*([A-Za-z\u3400-\u9fff][\w·]{1,11}?)[上里中]?\s*$",
+    r"\b(?:on|via|using|through|in(?=\s+(?-i:[A-Z])))\s+([A-Za-z][\w.]{1,19})\s*$|\s在\s*([A-Za-z\u3400-\u9fff][\w·]{1,11}?)[上里中]?\s*$",
     re.IGNORECASE,
 )
 _NO_PLACE = re.compile(

@@ -39,10 +39,11 @@ async def sweep_here(
     human: Human,
     store: RunStore,
     looks: Callable[[RunRow], Awaitable[None]],
+    ended: Callable[[Session], None],
 ) -> Done:
     """Check for new messages, answer each contact with a run like any other, and return the result.
 
-    looks: called with the sweep's row before the look, which takes seconds.
+    looks: called with the sweep's row before the look, which takes seconds. ended: called with each contact's run.
     Ctrl-C stops the active run, and no other one begins. Raises the errors of reading the chat list.
     """
     device = await core.attached.device(serial)
@@ -63,8 +64,10 @@ async def sweep_here(
                 if interrupt.requested or (await runs.asked([row.id])).get(row.id, (False, False))[0]:
                     done.status = STOPPED
                     break
-                done.sessions.append((one.contact, await _answer(core, prepared, one, human, store, interrupt)))
-                if done.sessions[-1][1].status is Status.STOPPED:
+                session = await _answer(core, prepared, one, human, store, interrupt)
+                done.sessions.append((one.contact, session))
+                ended(session)
+                if session.status is Status.STOPPED:
                     break
             done.status = _status(done)
             await _close(runs, row, done, await not_found(core.db, row, prepared.sweep.details))

@@ -12,6 +12,7 @@ from bot.desk.plans_views import PlanCallView, PlanView
 from bot.desk.views import RunStatus, RunView, SweepView, SweptState, SweptView
 from scheduler.sweeps.attempt import looks_before
 from scheduler.sweeps.order import QUIET_HOURS, one_contact
+from storage.answers import SKIPPED, AnswerFilter, Answers
 from storage.engine import Database
 from storage.events import EventRow, Events
 from storage.history import History
@@ -106,7 +107,8 @@ async def _state(db: Database, one: Swept) -> SweptState:
     if one.error == WAITS_ELSEWHERE:
         return "elsewhere" if one.status == SUCCEEDED else "asked"
     if one.status == SUCCEEDED:
-        return "nothing"
+        skipped = await Answers(db).find(AnswerFilter(run_id=one.run_id, state=SKIPPED), limit=1)
+        return "skipped" if skipped else "nothing"
     if one.status in _OVER:
         return "quiet" if one.message == QUIET_HOURS else _OVER[one.status]
     asked = bool(await Questions(db).find(run_id=one.run_id, state="open", limit=1))

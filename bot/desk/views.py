@@ -35,7 +35,9 @@ class RunStatus(StrEnum):
         return self in {RunStatus.SUCCEEDED, RunStatus.FAILED, RunStatus.STOPPED}
 
 
-SweptState = Literal["waiting", "answering", "answered", "nothing", "asked", "elsewhere", "failed", "stopped", "quiet"]
+SweptState = Literal[
+    "waiting", "answering", "answered", "skipped", "nothing", "asked", "elsewhere", "failed", "stopped", "quiet"
+]
 
 
 @dataclass(frozen=True, slots=True)

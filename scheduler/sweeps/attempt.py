@@ -91,7 +91,7 @@ async def prepare(db: Database, row: RunRow, device: Device, eyes: SweepEyes, le
     marks = await sweeps.marks(place)
     chosen = plan(look, targets, marks, rules)
     still_owed = {one.contact for one in owed(marks, rules.now)}
-    runs = [(one, reply_to(one.contact, app)) for one in chosen.start]
+    runs = [(one, reply_to(one.contact, app, language_of(row))) for one in chosen.start]
     start = tuple(
         NewSwept(one.contact, one.state, one.tries, _run(row, task, one.contact, device.serial))
         for one, task in runs

@@ -129,7 +129,7 @@ def read_order(text: str) -> SweepOrder:
         )
     order = SweepOrder(tuple(dict.fromkeys(names)), tuple(dict.fromkeys(tags)), app)
     for name in order.names:
-        if reply_to(name, order.profile) is None:
+        if reply_to(name, order.profile, "zh") is None:
             raise _no_name(name)
     return order
 
@@ -193,11 +193,14 @@ def chat_app(word: str) -> str:
     return next((p.key for p in profiles() if word.lower() in {n.lower() for n in (p.name, *p.aliases)}), "")
 
 
-def reply_to(contact: str, app: AppProfile) -> str | None:
-    """Return the task that answers this contact, in people's form, or None if no text names exactly this contact."""
+def reply_to(contact: str, app: AppProfile, lang: Lang) -> str | None:
+    """Return the task that answers this contact, in people's form, or None if no text names exactly this contact.
+
+    A name that English words would not delimit, such as one with "on" in it, is put into a Chinese task.
+    """
     forms = [contact, *(f"{left}{contact}{right}" for left, right in _QUOTES)]
-    for form in forms:
-        task = f"{app.name}回复联系人{form}"
+    english = [f"reply to contact {form} on {app.name_in('en')}" for form in forms] if lang == "en" else []
+    for task in [*english, *(f"{app.name}回复联系人{form}" for form in forms)]:
         with suppress(InputRejected):
             read = reply_task(task)
             if read is not None and read.contacts == (contact,) and read.profile.key == app.key:

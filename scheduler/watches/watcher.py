@@ -20,6 +20,7 @@ from agent_core.perception.compare import same_name
 from agent_core.policies.detect import reply_task
 from agent_core.sweep import LookOutcome, UnreadLook, Waiting
 from agent_core.sweep.notes import noted
+from agent_core.texts import kept_language
 from scheduler.clock import never
 from scheduler.jobs.periodic import Periodic
 from scheduler.runs.service import WATCH
@@ -203,7 +204,7 @@ class PhoneWatch:
 
     async def _run(self, watch: _Watch, place: SweptApp, one: ChosenContact, mark: MarkRow | None) -> None:
         row = watch.row
-        task = reply_to(one.contact, watch.order.profile)
+        task = reply_to(one.contact, watch.order.profile, kept_language(row.options.get("lang")))
         if task is None:
             log.warning("watch.unnamed", schedule_id=row.id)
             return

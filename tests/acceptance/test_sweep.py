@@ -185,3 +185,5 @@ async def test_in_a_terminal_it_says_that_it_looks_and_answers_each(shop: Stage)
         f"▶ QQ回复联系人{name}" for name in ("小王", "小李", "小张")
     ]
     assert done.code == 3, done.err  # one waits for a person
+    ends = [line[:1] for line in lines if line[:1] in "▶✅✋"]
+    assert ends == ["▶", "▶", "✅", "▶", "✋", "▶", "✅"], "each outcome stands below its own run"

@@ -135,6 +135,7 @@ def test_a_known_contact_that_stands_there_is_taken_whole(task: str, contact: st
         ("打开淘定，然后回复联系人11", "淘定"),
         ("QQQ回复11", "QQQ"),
         ("reply to 11 on Taobo", "Taobo"),
+        ("reply to contact 11 in Taobo", "Taobo"),
         ("open Taobo and reply to contact 11", "Taobo"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 
 from agent_core.errors import InputRejected
 from agent_core.loop.tasks import TaskRules
-from agent_core.ports import MessageKey
+from agent_core.ports import AnswerEvent, MessageKey, ReplyState
 from agent_core.session import WAITS_ELSEWHERE, Session
 from bot.channels.chat.cards import started_by
 from bot.channels.chat.digest import digest_card
@@ -28,6 +28,7 @@ from bot.desk.views import RunStatus, RunView
 from bot.tools.replay.words import no_steps, outcome_of
 from scheduler.runs.human import StoredHuman
 from scheduler.sweeps.order import QUIET_HOURS, SweepOrder
+from storage.answers import Answers
 from storage.contacts import Contacts, NewContact
 from storage.events import Events
 from storage.ledger import StoredLedger
@@ -110,7 +111,7 @@ async def test_one_view_tells_every_contact(shop: Shop) -> None:
     who = await shop.person(Role.OWNER)
     sweep = (await started(shop, who)).id
     runs = await looked(
-        shop, sweep, "a", "b", "c", "d", "e", "w", "g", left=[["f", "cooling"]], aside=[["g群", "group"]]
+        shop, sweep, "a", "b", "c", "d", "e", "w", "g", "s", left=[["f", "cooling"]], aside=[["g群", "group"]]
     )
     assert (await view(shop, sweep)).status is RunStatus.RUNNING
     for run_id, status, message in (
@@ -119,9 +120,11 @@ async def test_one_view_tells_every_contact(shop: Shop) -> None:
         (runs[2], "stopped", QUIET_HOURS),
         (runs[5], "failed", "another run asks about them"),
         (runs[6], "succeeded", "another run goes on with them"),
+        (runs[7], "succeeded", "skipped by a person"),
     ):
         await Runs(shop.db).begin_attempt(run_id, 1, serial=PHONE)
         await Runs(shop.db).end_attempt(run_id, 1, status=status, message=message)
+    await Answers(shop.db).tell(runs[7], AnswerEvent(9, "qq", "s", "几天发货", ReplyState.SKIPPED))
     await Runs(shop.db).begin_attempt(runs[3], 1, serial=PHONE)
     await StoredHuman(shop.db, hold_seconds=0).ask(Session(run_id=runs[3], task="x"), QUESTION)
     await Runs(shop.db).park_attempt(runs[3], 1)
@@ -135,7 +138,7 @@ async def test_one_view_tells_every_contact(shop: Shop) -> None:
     (listed,) = [run for run in (await shop.desk.history.runs(who, HistoryAsked())).runs if run.id == sweep]
     assert past_lines(listed, texts("zh"), whole=True)[1].text == (
         "sweep\n看过了，不用回复：a · 没有回成：b · 到了静默时段，没有开始：c · 等人回答：d、w · 排队：e"
-        " · 较早的任务会继续回复：g"
+        " · 较早的任务会继续回复：g · 已跳过：s"
     )
     assert outcome_of(shown, texts("en"))[1:] == [
         "Answered a moment ago: f",
@@ -149,6 +152,7 @@ async def test_one_view_tells_every_contact(shop: Shop) -> None:
         "e": "waiting",
         "w": "asked",
         "g": "elsewhere",
+        "s": "skipped",
     }
     card = sweep_card(shown, shown.sweep, texts("zh"), now=shop.clock.time)
     said = "\n".join(f"{line.label}：{line.text}" for line in card.lines)

@@ -177,8 +177,8 @@ async def test_an_attempt_that_is_killed_and_repeated_starts_each_once(db: Datab
         assert (await contacts(db, row), at.device.round_trips) == (["11", "老客户A"], calls)
         runs = [await Runs(db).get(one.run_id) for one in await Sweeps(db).runs(row.id)]
         assert [(run.task, run.priority, run.options) for run in runs if run is not None] == [
-            ("QQ回复联系人11", ASKED_SWEEP, {"contact": "11", "lang": "en"}),
-            ("QQ回复联系人老客户A", ASKED_SWEEP, {"contact": "老客户A", "lang": "en"}),
+            ("reply to contact 11 on QQ", ASKED_SWEEP, {"contact": "11", "lang": "en"}),
+            ("reply to contact 老客户A on QQ", ASKED_SWEEP, {"contact": "老客户A", "lang": "en"}),
         ]
 
 

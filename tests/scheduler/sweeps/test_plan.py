@@ -200,13 +200,13 @@ def test_a_task_that_is_a_sweep() -> None:
 @pytest.mark.parametrize("name", ["11", "小王", "Old customer A", "我的小店", "王先生的店", "张三然后", "c:d"])
 def test_the_task_names_exactly_the_contact(name: str) -> None:
     order = SweepOrder()
-    task = reply_to(name, order.profile)
+    task = reply_to(name, order.profile, "zh")
     assert task is not None
     read = reply_task(task)
     assert read is not None
     assert read.contacts == (name,)
     assert read_order(f'"{name}"').names == (name,)
-    assert reply_to("a“b”c", order.profile) is None
+    assert reply_to("a“b”c", order.profile, "en") is None
 
 
 @pytest.mark.parametrize("lang", ["zh", "en"])

@@ -24,6 +24,7 @@ from bot.channels.cli.terminal.language import texts
 from bot.desk.actors import NotFound
 
 if TYPE_CHECKING:
+    from agent_core.session import Session
     from scheduler.sweeps.order import SweepOrder
     from storage.runs import RunRow
 
@@ -110,7 +111,12 @@ async def _sweep(settings: Settings, order: SweepOrder, task: str, device: str, 
         async def looks(row: RunRow) -> None:
             await store.began(row.task, row.serial, row.id)
 
-        done = await sweep_here(core, order, task, serial=device, human=human, store=store, looks=looks)
+        def ended(session: Session) -> None:
+            console.print(outcome_line(session, said))
+            if (left := left_open(session, said)).plain:
+                console.print(left, soft_wrap=True)  # a command that is broken in two cannot be copied
+
+        done = await sweep_here(core, order, task, serial=device, human=human, store=store, looks=looks, ended=ended)
     details = done.look.details
     unknown = details.get("unknown") or []
     found = {
@@ -127,10 +133,6 @@ async def _sweep(settings: Settings, order: SweepOrder, task: str, device: str, 
         "aside": [{"name": name, "why": why} for name, why in details["aside"]],
     }
     if not _nobody_known(found):  # that is reported as an error
-        for _, session in done.sessions:
-            console.print(outcome_line(session, said))
-            if (left := left_open(session, said)).plain:
-                console.print(left, soft_wrap=True)  # a command that is broken in two cannot be copied
         if not done.sessions and not details["left"]:
             console.print(Text(said.get("sweep.nothing"), style="bold"))
         for line in left_lines(details, said, looked=done.look.contacts, started=len(done.sessions)):

@@ -54,7 +54,6 @@ class Notices:
         at = datetime.now(self._zone)
         self._console.print(Text(f"{at:%H:%M:%S}  {said}", "red" if is_error else "yellow"), soft_wrap=True)
 
-
     def _value(self, value: object) -> object:
         return Listed(map(str, value)).joined(self._words.lang) if isinstance(value, list | tuple) else value
 
