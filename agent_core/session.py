@@ -141,7 +141,7 @@ OF_THE_RUN = frozenset(
 WAITS_ELSEWHERE = "waiting.elsewhere"  # the error kind of a run that found what ``Elsewhere`` describes
 
 
-LeftTo = Literal["", "person", "run"]
+LeftTo = Literal["", "person", "run", "over"]  # "over": a run that has ended since, as views tell
 
 
 class Elsewhere(BaseModel):

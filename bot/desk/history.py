@@ -22,7 +22,7 @@ from bot.desk.history_views import (
 from bot.desk.keys import program_names
 from bot.desk.phonebook import PhoneBook
 from bot.desk.recordings import recorded_steps
-from bot.desk.run_parts import sweep_view
+from bot.desk.run_parts import left_now, sweep_view
 from bot.desk.runs import MAX_NUMBER, DeskRuns, status_of
 from bot.desk.views import RunStatus, RunView
 from bot.tools.replay.spread import spread
@@ -184,7 +184,7 @@ class DeskHistory(DeskService):
         sent = await History(self._db).sent_by([run.row.id for run in found])
         asking = await History(self._db).asking([run.row.id for run in found if not run.row.final])
         left = await History(self._db).sessions_left_elsewhere([run.row.id for run in found])
-        left_to = {run_id: Session.model_validate_json(session).left_to for run_id, session in left.items()}
+        left_to = await left_now(self._db, {one: Session.model_validate_json(kept) for one, kept in left.items()})
         stopped = [run.row.id for run in found if run.row.status == STOPPED]
         unanswered = await StoredLedger(self._db).left_open(stopped)
         parts = {run.row.parent_id for run in found if run.row.options.get("kind") == PLAN_PART}

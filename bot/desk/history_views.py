@@ -54,7 +54,7 @@ class PastRun:
     unanswered: str = ""
     sweep: SweepView | None = None  # None if it is no sweep
     plan: int = 0  # the number of the plan that it is a part of
-    left_to: LeftTo = ""  # as in its session
+    left_to: LeftTo = ""  # see ``left_now``
     cut_off: bool = False  # a plan that ended with its process, and so has no message
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agent_core.session import WAITS_ELSEWHERE
+from agent_core.session import WAITS_ELSEWHERE, LeftTo, Session
 from bot.desk.phonebook import PhoneBook
 from bot.desk.plans_views import PlanCallView, PlanView
 from bot.desk.views import RunStatus, RunView, SweepView, SweptState, SweptView
@@ -72,6 +72,14 @@ def one_line(text: str, most: int) -> str:
     """Return a text as one line of at most ``most`` characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= most else flat[: most - 1].rstrip() + "…"
+
+
+async def left_now(db: Database, sessions: Mapping[str, Session]) -> Mapping[str, LeftTo]:
+    """Return by run to whom it has left its customer: as in its session, and "over" if the older run is over now."""
+    left = {run_id: session.elsewhere.run_id for run_id, session in sessions.items() if session.elsewhere is not None}
+    over = {run.id for run in await Runs(db).some(sorted(set(left.values()))) if run.final}
+    said: dict[str, LeftTo] = {run_id: session.left_to for run_id, session in sessions.items()}
+    return said | {run_id: "over" for run_id, other in left.items() if said[run_id] and other in over}
 
 
 async def sweep_run(db: Database, view: RunView, row: RunRow) -> RunView:

@@ -19,7 +19,7 @@ from bot.desk.answers import DeskAnswers
 from bot.desk.context import DeskContext, DeskService, card_message, chat_data, put_card, sees
 from bot.desk.keys import program_names
 from bot.desk.phones import away_from
-from bot.desk.run_parts import plan_run, sweep_run
+from bot.desk.run_parts import left_now, plan_run, sweep_run
 from bot.desk.take_over import TAKEN_OVER
 from bot.desk.views import BusyView, RunStatus, RunView
 from scheduler.sweeps.attempt import no_tag, unknown_tags
@@ -270,7 +270,7 @@ class DeskRuns(DeskService):
             last_step=session.steps[-1] if session and session.steps else None,
             message=row.message or (session.message if session and not cut_off else ""),
             error_kind=session.error_kind if session else "",
-            left_to=session.left_to if session else "",
+            left_to=(await left_now(self._db, {row.id: session}))[row.id] if session else "",
             spent=session.spent if session else Spent(),
             replies=tuple(session.replies) if session else (),
             notes=tuple(session.notes) if session else (),

@@ -17,6 +17,7 @@ from agent_core.session import Session
 from agent_core.texts import kept_language
 from bot.desk.actors import Actor, BadRequest, ChatRef, NotFound, Role, no_phone, not_one_of
 from bot.desk.context import DeskContext, DeskService, chat_data, chat_ref, sees
+from bot.desk.run_parts import left_now
 from bot.desk.runs import DeskRuns, check_tags
 from bot.desk.schedules_views import NO_WISH, LastTick, ScheduleNews, ScheduleView, ScheduleWish, What
 from bot.desk.views import RunStatus, RunView
@@ -404,7 +405,7 @@ class DeskSchedules(DeskService):
         ended = run.ended_at.astimezone(zone) if run.ended_at else None
         session = Session.model_validate_json(run.session) if run.final and run.session else None
         status = session.comes_to.value if session and run.status == FAILED else run.status
-        left_to = session.left_to if session else ""
+        left_to = (await left_now(self._db, {run.id: session}))[run.id] if session else ""
         looked = await Sweeps(self._db).get(run.id)
         unknown = tuple(map(str, looked.details.get("unknown") or ())) if looked is not None else ()
         return replace(

@@ -77,7 +77,7 @@ class LastTick:
     status: RunStatus | None = None
     ended_at: datetime | None = None
     message: str = ""
-    left_to: LeftTo = ""  # as in the run's session
+    left_to: LeftTo = ""  # see ``left_now``
     not_found: tuple[str, ...] = ()  # contacts that the sweep was to answer and that nobody knows
 
 

@@ -112,7 +112,7 @@ class RunView:
     last_step: StepRecord | None = None
     message: str = ""
     error_kind: str = ""  # of the error that ended or postponed it, see agent_core.errors
-    left_to: LeftTo = ""  # as in its session
+    left_to: LeftTo = ""  # see ``left_now``
     again_at: datetime | None = None  # a postponed run is queued and continues then (in the owner's zone)
     spent: Spent = field(default_factory=Spent)
     replies: tuple[ReplyRecord, ...] = ()

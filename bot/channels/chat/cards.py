@@ -240,7 +240,7 @@ def state_of(
     A run that left its customer to an older run, which has not answered yet, has neither failed nor succeeded.
     """
     if left_to and status.final:
-        return "card.elsewhere" if left_to == "run" else "card.waiting"
+        return {"run": "card.elsewhere", "over": "card.elsewhere_over"}.get(left_to, "card.waiting")
     if stopping and not status.final:
         return "card.stopping"
     if held and not status.final:

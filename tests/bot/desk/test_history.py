@@ -77,6 +77,24 @@ async def test_a_customer_left_to_an_older_run_reads_the_same_in_every_place(
         assert outcome_line(session, words).plain.startswith(said)
 
 
+async def test_a_customer_left_to_a_run_that_is_over_is_not_waited_for(shop: Shop) -> None:
+    who = await shop.person(Role.VIEWER)
+    older = await past_run(shop.db, status="succeeded")
+    run_id = await past_run(shop.db, status="failed")
+    session = Session(
+        run_id=run_id,
+        task="t",
+        status=Status.FAILED,
+        error_kind=WAITS_ELSEWHERE,
+        elsewhere=Elsewhere(run_id=older, goes_on=False),
+    )
+    await Runs(shop.db).save_session(run_id, session.model_dump_json())
+    newest = (await shop.desk.history.runs(who, HistoryAsked())).runs[0]
+    said = texts("zh").get("card.elsewhere_over")
+    assert said in past_lines(newest, texts("zh"))[0].text
+    assert run_card((await shop.desk.history.replay(who)).run, texts("zh"), now=shop.clock.time).title == said
+
+
 async def test_what_can_be_asked_for(shop: Shop) -> None:
     who = await shop.person(Role.VIEWER)
     await past_run(shop.db, "打开设置", status="failed", message="没有网络", serial="S2")

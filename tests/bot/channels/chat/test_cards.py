@@ -218,7 +218,7 @@ def test_an_outcome_shows_what_was_sent_and_where_it_came_from() -> None:
     assert lines(card)[3:] == [
         "用时: 1 分 05 秒", "结果: 已回复",
         "客户 11 问: 怎么退货", "已发送: 七天内可退", "依据: dify:returns.csv · “怎么退货” · 得分 0.91",
-        "客户 11 问: 几点", "未确认送达: 九点", "依据: 由 Operator A 撰写或选择",
+        "客户 11 问: 几点", "未确认送达: 九点", "依据: 由 Operator A 撰写",
         "客户 11 问: 怎么退货", "已发送: 七天内可退", "依据: dify:returns.csv · “怎么退货” · 得分 0.91",
         "由 Operator B 选定",
     ]  # fmt: skip
