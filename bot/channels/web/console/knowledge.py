@@ -15,15 +15,15 @@ async def show_knowledge(visit: Visit) -> Shown:
     words, skip = visit.query("words"), int(visit.cursor() or 0)
     found = [each.entry for each in await visit.desk.kb.search(visit.actor, words, skip=skip)]
     operates = visit.may(Role.OPERATOR)
+    pending = await visit.desk.kb.pending(visit.actor) if operates else []
+    meanings = await visit.desk.kb.meanings(pending)
     stats = await visit.desk.kb.stats(visit.actor)
     return {
         "words": words,
         "found": found,
         "next": str(skip + MOST_FOUND) if not words and len(found) == MOST_FOUND else "",
         "stats": stats_lines(stats, visit.words),
-        "pending": [(entry, origin(entry, visit.words)) for entry in await visit.desk.kb.pending(visit.actor)]
-        if operates
-        else [],
+        "pending": [(entry, meanings.get(entry.alias_of, ""), origin(entry, visit.words)) for entry in pending],
         "operates": operates,
         "owns": visit.may(Role.OWNER),
     }

@@ -25,6 +25,7 @@ from bot.desk.actors import AccessDenied, Role
 from bot.desk.knowledge_views import EntryText
 from bot.desk.schedules_views import ScheduleWish
 from bot.desk.views import ContactView
+from knowledge.entries import Entry
 from scheduler.runs.human import StoredHuman
 from scheduler.runs.store import StoredRuns
 from storage.console_sessions import ConsoleSessions
@@ -440,4 +441,8 @@ async def test_an_import_shows_first_what_it_would_do(shown: Shown) -> None:
     assert "在订单页点开发票" not in await shown.browser.page("/knowledge?before=50")
     (entry,) = [one.entry for one in await shown.desk.kb.search(TERMINAL, "怎么开发票") if one.entry.origin]
     assert "import:faq.csv" not in await shown.browser.page(f"/knowledge/{entry.id}")
+    store = shown.desk.context.store
+    assert store is not None
+    await store.add(Entry(question="发票咋弄", answer=entry.answer, live=False, alias_of=entry.id))
+    assert "Another way to ask “怎么开发票”" in unescape(await shown.browser.page("/knowledge"))
     assert (await shown.browser.ask("POST", "/api/v1/knowledge/import", {**wish, "name": "faq.exe"}))[0] == 400
