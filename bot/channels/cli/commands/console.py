@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.channels.cli.commands.at_desk import clock_runs, who_of, with_desk
+from bot.channels.cli.commands.common import settings_from
 from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.desk.actors import Actor
@@ -35,4 +36,5 @@ def console(
     Console().print(Text(link), soft_wrap=True)
     below.print(Text(words.get("console.hint_for" if person else "console.hint")))
     if not served:
-        below.print(Text(words.get("console.not_served"), "yellow"))
+        folder = settings_from().data_dir.absolute()
+        below.print(Text(words.get("console.not_served", folder=folder), "yellow"))
