@@ -9,7 +9,7 @@ from typing import Any
 
 from agent_core.actions import write
 from agent_core.apps.profile import profiles
-from agent_core.texts import Listed
+from agent_core.texts import Listed, catalogue
 from bot.channels.chat import schedule_words
 from bot.channels.web.console.texts import ConsoleTexts
 from bot.desk.audit_names import AuditNames
@@ -116,6 +116,7 @@ class _Teller:
         self._words = words
         self._apps = {app.key: app.name_in(words.lang) for app in profiles()}
         self._forms: Mapping[str, Callable[[str], str]] = {
+            "choice": lambda choice: catalogue(words.lang).get(f"card.{choice}", choice),
             "app": lambda key: self._apps.get(key, key),
             "role": lambda role: words.find(f"role.{role}", role),
             "expression": lambda expression: schedule_words.in_words(expression, words),

@@ -373,6 +373,7 @@ async def test_the_audit_log_is_read_page_by_page(shown: Shown) -> None:
     for number in range(120):
         await audit.write("terminal", "terminal", f"command {number}", {"number": number}, allowed=number % 2 == 0)
     await audit.write("terminal", "terminal", "kb import")
+    await audit.write("terminal", "terminal", "ask", {"choice": "skip"})
     path, seen = "/audit", ""
     for _ in range(3):
         text = await shown.browser.page(path)
@@ -381,6 +382,7 @@ async def test_the_audit_log_is_read_page_by_page(shown: Shown) -> None:
         path = older
     assert all(f": command {number}" in seen for number in range(120))
     assert "<strong>the owner at this machine</strong>: Import entries" in seen
+    assert "<dd>Skip</dd>" in seen
     assert seen.count('class="refused"') == 60
     items = (await shown.browser.ask("GET", "/api/v1/audit?limit=1"))[1]
     assert [item["command"] for item in items["items"]] == ["audit"], "who reads it is in it"
