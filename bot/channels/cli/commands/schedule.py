@@ -247,7 +247,9 @@ def _one(call: Callable[[Desk, Actor], Awaitable[ScheduleView]], key: str, as_js
         return
     words = texts(lang)
     Console().print(panel(Card(words.get(key, number=view.id), tuple(schedule_lines(view, words)))))
-    if missing and not view.paused and key != "schedule.removed":
+    if key == "schedule.removed":
+        Console().print(words.get("schedule.back_how", number=view.id))
+    elif missing and not view.paused:
         Console().print(words.get(missing))
 
 

@@ -61,7 +61,9 @@ def test_schedules_from_add_to_remove() -> None:
     assert json.loads(call("schedule", "list", "--json")[1])[0]["id"] == "1"
     assert json.loads(call("schedule", "pause", "1", "--json")[1])["paused"] is True
     assert json.loads(call("schedule", "resume", "1", "--json")[1])["paused"] is False
-    assert "Schedule #1 removed" in call("schedule", "remove", "1")[1]
+    said = call("schedule", "remove", "1")[1]
+    assert "Schedule #1 removed" in said
+    assert "schedule undo 1" in said
     assert json.loads(call("schedule", "list", "--json")[1]) == []
     assert "no schedules yet" in call("schedule", "list")[1]
 
