@@ -130,7 +130,12 @@ async def test_two_messages_that_each_have_a_sure_answer_are_answered_together_b
         assert len(question.data["candidates"]) == len(question.choices) - 1
         assert bench.sent == {"11": [f"{LENGTH.text}\n{POWER.text}"]}
         (sent,) = session.replies
-        assert (sent.provenance, sent.record_id, sent.person, sent.query) == ("composed", "length,power", "店长", "线多长")
+        assert (sent.provenance, sent.record_id, sent.person, sent.query) == (
+            "composed",
+            "length,power",
+            "店长",
+            "线多长",
+        )
 
 
 async def test_what_has_just_been_sent_is_not_offered_together_with_more() -> None:
