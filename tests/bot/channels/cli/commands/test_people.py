@@ -138,4 +138,5 @@ def test_the_owner_at_this_machine_gets_a_link_to_the_console() -> None:
     assert re.fullmatch(r"http://127\.0\.0\.1:8737/console/login#[\w-]{40,}", json.loads(out)["link"])
     code, out, err = call("console")
     assert (code, "/console/login#" in out) == (Exit.OK, True)
-    assert "No phonedesk serve runs here" in err
+    assert "no phonedesk serve uses the data folder" in " ".join(err.split())
+    assert "PHONEDESK_DATA_DIR" in err
