@@ -206,7 +206,14 @@ _VIEW: ContextVar[_View | None] = ContextVar("view", default=None)
 GUESTS = 8  # reading at once, of the POOL + OVERFLOW connections
 GUEST_SECONDS = 10.0  # that a guest waits for its turn
 POOL, OVERFLOW = 5, 10
-_GUEST: ContextVar[bool] = ContextVar("guest", default=False)
+_GUEST: ContextVar[_Guest | None] = ContextVar("guest", default=None)
+
+
+@dataclass
+class _Guest:
+    """A request from outside. ``is_over``: for a task that was begun in it and goes on."""
+
+    is_over: bool = False
 
 
 @contextmanager
@@ -215,10 +222,12 @@ def as_guest() -> Iterator[None]:
 
     A guest whose turn does not come in ``GUEST_SECONDS`` gets RateLimited.
     """
-    token = _GUEST.set(True)
+    guest = _Guest()
+    token = _GUEST.set(guest)
     try:
         yield
     finally:
+        guest.is_over = True
         _GUEST.reset(token)
 
 
@@ -345,7 +354,9 @@ class Database:
             yield shared.connection
             return
         self.reads += 1
-        async with self._turn() if _GUEST.get() else nullcontext(), self._transaction() as connection:
+        guest = _GUEST.get()
+        is_guest = guest is not None and not guest.is_over
+        async with self._turn() if is_guest else nullcontext(), self._transaction() as connection:
             yield connection
 
     @asynccontextmanager

@@ -262,6 +262,12 @@ async def test_closing_cuts_no_look_at_other_processes(tmp_path: Path) -> None:
     assert failed == []
 
 
+async def _read_once(db: Database, begin: asyncio.Event) -> None:
+    await begin.wait()
+    async with db.read():
+        pass
+
+
 async def test_guests_leave_connections_for_others(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "GUEST_SECONDS", 0.05)
     async with AsyncExitStack() as reading:
@@ -273,6 +279,11 @@ async def test_guests_leave_connections_for_others(db: Database, monkeypatch: py
                     pass
         async with db.read() as connection:  # whoever is no guest
             assert (await connection.execute(sa.select(1))).scalar_one() == 1
+        with as_guest():
+            over = asyncio.Event()
+            going_on = asyncio.create_task(_read_once(db, over))
+        over.set()
+        await going_on  # the request that began it is over, so it is no guest
     with as_guest():
         async with db.one_view(), db.read():
             pass

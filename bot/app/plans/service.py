@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from contextvars import Context
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -136,7 +137,8 @@ class PlanService:
         """Have it made, unless it is to end before that."""
         why = FAILED if self._closing else begun.why
         if not why:
-            plan.task = asyncio.create_task(self._make(plan), name=f"plan-{plan.run_id}")
+            # In a context of its own: whoever asked for the plan may follow it to its end as a guest of the database.
+            plan.task = asyncio.create_task(self._make(plan), name=f"plan-{plan.run_id}", context=Context())
             return
         plan.why = why
         try:

@@ -10,6 +10,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
+from contextvars import Context
 
 from aiohttp import hdrs, web
 
@@ -48,7 +49,9 @@ class EventStreams:
             await response.prepare(request)
         except ConnectionResetError:
             return response  # the client has left already
-        streaming = asyncio.create_task(self._stream(request, response, events), name="event-stream")
+        # In a context of its own: it goes on for hours, and begins to read the log for others, so it is no guest.
+        stream = self._stream(request, response, events)
+        streaming = asyncio.create_task(stream, name="event-stream", context=Context())
         self._open.add(streaming)
         try:
             await asyncio.wait([streaming])

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
+import pytest
 from aiohttp import ClientResponse
 
 from bot.desk.actors import Role
 from bot.desk.following import KEPT
+from storage import engine
 from storage.api_keys import ApiKeys
 from storage.events import Events
 from storage.runs import NewRun, Runs
@@ -93,6 +95,20 @@ async def test_several_follow_at_once_and_a_slow_one_gets_all(api: Api) -> None:
         added = [await Events(api.db).append(api.run_id, "step", {"index": number}) for number in range(KEPT + 50)]
         assert [(await quick.next())["id"] for _ in added] == added
         assert [(await slow.next())["id"] for _ in added] == added
+
+
+async def test_a_stream_goes_on_though_there_are_more_requests_than_can_be_answered(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with stream(api, "/events") as open_stream, AsyncExitStack() as reading:
+        with engine.as_guest():
+            for _ in range(engine.GUESTS):
+                await reading.enter_async_context(api.db.read())
+        monkeypatch.setattr(engine, "GUEST_SECONDS", 0.01)
+        for number in range(3):
+            await asyncio.sleep(0.1)  # a heartbeat, which asks whether the key is still there
+            await Events(api.db).append(api.run_id, "step", {"number": number})
+            assert (await open_stream.next())["data"] == {"number": number}
 
 
 async def test_a_key_sees_the_events_of_its_phones(api: Api) -> None:
