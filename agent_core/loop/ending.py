@@ -38,10 +38,10 @@ def end_by(session: Session, error: PhonedeskError | LedgerConflict, fate: str =
     kind = error.kind if isinstance(error, PhonedeskError) else "ledger"
     why = told(error, session.lang) if isinstance(error, PhonedeskError) else str(error)
     ending = cut_short(session, why) if isinstance(error, ModelLimit) else Ending(Status.FAILED, why)
-    if ending.status is Status.FAILED:
+    failed = ending.status is Status.FAILED
+    if failed:
         session.error_kind = kind
     log.warning("run_cut_short", run_id=session.run_id, status=ending.status.value, kind=kind, error=str(error))
-    failed = ending.status is Status.FAILED
     session.end(ending.status, f"{ending.message}\n{fate}" if failed and fate else ending.message)
 
 

@@ -252,10 +252,10 @@ def app_without_replies(task: str) -> str:
     for clause in _CLAUSES.split(text):
         named = without_profile(clause)
         app = named[0] if named else app
-        if not app and (place := _unknown_place(_ordered(clause), opened)):
+        order = _ordered(_FRAME.sub(" ", re.sub("|".join(map(re.escape, named)), "\0", clause)) if named else clause)
+        if not app and (place := _unknown_place(order, opened)):
             return place
         opened = clause if _OPENS.match(clause) else opened
-        order = _ordered(_FRAME.sub(" ", re.sub("|".join(map(re.escape, named)), "\0", clause)) if named else clause)
         if not app or order is None or not _stripped(order.after) or not _can_be_customers(order):
             continue
         if not _SERVES_US.search(order.after) and not _A_TEXT.match(order.after):

@@ -41,7 +41,7 @@ from agent_core.reply.outcome import (
     fail,
     nothing_left,
     put_off,
-    replied,
+    sent_so_far,
     waits_elsewhere,
 )
 from agent_core.reply.planning import planned_with, stands
@@ -117,7 +117,7 @@ class ReplyFlow:
         row = await self._ledger.find(self._rows.key(planned.fingerprint)) if planned is not None else None
         if stage_of(session, row) in (ReplyStage.SENDING, ReplyStage.UNCLEAR):
             return say(session.lang, "run.maybe_sent")
-        return replied(session) if session.replies else say(session.lang, "run.nothing_sent")
+        return sent_so_far(session)
 
     async def before_model(self, seen: Observation) -> ActResult | None:
         """Do what the screen calls for without a model; return None if the model is to act.

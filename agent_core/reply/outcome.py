@@ -149,7 +149,7 @@ def told_reply(session: Session, said: str, *, ok: bool) -> str:
 
     said: the model's own words. They are added as its note if it gave up or nothing was sent.
     """
-    known = replied(session) if session.replies else say(session.lang, "run.nothing_sent")
+    known = sent_so_far(session)
     if not said.strip() or (ok and session.replies):
         return known
     return f"{known}\n{say(session.lang, 'run.model_note', text=said)}"
@@ -157,12 +157,14 @@ def told_reply(session: Session, said: str, *, ok: bool) -> str:
 
 def nothing_left(session: Session, key: str, **values: object) -> ActResult:
     """End a run that has nothing more to answer. ``key`` says why nothing was sent, if nothing was."""
-    message = replied(session) if session.replies else say(session.lang, key, **values)
+    message = sent_so_far(session, key, **values)
     return ActResult(message, ending=Ending(Status.SUCCEEDED, message))
 
 
-def replied(session: Session) -> str:
-    """Return whom the run has answered, and how often."""
+def sent_so_far(session: Session, key: str = "run.nothing_sent", **values: object) -> str:
+    """Return whom the run has answered, and how often. ``key`` says why nothing was sent, if nothing was."""
+    if not session.replies:
+        return say(session.lang, key, **values)
     contacts = Listed(dict.fromkeys(reply.contact for reply in session.replies))
     return say(session.lang, "run.replied", contact=contacts, count=len(session.replies))
 

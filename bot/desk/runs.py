@@ -288,7 +288,7 @@ class DeskRuns(DeskService):
             parent=row.parent_id,
             in_plan=row.options.get("kind") == PLAN_PART,
             watch=bool(row.options.get(BY_WATCH)) and row.schedule_id is not None,
-            schedule_id=str((await History(self._db).schedules_of([row.id])).get(row.id, "")),
+            schedule_id=await self._schedule_of(row),
             created_at=row.created_at,
             started_at=row.started_at,
             ended_at=row.ended_at,
@@ -298,6 +298,12 @@ class DeskRuns(DeskService):
         """Return the run's place in the queue, from 1."""
         usable = [phone.serial for phone in (await self._fleet.phones()).values() if phone.usable]
         return await self.context.runs.place(row.id, usable)
+
+    async def _schedule_of(self, row: RunRow) -> str:
+        """Return the number of the schedule that started a run, or its sweep; "" for none."""
+        if row.schedule_id is not None or not row.parent_id:
+            return str(row.schedule_id or "")
+        return str((await History(self._db).schedules_of([row.id])).get(row.id, ""))
 
     async def _by(self, row: RunRow) -> str:
         """Return the name of the person or program that started a run, else its id."""
