@@ -122,7 +122,8 @@ class PhoneAgent:
 
     async def end_stopped(self) -> None:
         """End a run that was cancelled in order to stop it."""
-        self.session.end(Status.STOPPED, say(self.session.lang, "run.stopped"))
+        said = "run.stopped" if self.session.steps else "run.stopped_first"
+        self.session.end(Status.STOPPED, say(self.session.lang, said))
         await self._now.recorder.save()
         await self._now.recorder.outcome()
 

@@ -11,6 +11,7 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Collection, Iterator
+from difflib import get_close_matches
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -31,6 +32,7 @@ _IDENTIFIERS = {
     # https://developer.apple.com/documentation/bundleresources/information-property-list/cfbundleidentifier
     "ios": re.compile(r"[A-Za-z0-9.-]+"),
 }
+SIMILAR = 0.6  # how much of two names is the same
 _ANY_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)+")
 
 
@@ -179,6 +181,12 @@ def resolve_app(name: str, installed: Collection[str], system: System | None = N
     if wanted in installed and is_identifier(wanted):
         return wanted
     return next((package for package in packages_named(name, system) if package in installed), None)
+
+
+def similar_names(name: str, installed: Collection[str], system: System) -> list[str]:
+    """Return known names that are alike ``name`` and mean an installed app, the most alike first."""
+    alike = get_close_matches(bare(name), _names().every, cutoff=SIMILAR)
+    return [one for one in alike if resolve_app(one, installed, system) is not None]
 
 
 def known_on(system: System) -> list[str]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
-from agent_core.apps.names import bare
-from agent_core.devices.base import Device, Key, WindowKind
+from agent_core.apps.names import bare, similar_names
+from agent_core.devices.base import Device, Key, System, WindowKind
 from agent_core.errors import AppNotFound
 from agent_core.geometry import Point
 from agent_core.perception.observer import Observation, Observer
@@ -65,12 +65,13 @@ class _Labels:
             found = [other for other in found if other not in same] + [one]
         return found
 
-    def similar(self) -> list[str]:
-        """Return up to three labels that are alike."""
+    def similar(self, installed: Collection[str], system: System) -> list[str]:
+        """Return up to three names that are alike: labels here, or other names of apps that are installed."""
         wanted = bare(self.app)
         holding = [known for known in self.all if len(known) > 1 and (wanted in known or known in wanted)]
         alike = get_close_matches(wanted, self.all, cutoff=SIMILAR)
-        return [self.all[known] for known in dict.fromkeys([*holding, *alike])][:3]
+        here = [self.all[known] for known in dict.fromkeys([*holding, *alike])]
+        return [*here, *similar_names(self.app, installed, system)][:3]
 
 
 class HomeScreen:
@@ -132,7 +133,7 @@ class HomeScreen:
             advice = "Install the extra ocr, or name the app's package."
             raise AppNotFound(said, advice=advice, key="home_unread", app=app)
         said = f"The app {app!r} was not found: no icon on the home screen or in the list of apps has that name."
-        if similar := labels.similar():
+        if similar := labels.similar(await self._device.packages(), self._device.system):
             names = Listed(similar)
             advice = f"Similar names there: {names}."
             raise AppNotFound(said, advice=advice, key="no_icon_similar", app=app, similar=names)

@@ -23,9 +23,12 @@ from scheduler.runs.executor import carry_out, outcome_of, said, store_outcome
 from scheduler.runs.lease import lease_of, refuse_if_in_use
 from scheduler.runs.stop import Reason, StopRequests, StopSignal
 from scheduler.sweeps.order import read_task
+from storage.people import Audit
 from storage.runs import NewRun, Runs
 
 log = structlog.get_logger(__name__)
+
+TERMINAL = "terminal"  # who asks, and from where, in the run's row and in the audit log
 
 
 async def run_here(
@@ -67,11 +70,13 @@ async def run_here(
         options = {"lang": settings.lang, **rules.data()}
         heard = StopSignal() if interrupt is None else interrupt
         with stopped_by_interrupt(heard) if interrupt is None else nullcontext():
-            run_id = run_id or await Runs(core.db).create(
-                NewRun(task, device.serial, options=options, requested_by="terminal", begun=True)
-            )
             if run_id is None:
-                raise RuntimeError("The run was not stored.")
+                run_id = await Runs(core.db).create(
+                    NewRun(task, device.serial, options=options, requested_by=TERMINAL, begun=True)
+                )
+                if run_id is None:
+                    raise RuntimeError("The run was not stored.")
+                await Audit(core.db).write(TERMINAL, TERMINAL, "run", {"task": task, "serial": device.serial})
             session = await core.session(task, device.serial, settings, run_id=run_id, rules=rules, dry_run=dry_run)
             await _work(core, device, session, settings, human, store, heard)
         return session

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field, replace
 from agent_core.ports import Human, RunStore
 from agent_core.session import Session, Status
 from bot.app.core import Core
-from bot.app.run_here import passed_on, run_here, stopped_by_interrupt
+from bot.app.run_here import TERMINAL, passed_on, run_here, stopped_by_interrupt
 from scheduler.runs.executor import said
 from scheduler.runs.lease import lease_of
 from scheduler.runs.stop import StopRequests, StopSignal
 from scheduler.sweeps.attempt import Prepared, not_found, prepare
 from scheduler.sweeps.order import SweepOrder
+from storage.people import Audit
 from storage.runs import FAILED, STOPPED, SUCCEEDED, WAITING, NewRun, RunRow, Runs
 from storage.sweeps import NewSweep, NewSwept, Sweeps
 
@@ -49,13 +50,14 @@ async def sweep_here(
     device = await core.attached.device(serial)
     runs = Runs(core.db)
     options = {"lang": core.settings.lang, **order.data()}
-    new = NewRun(task, device.serial, options=options, requested_by="terminal", begun=True)
+    new = NewRun(task, device.serial, options=options, requested_by=TERMINAL, begun=True)
     interrupt = StopSignal()
     with stopped_by_interrupt(interrupt):
         run_id = await runs.create(new)
         row = await runs.get(run_id or "")
         if row is None:
             raise RuntimeError("The sweep was not stored.")
+        await Audit(core.db).write(TERMINAL, TERMINAL, "sweep", {"task": task, "serial": device.serial})
         try:
             await looks(row)
             prepared = await _look(core, row, device.serial, interrupt)

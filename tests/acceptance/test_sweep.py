@@ -12,6 +12,7 @@ import pytest
 from simulator.phone.scenario import ContactPart, MessagePart, Scenario
 from simulator.phone.world import Side
 from simulator.telegram import FakeUser, Message
+from storage.people import Audit
 from storage.questions import OPEN, Questions
 from storage.runs import Runs
 from storage.schedules import Schedules, Tick
@@ -187,3 +188,5 @@ async def test_in_a_terminal_it_says_that_it_looks_and_answers_each(shop: Stage)
     assert done.code == 3, done.err  # one waits for a person
     ends = [line[:1] for line in lines if line[:1] in "▶✅✋"]
     assert ends == ["▶", "▶", "✅", "▶", "✋", "▶", "✅"], "each outcome stands below its own run"
+    async with shop.database() as db:
+        assert [(row.actor, row.command) for row in await Audit(db).last()] == [("terminal", "sweep")]

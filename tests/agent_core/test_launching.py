@@ -131,6 +131,7 @@ async def test_a_name_that_is_nowhere_is_told_with_the_names_that_are_like_it() 
         error = await fails(opening(bench), "小店", "no_icon_similar", app="小店", similar="小店助手")
         assert "小店助手" in str(error)
         assert bench.phone.window().package == LAUNCHER
+        await fails(opening(bench), "Wechatt", "no_icon_similar", app="Wechatt", similar="wechat")
         await fails(opening(bench), "Ghostly Banking", "no_icon", app="Ghostly Banking")
         await fails(opening(bench), "com.example.absent", "package_missing", package="com.example.absent")
         assert opened(bench) == []

@@ -58,8 +58,7 @@ def survey(settings: Settings, overrides: Mapping[str, Any] | None = None) -> li
 def _shown(name: Name, settings: Settings, places: Places) -> ShownSetting:
     value = value_of(settings, name.path)
     changed = value != name.default
-    # A value in the documentation is not a secret.
-    plain = plain_of(value) if changed else _revealed(name.default)
+    plain = plain_of(value) if changed or not name.is_secret else ""  # the default of a key is no key
     found = places.of(name.path)
     return ShownSetting(name, plain, found or (SettingPlace("default"),), changed)
 
@@ -77,10 +76,6 @@ def plain_of(value: Any) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [plain_of(item) for item in value]
     return mask(str(value))
-
-
-def _revealed(default: Any) -> Any:
-    return default.get_secret_value() if isinstance(default, SecretStr) else plain_of(default)
 
 
 def masked(secret: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from agent_core.actions.write import in_words
 from agent_core.model.usage import money
+from agent_core.perception.compare import fold
 from agent_core.session import (
     TO_CUSTOMER,
     KeptNote,
@@ -555,25 +556,30 @@ def _data_lines(view: QuestionView, texts: Texts) -> list[Line]:
     candidates = data.get("candidates")
     for number, candidate in enumerate(candidates if isinstance(candidates, list) else [], start=1):
         if isinstance(candidate, dict):
-            lines.append(_candidate_line(candidate, number, texts))
+            lines.append(_candidate_line(candidate, number, str(data.get("customer") or ""), texts))
     return lines
 
 
-def _candidate_line(candidate: Mapping[str, Any], number: int, texts: Texts) -> Line:
-    """Return a candidate's question and answer, and in words how alike its question is if there is a score."""
+def _candidate_line(candidate: Mapping[str, Any], number: int, customer: str, texts: Texts) -> Line:
+    """Return a candidate's question and answer, and in words how alike ``customer``'s is if there is a score."""
     asked = cut(str(candidate.get("question") or ""), MOST_OF_A_QUESTION)
     answer = str(candidate.get("text", ""))
     score = candidate.get("score")
     if parts := candidate.get("parts"):
         said = texts.get("question.candidate_together", number=number, count=len(parts))
     elif isinstance(score, int | float):
-        how = "very" if score >= VERY_ALIKE else "somewhat" if score >= SOMEWHAT_ALIKE else "not_much"
+        how = "same" if asked and fold(asked) == fold(customer) else _alike(score)
         said = texts.get("question.candidate_alike", number=number, alike=texts.get(f"question.alike_{how}"))
     else:
         said = texts.get("question.candidate", number=number)
     if candidate.get("sent"):
         answer = f"{answer}\n{texts.get('question.candidate_sent')}"
     return Line(f"{asked}\n→ {answer}" if asked else answer, said, "quote")
+
+
+def _alike(score: float) -> str:
+    """Return how alike a candidate's question is, as the texts name it."""
+    return "very" if score >= VERY_ALIKE else "somewhat" if score >= SOMEWHAT_ALIKE else "not_much"
 
 
 def _outcome(view: QuestionView, texts: Texts) -> str:

@@ -20,6 +20,7 @@ from agent_core.errors import AdbNotFound, DeviceError, DeviceOffline, InputReje
 from agent_core.loop.tasks import NO_RULES, TaskRules
 from agent_core.ports import Event
 from agent_core.session import Session, Status
+from agent_core.texts import say
 from bot.app import attached
 from bot.app.core import Core, open_core
 from bot.app.run_here import run_here, stopped_by_interrupt
@@ -37,6 +38,7 @@ from storage.events import Events
 from storage.history import History
 from storage.hosts import Hosts
 from storage.leases import Leases
+from storage.people import Audit
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from tests.support.adb import adb_server
@@ -70,6 +72,8 @@ async def test_it_is_a_run_like_any_other(core: Core) -> None:
     kinds = [event.kind for event in await Events(core.db).after(0, run_id=session.run_id)]
     assert kinds[0] == "status"
     assert {"started", "step", "reply", "outcome"} <= set(kinds)
+    (noted,) = await Audit(core.db).last()
+    assert (noted.actor, noted.channel, noted.command, noted.detail["task"]) == ("terminal", "terminal", "run", TASK)
 
 
 async def test_a_dry_run_touches_nothing(core: Core) -> None:
@@ -178,6 +182,7 @@ async def test_ctrl_c_before_the_first_look_ends_the_run_that_is_stored(
     monkeypatch.setattr(owner, moment, interrupted)
     session = await run_here(core, TASK, human=human(core), store=StoredRuns(core.db))
     assert (session.status, session.steps) == (Status.STOPPED, [])
+    assert session.message == say("en", "run.stopped_first")
     row = await Runs(core.db).get(session.run_id)
     assert row is not None
     assert row.status == "stopped"

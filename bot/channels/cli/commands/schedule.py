@@ -168,7 +168,8 @@ def run(number: Number, as_json: Json = False) -> None:
     else:
         words = texts(lang)
         key = "schedule.running" if served else "schedule.run_waits"
-        told = [words.get(key, number=number.strip().lstrip("#")), *([] if served else [words.get("common.no_worker")])]
+        follow = words.get("schedule.run_follow", run=started.id) if served else words.get("common.no_worker")
+        told = [words.get(key, number=number.strip().lstrip("#")), follow]
         Console().print(sentences(told, lang))
 
 

@@ -16,6 +16,7 @@ from bot.desk.views import QuestionView
 from scheduler.runs.human import given_answer, store_question
 from storage.engine import Database
 from storage.events import Events
+from storage.people import Audit
 from storage.questions import Questions
 
 PERSON = "terminal"
@@ -31,6 +32,7 @@ class TerminalHuman:
     def __init__(self, db: Database, console: Console, texts: Texts, *, stdin: TextIO | None = None) -> None:
         self._questions = Questions(db)
         self._events = Events(db)
+        self._audit = Audit(db)
         self._console = console
         self._texts = texts
         self._stdin = stdin
@@ -40,6 +42,9 @@ class TerminalHuman:
         answer = await self.read(session.run_id, question)
         if answer is None:
             return None
+        await self._audit.write(
+            PERSON, PERSON, "answer", {"question": question.id, "text": answer.text, "choice": answer.choice}
+        )
         await self._questions.answer(question.id, answer.kept(), by=PERSON)
         return given_answer(await self._questions.get(question.id))
 

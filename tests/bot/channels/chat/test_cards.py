@@ -411,6 +411,16 @@ def test_how_alike_a_candidate_is_is_said_in_words(score: float | None, zh: str,
     assert f"{en}: 怎么 退\n→ 七天内可退" in lines(question_card(view, EN))
 
 
+def test_a_candidate_with_the_customers_own_words_is_called_the_same_question() -> None:
+    view = asked(QuestionKind.NO_SURE_ANSWER)
+    candidate = {"id": "r1", "question": "怎么退", "text": "七天内可退", "score": 1.0}
+    for customer, zh, en in (("怎么退？", "同一个问题", "the same question"), ("怎么退货？", "很像", "very alike")):
+        data = {"customer": customer, "candidates": [candidate]}
+        shown = replace(view, question=view.question.model_copy(update={"data": data}))
+        assert f"候选 1（{zh}）: 怎么退\n→ 七天内可退" in lines(question_card(shown, ZH))
+        assert f"Candidate 1 ({en}): 怎么退\n→ 七天内可退" in lines(question_card(shown, EN))
+
+
 @pytest.mark.parametrize("words", [ZH, EN])
 def test_the_longest_question_can_be_answered_with_all_its_candidates_in_view(words: Texts) -> None:
     candidate = {"id": "r", "question": "问" * 500, "text": "答" * 4000, "score": 0.6}
@@ -502,5 +512,5 @@ def test_a_rule_that_changed_a_step_is_told_as_what_happened(lang: Lang) -> None
     """Not as what the model is told to do."""
     told = ruled(StepVerdict(policy="customer_reply", decision="rewrite", message="x"), texts(lang))
     assert told == " · ".join((texts(lang).get("gate.rewrite"), rule_words(lang, "customer_reply")))
-    assert ("还没有" if lang == "zh" else "not every question") in told
+    assert ("要先查知识库" if lang == "zh" else "has to be asked first") in told
     assert "要有" not in told

@@ -103,6 +103,7 @@ def test_a_schedule_says_what_has_to_run_for_it(
     assert (says(*timed), says(*watch)) == ({no_serve}, set())
     with_db(lambda db: Clocks(db).beat("token"))
     assert (says(*timed), says(*watch), says("run", "1")) == (set(), set(), {now})
+    assert "phonedesk replay " in call("schedule", "run", "1")[1]
     with_db(lambda db: Hosts(db).set_state("host", "token", ENDED))  # serve --no-phones is no host
     assert (says(*timed), says(*watch)) == ({no_worker}, {no_worker})
     with_db(lambda db: Clocks(db).end("token"))

@@ -83,7 +83,7 @@ def test_each_setting_tells_where_it_comes_from(monkeypatch: pytest.MonkeyPatch)
         "lang": ("environment", "PHONEDESK_LANG"),
     }
     assert {name: (every[name]["source"], every[name]["where"]) for name in places} == places
-    assert (every["model.api_key"]["value"], every["model.api_key"]["secret"]) == ("EMPTY", True)
+    assert (every["model.api_key"]["value"], every["model.api_key"]["secret"]) == ("", True)
     assert set(shown("--changed")) == {*places, "model.name"} - {"observe.ocr"}
     assert set(shown("PHONEDESK_MODEL__NAME")) == {"model.name"}
     assert {name.split(".")[0] for name in shown("model")} == {"model"}

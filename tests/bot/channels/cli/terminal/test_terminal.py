@@ -49,6 +49,7 @@ from scheduler.runs.store import StoredRuns
 from storage.engine import Database
 from storage.events import Events
 from storage.history import History
+from storage.people import Audit
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from tests.support.environment import without_settings
@@ -219,6 +220,9 @@ async def test_asking_goes_on_until_it_is_answered_and_keeps_it(db: Database) ->
     assert "There is no choice 9. This" in told
     assert "能刻字吗 [red]x[/red]" in shown  # what a customer wrote is no markup
     assert [event.kind for event in await Events(db).after(0)] == ["status", "question", "closed"]
+    (noted,) = await Audit(db).last()
+    assert (noted.actor, noted.command) == (PERSON, "answer")
+    assert noted.detail == {"question": "q1", "choice": "skip", "text": ""}
 
 
 async def test_a_number_that_no_choice_has_is_no_answer_and_the_model_is_told_ones_words(db: Database) -> None:
