@@ -174,7 +174,7 @@ async def test_what_was_cut_off_is_known_to_the_conversation_and_to_every_proces
         await house.plan("继续", session_id="s")
         said = house.planner.requests[-1]["messages"][-2]
         assert said["role"] == "assistant"
-        assert "- 打开微信 -> 做成了：微信已打开\n- 发送 -> 停了：已停止。" in said["content"]
+        assert "- 打开微信 -> 做成了：微信已打开\n- 发送 -> 停了：第一步还没有做完就停止了。" in said["content"]
         # Where the process is killed, the next one of its host ends the plan and its part at once.
         house.planner.script += [asks(serial, "再发"), "好的。"]
         async with house.post("chat", {"message": "再发", "session_id": "s"}) as stream:
