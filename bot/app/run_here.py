@@ -79,6 +79,8 @@ async def run_here(
                 await Audit(core.db).write(TERMINAL, TERMINAL, "run", {"task": task, "serial": device.serial})
             session = await core.session(task, device.serial, settings, run_id=run_id, rules=rules, dry_run=dry_run)
             await _work(core, device, session, settings, human, store, heard)
+            if heard.requested:
+                await Audit(core.db).write(TERMINAL, TERMINAL, "stop", {"run_id": run_id})
         return session
     finally:
         await device.close()

@@ -40,7 +40,7 @@ async def sweep_here(
     human: Human,
     store: RunStore,
     looks: Callable[[RunRow], Awaitable[None]],
-    ended: Callable[[Session], None],
+    ended: Callable[[Session], Awaitable[None]],
 ) -> Done:
     """Check for new messages, answer each contact with a run like any other, and return the result.
 
@@ -68,7 +68,7 @@ async def sweep_here(
                     break
                 session = await _answer(core, prepared, one, human, store, interrupt)
                 done.sessions.append((one.contact, session))
-                ended(session)
+                await ended(session)
                 if session.status is Status.STOPPED:
                     break
             done.status = _status(done)

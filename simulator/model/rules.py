@@ -169,7 +169,7 @@ class _Reply:
         call = do("Launch", app=self.app)
         if _repeated(self.view, call) >= 3:
             return Move(say("stuck"), finish(say("not_opened_message", app=self.app)))
-        return Move(say("launch", now=self.view.current_app, app=self.app), call)
+        return Move(say("launch", now=_front(self.view), app=self.app), call)
 
     def _hindrance(self) -> Move | None:
         for item in self.seen:
@@ -345,6 +345,11 @@ def _bare(query: str) -> str:
     return re.sub(r"\W+", "", query).casefold()
 
 
+def _front(view: View) -> str:
+    """Return the app in front by the name that people call it by."""
+    return say("home_screen") if "launcher" in view.current_app else view.current_app
+
+
 def _tap(item: Seen) -> str:
     return do("Tap", element=(item.x, item.y))
 
@@ -356,7 +361,7 @@ def _plain(view: View, seen: Sequence[Seen]) -> Move:
     if opened:
         app = opened.group(1)
         if app.lower() != view.current_app.strip().lower() and not any("Launch" in call for call in view.calls):
-            return Move(say("launch", now=view.current_app, app=app), do("Launch", app=app))
+            return Move(say("launch", now=_front(view), app=app), do("Launch", app=app))
         if _NOT_OPENED.search(view.observation):
             return Move(say("not_opened"), abort(say("not_opened_message", app=app)))
         if not _LOOK.search(view.task):

@@ -163,7 +163,8 @@ async def show(
             await leave_pictures(on.running.desk.context.db, on.world.phone, folder)
             if done:
                 await _end(on, folder)
-                on.say(on.words.get("demo.next_step"))
+                for line in on.words.get("demo.next_step").splitlines():
+                    on.say(line)
             return done
     except asyncio.CancelledError:
         console.print(Text(words.get("demo.stopped_asked" if asked else "demo.stopped")))

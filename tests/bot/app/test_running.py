@@ -165,6 +165,10 @@ async def test_ctrl_c_stops_it_and_gives_the_phone_back(core: Core) -> None:
     assert row is not None
     assert row.status == "stopped"
     assert await Leases(core.db).held() == []
+    assert [(noted.command, noted.detail.get("run_id")) for noted in await Audit(core.db).last()] == [
+        ("stop", session.run_id),
+        ("run", None),
+    ]
 
 
 @pytest.mark.parametrize("moment", ["create", "acquire"])

@@ -98,7 +98,7 @@ async def _run(
     from bot.app.core import open_core
     from bot.app.run_here import run_here
     from bot.channels.cli.terminal.ask import TerminalHuman
-    from bot.channels.cli.terminal.live import LiveRuns, left_open, outcome_line, timings_line
+    from bot.channels.cli.terminal.live import LiveRuns, learnt_line, left_open, outcome_line, timings_line
     from bot.channels.cli.terminal.waiting import WaitedFor, waiting_line
     from scheduler.runs.human import StoredHuman
     from storage.history import History
@@ -120,7 +120,8 @@ async def _run(
             dry_run=dry_run,
         )
         console.print(outcome_line(session, words))
-        for line in (timings_line(session, words), left_open(session, words)):
+        learnt = await learnt_line(core.db, session, words)
+        for line in (learnt, timings_line(session, words), left_open(session, words)):
             if line.plain:
                 console.print(line, soft_wrap=True)  # a command that is broken in two cannot be copied
         return session

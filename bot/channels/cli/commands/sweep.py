@@ -98,7 +98,7 @@ async def _sweep(settings: Settings, order: SweepOrder, task: str, device: str, 
     from bot.app.sweep_here import sweep_here
     from bot.channels.chat.sweeps import left_lines
     from bot.channels.cli.terminal.ask import TerminalHuman
-    from bot.channels.cli.terminal.live import LiveRuns, left_open, outcome_line
+    from bot.channels.cli.terminal.live import LiveRuns, learnt_line, left_open, outcome_line
     from scheduler.runs.human import StoredHuman
     from storage.history import History
 
@@ -111,10 +111,11 @@ async def _sweep(settings: Settings, order: SweepOrder, task: str, device: str, 
         async def looks(row: RunRow) -> None:
             await store.began(row.task, row.serial, row.id)
 
-        def ended(session: Session) -> None:
+        async def ended(session: Session) -> None:
             console.print(outcome_line(session, said))
-            if (left := left_open(session, said)).plain:
-                console.print(left, soft_wrap=True)  # a command that is broken in two cannot be copied
+            for line in (await learnt_line(core.db, session, said), left_open(session, said)):
+                if line.plain:
+                    console.print(line, soft_wrap=True)  # a command that is broken in two cannot be copied
 
         done = await sweep_here(core, order, task, serial=device, human=human, store=store, looks=looks, ended=ended)
     details = done.look.details

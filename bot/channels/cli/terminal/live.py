@@ -23,6 +23,8 @@ from bot.channels.cli.terminal.console import Console, Text
 from bot.channels.cli.terminal.render import before
 from bot.desk.views import RunStatus
 from bot.tools.replay.timings import timings_of
+from storage.engine import Database
+from storage.events import Events
 
 
 class LiveRuns:
@@ -159,6 +161,13 @@ def left_open(session: Session, words: Texts) -> Text:
     if stopped and session.cluster is not None and session.cluster.left:
         said.append(unanswered_words(session.gate.contact, words, some=bool(session.replies)))
     return Text("\n".join(f"    {line}" for line in said), style="yellow")
+
+
+async def learnt_line(db: Database, session: Session, words: Texts) -> Text:
+    """Return how many entries the knowledge base learnt from the person's answers; empty if none."""
+    entries = [await Events(db).entry_of(session.run_id, question.id) for question in session.questions]
+    count = len(set(filter(None, entries)))
+    return Text(f"    {words.get('question.learnt_here', count=count)}" if count else "", style="dim")
 
 
 def timings_line(session: Session, words: Texts) -> Text:

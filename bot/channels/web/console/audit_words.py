@@ -9,6 +9,7 @@ from typing import Any
 
 from agent_core.actions import write
 from agent_core.apps.profile import profiles
+from agent_core.loop.questions import RECORD
 from agent_core.texts import Listed, catalogue
 from bot.channels.chat import schedule_words
 from bot.channels.web.console.texts import ConsoleTexts
@@ -116,7 +117,7 @@ class _Teller:
         self._words = words
         self._apps = {app.key: app.name_in(words.lang) for app in profiles()}
         self._forms: Mapping[str, Callable[[str], str]] = {
-            "choice": lambda choice: catalogue(words.lang).get(f"card.{choice}", choice),
+            "choice": self._choice,
             "app": lambda key: self._apps.get(key, key),
             "role": lambda role: words.find(f"role.{role}", role),
             "expression": lambda expression: schedule_words.in_words(expression, words),
@@ -128,6 +129,12 @@ class _Teller:
             "overlap": lambda choice: words.find_own(f"audit.overlap_{choice}", choice),
             "rating": lambda rating: words.find_own(f"audit.rating_{rating.replace('-', 'minus_')}", rating),
         }
+
+    def _choice(self, choice: str) -> str:
+        number = choice.removeprefix(RECORD)
+        if number != choice and number.isdecimal():
+            return self._words.get("question.candidate", number=int(number) + 1)
+        return catalogue(self._words.lang).get(f"card.{choice}", choice)
 
     def label(self, key: str) -> str:
         """Return a field in words; its name if it has none, as in an entry of another release."""

@@ -120,7 +120,8 @@ async def test_the_whole_demo_fits_a_screen_and_says_what_to_type_next(lang: Lan
     rows = text_of(console).splitlines()
     assert len(rows) + 1 + 2 + 4 <= 24
     assert all(cell_len(row) <= 80 for row in rows)
-    assert "phonedesk init" in rows[-1]
+    assert "phonedesk init" in "".join(rows[-2:])
+    assert "docs/how-to/run-without-a-phone" in rows[-1], "not cut"
 
 
 @pytest.mark.rotating(parts=2)

@@ -42,7 +42,7 @@ from bot.channels.cli.commands.common import BY_STATUS, Exit
 from bot.channels.cli.terminal.ask import PERSON, TerminalHuman
 from bot.channels.cli.terminal.console import Console
 from bot.channels.cli.terminal.lines import drop_typed, read_line
-from bot.channels.cli.terminal.live import LiveRuns, left_open, outcome_line, timings_line
+from bot.channels.cli.terminal.live import LiveRuns, learnt_line, left_open, outcome_line, timings_line
 from bot.channels.cli.terminal.render import panel
 from bot.channels.cli.terminal.waiting import WaitedFor, waiting_line
 from scheduler.runs.store import StoredRuns
@@ -102,6 +102,18 @@ async def session_in(db: Database) -> Session:
     run_id = await Runs(db).create(NewRun("QQ回复联系人11", "a", begun=True))
     assert run_id is not None
     return Session(run_id=run_id, task="QQ回复联系人11")
+
+
+async def test_what_was_learnt_from_the_answers_is_told(db: Database) -> None:
+    session, events = await session_in(db), Events(db)
+    session.questions = [QUESTION, CLOSED.model_copy(update={"id": "q2"})]
+    assert (await learnt_line(db, session, texts("zh"))).plain == ""
+    await events.append(session.run_id, "learnt", {"question": QUESTION.id, "entry": "e1"})
+    assert "1 条待审" in (await learnt_line(db, session, texts("zh"))).plain
+    assert (
+        "Learnt 1 entry, used once approved: phonedesk kb pending"
+        in (await learnt_line(db, session, texts("en"))).plain
+    )
 
 
 # -- lines

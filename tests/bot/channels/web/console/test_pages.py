@@ -374,6 +374,7 @@ async def test_the_audit_log_is_read_page_by_page(shown: Shown) -> None:
         await audit.write("terminal", "terminal", f"command {number}", {"number": number}, allowed=number % 2 == 0)
     await audit.write("terminal", "terminal", "kb import")
     await audit.write("terminal", "terminal", "ask", {"choice": "skip"})
+    await audit.write("terminal", "terminal", "answer", {"choice": "record:0"})
     path, seen = "/audit", ""
     for _ in range(3):
         text = await shown.browser.page(path)
@@ -383,6 +384,7 @@ async def test_the_audit_log_is_read_page_by_page(shown: Shown) -> None:
     assert all(f": command {number}" in seen for number in range(120))
     assert "<strong>the owner at this machine</strong>: Import entries" in seen
     assert "<dd>Skip</dd>" in seen
+    assert "<dd>Candidate 1</dd>" in seen
     assert seen.count('class="refused"') == 60
     items = (await shown.browser.ask("GET", "/api/v1/audit?limit=1"))[1]
     assert [item["command"] for item in items["items"]] == ["audit"], "who reads it is in it"
