@@ -184,6 +184,7 @@ class GateState(BaseModel):
     row: RowMark | None = None  # as a person distinguished it from others of the contact's name
     row_told: bool = False  # a person said in this run which row it is
     row_entered: bool = False  # the chat was opened by that row, or by its number
+    alike: list[str] = Field(default_factory=list)  # names in the list that may have been meant by ``contact``
     delivered: list[str] = Field(default_factory=list)  # by earlier runs of the same plan: must not be typed again
 
     def confirmed(self, title: str, title_print: str, *, group: bool = False) -> bool:

@@ -25,7 +25,7 @@ from agent_core.perception.popups import Popup, popup_in
 from agent_core.policies.base import SAME_TARGET, Judgement, first_touch, near
 from agent_core.policies.customer_reply import UnreadPage
 from agent_core.session import Session, Setbacks
-from agent_core.texts import rule_words, say, sentences
+from agent_core.texts import Listed, rule_words, say, sentences
 
 TOLD_AT = 3  # in a row
 ASKED_AT = 6
@@ -394,6 +394,8 @@ class RepeatWatch:
         text = say(session.lang, "run.wants_to_end", message=action.message)
         if missing:
             text = say(session.lang, "run.not_found", contact=session.gate.contact)
+            if alike := session.gate.alike:
+                text = sentences([text, say(session.lang, "run.names_alike", names=Listed(alike))], session.lang)
         if session.cluster is None and session.gate.contact:  # the contact's chat was never read
             text = sentences([text, say(session.lang, "run.no_chat", contact=session.gate.contact)], session.lang)
         return ActResult(text, ok=False, question=questions.stuck(session, text))

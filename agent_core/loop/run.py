@@ -24,7 +24,7 @@ from agent_core.perception.observer import Observation, Observer
 from agent_core.policies import Judgement, Policy, PolicyName, Situation, policies_of, review
 from agent_core.policies.approval import holds, meant
 from agent_core.policies.base import acts_on_screen
-from agent_core.policies.right_chat import row_at
+from agent_core.policies.right_chat import names_alike, row_at
 from agent_core.ports import Chooser, Human, KnowledgeBase, Lease, Ledger, RunStore, StopGuard
 from agent_core.reply.decisions import Decisions
 from agent_core.reply.flow import Answering, ReplyFlow
@@ -172,6 +172,7 @@ class Run:
             # The flow also knows the ledger: if it cannot tell that nothing is new, the chat's picture alone cannot.
             open_rows=(self.flow is not None and not session.dry_run) or bool(session.cluster and session.cluster.left),
         )
+        session.gate.alike = names_alike(situation.rows, session.gate.contact) or session.gate.alike
         judgement = review(thought.action, situation, self.policies)
         if judgement.action is not None and situation.row is not None:
             session.gate.row_entered |= row_at(judgement.action, situation) == situation.row

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from difflib import get_close_matches
 
 from agent_core.actions.types import Action, GetKnowledgeData
 from agent_core.geometry import SCALE, Point
@@ -13,6 +15,7 @@ from agent_core.policies.base import Situation, Verdict, allow, block, touched
 from agent_core.session import GateState
 
 CERTAIN = 0.88  # a name that was read with less confidence may be another name
+MOST_ALIKE = 3
 _BESIDE = 0.04  # of the width: how far a row of a list reaches above its name and below its preview
 _CUT = re.compile(r"(?:…|\.{2,3}|⋯)$")
 
@@ -34,6 +37,13 @@ def row_likeness(row: ChatRow, contact: str) -> Likeness:
     if Likeness.ALIKE in likes or cut_off or row.confidence < CERTAIN or fold(row.name) == fold(contact):
         return Likeness.ALIKE
     return Likeness.OTHER
+
+
+def names_alike(rows: Sequence[ChatRow], contact: str) -> list[str]:
+    """Return the names of rows that a person who misspelt it may have meant by ``contact``, the most alike first."""
+    names, wanted = {fold(row.name): row.name for row in rows}, fold(contact)
+    holding = [one for one in names if len(one) > 1 and (wanted in one or one in wanted)]
+    return [names[one] for one in dict.fromkeys([*holding, *get_close_matches(wanted, names)])][:MOST_ALIKE]
 
 
 def is_contacts(chat: ChatScreen, gate: GateState) -> bool:

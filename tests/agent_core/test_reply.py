@@ -98,6 +98,15 @@ async def test_a_contact_that_a_search_does_not_find_is_asked_about_at_once(
         assert "/contacts" in session.question.text
 
 
+async def test_a_misspelt_contact_is_told_with_the_names_that_are_like_it(bench_lab: Lab) -> None:
+    search = [do('do(action="Tap", element=[500,115])'), do('do(action="Type_Name", text="112")')]
+    async with ScriptedModel([LAUNCH, FINISH, *search, FINISH]) as model:
+        session = await bench_lab.run(model, "QQ回复联系人112", max_steps=5)
+    assert session.question is not None
+    assert "聊天列表里相近的名字：11" in session.question.text
+    assert "请结束这个任务，用对的名字再发一次" in session.question.text
+
+
 async def test_a_contact_that_a_search_shows_is_not_given_up_at_once(bench_lab: Lab) -> None:
     search = [do('do(action="Tap", element=[500,115])'), do('do(action="Type_Name", text="11")')]
     async with ScriptedModel([LAUNCH, *search, FINISH]) as model:
