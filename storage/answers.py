@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -83,9 +84,9 @@ class AnswerFilter:
     app: str = ""
     serial: str = ""
     run_id: str = ""
-    serials: Sequence[str] = ()
+    serials: tuple[str, ...] = ()
 
-    def conditions(self, now: datetime) -> list[sa.ColumnElement[bool]]:
+    def conditions(self) -> list[sa.ColumnElement[bool]]:
         found = [
             answers.c[name] == value
             for name in ("contact", "state", "provenance", "app", "serial", "run_id")
@@ -104,7 +105,9 @@ class AnswerFilter:
             found.append(answers.c.rating == self.rating)
         if self.unanswered:
             over = answers.c.run_id.in_(sa.select(runs.c.id).where(runs.c.status.in_(FINAL)))
-            forgotten = sa.and_(answers.c.state.in_(UNDER_WAY), sa.or_(answers.c.updated_at < now - FORGOTTEN, over))
+            forgotten = sa.and_(
+                answers.c.state.in_(UNDER_WAY), sa.or_(answers.c.updated_at < sa.bindparam("forgotten"), over)
+            )
             found.append(sa.or_(answers.c.state.in_((SKIPPED, FAILED, UNKNOWN)), forgotten))
         if self.missed:
             own_words = sa.and_(answers.c.provenance == PERSON, answers.c.record_id == "", answers.c.state == SENT)
@@ -113,6 +116,21 @@ class AnswerFilter:
 
 
 ALL = AnswerFilter()
+
+
+@lru_cache(maxsize=64)  # see ``storage.history``
+def _find(wanted: AnswerFilter, before_id: int | None, after_id: int | None, limit: int) -> sa.Select[Any]:
+    statement = sa.select(answers).where(*wanted.conditions()).limit(limit)
+    if before_id is not None:
+        statement = statement.where(answers.c.id < before_id)
+    if after_id is not None:
+        return statement.where(answers.c.id > after_id).order_by(answers.c.id)
+    return statement.order_by(answers.c.id.desc())
+
+
+@lru_cache(maxsize=64)
+def _count(wanted: AnswerFilter) -> sa.Select[int]:
+    return sa.select(sa.func.count()).select_from(answers).where(*wanted.conditions())
 
 
 @shielded
@@ -208,21 +226,17 @@ class Answers:
 
         ``before_id``: only older ones; ``after_id``: the ``limit`` that follow this one.
         """
-        statement = sa.select(answers).where(*wanted.conditions(self._db.now())).limit(limit)
-        if before_id is not None:
-            statement = statement.where(answers.c.id < before_id)
-        if after_id is not None:
-            statement = statement.where(answers.c.id > after_id).order_by(answers.c.id)
-        else:
-            statement = statement.order_by(answers.c.id.desc())
+        statement = _find(wanted, before_id, after_id, limit)
         async with self._db.read() as connection:
-            rows = [AnswerRow(**row) for row in (await connection.execute(statement)).mappings()]
+            rows = [AnswerRow(**row) for row in (await connection.execute(statement, self._times())).mappings()]
         return rows if after_id is None else rows[::-1]
 
     async def count(self, wanted: AnswerFilter = ALL) -> int:
-        statement = sa.select(sa.func.count()).select_from(answers).where(*wanted.conditions(self._db.now()))
         async with self._db.read() as connection:
-            return (await connection.execute(statement)).scalar_one()
+            return (await connection.execute(_count(wanted), self._times())).scalar_one()
+
+    def _times(self) -> Mapping[str, datetime]:
+        return {"forgotten": self._db.now() - FORGOTTEN}
 
     async def is_contact(self, name: str) -> bool:
         """Tell whether the log has an entry of a contact with exactly this name."""

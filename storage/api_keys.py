@@ -44,6 +44,9 @@ class KeyRow:
 
 
 _SHOWN = [column for column in api_keys.c if column.name != "key_hash"]
+# Built once, see ``storage.history``.
+_ALL = sa.select(*_SHOWN).order_by(api_keys.c.id)
+_BY_HASH = sa.select(api_keys).where(api_keys.c.key_hash == sa.bindparam("wanted"))
 
 
 def new_key() -> str:
@@ -96,7 +99,7 @@ class ApiKeys:
         """
         wanted = hash_of(key)
         async with self._db.read() as connection:
-            found = await connection.execute(sa.select(api_keys).where(api_keys.c.key_hash == wanted))
+            found = await connection.execute(_BY_HASH, {"wanted": wanted})
             row = found.mappings().one_or_none()
         if row is None or not hmac.compare_digest(row["key_hash"], wanted):
             return None
@@ -108,8 +111,7 @@ class ApiKeys:
 
     async def all(self) -> list[KeyRow]:
         async with self._db.read() as connection:
-            found = await connection.execute(sa.select(*_SHOWN).order_by(api_keys.c.id))
-            return [KeyRow(**row) for row in found.mappings()]
+            return [KeyRow(**row) for row in (await connection.execute(_ALL)).mappings()]
 
     async def rotate(self, name: str) -> tuple[str, KeyRow] | None:
         """Give a key a new secret, and refuse the old one. Return the key and its row, or None if there is none."""

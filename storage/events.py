@@ -82,6 +82,9 @@ async def _picture(connection: AsyncConnection, run_id: str, picture: bytes, now
     return picture_id
 
 
+_NEWEST = sa.select(sa.func.max(events.c.id))  # built once, see ``storage.history``
+
+
 @shielded
 class Events:
     """The event log and its consumers."""
@@ -112,7 +115,7 @@ class Events:
     async def newest(self) -> int:
         """Return the id of the newest event, or 0 if there is none."""
         async with self._db.read() as connection:
-            newest: int | None = (await connection.execute(sa.select(sa.func.max(events.c.id)))).scalar_one()
+            newest: int | None = (await connection.execute(_NEWEST)).scalar_one()
         return newest or 0
 
     async def after(self, position: int, *, run_id: str = "", limit: int = 200) -> list[EventRow]:

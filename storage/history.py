@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -34,7 +36,8 @@ _UNREAD = sa.and_(
 )
 _IN_LINE = sa.and_(runs.c.status == WAITING, runs.c.attempt_due_at.is_not(None))
 _NUMBERED = sa.select(*LISTED, sa.func.row_number().over(order_by=runs.c.id).label("number")).subquery()
-# Built once: SQLAlchemy takes longer to build and to recognise such a statement than SQLite to execute it.
+# Built once, as those of ``_find`` and ``_count`` for the same arguments: SQLAlchemy takes longer to build and to
+# recognise such a statement than SQLite to execute it.
 _RUN_IDS: sa.BindParameter[list[str]] = sa.bindparam("run_ids", expanding=True)
 _ASKING = sa.select(questions.c.run_id).where(questions.c.run_id.in_(_RUN_IDS), questions.c.state == OPEN)
 _ELSEWHERE = sa.select(runs.c.id, runs.c.session).where(
@@ -76,10 +79,10 @@ class HistoryFilter:
     words: str = ""
     phone: str = ""
     contact: str = ""
-    statuses: Sequence[str] = ()
+    statuses: tuple[str, ...] = ()
     since: datetime | None = None
     until: datetime | None = None
-    serials: Sequence[str] = ()
+    serials: tuple[str, ...] = ()
 
     def conditions(self) -> list[sa.ColumnElement[bool]]:
         found: list[sa.ColumnElement[bool]] = [~_UNREAD]
@@ -137,22 +140,14 @@ class History:
         self, wanted: HistoryFilter, *, before: int | None = None, after: int | None = None, limit: int = 10
     ) -> list[NumberedRun]:
         """Return runs, newest first. ``before``: only smaller numbers; ``after``: the ``limit`` runs that follow it."""
-        mine = sa.select(runs.c.id).where(*wanted.conditions())
-        statement = sa.select(_NUMBERED).where(_NUMBERED.c.id.in_(mine)).limit(limit)
-        if before is not None:
-            statement = statement.where(_NUMBERED.c.number < before)
-        if after is not None:
-            statement = statement.where(_NUMBERED.c.number > after).order_by(_NUMBERED.c.number)
-        else:
-            statement = statement.order_by(_NUMBERED.c.number.desc())
+        statement = _find(wanted, before, after, limit)
         async with self._db.read() as connection:
             rows = [_numbered(row) for row in (await connection.execute(statement)).mappings()]
         return rows if after is None else rows[::-1]
 
     async def count(self, wanted: HistoryFilter) -> int:
-        statement = sa.select(sa.func.count()).select_from(runs).where(*wanted.conditions())
         async with self._db.read() as connection:
-            return (await connection.execute(statement)).scalar_one()
+            return (await connection.execute(_count(wanted))).scalar_one()
 
     async def number_of(self, run_id: str) -> int:
         statement = sa.select(sa.func.count()).select_from(runs).where(runs.c.id <= run_id)
@@ -191,6 +186,22 @@ class History:
             for row in await connection.execute(_SENT_BY, {"run_ids": run_ids}):
                 sent[row.run_id] = (*sent.get(row.run_id, ()), SentText(row.contact, row.sent))
         return sent
+
+
+@lru_cache(maxsize=64)
+def _find(wanted: HistoryFilter, before: int | None, after: int | None, limit: int) -> sa.Select[Any]:
+    mine = sa.select(runs.c.id).where(*wanted.conditions())
+    statement = sa.select(_NUMBERED).where(_NUMBERED.c.id.in_(mine)).limit(limit)
+    if before is not None:
+        statement = statement.where(_NUMBERED.c.number < before)
+    if after is not None:
+        return statement.where(_NUMBERED.c.number > after).order_by(_NUMBERED.c.number)
+    return statement.order_by(_NUMBERED.c.number.desc())
+
+
+@lru_cache(maxsize=64)
+def _count(wanted: HistoryFilter) -> sa.Select[int]:
+    return sa.select(sa.func.count()).select_from(runs).where(*wanted.conditions())
 
 
 def _numbered(row: sa.RowMapping) -> NumberedRun:

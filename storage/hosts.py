@@ -74,6 +74,24 @@ class PhoneRequest:
     created_at: datetime
 
 
+def _alive(since: datetime | sa.BindParameter[datetime]) -> sa.ColumnElement[bool]:
+    return sa.and_(hosts.c.state != ENDED, hosts.c.heartbeat_at > since)
+
+
+# Built once, because every view of phones asks for them: see ``storage.history``.
+_HOST_PHONES = sa.select(
+    host_phones.c.serial,
+    host_phones.c.host,
+    host_phones.c.state,
+    host_phones.c.since,
+    hosts.c.heartbeat_at,
+    _alive(sa.bindparam("since")).label("alive"),
+).join(hosts, hosts.c.name == host_phones.c.host)
+_SEEN = sa.select(phones.c.serial, phones.c.seen_at)
+_MODELS = sa.select(phones.c.serial, phones.c.model).order_by(phones.c.serial)
+_ADDRESSES = sa.select(phone_addresses).order_by(phone_addresses.c.seen_at)
+
+
 @shielded
 class Hosts:
     """The tables of hosts and of the phones they see.
@@ -86,7 +104,7 @@ class Hosts:
         self.ttl = timedelta(seconds=seconds)
 
     def _alive(self) -> sa.ColumnElement[bool]:
-        return sa.and_(hosts.c.state != ENDED, hosts.c.heartbeat_at > self._db.now() - self.ttl)
+        return _alive(self._db.now() - self.ttl)
 
     async def register(self, name: str, token: str, *, release: str = "", former: str = "") -> HostRow | None:
         """Take the name. Return None, or the row of the process that has it.
@@ -168,17 +186,9 @@ class Hosts:
         A phone is returned as seen by the host that can use it, else as seen last. If no host can use it, ``since`` is
         when the last of them could.
         """
-        statement = sa.select(
-            host_phones.c.serial,
-            host_phones.c.host,
-            host_phones.c.state,
-            host_phones.c.since,
-            hosts.c.heartbeat_at,
-            self._alive().label("alive"),
-        ).join(hosts, hosts.c.name == host_phones.c.host)
         async with self._db.read() as connection:
-            rows = (await connection.execute(statement)).all()
-            before = (await connection.execute(sa.select(phones.c.serial, phones.c.seen_at))).all()
+            rows = (await connection.execute(_HOST_PHONES, {"since": self._db.now() - self.ttl})).all()
+            before = (await connection.execute(_SEEN)).all()
         # Phones that were seen before there were hosts, or by a command, are known too.
         best = {row.serial: HostPhone(row.serial, "", GONE, row.seen_at, alive=False) for row in before}
         for row in rows:
@@ -268,8 +278,7 @@ class Phones:
     async def models(self) -> dict[str, str]:
         """Return the model of each phone that was seen, by serial; "" if unknown."""
         async with self._db.read() as connection:
-            found = await connection.execute(sa.select(phones.c.serial, phones.c.model).order_by(phones.c.serial))
-            return {row.serial: row.model for row in found}
+            return {row.serial: row.model for row in await connection.execute(_MODELS)}
 
     async def saw(self, models: Mapping[str, str]) -> None:
         """Store the attached phones. A model that is unknown ("": the phone denies access) stays as it was."""
@@ -283,8 +292,7 @@ class Phones:
     async def addresses(self) -> dict[str, str]:
         """Return the serial of the phone that was last reached at each network address, newest addresses last."""
         async with self._db.read() as connection:
-            found = await connection.execute(sa.select(phone_addresses).order_by(phone_addresses.c.seen_at))
-            return {row.address: row.serial for row in found}
+            return {row.address: row.serial for row in await connection.execute(_ADDRESSES)}
 
     async def maker_serial_at(self, address: str) -> str:
         """Return the maker's serial of the phone that was last reached at this address, "" if it has none."""

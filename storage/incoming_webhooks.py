@@ -39,6 +39,9 @@ class IncomingRow:
         return (self.secret, old) if old else (self.secret,)
 
 
+_ALL = sa.select(incoming_webhooks).order_by(incoming_webhooks.c.id)  # built once, see ``storage.history``
+
+
 @shielded
 class IncomingWebhooks:
     """The table of incoming webhooks."""
@@ -68,8 +71,7 @@ class IncomingWebhooks:
 
     async def all(self) -> list[IncomingRow]:
         async with self._db.read() as connection:
-            found = await connection.execute(sa.select(incoming_webhooks).order_by(incoming_webhooks.c.id))
-            return [IncomingRow(**row) for row in found.mappings()]
+            return [IncomingRow(**row) for row in (await connection.execute(_ALL)).mappings()]
 
     async def get(self, name: str) -> IncomingRow | None:
         async with self._db.read() as connection:

@@ -78,6 +78,9 @@ def _hash(code: str) -> str:
     return hashlib.sha256(code.strip().upper().encode()).hexdigest()
 
 
+_ALL = sa.select(people).order_by(people.c.id)  # built once, see ``storage.history``
+
+
 @shielded
 class People:
     """The tables of people and pairing codes."""
@@ -97,8 +100,7 @@ class People:
 
     async def all(self) -> list[PersonRow]:
         async with self._db.read() as connection:
-            found = await connection.execute(sa.select(people).order_by(people.c.id))
-            return [PersonRow(**row) for row in found.mappings()]
+            return [PersonRow(**row) for row in (await connection.execute(_ALL)).mappings()]
 
     async def update(
         self,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -100,6 +101,16 @@ def _next_reminder(row: QuestionRow, now: datetime) -> tuple[int, datetime | Non
     return MOST_REMINDERS, None
 
 
+@lru_cache(maxsize=64)  # see ``storage.history``
+def _find(run_id: str, state: str, limit: int) -> sa.Select[Any]:
+    statement = sa.select(questions).order_by(questions.c.created_at, questions.c.id).limit(limit)
+    if run_id:
+        statement = statement.where(questions.c.run_id == run_id)
+    if state:
+        statement = statement.where(questions.c.state == state)
+    return statement
+
+
 @shielded
 class Questions:
     """Questions. Writes are on the disk when they return.
@@ -163,13 +174,8 @@ class Questions:
 
     async def find(self, *, run_id: str = "", state: str = "", limit: int = 100) -> list[QuestionRow]:
         """Return questions, oldest first."""
-        statement = sa.select(questions).order_by(questions.c.created_at, questions.c.id).limit(limit)
-        if run_id:
-            statement = statement.where(questions.c.run_id == run_id)
-        if state:
-            statement = statement.where(questions.c.state == state)
         async with self._db.read() as connection:
-            return [_question(row) for row in (await connection.execute(statement)).mappings()]
+            return [_question(row) for row in (await connection.execute(_find(run_id, state, limit))).mappings()]
 
     async def answer(
         self, question_id: str, answer: Mapping[str, Any], *, by: str, at: datetime | None = None

@@ -101,6 +101,7 @@ class Tick(StrEnum):
 MISSED, BY_HAND = "missed", "by_hand"  # further values of ``last_what``
 _COUNTERS = {Tick.STARTED: "started", Tick.BUSY: "skipped_busy", Tick.QUIET: "skipped_quiet"}
 _THERE = schedules.c.removed_at.is_(None)
+_ALL = sa.select(schedules).where(_THERE).order_by(schedules.c.id)  # built once, see ``storage.history``
 _SAME = ("expression", "timezone", "task", "serial")  # two schedules that have all of them do the same
 
 
@@ -163,8 +164,7 @@ class Schedules:
 
     async def all(self) -> list[ScheduleRow]:
         async with self._db.read() as connection:
-            found = await connection.execute(sa.select(schedules).where(_THERE).order_by(schedules.c.id))
-            return [ScheduleRow(**row) for row in found.mappings()]
+            return [ScheduleRow(**row) for row in (await connection.execute(_ALL)).mappings()]
 
     async def edit(self, schedule_id: int, values: Mapping[str, Any], *, other_times: bool = False) -> bool:
         """Change columns. Return whether it exists. ``other_times``: no old tick counts as missed, and none waits.

@@ -77,12 +77,10 @@ class Desk(DeskService):
         runs = tuple(view for view in views if view is not None)
         entries = await self.context.entries()
         async with self._db.one_view():
-            attached = await self.phones.beside(entries)
-            there = {"", *(phone.serial for phone in attached)}
             expected = (*self.context.names, self.context.serial, *(run.serial for run in runs))
-            missing = await self.phones.away(expected, there)
+            phones = await self.phones.beside(entries, expected)
             return StatusView(
-                phones=tuple(phone for phone in (*attached, *missing) if sees(actor, phone.serial)),
+                phones=tuple(phone for phone in phones if sees(actor, phone.serial)),
                 runs=runs,
                 questions=tuple(await self.questions.seen_by(actor)),
             )

@@ -189,7 +189,9 @@ class DeskHistory(DeskService):
         unanswered = await StoredLedger(self._db).left_open(stopped)
         parts = {run.row.parent_id for run in found if run.row.options.get("kind") == PLAN_PART}
         plans = {plan_id: await History(self._db).number_of(plan_id) for plan_id in parts}
-        schedules = await History(self._db).schedules_of([run.row.id for run in found])
+        swept = [run.row.id for run in found if run.row.parent_id]
+        schedules = {run.row.id: run.row.schedule_id for run in found if run.row.schedule_id is not None}
+        schedules |= await History(self._db).schedules_of(swept) if swept else {}
         names = {str(person.id): person.name for person in await People(self._db).all()}
         if any(":" in run.row.requested_by for run in found):
             names |= await program_names(self._db)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from PIL import Image
@@ -39,8 +39,11 @@ class DeskPhones(DeskService):
         """Return the attached phones, and those of hosts that have stopped reporting. Checks no rights."""
         return await self.beside(await self.context.entries())
 
-    async def beside(self, entries: Sequence[DeviceEntry]) -> list[PhoneView]:
-        """Return the phones that are attached here (``entries``) and those of other hosts, as ``all``."""
+    async def beside(self, entries: Sequence[DeviceEntry], expected: Iterable[str] = ()) -> list[PhoneView]:
+        """Return the phones that are attached here (``entries``) and those of other hosts, as ``all``.
+
+        expected: serials, or as the settings write them; those that are not there follow as offline.
+        """
         async with self._db.one_view():
             leases = await Leases(self._db, seconds=self._fleet.seconds).held()
             book = await self._book(entries)
@@ -59,11 +62,14 @@ class DeskPhones(DeskService):
             for entry in local
         ]
         known = {entry.serial for entry in local}
-        return here + [
+        here += [
             self._view(phone, book.name(phone.serial), held, tuple(tags.get(phone.serial, ())))
             for phone in elsewhere
             if phone.serial not in known and phone.state != GONE
         ]
+        there = {"", *(phone.serial for phone in here)}
+        missing = dict.fromkeys(serial for written in expected if (serial := book.serial(written)) not in there)
+        return here + [PhoneView(serial, book.name(serial), "offline") for serial in missing]
 
     def _view(self, phone: HostPhone, name: str, held: Mapping[str, str], tags: tuple[str, ...]) -> PhoneView:
         run_id = held.get(phone.serial, "")
@@ -72,12 +78,6 @@ class DeskPhones(DeskService):
             return PhoneView(phone.serial, name, state, run_id, phone.host, tags=tags)
         since = phone.since.astimezone(self._zone)
         return PhoneView(phone.serial, name, "away", run_id, phone.host, since, tags)
-
-    async def away(self, expected: Iterable[str], there: Collection[str]) -> list[PhoneView]:
-        """Return as offline the phones that are not ``there``. ``expected``: serials, or as the settings write them."""
-        book = await self._book()
-        serials = dict.fromkeys(book.serial(written) for written in expected)
-        return [PhoneView(serial, book.name(serial), "offline") for serial in serials if serial not in there]
 
     async def names(self, serials: Sequence[str]) -> tuple[str, ...]:
         """Return the names of these phones."""

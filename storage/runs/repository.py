@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -43,6 +44,8 @@ from storage.runs.rows import (
 from storage.shielded import shielded
 from storage.tables import hosts, runs
 
+_BY_ID = sa.select(runs).where(runs.c.id == sa.bindparam("run_id"))  # built once, see ``storage.history``
+
 
 @shielded
 class Runs:
@@ -72,7 +75,7 @@ class Runs:
 
     async def get(self, run_id: str) -> RunRow | None:
         async with self._db.read() as connection:
-            row = (await connection.execute(sa.select(runs).where(runs.c.id == run_id))).mappings().one_or_none()
+            row = (await connection.execute(_BY_ID, {"run_id": run_id})).mappings().one_or_none()
         return None if row is None else RunRow(**row)
 
     async def find(
@@ -89,18 +92,7 @@ class Runs:
 
         ``before``: only runs older than this id, for the next page.
         """
-        statement = sa.select(*LISTED).order_by(runs.c.id.desc()).limit(limit)
-        if statuses:
-            statement = statement.where(runs.c.status.in_(statuses))
-        if serial:
-            statement = statement.where(runs.c.serial == serial)
-        if schedule_id is not None:
-            statement = statement.where(runs.c.schedule_id == schedule_id)
-        if requested_by:
-            statement = statement.where(runs.c.requested_by == requested_by)
-        if before:
-            statement = statement.where(runs.c.id < before)
-        return await self._all(statement)
+        return await self._all(_find(tuple(statuses), serial, schedule_id, requested_by, before, limit))
 
     async def parts_of(self, parent_id: str) -> list[RunRow]:
         """Return the runs of a sweep or a plan without their sessions, oldest first."""
@@ -484,6 +476,24 @@ class Runs:
     async def _all(self, statement: sa.Select[Any]) -> list[RunRow]:
         async with self._db.read() as connection:
             return [RunRow(**row) for row in (await connection.execute(statement)).mappings()]
+
+
+@lru_cache(maxsize=64)  # see ``storage.history``
+def _find(
+    statuses: tuple[str, ...], serial: str, schedule_id: int | None, requested_by: str, before: str, limit: int
+) -> sa.Select[Any]:
+    statement = sa.select(*LISTED).order_by(runs.c.id.desc()).limit(limit)
+    if statuses:
+        statement = statement.where(runs.c.status.in_(statuses))
+    if serial:
+        statement = statement.where(runs.c.serial == serial)
+    if schedule_id is not None:
+        statement = statement.where(runs.c.schedule_id == schedule_id)
+    if requested_by:
+        statement = statement.where(runs.c.requested_by == requested_by)
+    if before:
+        statement = statement.where(runs.c.id < before)
+    return statement
 
 
 def _final(status: str) -> str:

@@ -21,9 +21,9 @@ async def test_numbers_pages_and_what_was_sent(db: Database) -> None:
     assert await numbers(HistoryFilter()) == [5, 4]
     assert await numbers(HistoryFilter(), before=4) == [3, 2]
     assert await numbers(HistoryFilter(), after=1) == [3, 2]
-    odd = HistoryFilter(serials=["S1"])
+    odd = HistoryFilter(serials=("S1",))
     assert (await numbers(odd, before=5), await log.count(odd)) == ([3, 1], 3)
-    assert await numbers(HistoryFilter(words="发货", statuses=["queued"])) == [3]
+    assert await numbers(HistoryFilter(words="发货", statuses=("queued",))) == [3]
     assert await numbers(HistoryFilter(contact="11")) == [3]
     assert [await log.id_of(number) for number in (0, 1, 5, 6, -1)] == [None, ids[0], ids[4], None, None]
     assert await log.number_of(ids[3] or "") == 4

@@ -144,9 +144,7 @@ def test_two_messages_with_an_answer_each_are_offered_as_one_choice(
 
 def test_a_stopped_run_says_who_was_not_answered() -> None:
     stopped = replace(RUN, status=RunStatus.STOPPED, stopped_by="小李", unanswered="11")
-    assert lines(run_card(stopped, ZH, now=LATER))[-1].startswith(
-        "还没有回复 11。要回复就再发一次这个任务"
-    )
+    assert lines(run_card(stopped, ZH, now=LATER))[-1].startswith("还没有回复 11。要回复就再发一次这个任务")
     assert "11 was not answered" in lines(run_card(stopped, EN, now=LATER))[-1]
     assert "没有回复" not in "".join(lines(run_card(replace(stopped, unanswered=""), ZH, now=LATER)))
     some = replace(stopped, replies=(ReplyRecord(contact="11", question="?", text="!", provenance="", delivered=True),))
