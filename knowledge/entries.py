@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from agent_core.errors import InputRejected
 from agent_core.reply.sureness.plain import HAN, is_han, stripped
+from agent_core.texts import Lang
 from agent_core.texts.clean import clean_text
 
 LONGEST_QUESTION = 500  # characters
@@ -196,9 +197,9 @@ def make_entry(**fields: object) -> Entry:
         raise InputRejected(said, key="bad_entry", question=LONGEST_QUESTION, answer=LONGEST_ANSWER) from None
 
 
-def sample_entries() -> Sequence[Entry]:
-    """Return the entries of the sample: a shop for phone accessories, in Chinese."""
-    text = (resources.files("knowledge") / "sample" / "phone_accessories.jsonl").read_text(encoding="utf-8")
+def sample_entries(lang: Lang = "zh") -> Sequence[Entry]:
+    """Return the entries of the sample: a shop for phone accessories, with the same ids in each language."""
+    text = (resources.files("knowledge") / "sample" / f"phone_accessories.{lang}.jsonl").read_text(encoding="utf-8")
     return tuple(entry.model_copy(update={"origin": "sample"}) for entry in read_entries(text))
 
 

@@ -57,7 +57,7 @@ T = TypeVar("T")
 
 def known_answers() -> set[str]:
     """Every answer of the sample shop's knowledge, word for word."""
-    file = resources.files("knowledge").joinpath("sample", "phone_accessories.jsonl")
+    file = resources.files("knowledge").joinpath("sample", "phone_accessories.zh.jsonl")
     return {json.loads(line)["answer"] for line in file.read_text(encoding="utf-8").splitlines() if line.strip()}
 
 

@@ -17,6 +17,7 @@ from agent_core.ports import Record
 from agent_core.reply.choosing import decide
 from agent_core.reply.sureness.fit import asks_for
 from agent_core.reply.sureness.plain import stripped
+from agent_core.texts import LANGUAGES, Lang
 from agent_core.texts.clean import clean_text
 from knowledge.embedded import EmbeddedKnowledge, _indexed
 from knowledge.entries import Entry, EntryFilter, Forms, Related, make_entry, read_entries, sample_entries, tokens
@@ -94,7 +95,10 @@ async def test_anything_else_is_not(base: EmbeddedKnowledge, query: str) -> None
     assert sure_of(await base.retrieve(query), query) is None
 
 
-async def test_every_question_and_alias_of_the_sample_is_sure_of_its_own_entry(base: EmbeddedKnowledge) -> None:
+@pytest.mark.parametrize("lang", LANGUAGES)
+async def test_every_question_and_alias_of_the_sample_is_sure_of_its_own_entry(tmp_path: Path, lang: Lang) -> None:
+    base = await open_knowledge(tmp_path / "knowledge.db")
+    await base.add_all(sample_entries(lang))
     entries = await base.list()
     assert len(entries) == 40
     for entry in entries:
@@ -102,6 +106,15 @@ async def test_every_question_and_alias_of_the_sample_is_sure_of_its_own_entry(b
             record = sure_of(await base.retrieve(text), text)
             assert record is not None, text
             assert record.id == entry.id, text
+    await base.close()
+
+
+def test_the_samples_are_the_same_shop_in_each_language() -> None:
+    chinese, english = sample_entries("zh"), sample_entries("en")
+    assert [entry.id for entry in english] == [entry.id for entry in chinese]
+    assert [len(entry.tags) for entry in english] == [len(entry.tags) for entry in chinese]
+    texts = [text for one in english for text in (one.question, one.answer, *one.aliases, *one.tags)]
+    assert [text for text in texts if not text.isascii()] == []
 
 
 OTHERS = [

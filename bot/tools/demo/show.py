@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 
 from agent_core.loop.questions import SKIP, candidate
 from agent_core.session import Answer
+from agent_core.texts import Lang
 from bot.app.server import Server, server
 from bot.channels.chat.answering import no_answer, read_answer, says_yes, to_confirm
 from bot.channels.chat.texts import Texts
@@ -26,6 +27,7 @@ from bot.desk.people import TERMINAL
 from bot.desk.views import QuestionView
 from bot.tools.demo.pictures import leave_pictures
 from bot.tools.demo.world import World, demo_world
+from knowledge.embedded import EmbeddedKnowledge, sample_entries
 from scheduler.times import parse_schedule
 from simulator.telegram import FakeTelegram, FakeUser
 from simulator.telegram.world import Button, Message
@@ -35,6 +37,8 @@ CONTACT = "11"
 OTHER = "110"
 STEP_SECONDS = 90.0  # the longest wait for one event of the show
 TICK = "* * * * *"
+# What the customers of the shown world write; the shipped world is Chinese.
+WORLDS: dict[Lang, Path | None] = {"zh": None, "en": Path(__file__).with_name("shop.en.toml")}
 
 ReadLine = Callable[[], Awaitable[str | None]]
 
@@ -122,15 +126,18 @@ def _choices(card: Message) -> list[Button]:
 
 
 @asynccontextmanager
-async def stage(
-    console: Console, scenario: Path | None, lang: str | None, read: ReadLine | None
-) -> AsyncIterator[DemoStage]:
+async def stage(console: Console, scenario: Path | None, lang: Lang, read: ReadLine | None) -> AsyncIterator[DemoStage]:
+    """Open the stage. People, customers and the sample shop speak ``lang``, unless ``scenario`` has other customers."""
     async with FakeTelegram() as telegram:
         bot = {"token": telegram.token, "api_base_url": telegram.url.removesuffix("/bot"), "mode": "polling"}
-        async with demo_world(scenario, lang=lang, telegram=bot) as world, server(world.settings) as running:
-            lang_code = world.settings.lang
-            words = texts(lang_code)
-            user = telegram.user(OPERATOR, words.get("demo.person"), lang_code)
+        shop = {"provider": "embedded", "sample": False}
+        async with (
+            demo_world(scenario or WORLDS[lang], lang=lang, telegram=bot, knowledge=shop) as world,
+            server(world.settings) as running,
+        ):
+            await EmbeddedKnowledge(running.desk.context.db).add_all(sample_entries(lang))
+            words = texts(lang)
+            user = telegram.user(OPERATOR, words.get("demo.person"), lang)
             yield DemoStage(world, telegram, running, console, words, read, user)
 
 
@@ -139,7 +146,7 @@ async def show(
     folder: Path,
     *,
     scenario: Path | None = None,
-    lang: str | None = None,
+    lang: Lang | None = None,
     read: ReadLine | None,
     tick: str = TICK,
 ) -> bool:
@@ -150,7 +157,8 @@ async def show(
     read: returns the operator's line. None: nobody is there; the demo answers by itself and offers no console.
     tick: the schedule of the third act, which is left out if it is "".
     """
-    words, asked = texts(spoken_language()), False
+    lang = lang or spoken_language()
+    words, asked = texts(lang), False
     try:
         async with AsyncExitStack() as stack:
             with console.status(words.get("demo.starting")):
@@ -287,7 +295,7 @@ async def third_act(on: DemoStage, tick: str = TICK) -> None:
     on.say(on.words.get("demo.customer", contact=OTHER, text=text), "green")
     on.world.phone.receive(OTHER, text)
     sent, messages = len(on.sent(OTHER)), len(on.user.chat.from_bot)
-    await on.operator(f'/schedule add "{tick}" QQ回复联系人{OTHER}')
+    await on.operator(f'/schedule add "{tick}" {on.words.get("demo.task", contact=OTHER)}')
     await on.until(lambda: len(on.user.chat.from_bot) > messages, "/schedule")
     settings = on.world.settings
     coming = parse_schedule(tick, settings.timezone).next(datetime.now(UTC))
@@ -324,7 +332,7 @@ async def _customer_and_run(on: DemoStage, text: str | None) -> None:
     else:
         on.world.phone.receive(CONTACT, text)
     on.say(on.words.get("demo.customer", contact=CONTACT, text=text), "green")
-    await on.operator(f"/run QQ回复联系人{CONTACT}")
+    await on.operator(f"/run {on.words.get('demo.task', contact=CONTACT)}")
 
 
 async def _answer_is_seen(on: DemoStage, count: int, contact: str = CONTACT) -> None:

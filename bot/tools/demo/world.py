@@ -48,10 +48,13 @@ async def demo_world(
             database_url=f"sqlite:///{data_dir / 'phonedesk.sqlite3'}",
             lang=lang,
             model={"base_url": model.url, "name": MODEL_NAME, "api_key": "demo", "fallbacks": ()},
-            knowledge={"provider": "embedded", "sample": True},
             device={"serial": running.address, "adb_host": "127.0.0.1", "adb_port": adb.port, "connect": ()},
             queue={"executor_id": "demo", "database_url": ""},
             run={"checked_versions": CHECKED},
-            **{"web": {"host": "127.0.0.1", "port": 0}, **overrides},
+            **{
+                "knowledge": {"provider": "embedded", "sample": True},
+                "web": {"host": "127.0.0.1", "port": 0},
+                **overrides,
+            },
         )
         yield World(settings, running.phone, running.state_url, data_dir)

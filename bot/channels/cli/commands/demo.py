@@ -14,6 +14,7 @@ import typer
 from agent_core import extras
 from agent_core.loop.tasks import check_task
 from agent_core.session import Session, Status
+from agent_core.texts import Lang
 from bot.channels.cli.commands.common import BY_STATUS, Exit, result_of, run_async, settings_from
 from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import spoken_language, texts
@@ -27,7 +28,7 @@ def demo(
     headless: Annotated[bool, typer.Option("--headless")] = False,
     task: str = DEFAULT_TASK,
     scenario: Path | None = None,
-    lang: Literal["zh", "en"] | None = None,
+    lang: Lang | None = None,
     tree: Literal["auto", "on", "off"] = "auto",
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
@@ -42,7 +43,7 @@ def demo(
     raise typer.Exit(BY_STATUS.get(session.comes_to, Exit.FAILED))
 
 
-async def _shown(scenario: Path | None, lang: str | None) -> Exit:
+async def _shown(scenario: Path | None, lang: Lang | None) -> Exit:
     """Show the whole demo. Ctrl-C ends it in order, says so at once, and deletes temporary data at the end.
 
     Without a terminal nobody can answer, and the demo does it by itself.

@@ -25,14 +25,20 @@ from storage.schedules import Schedules, Tick
 
 pytestmark = [pytest.mark.rotating(parts=3), pytest.mark.device]
 
+CHINESE = re.compile("[\u3000-\u303f\u3400-\u9fff\uff00-\uffef]")
+
 
 @pytest.fixture(autouse=True)
 def empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+def wide(columns: int) -> Console:
+    return Console(file=io.StringIO(), width=columns, color_system=None)
+
+
 def printed() -> Console:
-    return Console(file=io.StringIO(), width=160, color_system=None)
+    return wide(160)
 
 
 def text_of(console: Console) -> str:
@@ -64,8 +70,8 @@ async def test_both_acts_without_a_schedule(tmp_path: Path, lines: list[str], se
     shown = text_of(console)
     assert shown.count("Send it to the customer as it is?") == lines.count("make demo\n")
     assert ("choices: give 1–" in shown) is ("9\n" in lines)
-    assert "Customer 11 on QQ: 你好，请问几天能发货？" in shown
-    assert "48小时内发出" in shown
+    assert "Customer 11 on QQ: Hi, how soon do you ship?" in shown
+    assert "sent to 11: Within 48 hours" in shown
     assert re.search(r"\[1\] \S+.* → \S+", shown), "a candidate's question and its answer"
     listed = re.findall(r"^    \[(\d+)\] (\w+)", shown, re.MULTILINE)
     count = next(number for number, (_, word) in enumerate(listed, start=1) if word == "Skip")
@@ -79,9 +85,10 @@ async def test_both_acts_without_a_schedule(tmp_path: Path, lines: list[str], se
 
 
 @pytest.mark.device
-async def test_the_third_act_is_a_tick_that_starts_one_run() -> None:
+@pytest.mark.parametrize("lang", ["zh", "en"])
+async def test_the_third_act_is_a_tick_that_starts_one_run(lang: Lang) -> None:
     """The test is the clock: it takes the tick that the minute would bring."""
-    async with stage(printed(), None, "zh", says()) as on:
+    async with stage(console := wide(80), None, lang, says()) as on:
         await on.operator(f"/start {await on.running.desk.people.first_code()}")
         await on.until(lambda: bool(on.user.chat.from_bot), "/start")
         db = on.running.desk.context.db
@@ -98,6 +105,13 @@ async def test_the_third_act_is_a_tick_that_starts_one_run() -> None:
         assert len(on.sent("110")) == 1
         assert [run.schedule_id for run in await Runs(db).find() if not run.parent_id] == [schedule.id]
         assert await Schedules(db).all() == []
+        answer = on.sent("110")[0]
+        chats = on.world.phone.report()["chats"].values()
+        said = [message["text"] for messages in chats for message in messages]
+        cards = [message.words for message in on.user.chat.from_bot]
+    if lang == "en":
+        assert answer in text_of(console), "not cut"
+        assert not [text for text in (text_of(console), *said, *cards) if CHINESE.search(text)]
 
 
 def test_the_tick_of_the_demo_is_every_minute() -> None:
@@ -113,15 +127,18 @@ async def test_what_does_not_come_is_told() -> None:
 
 @pytest.mark.parametrize("lang", ["zh", "en"])
 @pytest.mark.device
-async def test_the_whole_demo_fits_a_screen_and_says_what_to_type_next(lang: Lang, tmp_path: Path) -> None:
+async def test_the_whole_demo_fits_a_screen_and_says_what_to_type_next(lang: Lang) -> None:
     """24 rows of 80 columns, with the line of the start, both prompts and the third act's four rows."""
-    console = Console(file=io.StringIO(), width=80, color_system=None)
-    assert await show(console, tmp_path / "out", lang=lang, read=says("2\n", "\n"), tick="")
+    console = wide(80)
+    assert await show(console, Path("out"), lang=lang, read=says("2\n", "\n"), tick="")
     rows = text_of(console).splitlines()
     assert len(rows) + 1 + 2 + 4 <= 24
     assert all(cell_len(row) <= 80 for row in rows)
     assert "phonedesk init" in "".join(rows[-2:])
     assert "docs/how-to/run-without-a-phone" in rows[-1], "not cut"
+    if lang == "en":  # an English reader sees whole sentences and no Chinese
+        assert not [row for row in rows if CHINESE.search(row) or "…" in row]
+        assert len([row for row in rows if " → " in row]) == 2, "answers to choose from"
 
 
 @pytest.mark.rotating(parts=2)
@@ -134,7 +151,7 @@ async def test_without_a_person_it_answers_by_itself_and_says_so(lang: Lang, tmp
     assert shown[0] == words.get("demo.welcome_alone")
     assert words.get("demo.by_itself", text=own) in shown
     assert words.get("demo.answered", outcome=words.get("card.succeeded"), contact="11", text=own) in shown
-    assert words.get("demo.ask", skip=4) not in shown
+    assert words.get("demo.ask", skip=0).partition("] ")[2] not in text_of(console)
     assert "/console/" not in text_of(console), "nobody could open it"
 
 
