@@ -295,7 +295,7 @@ async def third_act(on: DemoStage, tick: str = TICK) -> None:
     on.say(on.words.get("demo.customer", contact=OTHER, text=text), "green")
     on.world.phone.receive(OTHER, text)
     sent, messages = len(on.sent(OTHER)), len(on.user.chat.from_bot)
-    await on.operator(f'/schedule add "{tick}" {on.words.get("demo.task", contact=OTHER)}')
+    await on.operator(f'/schedule add "{tick}" {on.words.get("demo.cron_task")}')
     await on.until(lambda: len(on.user.chat.from_bot) > messages, "/schedule")
     settings = on.world.settings
     coming = parse_schedule(tick, settings.timezone).next(datetime.now(UTC))
@@ -332,7 +332,7 @@ async def _customer_and_run(on: DemoStage, text: str | None) -> None:
     else:
         on.world.phone.receive(CONTACT, text)
     on.say(on.words.get("demo.customer", contact=CONTACT, text=text), "green")
-    await on.operator(f"/run {on.words.get('demo.task', contact=CONTACT)}")
+    await on.operator(f"/run {on.words.get('demo.task')}")
 
 
 async def _answer_is_seen(on: DemoStage, count: int, contact: str = CONTACT) -> None:
