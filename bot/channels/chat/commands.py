@@ -62,6 +62,8 @@ _ALONE = {
 _CHINESE = {**_WITH_ARGUMENT, **_ALONE}
 # Words that are not commands, but so close to one that a person who writes only them means the desk.
 _CLOSE = ("暂停", "停下", "中止", "恢复", "pause", "cancel", "quit")
+# Words that other bots have as commands, and what is meant by them here.
+_ELSEWHERE = {"lang": "settings", "language": "settings", "语言": "settings"}
 
 QUOTES = {'"': '"', "'": "'", "“": "”", "”": "”", "‘": "’", "「": "」", "『": "』", "＂": "＂", "《": "》"}
 _WORD = re.compile(r"[\"“「『](?P<quoted>[^\"”」』]+)[\"”」』]|[^\s,，]+")
@@ -169,7 +171,11 @@ def _slashed(text: str, bot_name: str) -> Command | Unknown | ForAnotherBot:
     if name in COMMANDS:
         return Command(name, rest)
     swapped = [known for known in COMMANDS if sorted(known) == sorted(name)]  # difflib misses the short ones
-    close = swapped or difflib.get_close_matches(name, [*COMMANDS, *_CHINESE], n=1, cutoff=NEAR)
+    close = (
+        [_ELSEWHERE[name]]
+        if name in _ELSEWHERE
+        else swapped or difflib.get_close_matches(name, [*COMMANDS, *_CHINESE], n=1, cutoff=NEAR)
+    )
     return Unknown(f"/{written}", f"/{_CHINESE.get(close[0], close[0])}" if close else "")
 
 

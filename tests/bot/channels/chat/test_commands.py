@@ -24,6 +24,8 @@ from bot.channels.chat.commands import Command, ForAnotherBot, RunRequest, Unkno
         ("/status@other_bot", ForAnotherBot()),
         ("/statsu", Unknown("/statsu", "/status")),
         ("/rnu", Unknown("/rnu", "/run")),
+        ("/lang", Unknown("/lang", "/settings")),
+        ("/语言 en", Unknown("/语言", "/settings")),
         ("/dance", Unknown("/dance")),
         ("手机", Command("devices")),
         ("/设备", Command("devices")),
