@@ -11,7 +11,7 @@ import structlog
 from agent_core.devices.base import Device, Frame
 from agent_core.errors import DeviceError, LeaseLost, PhonedeskError, ScreenOff
 from agent_core.loop import answers, defaults, questions
-from agent_core.loop.ending import end_by
+from agent_core.loop.ending import end_by, said_at_stop
 from agent_core.loop.result import ActResult
 from agent_core.loop.run import Outside, Run, take_up
 from agent_core.loop.thinking import Thinker
@@ -25,7 +25,6 @@ from agent_core.reply.leftovers import clear_in_front
 from agent_core.reply.outcome import still_away
 from agent_core.session import FINAL, Question, Session, Status
 from agent_core.settings import AgentSettings, StepResult, new_session
-from agent_core.texts import say
 
 log = structlog.get_logger(__name__)
 
@@ -122,8 +121,7 @@ class PhoneAgent:
 
     async def end_stopped(self) -> None:
         """End a run that was cancelled in order to stop it."""
-        said = "run.stopped" if self.session.steps else "run.stopped_first"
-        self.session.end(Status.STOPPED, say(self.session.lang, said))
+        self.session.end(Status.STOPPED, said_at_stop(self.session))
         await self._now.recorder.save()
         await self._now.recorder.outcome()
 

@@ -45,6 +45,12 @@ def end_by(session: Session, error: PhonedeskError | LedgerConflict, fate: str =
     session.end(ending.status, f"{ending.message}\n{fate}" if failed and fate else ending.message)
 
 
+def said_at_stop(session: Session) -> str:
+    """Return the message of a run that was stopped. A reply may be sent before the first step is over."""
+    begun = session.steps or session.replies
+    return say(session.lang, "run.stopped" if begun else "run.stopped_first")
+
+
 MOST_SEEN = 400  # characters
 BETWEEN = " · "
 

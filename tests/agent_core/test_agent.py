@@ -11,6 +11,7 @@ from agent_core.actions.types import Finish, Home, Launch
 from agent_core.agent import PhoneAgent
 from agent_core.errors import CommandFailed, DeviceOffline, LeaseLost
 from agent_core.loop.defaults import NoStore
+from agent_core.loop.ending import said_at_stop
 from agent_core.loop.guard import rounds
 from agent_core.loop.recording import Recorder
 from agent_core.model.client import ChatModel
@@ -18,7 +19,7 @@ from agent_core.perception.observer import Observer
 from agent_core.perception.reader import ScreenReader
 from agent_core.ports import Event
 from agent_core.retry import with_retries
-from agent_core.session import QuestionKind, Session, Status
+from agent_core.session import QuestionKind, ReplyRecord, Session, Status
 from agent_core.settings import AgentSettings, new_session
 from agent_core.texts import say
 from tests.support.clock import Clock
@@ -265,3 +266,11 @@ async def test_a_dry_run_says_what_a_question_would_be_answered(bench_lab: Lab, 
     assert session.status is Status.SUCCEEDED
     assert said in session.message
     assert bench_lab.phone.report()["actions"] == before
+
+
+@pytest.mark.parametrize(("sent", "key"), [(False, "run.stopped_first"), (True, "run.stopped")])
+def test_a_run_that_has_sent_something_is_not_said_to_have_done_no_step(sent: bool, key: str) -> None:
+    session = Session(run_id="r", task="t")
+    if sent:
+        session.replies = [ReplyRecord(contact="11", question="?", text="!", provenance="kb", delivered=True)]
+    assert said_at_stop(session) == say(session.lang, key)
