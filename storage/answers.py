@@ -236,6 +236,7 @@ class Answers:
             return (await connection.execute(_count(wanted), self._times())).scalar_one()
 
     def _times(self) -> Mapping[str, datetime]:
+        """Return the values of the times in a filter. A statement without them ignores them."""
         return {"forgotten": self._db.now() - FORGOTTEN}
 
     async def is_contact(self, name: str) -> bool:

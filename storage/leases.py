@@ -26,14 +26,20 @@ def fresh(
 
     A heartbeat ``ttl`` or more ahead of ``now`` does not count, because the clock was put back since.
     """
-    return sa.and_(heartbeat > now - ttl * part, heartbeat < now + ttl)
+    return _between(heartbeat, now - ttl * part, now + ttl)
+
+
+def _between(
+    heartbeat: sa.ColumnElement[datetime | None],
+    after: datetime | sa.BindParameter[datetime],
+    before: datetime | sa.BindParameter[datetime],
+) -> sa.ColumnElement[bool]:
+    return sa.and_(heartbeat > after, heartbeat < before)
 
 
 # Built once, because every view of phones asks for it: see ``storage.history``.
 _HELD = sa.select(leases).where(
-    leases.c.owner != "",
-    leases.c.heartbeat_at > sa.bindparam("after"),
-    leases.c.heartbeat_at < sa.bindparam("before"),
+    leases.c.owner != "", _between(leases.c.heartbeat_at, sa.bindparam("after"), sa.bindparam("before"))
 )
 LEASE_SECONDS = 30.0
 HELD_PART = 2 / 3  # of the lease time: the holder gives up before others may take the phone

@@ -32,7 +32,6 @@ _IDENTIFIERS = {
     # https://developer.apple.com/documentation/bundleresources/information-property-list/cfbundleidentifier
     "ios": re.compile(r"[A-Za-z0-9.-]+"),
 }
-SIMILAR = 0.6  # how much of two names is the same
 _ANY_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)+")
 
 
@@ -185,8 +184,8 @@ def resolve_app(name: str, installed: Collection[str], system: System | None = N
 
 def similar_names(name: str, installed: Collection[str], system: System) -> list[str]:
     """Return known names that are alike ``name`` and mean an installed app, the most alike first."""
-    alike = get_close_matches(bare(name), _names().every, cutoff=SIMILAR)
-    return [one for one in alike if resolve_app(one, installed, system) is not None]
+    here = [one for one in _names().every if resolve_app(one, installed, system) is not None]
+    return get_close_matches(bare(name), here)
 
 
 def known_on(system: System) -> list[str]:

@@ -71,7 +71,8 @@ class _Labels:
         holding = [known for known in self.all if len(known) > 1 and (wanted in known or known in wanted)]
         alike = get_close_matches(wanted, self.all, cutoff=SIMILAR)
         here = [self.all[known] for known in dict.fromkeys([*holding, *alike])]
-        return [*here, *similar_names(self.app, installed, system)][:3]
+        others = [one for one in similar_names(self.app, installed, system) if one not in self.all]
+        return [*here, *others][:3]
 
 
 class HomeScreen:

@@ -41,7 +41,9 @@ def row_likeness(row: ChatRow, contact: str) -> Likeness:
 
 def names_alike(rows: Sequence[ChatRow], contact: str) -> list[str]:
     """Return the names of rows that a person who misspelt it may have meant by ``contact``, the most alike first."""
-    names, wanted = {fold(row.name): row.name for row in rows}, fold(contact)
+    if not contact:
+        return []
+    names, wanted = {fold(row.name): row.name for row in rows if row.name != contact}, fold(contact)
     holding = [one for one in names if len(one) > 1 and (wanted in one or one in wanted)]
     return [names[one] for one in dict.fromkeys([*holding, *get_close_matches(wanted, names)])][:MOST_ALIKE]
 

@@ -78,9 +78,11 @@ async def run_here(
                     raise RuntimeError("The run was not stored.")
                 await Audit(core.db).write(TERMINAL, TERMINAL, "run", {"task": task, "serial": device.serial})
             session = await core.session(task, device.serial, settings, run_id=run_id, rules=rules, dry_run=dry_run)
-            await _work(core, device, session, settings, human, store, heard)
-            if heard.requested:
-                await Audit(core.db).write(TERMINAL, TERMINAL, "stop", {"run_id": run_id})
+            try:
+                await _work(core, device, session, settings, human, store, heard)
+            finally:
+                if heard.requested and interrupt is None:  # else the caller tells it
+                    await Audit(core.db).write(TERMINAL, TERMINAL, "stop", {"run_id": run_id})
         return session
     finally:
         await device.close()

@@ -78,6 +78,9 @@ async def sweep_here(
             status, message = (STOPPED, "") if stopped else (FAILED, said(error, core.settings.lang))
             await runs.end_attempt(row.id, row.attempt, status=status, message=message)
             raise
+        finally:
+            if interrupt.requested:
+                await Audit(core.db).write(TERMINAL, TERMINAL, "stop", {"run_id": row.id})
         return done
 
 

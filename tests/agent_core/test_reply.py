@@ -103,7 +103,7 @@ async def test_a_misspelt_contact_is_told_with_the_names_that_are_like_it(bench_
     async with ScriptedModel([LAUNCH, FINISH, *search, FINISH]) as model:
         session = await bench_lab.run(model, "QQ回复联系人112", max_steps=5)
     assert session.question is not None
-    assert "聊天列表里相近的名字：11" in session.question.text
+    assert "应用里相近的名字：11" in session.question.text
     assert "请结束这个任务，用对的名字再发一次" in session.question.text
 
 

@@ -58,7 +58,8 @@ def survey(settings: Settings, overrides: Mapping[str, Any] | None = None) -> li
 def _shown(name: Name, settings: Settings, places: Places) -> ShownSetting:
     value = value_of(settings, name.path)
     changed = value != name.default
-    plain = plain_of(value) if changed or not name.is_secret else ""  # the default of a key is no key
+    is_no_key = not changed and isinstance(name.default, SecretStr)
+    plain = "" if is_no_key else plain_of(value)
     found = places.of(name.path)
     return ShownSetting(name, plain, found or (SettingPlace("default"),), changed)
 

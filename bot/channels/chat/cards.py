@@ -556,7 +556,7 @@ def _data_lines(view: QuestionView, texts: Texts) -> list[Line]:
     candidates = data.get("candidates")
     for number, candidate in enumerate(candidates if isinstance(candidates, list) else [], start=1):
         if isinstance(candidate, dict):
-            lines.append(_candidate_line(candidate, number, str(data.get("customer") or ""), texts))
+            lines.append(_candidate_line(candidate, number, view.question.text, texts))
     return lines
 
 

@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 
 from agent_core.devices.base import Node
-from agent_core.geometry import Point
+from agent_core.geometry import Box, Point
 from agent_core.loop import questions
 from agent_core.perception.doubts import Doubt, DoubtKind
+from agent_core.perception.lists import ChatRow
 from agent_core.perception.readings import Bubble, ChatScreen, Side, Source
-from agent_core.policies.right_chat import is_contacts
+from agent_core.policies.right_chat import is_contacts, names_alike
 from agent_core.reply.outcome import DeliveryResult, check_chat
 from agent_core.session import Answer, GateState, QuestionKind, Session, Status
 from simulator.phone.scenario import ContactPart, MessagePart, Scenario
@@ -154,3 +155,18 @@ async def test_what_is_written_while_the_tree_is_dumped_is_read_and_is_no_doubt_
     assert bench_lab.people.asked == []
     assert session.status is Status.SUCCEEDED, session.message
     assert bench_lab.sent == {"11": [ANSWER]}
+
+
+@pytest.mark.parametrize(
+    ("contact", "told"),
+    [
+        ("112", ["11", "110"]),
+        ("11", ["110"]),  # a group may have exactly the contact's name
+        ("王晓明", ["王小明"]),
+        ("李雷", []),
+        ("", []),
+    ],
+)
+def test_names_in_the_app_that_may_have_been_meant(contact: str, told: list[str]) -> None:
+    rows = [ChatRow(name, Box(0, 0, 1080, 190)) for name in ("11", "110", "王小明")]
+    assert names_alike(rows, contact) == told

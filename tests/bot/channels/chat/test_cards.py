@@ -413,8 +413,8 @@ def test_a_candidate_with_the_customers_own_words_is_called_the_same_question() 
     view = asked(QuestionKind.NO_SURE_ANSWER)
     candidate = {"id": "r1", "question": "怎么退", "text": "七天内可退", "score": 1.0}
     for customer, zh, en in (("怎么退？", "同一个问题", "the same question"), ("怎么退货？", "很像", "very alike")):
-        data = {"customer": customer, "candidates": [candidate]}
-        shown = replace(view, question=view.question.model_copy(update={"data": data}))
+        data = {"candidates": [candidate]}
+        shown = replace(view, question=view.question.model_copy(update={"text": customer, "data": data}))
         assert f"候选 1（{zh}）: 怎么退\n→ 七天内可退" in lines(question_card(shown, ZH))
         assert f"Candidate 1 ({en}): 怎么退\n→ 七天内可退" in lines(question_card(shown, EN))
 
