@@ -118,14 +118,22 @@ class AnswerFilter:
 ALL = AnswerFilter()
 
 
+def page_of(
+    log: sa.Select[Any], number: sa.ColumnElement[int], before: int | None, after: int | None, limit: int
+) -> sa.Select[Any]:
+    """Return a page of a log, the newest first: all of it, or what is older than ``before``.
+
+    after: the ``limit`` rows that follow this number instead, the oldest first.
+    """
+    page = log.limit(limit)
+    if before is not None:
+        page = page.where(number < before)
+    return page.order_by(number.desc()) if after is None else page.where(number > after).order_by(number)
+
+
 @lru_cache(maxsize=64)  # see ``storage.history``
 def _find(wanted: AnswerFilter, before_id: int | None, after_id: int | None, limit: int) -> sa.Select[Any]:
-    statement = sa.select(answers).where(*wanted.conditions()).limit(limit)
-    if before_id is not None:
-        statement = statement.where(answers.c.id < before_id)
-    if after_id is not None:
-        return statement.where(answers.c.id > after_id).order_by(answers.c.id)
-    return statement.order_by(answers.c.id.desc())
+    return page_of(sa.select(answers).where(*wanted.conditions()), answers.c.id, before_id, after_id, limit)
 
 
 @lru_cache(maxsize=64)

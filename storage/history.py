@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from agent_core.session import WAITS_ELSEWHERE
-from storage.answers import SENT
+from storage.answers import SENT, page_of
 from storage.engine import Database
 from storage.questions import OPEN
 from storage.runs import FAILED, QUEUED, RUNNING, STOPPED, SUCCEEDED, WAITING, RunRow
@@ -191,12 +191,8 @@ class History:
 @lru_cache(maxsize=64)
 def _find(wanted: HistoryFilter, before: int | None, after: int | None, limit: int) -> sa.Select[Any]:
     mine = sa.select(runs.c.id).where(*wanted.conditions())
-    statement = sa.select(_NUMBERED).where(_NUMBERED.c.id.in_(mine)).limit(limit)
-    if before is not None:
-        statement = statement.where(_NUMBERED.c.number < before)
-    if after is not None:
-        return statement.where(_NUMBERED.c.number > after).order_by(_NUMBERED.c.number)
-    return statement.order_by(_NUMBERED.c.number.desc())
+    found = sa.select(_NUMBERED).where(_NUMBERED.c.id.in_(mine))
+    return page_of(found, _NUMBERED.c.number, before, after, limit)
 
 
 @lru_cache(maxsize=64)

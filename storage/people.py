@@ -17,6 +17,7 @@ from storage.tables import audit, pairing_codes, people
 
 ROLES = ("viewer", "operator", "owner")
 CODE_ID = 10  # a code is named by this many characters of its hash
+TERMINAL = "terminal"  # the id of the owner at this machine, and the channel that they use there
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
 from agent_core.apps.names import bare, similar_names
 from agent_core.devices.base import Device, Key, System, WindowKind
 from agent_core.errors import AppNotFound
 from agent_core.geometry import Point
+from agent_core.perception.compare import alike
 from agent_core.perception.observer import Observation, Observer
 from agent_core.perception.readings import Reading
 from agent_core.texts import Listed
@@ -67,10 +67,7 @@ class _Labels:
 
     def similar(self, installed: Collection[str], system: System) -> list[str]:
         """Return up to three names that are alike: labels here, or other names of apps that are installed."""
-        wanted = bare(self.app)
-        holding = [known for known in self.all if len(known) > 1 and (wanted in known or known in wanted)]
-        alike = get_close_matches(wanted, self.all, cutoff=SIMILAR)
-        here = [self.all[known] for known in dict.fromkeys([*holding, *alike])]
+        here = [self.all[known] for known in alike(bare(self.app), self.all, cutoff=SIMILAR)]
         others = [one for one in similar_names(self.app, installed, system) if one not in self.all]
         return [*here, *others][:3]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
-from difflib import SequenceMatcher
+from collections.abc import Collection, Mapping
+from difflib import SequenceMatcher, get_close_matches
 from enum import StrEnum
 from functools import cache, lru_cache
 from hashlib import sha256
@@ -78,6 +78,15 @@ def fold(text: str) -> str:
     """
     plain = normalise(text).casefold()
     return (_LETTERS_DIGITS.sub("", plain) or _REPEATED.sub(r"\1", plain)).translate(_LOOKALIKES)
+
+
+def alike(wanted: str, known: Collection[str], *, cutoff: float = 0.6) -> list[str]:
+    """Return those of ``known`` that hold ``wanted`` or are held by it, then those that are close to it.
+
+    cutoff: how much of two texts (0–1) has to be the same, as for difflib.
+    """
+    holding = [one for one in known if len(one) > 1 and (wanted in one or one in wanted)]
+    return list(dict.fromkeys([*holding, *get_close_matches(wanted, known, cutoff=cutoff)]))
 
 
 def compare(left: str, right: str, *, confidence: float = 1.0) -> Match:

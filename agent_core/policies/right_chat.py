@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from difflib import get_close_matches
 
 from agent_core.actions.types import Action, GetKnowledgeData
 from agent_core.geometry import SCALE, Point
-from agent_core.perception.compare import Likeness, counts_members, fold, likeness, same_name, skeleton, without_count
+from agent_core.perception.compare import (
+    Likeness,
+    alike,
+    counts_members,
+    fold,
+    likeness,
+    same_name,
+    skeleton,
+    without_count,
+)
 from agent_core.perception.lists import ChatRow
 from agent_core.perception.readings import ChatScreen
 from agent_core.policies.base import Situation, Verdict, allow, block, touched
@@ -43,9 +51,8 @@ def names_alike(rows: Sequence[ChatRow], contact: str) -> list[str]:
     """Return the names of rows that a person who misspelt it may have meant by ``contact``, the most alike first."""
     if not contact:
         return []
-    names, wanted = {fold(row.name): row.name for row in rows if row.name != contact}, fold(contact)
-    holding = [one for one in names if len(one) > 1 and (wanted in one or one in wanted)]
-    return [names[one] for one in dict.fromkeys([*holding, *get_close_matches(wanted, names)])][:MOST_ALIKE]
+    names = {fold(row.name): row.name for row in rows if row.name != contact}
+    return [names[one] for one in alike(fold(contact), names)][:MOST_ALIKE]
 
 
 def is_contacts(chat: ChatScreen, gate: GateState) -> bool:

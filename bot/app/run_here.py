@@ -23,12 +23,10 @@ from scheduler.runs.executor import carry_out, outcome_of, said, store_outcome
 from scheduler.runs.lease import lease_of, refuse_if_in_use
 from scheduler.runs.stop import Reason, StopRequests, StopSignal
 from scheduler.sweeps.order import read_task
-from storage.people import Audit
+from storage.people import TERMINAL, Audit
 from storage.runs import NewRun, Runs
 
 log = structlog.get_logger(__name__)
-
-TERMINAL = "terminal"  # who asks, and from where, in the run's row and in the audit log
 
 
 async def run_here(

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 from agent_core.ports import Human, RunStore
 from agent_core.session import Session, Status
 from bot.app.core import Core
-from bot.app.run_here import TERMINAL, passed_on, run_here, stopped_by_interrupt
+from bot.app.run_here import passed_on, run_here, stopped_by_interrupt
 from scheduler.runs.executor import said
 from scheduler.runs.lease import lease_of
 from scheduler.runs.stop import StopRequests, StopSignal
 from scheduler.sweeps.attempt import Prepared, not_found, prepare
 from scheduler.sweeps.order import SweepOrder
-from storage.people import Audit
+from storage.people import TERMINAL, Audit
 from storage.runs import FAILED, STOPPED, SUCCEEDED, WAITING, NewRun, RunRow, Runs
 from storage.sweeps import NewSweep, NewSwept, Sweeps
 

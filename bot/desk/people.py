@@ -18,14 +18,13 @@ from bot.desk.pairing import Notebook, PairingLimit
 from bot.desk.views import OWN_CHAT
 from storage.engine import Database
 from storage.events import Events
-from storage.people import CodeRow, People, PersonRow
+from storage.people import TERMINAL, CodeRow, People, PersonRow
 
 CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # no characters that are easily confused
 CODE_LENGTH = 8
 LINK_BYTES = 24  # of the code in a link, which nobody types
 CODE_LIFETIME = timedelta(hours=24)
 MAX_NAME = 64
-TERMINAL = "terminal"  # the id of the owner at this machine
 SECRET = "secret"  # noqa: S105 - no secret, but the reason why a webhook's caller was turned away
 FIRST = "first"  # the maker of the codes for the first person
 

@@ -23,7 +23,6 @@ from bot.channels.chat.texts import Texts
 from bot.channels.cli.terminal.console import Console, Text
 from bot.channels.cli.terminal.language import spoken_language, texts
 from bot.desk.actors import Actor, Role
-from bot.desk.people import TERMINAL
 from bot.desk.views import QuestionView
 from bot.tools.demo.pictures import leave_pictures
 from bot.tools.demo.world import World, demo_world
@@ -31,6 +30,7 @@ from knowledge.embedded import EmbeddedKnowledge, sample_entries
 from scheduler.times import parse_schedule
 from simulator.telegram import FakeTelegram, FakeUser
 from simulator.telegram.world import Button, Message
+from storage.people import TERMINAL
 
 OPERATOR = 10001
 CONTACT = "11"

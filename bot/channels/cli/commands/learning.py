@@ -24,8 +24,8 @@ from bot.channels.cli.terminal.language import texts
 from bot.channels.cli.terminal.lines import read_line
 from bot.channels.cli.terminal.render import before
 from bot.desk.learning_views import ShownChat
+from storage.people import TERMINAL
 
-PERSON = "terminal"
 _YES = {"y", "yes", "j", "是", "对", "好", "1"}
 _NO = {"n", "no", "否", "不", "不对", "2"}
 _WAYS: dict[str, SendsBy] = {"1": "enter", "2": "keyboard_key", "3": "button"}
@@ -60,14 +60,14 @@ async def learn_in_terminal(
         if not right:
             wrong = await _what_is_wrong(console, words, shown)
             for part in wrong:
-                await correct(core, shown, part, person=PERSON)
+                await correct(core, shown, part, person=TERMINAL)
             return Exit.FAILED, {**told, "status": "wrong", "wrong": wrong}
         send = allow_send or bool(await _yes(console, words, "learn.may_send", contact=shown.contact))
         tried = await try_input(core, shown, words.get("learn.text"), send=send, interruptible=True)
         sends_by = await _confirmed(console, words, tried)
         if sends_by is None:
             return Exit.WAITING, {**told, "status": "waiting", "sends_by": tried.sends_by, "sent": tried.sent}
-        learnt = await keep(core, shown, sends_by, person=PERSON)
+        learnt = await keep(core, shown, sends_by, person=TERMINAL)
         for line in result_lines(learnt, app.name_in(words.lang), tried, words):
             console.print(line)
         return Exit.OK, {**told, "status": "learnt", **_kept(learnt), "sent": tried.sent}

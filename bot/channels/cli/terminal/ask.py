@@ -16,10 +16,9 @@ from bot.desk.views import QuestionView
 from scheduler.runs.human import given_answer, store_question
 from storage.engine import Database
 from storage.events import Events
-from storage.people import Audit
+from storage.people import TERMINAL, Audit
 from storage.questions import Questions
 
-PERSON = "terminal"
 FIRST_ATTEMPT = 1  # a run started in the terminal has only this one
 
 
@@ -43,9 +42,9 @@ class TerminalHuman:
         if answer is None:
             return None
         await self._audit.write(
-            PERSON, PERSON, "answer", {"question": question.id, "text": answer.text, "choice": answer.choice}
+            TERMINAL, TERMINAL, "answer", {"question": question.id, "text": answer.text, "choice": answer.choice}
         )
-        await self._questions.answer(question.id, answer.kept(), by=PERSON)
+        await self._questions.answer(question.id, answer.kept(), by=TERMINAL)
         return given_answer(await self._questions.get(question.id))
 
     async def read(self, run_id: str, question: Question) -> Answer | None:
@@ -68,7 +67,7 @@ class TerminalHuman:
             if line is None:
                 self._console.print()  # so that the next message begins a line
                 return None
-            answer = read_answer(question, line, by=PERSON)
+            answer = read_answer(question, line, by=TERMINAL)
             if answer is not None and to_confirm(question, answer):
                 self._console.print(self._texts.get("question.like_a_command"))
                 self._console.print(self._texts.get("question.confirm_typed"))

@@ -13,8 +13,8 @@ from bot.channels.chat.cards import question_card
 from bot.channels.chat.texts import texts
 from bot.channels.telegram import render
 from bot.desk.actors import Role
-from bot.desk.people import TERMINAL
 from simulator.telegram import FakeUser
+from storage.people import TERMINAL
 from storage.questions import Questions
 from storage.runs import NewRun
 from storage.tables import questions

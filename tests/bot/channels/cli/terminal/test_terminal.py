@@ -39,7 +39,7 @@ from bot.channels.chat.cards import Button, Card, Line
 from bot.channels.chat.texts import LANGUAGES, Lang, texts
 from bot.channels.cli.commands import demo
 from bot.channels.cli.commands.common import BY_STATUS, Exit
-from bot.channels.cli.terminal.ask import PERSON, TerminalHuman
+from bot.channels.cli.terminal.ask import TerminalHuman
 from bot.channels.cli.terminal.console import Console
 from bot.channels.cli.terminal.lines import drop_typed, read_line
 from bot.channels.cli.terminal.live import LiveRuns, learnt_line, left_open, outcome_line, timings_line
@@ -49,7 +49,7 @@ from scheduler.runs.store import StoredRuns
 from storage.engine import Database
 from storage.events import Events
 from storage.history import History
-from storage.people import Audit
+from storage.people import TERMINAL, Audit
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from tests.support.environment import without_settings
@@ -201,31 +201,31 @@ async def test_a_plain_file_and_no_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "answer"),
     [
-        ("1\n", Answer(choice="record:0", by=PERSON)),
-        (" 刻字 ", Answer(choice="record:0", by=PERSON)),
-        ("SKIP", Answer(choice="skip", by=PERSON)),
-        ("可以 [b]的[/b]\n", Answer(text="可以 [b]的[/b]", by=PERSON)),
+        ("1\n", Answer(choice="record:0", by=TERMINAL)),
+        (" 刻字 ", Answer(choice="record:0", by=TERMINAL)),
+        ("SKIP", Answer(choice="skip", by=TERMINAL)),
+        ("可以 [b]的[/b]\n", Answer(text="可以 [b]的[/b]", by=TERMINAL)),
         ("\n", None),
         ("  ", None),
     ],
 )
 def test_a_line_is_a_choice_or_ones_own_words(line: str, answer: Answer | None) -> None:
-    assert read_answer(QUESTION, line, by=PERSON) == answer
+    assert read_answer(QUESTION, line, by=TERMINAL) == answer
 
 
 @pytest.mark.parametrize("line", ["3", "0", "words", "", "²"])
 def test_no_own_words_where_there_are_only_choices(line: str) -> None:
-    assert read_answer(CLOSED, line, by=PERSON) is None
+    assert read_answer(CLOSED, line, by=TERMINAL) is None
 
 
 async def test_asking_goes_on_until_it_is_answered_and_keeps_it(db: Database) -> None:
     session, console = await session_in(db), printed()
     with typed("words\n9\n2\n") as (source, _):
         answer = await TerminalHuman(db, console, texts("en"), stdin=source).ask(session, CLOSED)
-    assert answer == Answer(choice="skip", by=PERSON)
+    assert answer == Answer(choice="skip", by=TERMINAL)
     row = await Questions(db).get("q1")
     assert row is not None
-    assert (row.state, row.answered_by, row.answer) == ("answered", PERSON, {"choice": "skip", "text": ""})
+    assert (row.state, row.answered_by, row.answer) == ("answered", TERMINAL, {"choice": "skip", "text": ""})
     shown = text_of(console)
     told = " ".join(shown.split())
     assert told.count("This question wants one of: 刻字 / Skip. Give its number (1–2)") == 2
@@ -233,7 +233,7 @@ async def test_asking_goes_on_until_it_is_answered_and_keeps_it(db: Database) ->
     assert "能刻字吗 [red]x[/red]" in shown  # what a customer wrote is no markup
     assert [event.kind for event in await Events(db).after(0)] == ["status", "question", "closed"]
     (noted,) = await Audit(db).last()
-    assert (noted.actor, noted.command) == (PERSON, "answer")
+    assert (noted.actor, noted.command) == (TERMINAL, "answer")
     assert noted.detail == {"question": "q1", "choice": "skip", "text": ""}
 
 
@@ -242,7 +242,7 @@ async def test_a_number_that_no_choice_has_is_no_answer_and_the_model_is_told_on
     question = QUESTION.model_copy(update={"kind": QuestionKind.INTERACT, "choices": CLOSED.choices[1:]})
     with typed("9\nabout 9\n") as (source, _):
         answer = await TerminalHuman(db, console, texts("en"), stdin=source).ask(session, question)
-    assert answer == Answer(text="about 9", by=PERSON)
+    assert answer == Answer(text="about 9", by=TERMINAL)
     assert "to the customer" not in text_of(console)
     assert "There is only one choice: give 1 (Skip)" in text_of(console)
 
@@ -255,7 +255,7 @@ async def test_who_gives_no_answer_is_told_why_and_what_would_be_one(db: Databas
         answer = await TerminalHuman(db, console, texts("en"), stdin=source).read(
             "r", QUESTION.model_copy(update={"data": data})
         )
-    assert answer == Answer(choice="record:0", by=PERSON)
+    assert answer == Answer(choice="record:0", by=TERMINAL)
     before, _, after = text_of(console).partition("> ")
     assert "→ 可以刻字，请发文字。" in before
     assert "[1] 刻字" in before
@@ -267,11 +267,11 @@ async def test_what_looks_like_a_command_is_confirmed_before_it_goes_to_a_custom
     session, console = await session_in(db), printed()
     with typed(f"{line}\n\n{line}\nn\n2\n") as (source, _):
         answer = await TerminalHuman(db, console, texts("en"), stdin=source).ask(session, QUESTION)
-    assert answer == Answer(choice="skip", by=PERSON)
+    assert answer == Answer(choice="skip", by=TERMINAL)
     assert text_of(console).count("Send it to the customer as it is?") == 2
     with typed(f"{line}\ny\n") as (source, _):
         confirmed = await TerminalHuman(db, printed(), texts("en"), stdin=source).read("r", QUESTION)
-    assert confirmed == Answer(text=line, by=PERSON)
+    assert confirmed == Answer(text=line, by=TERMINAL)
     with typed(f"{line}\n", end=True) as (source, _):
         assert await TerminalHuman(db, printed(), texts("en"), stdin=source).read("r", QUESTION) is None
 
@@ -280,7 +280,7 @@ async def test_what_the_agent_is_told_needs_no_confirmation(db: Database) -> Non
     question = QUESTION.model_copy(update={"kind": QuestionKind.INTERACT})
     with typed("stop\n") as (source, _):
         answer = await TerminalHuman(db, printed(), texts("en"), stdin=source).read("r", question)
-    assert answer == Answer(text="stop", by=PERSON)
+    assert answer == Answer(text="stop", by=TERMINAL)
 
 
 async def test_nobody_at_the_terminal_leaves_the_question_open(db: Database) -> None:
@@ -352,7 +352,7 @@ async def test_a_run_line_by_line(db: Database) -> None:
         ("step", StepRecord(index=4, tokens_out=9, ok=False, result="Your reply is no good").model_dump()),
         ("step", StepRecord(index=5, model="m", ok=False, result="No answer\nCheck it.").model_dump()),
         ("answered", {"question": "q1", "by": "Desk A", "text": "可以"}),
-        ("answered", {"question": "q2", "by": PERSON, "text": "done"}),
+        ("answered", {"question": "q2", "by": TERMINAL, "text": "done"}),
         ("note", {"text": "n"}),
     ]:
         await live.event(session.run_id, Event(kind, data))
