@@ -343,9 +343,10 @@ class Database:
     def end_within(self, seconds: float) -> None:
         """Limit every wait for a database that is away or locked to ``seconds`` from now, because the process ends.
 
-        A wait for SQLite's lock that has already begun keeps its ``busy_seconds``.
+        The earliest end counts. A wait for SQLite's lock that has already begun keeps its ``busy_seconds``.
         """
-        self._ends_at = asyncio.get_running_loop().time() + seconds
+        ends_at = asyncio.get_running_loop().time() + seconds
+        self._ends_at = ends_at if self._ends_at is None else min(self._ends_at, ends_at)
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:

@@ -63,6 +63,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+SHOW_SECONDS = 3.0  # at the end, for chats that are behind
+
 
 @dataclass
 class Server:
@@ -74,6 +76,16 @@ class Server:
     telegram: TelegramAdapter | None
     work: RunningWorker | None  # None if only other machines have phones
     mcp_url: str = ""  # for MCP clients; "" if they are not served
+
+    async def drain(self) -> None:
+        """Stop Telegram's intake, then the attempts, while everything that happens is still shown."""
+        wait_no_longer(self.desk.context.db, self.settings.queue.drain_seconds)
+        if self.telegram is not None:
+            await self.telegram.stop_intake()
+        if self.work is not None:
+            await self.work.drain()
+        if self.telegram is not None:
+            await self.telegram.show_rest(SHOW_SECONDS)
 
 
 @asynccontextmanager
@@ -341,6 +353,7 @@ async def serve_until(
         saying = asyncio.create_task(say(running), name="say-up")
         try:
             await until_ended(ended, running.work)
+            await running.drain()
         finally:
             saying.cancel()
             with suppress(asyncio.CancelledError):

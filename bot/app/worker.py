@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -51,6 +51,7 @@ class RunningWorker:
     host: Host
     worker: Worker
     queue: DbosQueue
+    drain: Callable[[], Awaitable[None]]  # nothing new begins, and active attempts end; a second call changes nothing
 
 
 @asynccontextmanager
@@ -113,15 +114,16 @@ async def running_worker(core: Core, *, tells: bool) -> AsyncIterator[RunningWor
         stack.push_async_callback(host.stop)
         await queue.start(worker.run_attempt)
         stack.push_async_callback(queue.stop)
-        stack.push_async_callback(worker.drain, settings.queue.drain_seconds)
+        beginning = await stack.enter_async_context(AsyncExitStack())
+        beginning.push_async_callback(worker.drain, settings.queue.drain_seconds)
         await dispatcher.start()
-        stack.push_async_callback(dispatcher.stop)
+        beginning.push_async_callback(dispatcher.stop)
         watcher = Watcher(core.db, lambda: host.usable, core.attached.device, watch_times(settings), core.limited)
         await watcher.start()
-        stack.push_async_callback(watcher.stop)
-        stack.push_async_callback(host.drain)
-        stack.callback(wait_no_longer, core.db, settings.queue.drain_seconds)
-        yield RunningWorker(host, worker, queue)
+        beginning.push_async_callback(watcher.stop)
+        beginning.push_async_callback(host.drain)
+        beginning.callback(wait_no_longer, core.db, settings.queue.drain_seconds)
+        yield RunningWorker(host, worker, queue, beginning.aclose)
 
 
 async def listing(core: Core, wanted: Sequence[str] = ()) -> dict[str, str]:

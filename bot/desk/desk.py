@@ -85,13 +85,21 @@ class Desk(DeskService):
                 questions=tuple(await self.questions.seen_by(actor)),
             )
 
-    async def events(self, consumer: str) -> AsyncIterator[EventView]:
-        """Yield the events after the consumer's position, then new ones as they come. Never ends."""
-        reader = EventLogReader(self._db, await Events(self._db).position(consumer))
+    async def position(self, consumer: str) -> int:
+        """Return the id of the newest event that the consumer has confirmed; 0 if there is none."""
+        return await Events(self._db).position(consumer)
+
+    async def events(self, after: int) -> AsyncIterator[EventView]:
+        """Yield the events after this one, then new ones as they come. Never ends."""
+        reader = EventLogReader(self._db, after)
         while True:
             for row in await reader.more():
                 reader.position = row.id
                 yield event_view(row)
+
+    async def newest_event(self) -> int:
+        """Return the id of the newest event; 0 if there is none."""
+        return await Events(self._db).newest()
 
     async def event_picture(self, event: EventView) -> bytes | None:
         """Return the screen of an event, as JPEG; None if it has none, or no longer. Checks no rights."""

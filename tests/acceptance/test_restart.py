@@ -141,9 +141,21 @@ async def test_sigterm_ends_well_in_the_middle_and_the_run_goes_on_after_it(on: 
     assert done.code == 0, done.err
     on.untouched_by_words()
     on.at_rest()
-    assert "已停止" not in card.words
+    assert "排队中" in card.words  # not "running", which nobody would correct until the next start
     on.brain.instead.clear()
 
     server = await on.serve()
     await ends_true(on, owner, card)
     assert await server.end() == 0
+
+
+async def test_what_ends_in_the_time_that_sigterm_leaves_is_shown_before_the_process_ends(on: Stage) -> None:
+    server, owner = await begun(on)
+    card = await on.run(owner)
+    await until(lambda: while_it_types(on))
+    server.signal(signal.SIGTERM)
+    done = await server.ended(seconds=60)
+    assert done.code == 0, done.err
+    assert "已完成" in card.words
+    assert ANSWER in card.words
+    assert on.sent == {"11": [ANSWER]}

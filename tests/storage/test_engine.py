@@ -214,15 +214,17 @@ async def test_at_the_end_nobody_waits_for_a_database_that_is_locked(tmp_path: P
     db.patience = 60.0
     other = sqlite3.connect(tmp_path / "desk.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    db.end_within(0.0)
-    async with asyncio.timeout(10):
-        with pytest.raises(OperationalError):
-            await Events(db).append("r", "note", {})
     db.end_within(10.0)
     waits = asyncio.create_task(Events(db).append("r", "note", {}))
     other.execute("COMMIT")
-    other.close()
     await waits
+    other.execute("BEGIN IMMEDIATE")
+    db.end_within(0.0)
+    db.end_within(10.0)  # what ends later does not prolong it
+    async with asyncio.timeout(10):
+        with pytest.raises(OperationalError):
+            await Events(db).append("r", "note", {})
+    other.close()
     await db.close()
 
 

@@ -55,7 +55,7 @@ class Feed:
         self._outlet = outlet
         self._clock = clock
         self._held: dict[str, deque[EventView]] = {}  # by run: an event that failed, and those after it
-        self._last = 0  # the newest event that was handled
+        self.last = 0  # the newest event that was handled
         self._seen: dict[str, _Seen] = {}
         self._news = Notifications(desk, outlet)
         self._over: OrderedDict[str, None] = OrderedDict()  # runs whose outcome is out; their rows may lag behind
@@ -68,15 +68,16 @@ class Feed:
         the events come again.
         """
         self._held.clear()
+        self.last = await self._desk.position(self._outlet.channel)
         async with asyncio.TaskGroup() as group:
-            async for event in self._desk.events(self._outlet.channel):
+            async for event in self._desk.events(self.last):
                 behind = self._held.get(event.run_id)
                 if behind is not None:
                     behind.append(event)
                 elif not await run_shielded(self._is_shown(event)):
                     self._held[event.run_id] = deque([event])
                     group.create_task(self._try_again(event.run_id), name=f"{self._outlet.channel}-event-{event.id}")
-                self._last = event.id
+                self.last = event.id
                 if not self._is_elsewhere(event):  # those are confirmed with the next one: again they do no harm
                     await self._confirm()
 
@@ -106,7 +107,7 @@ class Feed:
 
     async def _confirm(self) -> None:
         if not self._held:
-            await run_shielded(self._desk.confirm(self._outlet.channel, self._last))
+            await run_shielded(self._desk.confirm(self._outlet.channel, self.last))
 
     async def _show(self, event: EventView) -> None:
         if event.kind in NEWS:

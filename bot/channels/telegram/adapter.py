@@ -40,8 +40,10 @@ from bot.channels.telegram.topics import Topics
 from bot.channels.telegram.updates import UnreadableUpdate
 from bot.desk.actors import ChatRef, Role
 from bot.desk.desk import Desk
+from storage.engine import is_away
 from storage.inbox import InboxTable
 from storage.outbox import OutboxTable
+from storage.shielded import run_shielded
 from storage.topics import TopicTable
 
 log = structlog.get_logger(__name__)
@@ -51,6 +53,7 @@ SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 - the header's n
 EARLY = 0.5  # seconds; long polling answers later than this, unless there is an update
 MAX_BODY = 1024 * 1024
 DRAIN_SECONDS = 5.0
+SHOWN_POLL = 0.05  # seconds
 _WHY = {
     "silent": "Telegram did not answer in time.",
     "not_reached": "Telegram cannot be reached.",
@@ -114,19 +117,41 @@ class TelegramAdapter:
         self._feed = Feed(desk, TelegramOutlet(self._outbox, options, self._drafts, clock), clock=clock)
         self._refusals = RateLimitedLog()
         self._task: asyncio.Task[None] | None = None
+        self._intake: list[asyncio.Task[None]] = []
 
     # Lifecycle --------------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
         self._task = asyncio.create_task(self._run(), name="telegram")
 
+    async def stop_intake(self) -> None:
+        """Handle no more updates, and finish running handlers; what happens meanwhile is still shown."""
+        for task in self._intake:
+            task.cancel()
+        await asyncio.gather(*self._intake, return_exceptions=True)
+        await self._inbox.finish(DRAIN_SECONDS)
+
+    async def show_rest(self, seconds: float) -> None:
+        """Wait up to ``seconds`` until chats show what has happened so far. The rest follows at the next start."""
+        if not self.ready.is_set():
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                newest = await run_shielded(self._desk.newest_event())
+                while self._feed.last < newest or not await run_shielded(self._outbox.is_empty()):  # noqa: ASYNC110 - of rows
+                    await asyncio.sleep(SHOWN_POLL)
+        except Exception as error:
+            if not (isinstance(error, TimeoutError) or is_away(error)):
+                raise
+            log.info("telegram_not_all_shown", advice="The rest follows at the next start.")
+
     async def stop(self) -> None:
-        """Stop the intake first, then finish running handlers. Messages that are not sent stay in the outbox."""
+        """Stop the intake first, then the rest. Messages that are not sent stay in the outbox."""
+        await self.stop_intake()
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
-        await self._inbox.finish(DRAIN_SECONDS)
         await self.bot.shutdown()
 
     async def __aenter__(self) -> TelegramAdapter:
@@ -149,12 +174,15 @@ class TelegramAdapter:
             self.tried.set()
             self.settled.set()
             return
-        loops = [self._inbox.run, self._outbox.run, self._feed.run, self._menu.run, self._drafts.run]
-        if not self.options.webhook_url:
-            loops.append(self._poll)
+        intake = [self._inbox.run] if self.options.webhook_url else [self._inbox.run, self._poll]
         async with asyncio.TaskGroup() as group:
-            for loop in loops:
-                group.create_task(self._forever(loop), name=f"telegram-{loop.__qualname__}")
+
+            def begin(loop: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
+                return group.create_task(self._forever(loop), name=f"telegram-{loop.__qualname__}")
+
+            for loop in (self._outbox.run, self._feed.run, self._menu.run, self._drafts.run):
+                begin(loop)
+            self._intake = [begin(loop) for loop in intake]
             self.ready.set()
             self.tried.set()
             self.settled.set()

@@ -165,6 +165,10 @@ class Outbox:
         """Tell whether nothing is being sent to this chat, and Telegram has not asked for a pause there."""
         return self._ready(chat_id)
 
+    async def is_empty(self) -> bool:
+        """Tell whether nothing is being sent, and nothing is due; a replay that is being made does not count."""
+        return not (self._busy or self._live or await self._store.due(without=set(self._developing)))
+
     # Out --------------------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:

@@ -16,7 +16,8 @@ from tests.support.shop import CHAT, PHONE, Shop, make_shop
 
 async def read(shop: Shop, consumer: str, count: int) -> list[EventView]:
     found = []
-    async with asyncio.timeout(10), aclosing(shop.desk.events(consumer)) as events:  # type: ignore[type-var]
+    after = await shop.desk.position(consumer)
+    async with asyncio.timeout(10), aclosing(shop.desk.events(after)) as events:  # type: ignore[type-var]
         async for event in events:
             found.append(event)
             if len(found) == count:

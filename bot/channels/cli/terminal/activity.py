@@ -44,19 +44,28 @@ class Activity:
         self._over: OrderedDict[str, None] = OrderedDict()  # runs whose end was shown
 
     async def follow(self) -> None:
-        """Print the events from now on, until cancelled; nothing while the database is away."""
+        """Print the events from now on, until cancelled, and then those that are left; nothing while the database is
+        away.
+        """
         db, reader = self._desk.context.db, None
         while True:
             try:
                 if reader is None:
                     reader = EventLogReader(db, await Events(db).newest())
-                for row in await reader.more():
-                    await self._try_to_show(row)
-                    reader.position = row.id
+                await self._print(reader)
+            except asyncio.CancelledError:
+                if reader is not None:
+                    await self._print(reader, seconds=0)
+                raise
             except Exception as error:
                 if not is_away(error):
                     raise
                 await asyncio.sleep(MISSED_SECONDS)
+
+    async def _print(self, reader: EventLogReader, *, seconds: float = MISSED_SECONDS) -> None:
+        for row in await reader.more(seconds=seconds):
+            await self._try_to_show(row)
+            reader.position = row.id
 
     async def _try_to_show(self, row: EventRow) -> None:
         try:

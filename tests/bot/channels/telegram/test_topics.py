@@ -189,9 +189,11 @@ class TestCards(WithARun):
         operator.close_topic(forum, first.thread_id or 0)  # say_nothing: the bot is no administrator any more
         house.tg.world.updates.clear()
         forum.manages_topics, forum.topics[first.thread_id or 0].creator = False, operator.member
+        operator.chat.started = True  # the owner is told there that the right is missing
         async with house.adapter():
             await operator.send("/run three", chat=forum)
             await in_topic(operator, forum, "three", topic="")
+            await operator.sees(lambda chat: chat.saying("话题"))
         assert await refused(house) == []
 
     async def test_a_renamed_phone_renames_its_topic(self, house: House, operator: FakeUser, forum: Chat) -> None:

@@ -133,6 +133,26 @@ async def test_a_question_reads_as_in_the_list_and_telegram_is_named_only_with_a
     assert ("phonedesk console" in shown) is not has_bot, "how to get in"
 
 
+async def test_what_happened_until_the_end_is_shown_before_it_ends(shop: Shop) -> None:
+    console, log = printed(), Events(shop.db)
+    following = asyncio.create_task(Activity(shop.desk, console, texts("en"), ZONE).follow())
+    await until_follows(shop, console)
+    for number in range(5):
+        await log.append("", "answered", {"by": f"person {number}"})
+    following.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await following
+    assert [line.split()[-1] for line in text_of(console).splitlines()][-5:] == ["0", "1", "2", "3", "4"]
+
+
+async def until_follows(shop: Shop, console: Console) -> None:
+    """Wait until an event is shown: events before the start are not."""
+    async with asyncio.timeout(60):
+        while "someone" not in text_of(console):
+            await Events(shop.db).append("", "answered", {"by": "someone"})
+            await asyncio.sleep(0.02)
+
+
 def test_at_a_terminal_the_log_is_in_its_file_and_what_matters_is_said_once_in_plain_words(tmp_path: Path) -> None:
     console, file = printed(), tmp_path / "desk.log"
     try:
