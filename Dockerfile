@@ -7,9 +7,9 @@ COPY . ./
 RUN pip wheel --no-deps --no-build-isolation --wheel-dir /dist .
 
 FROM python:3.13-slim
-# adb finds the phones; the two libraries are what OCR needs of the system; tini passes SIGTERM on and reaps adb.
+# adb finds the phones; tini passes SIGTERM on and reaps adb.
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends adb libgl1 libglib2.0-0 tini \
+    && apt-get install -y --no-install-recommends adb tini \
     && rm -rf /var/lib/apt/lists/*
 COPY constraints.txt /tmp/
 RUN pip install --no-cache-dir --require-hashes -r /tmp/constraints.txt

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from bot.app.settings.layers import Settings
 from bot.app.settings.names import environment_name
 from bot.app.shutdown import LAST_SECONDS
 from bot.channels.cli.main import COMMANDS as GROUPS
+from tests.support.docs import PAGES, calls
 
 ROOT = Path(__file__).parents[1]
 UNIT = ROOT / "deploy" / "phonedesk.service"
@@ -90,3 +92,18 @@ def test_containers_are_closed_pinned_and_given_time_to_end() -> None:
         assert float(service["stop_grace_period"].removesuffix("s")) > END_SECONDS
         assert {volume.split(":")[0] for volume in service["volumes"]} <= made["volumes"].keys()
     assert made["services"]["desk"]["depends_on"] == {"db": {"condition": "service_healthy"}}
+
+
+def test_containers_that_the_docs_start_are_closed_and_given_time_to_end() -> None:
+    """A worker has no web server, so the image's health check would call it unhealthy for ever."""
+    started = [one for page in PAGES for one in calls(page) if one.arguments[:2] == ("run", "-d")]
+    assert {one.page for one in started} == {
+        f"docs/how-to/{name}{end}" for name in ("install", "several-machines") for end in (".md", ".zh-CN.md")
+    }
+    for one in started:
+        options, command = one.arguments[: one.arguments.index("phonedesk")], one.arguments[-3:]
+        values = dict(pairwise(options))
+        assert float(values["--stop-timeout"]) > END_SECONDS
+        assert values["--restart"] == "unless-stopped"
+        assert values.get("-p", "127.0.0.1:").startswith("127.0.0.1:")
+        assert ("--no-healthcheck" in options) == (command[0] == "worker")
