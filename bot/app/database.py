@@ -17,7 +17,9 @@ async def open_database(settings: Settings) -> Database:
 
     Raises ConfigInvalid if it cannot be opened, and ExtraMissing for PostgreSQL without its driver.
     """
-    if database_url(settings.url).get_backend_name() != "sqlite":
+    url = database_url(settings.url)
+    in_file = url.get_backend_name() == "sqlite"
+    if not in_file:
         extras.require("postgres")
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True)
@@ -33,11 +35,20 @@ async def open_database(settings: Settings) -> Database:
         await db.migrate()
     except (OSError, DBAPIError) as error:
         await db.close()
+        why = str(getattr(error, "orig", error))
+        if in_file:
+            raise ConfigInvalid(
+                f"The database {url.database} cannot be opened: {why}.",
+                advice="The user that runs phonedesk must have the right to write to it and to its folder.",
+                key="no_database_file",
+                file=url.database,
+                why=why,
+            ) from None
         raise ConfigInvalid(
-            f"The database cannot be opened: {getattr(error, 'orig', error)}.",
+            f"The database cannot be opened: {why}.",
             advice="Check PHONEDESK_DATABASE_URL and that the server runs.",
             key="no_database",
-            why=str(getattr(error, "orig", error)),
+            why=why,
         ) from None
     except BaseException:
         await db.close()
