@@ -17,11 +17,12 @@ from bot.channels.telegram.request import bot_at, introduce
 from bot.desk.actors import BadRequest
 
 SECONDS = 1.0  # that an answer may take
+PATIENT_SECONDS = 30.0  # for answers that come at once, but on a machine that is busy
 
 
-async def ask(token: str, url: str) -> str:
+async def ask(token: str, url: str, seconds: float = SECONDS) -> str:
     """Ask as the commands do, and then for updates as the adapter does."""
-    async with bot_at(token, url, TELEGRAM_PROXY, SECONDS) as bot:
+    async with bot_at(token, url, TELEGRAM_PROXY, seconds) as bot:
         try:
             await introduce(bot)
         except TelegramError as error:
@@ -29,8 +30,8 @@ async def ask(token: str, url: str) -> str:
         return "none"
 
 
-async def poll(token: str, url: str) -> str:
-    request = UpdatesRequest(TELEGRAM_PROXY.route(url), SECONDS)
+async def poll(token: str, url: str, seconds: float = SECONDS) -> str:
+    request = UpdatesRequest(TELEGRAM_PROXY.route(url), seconds)
     try:
         found = await request.post(f"{url}/bot{token}/getUpdates")
         return str(len(found)) if isinstance(found, list) else "none"
@@ -53,7 +54,8 @@ async def fetch(token: str, url: str) -> str:
 
 async def ask_all(token: str, urls: list[str]) -> list[str]:
     """Of each server, what asking and polling end in."""
-    return [told for url in urls for told in (await ask(token, url), await poll(token, url))]
+    seconds = PATIENT_SECONDS
+    return [told for url in urls for told in (await ask(token, url, seconds), await poll(token, url, seconds))]
 
 
 async def ask_together(token: str, urls: list[str]) -> list[str]:
