@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Sequence
 
 from agent_core.lru import keep_newest
 from bot.desk.actors import Actor, NotFound, Role
 from bot.desk.context import DeskContext, DeskService, sees
-from bot.desk.views import EventView
+from bot.desk.views import EventBatches, EventView
 from storage.engine import Database
 from storage.events import EventLogReader, EventRow, Events
 from storage.runs import Runs
 
+GATHER_SECONDS = 0.1  # what comes within it goes out together: each time wakes every follower
 KEPT = 300  # of the newest events; who is further behind reads the database
 REMEMBERED = 500
 
@@ -26,11 +26,9 @@ class DeskEvents(DeskService):
         self._tail = _Tail(context.db)
         self._serials: OrderedDict[str, str] = OrderedDict()
 
-    async def follow(
-        self, actor: Actor, *, after: int | None = None, run_id: str = ""
-    ) -> AsyncIterator[Sequence[EventView]]:
-        """Return the events after ``after``, then new ones as they come, those that come together at once; it never
-        ends. All followers get the same object for the same new event.
+    async def follow(self, actor: Actor, *, after: int | None = None, run_id: str = "") -> EventBatches:
+        """Return the events after ``after``, then new ones as they come, those within ``GATHER_SECONDS`` together; it
+        never ends. All followers get the same object for the same new event.
 
         after: the id of an event; None for new events only, and for all of a run if ``run_id`` names one.
         run_id: only those of this run. Raises NotFound if there is none.
@@ -61,7 +59,7 @@ class DeskEvents(DeskService):
         await self._allow(actor, Role.VIEWER, "event picture", phone=phone, paced=False, run=run_id)
         return await Events(self._db).newest_picture(run_id)
 
-    async def _following(self, actor: Actor, position: int, run_id: str) -> AsyncIterator[Sequence[EventView]]:
+    async def _following(self, actor: Actor, position: int, run_id: str) -> EventBatches:
         with self._tail as tail:
             await tail.begun()
             while True:
@@ -155,6 +153,7 @@ class _Tail:
                     if len(self._kept) > KEPT:
                         self.begin = self._kept.popleft().id
                 self._tell()
+                await asyncio.sleep(GATHER_SECONDS)
         finally:
             asyncio.get_running_loop().call_soon(self._tell)  # when the task is done, its error can be read
 

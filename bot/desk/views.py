@@ -6,7 +6,7 @@ imports neither the database nor anything that reaches a phone or a model.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -229,6 +229,9 @@ class EventView:
     @property
     def pictured(self) -> bool:
         return self.picture_id is not None
+
+
+EventBatches = AsyncGenerator[Sequence[EventView], None]  # events as they come, several at once
 
 
 OWN_CHAT = "own"  # in an invitation: the private chat of the person who uses it

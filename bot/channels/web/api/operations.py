@@ -13,7 +13,7 @@ that the request is checked against, and the return type is what is answered.
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, get_type_hints
 
@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from bot.channels.web.app import API
 from bot.desk.actors import Actor, Role
 from bot.desk.desk import Desk
-from bot.desk.views import EventView
+from bot.desk.views import EventBatches
 
 LONGEST_KEY = 200  # characters of an Idempotency-Key
 
@@ -54,7 +54,7 @@ class JpegPicture:
 class Stream:
     """Events that are answered as server-sent events, until the client leaves."""
 
-    events: AsyncIterator[Sequence[EventView]]
+    events: EventBatches
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from contextvars import Context
 
 from aiohttp import hdrs, web
@@ -18,7 +17,7 @@ from agent_core.lru import keep_newest
 from bot.channels.web.api.events import ApiEvent
 from bot.channels.web.callers import caller_of
 from bot.desk.desk import Desk
-from bot.desk.views import EventView
+from bot.desk.views import EventBatches, EventView
 
 HEARTBEAT_SECONDS = 15.0
 REMEMBERED = 50  # events as they are sent
@@ -34,7 +33,7 @@ class EventStreams:
         self._open: set[asyncio.Task[None]] = set()
         self._written: OrderedDict[int, tuple[EventView, bytes]] = OrderedDict()  # by identity
 
-    async def answer(self, request: web.Request, events: AsyncIterator[Sequence[EventView]]) -> web.StreamResponse:
+    async def answer(self, request: web.Request, events: EventBatches) -> web.StreamResponse:
         """Answer with ``events``; those that come together are sent together."""
         if len(self._open) >= MOST_STREAMS:
             raise web.HTTPServiceUnavailable(reason=f"There are {MOST_STREAMS} streams of events already.")
@@ -49,17 +48,18 @@ class EventStreams:
             await response.prepare(request)
         except ConnectionResetError:
             return response  # the client has left already
-        # In a context of its own: it goes on for hours, and begins to read the log for others, so it is no guest.
-        stream = self._stream(request, response, events)
-        streaming = asyncio.create_task(stream, name="event-stream", context=Context())
+        # In contexts of their own: they go on for hours, and begin to read the log for others, so they are no guests.
+        streaming = asyncio.create_task(self._stream(response, events), name="event-stream", context=Context())
+        beating = asyncio.create_task(self._beat(request, response, streaming), name="event-beat", context=Context())
         self._open.add(streaming)
         try:
             await asyncio.wait([streaming])
         finally:
             self._open.discard(streaming)
-            streaming.cancel()
-            with suppress(asyncio.CancelledError, ConnectionResetError):
-                await streaming
+            for part in (streaming, beating):
+                part.cancel()
+                with suppress(asyncio.CancelledError, ConnectionResetError):
+                    await part
         return response
 
     async def end(self, _: web.Application) -> None:
@@ -67,28 +67,22 @@ class EventStreams:
         for streaming in self._open:
             streaming.cancel()
 
-    async def _stream(
-        self, request: web.Request, response: web.StreamResponse, events: AsyncIterator[Sequence[EventView]]
-    ) -> None:
+    async def _stream(self, response: web.StreamResponse, events: EventBatches) -> None:
         await response.write(b": here\n\n")
-        loop = asyncio.get_running_loop()
-        checked = loop.time()
-        following = asyncio.ensure_future(anext(events))
+        async with aclosing(events):
+            async for some in events:
+                await response.write(b"".join(map(self._bytes_of, some)))
+
+    async def _beat(self, request: web.Request, response: web.StreamResponse, streaming: asyncio.Task[None]) -> None:
+        """Keep the connection open. End the stream if the client has left, or may no longer see the events."""
         try:
             while True:
-                await asyncio.wait([following], timeout=self._heartbeat)
-                if following.done():
-                    await response.write(b"".join(map(self._bytes_of, following.result())))
-                    following = asyncio.ensure_future(anext(events))
-                if loop.time() - checked >= self._heartbeat:
-                    checked = loop.time()
-                    if await caller_of(request, self._desk) is None:
-                        return
-                    await response.write(b": still here\n\n")
+                await asyncio.sleep(self._heartbeat)
+                if await caller_of(request, self._desk) is None:
+                    return
+                await response.write(b": still here\n\n")
         finally:
-            following.cancel()
-            await asyncio.gather(following, return_exceptions=True)
-            await events.aclose()  # type: ignore[attr-defined]  # it is a generator
+            streaming.cancel()
 
     def _bytes_of(self, event: EventView) -> bytes:
         """Return an event as it is sent. It is written once for all streams that send the same object."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -22,7 +22,7 @@ from bot.channels.web.console.chat_cards import StoredCard, encoded
 from bot.desk.actors import ChatRef, MessageRef
 from bot.desk.context import CONSOLE
 from bot.desk.desk import Desk
-from bot.desk.views import EventView, RunView
+from bot.desk.views import EventBatches, EventView, RunView
 from storage.chat_messages import ChatMessages
 from storage.engine import is_away
 
@@ -179,7 +179,7 @@ class ConsoleOutlet:
         keep_newest(self._changes, chat_id, change, REMEMBERED)
         return change
 
-    async def follow(self, chat_id: str) -> AsyncIterator[Sequence[EventView]]:
+    async def follow(self, chat_id: str) -> EventBatches:
         """Yield whenever something has changed in a chat; it never ends."""
         seen = self._change(chat_id).number
         while True:
