@@ -449,7 +449,7 @@ class Database:
             await connection.execution_options(sqlite_begin="BEGIN IMMEDIATE")
         if self._ends_at is not None and self.is_sqlite:
             left = max(self._ends_at - asyncio.get_running_loop().time(), LAST_SECONDS)
-            await (await _driver(connection)).wait_at_most(min(left, self._busy_seconds))
+            (await _driver(connection)).wait_at_most(min(left, self._busy_seconds))
         if full:
             await self._pragma(connection, "synchronous=FULL")
             stack.push_async_callback(self._pragma, connection, "synchronous=NORMAL")
@@ -473,7 +473,7 @@ class Database:
     @staticmethod
     async def _pragma(connection: AsyncConnection, setting: str) -> None:
         """Execute a pragma on the driver's connection, because settings have no effect inside a transaction."""
-        await (await _driver(connection)).execute_fetchall(f"PRAGMA {setting}")
+        await (await _driver(connection)).work("execute", f"PRAGMA {setting}")
 
     def insert(self, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
         """Return an insert with ``on_conflict_do_nothing`` and ``on_conflict_do_update`` for this engine."""
@@ -548,10 +548,10 @@ class Database:
             driver = await _driver(connection)
             free = await _number(driver, "PRAGMA freelist_count")
             if free:
-                await driver.execute_fetchall(f"PRAGMA incremental_vacuum({pages})")
+                await driver.whole(f"PRAGMA incremental_vacuum({pages})")
             given = free - await _number(driver, "PRAGMA freelist_count")
             if not given:
-                await driver.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
+                await driver.whole("PRAGMA wal_checkpoint(TRUNCATE)")
             return given
 
     async def close(self) -> None:
@@ -604,5 +604,5 @@ async def _driver(connection: AsyncConnection) -> Connection:
 
 
 async def _number(driver: Connection, pragma: str) -> int:
-    ((value,),) = await driver.execute_fetchall(pragma)
+    ((value,),) = await driver.whole(pragma)
     return int(value)

@@ -5,16 +5,18 @@ cursor, the statement, its rows and the cursor's end. A trip costs more than wha
 core, twice, and under load it waits for Python's lock. Here a statement is one trip, and ``BEGIN`` goes with the
 first one.
 
-A connection that reads makes no trip at all as a rule: the statement is done at once, in the event loop's thread. What
-takes SQLite longer than ``STEPS_AT_ONCE``, or has to wait for another process, is interrupted and done again in the
-connection's thread, where it may take its time.
+As a rule a statement makes no trip at all: it is done at once, in the event loop's thread. If a query takes SQLite
+longer than ``STEPS_AT_ONCE``, or a statement has to wait for another process, it is done again in the connection's
+thread, where it may take its time. So are, from the start, what may change many rows or the tables themselves, and the
+end of a transaction that has written, which may wait for the disk.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Self, TypeVar, cast
 
@@ -24,6 +26,7 @@ T = TypeVar("T")
 
 ROWS_AHEAD = 500  # rows that come with the statement; whoever reads a whole table in pieces asks for the rest
 STEPS_AT_ONCE = 20_000  # of SQLite's virtual machine, about 2 ms
+_CHANGES = ("INSERT", "UPDATE", "BEGIN", "PRAGMA synchronous")  # done at once as a whole: SQLite would undo all before
 _TAKES_LONGER = {sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
@@ -32,13 +35,13 @@ class Connection(aiosqlite.Connection):
 
     connect: opens the file. Transactions are begun explicitly, because ``sqlite3`` guesses.
     busy_seconds: how long a statement waits for another process that writes.
-    reads: True for a connection that does short statements at once, and whose statements may all be done again.
+    reads: True for a connection that changes nothing, so that its transactions end at once, too.
     """
 
     def __init__(self, connect: Callable[[], sqlite3.Connection], *, busy_seconds: float, reads: bool) -> None:
         self._busy_seconds = busy_seconds
         self._reads = reads
-        self._is_at_once = False
+        self._is_interrupted = False  # a statement that takes longer than ``STEPS_AT_ONCE``
         self._begins = False
         self._is_at_work = False  # still so after a call whose task was cancelled
 
@@ -46,11 +49,9 @@ class Connection(aiosqlite.Connection):
             connection = connect()
             try:
                 connection.isolation_level = None
-                for pragma in (_busy(busy_seconds), "PRAGMA foreign_keys=ON", "PRAGMA synchronous=NORMAL"):
+                for pragma in (_busy(busy_seconds), "PRAGMA foreign_keys=ON", "PRAGMA synchronous=NORMAL", _busy(0)):
                     connection.execute(pragma)
-                if reads:
-                    connection.execute(_busy(0))
-                    connection.set_progress_handler(lambda: self._is_at_once, STEPS_AT_ONCE)
+                connection.set_progress_handler(lambda: self._is_interrupted, STEPS_AT_ONCE)
             except sqlite3.Error:
                 connection.close()
                 raise
@@ -74,11 +75,9 @@ class Connection(aiosqlite.Connection):
         """Begin a transaction together with its first statement. SQLite itself takes no lock before that."""
         self._begins = True
 
-    async def wait_at_most(self, seconds: float) -> None:
-        """Let a statement wait so long for another process that writes. Call it outside of a transaction."""
+    def wait_at_most(self, seconds: float) -> None:
+        """Let a statement wait so long for another process that writes."""
         self._busy_seconds = seconds
-        if not self._reads:
-            await self.execute_fetchall(_busy(seconds))
 
     def cursor(self) -> Cursor:  # type: ignore[override]  # SQLAlchemy awaits its __aenter__
         return Cursor(self)
@@ -90,7 +89,7 @@ class Connection(aiosqlite.Connection):
         if self._reads and not self._is_at_work:
             self._conn.commit()
         else:
-            await super().commit()
+            await self.call(self._commit)
 
     async def rollback(self) -> None:
         self._begins = False
@@ -100,8 +99,10 @@ class Connection(aiosqlite.Connection):
 
     async def work(self, method: str, *arguments: Any) -> tuple[sqlite3.Cursor, list[Any]]:
         """Call a method of a new cursor, and return the cursor and its first rows."""
-        if self._reads and not self._is_at_work:
-            self._is_at_once = True
+        is_query = self._reads or (method == "execute" and arguments[0].startswith("SELECT"))
+        is_short = is_query or (method == "execute" and arguments[0].startswith(_CHANGES))
+        if is_short and not self._is_at_work:
+            self._is_interrupted = is_query
             try:
                 return self._work(method, *arguments)
             except sqlite3.OperationalError as error:
@@ -110,13 +111,31 @@ class Connection(aiosqlite.Connection):
                 ):  # an error of the module has no code
                     raise
             finally:
-                self._is_at_once = False
-        return await self.call(partial(self._patiently if self._reads else self._work, method, *arguments))
+                self._is_interrupted = False
+        return await self.call(partial(self._patiently, method, *arguments))
+
+    async def whole(self, sql: str) -> list[Any]:
+        """Do a statement in the thread, to its end, and return its rows."""
+        return await self.call(partial(self._whole, sql))
+
+    def _whole(self, sql: str) -> list[Any]:
+        with self._patience():
+            return self._conn.execute(sql).fetchall()
+
+    def _commit(self) -> None:
+        with self._patience():
+            self._conn.commit()
 
     def _patiently(self, method: str, *arguments: Any) -> tuple[sqlite3.Cursor, list[Any]]:
+        with self._patience():
+            return self._work(method, *arguments)
+
+    @contextmanager
+    def _patience(self) -> Iterator[None]:
+        """Wait inside the block for another process that writes."""
         self._conn.execute(_busy(self._busy_seconds))
         try:
-            return self._work(method, *arguments)
+            yield
         finally:
             self._conn.execute(_busy(0))
 
