@@ -18,7 +18,7 @@ ROWS = sa.text(
 )
 
 
-async def test_a_read_makes_no_trip_and_a_written_statement_one(
+async def test_a_read_makes_no_trip_and_a_change_one_at_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = Database(f"sqlite:///{tmp_path / 'desk.db'}")
@@ -39,10 +39,16 @@ async def test_a_read_makes_no_trip_and_a_written_statement_one(
         async with db.write() as connection:
             await connection.execute(sa.text("CREATE TABLE IF NOT EXISTS t (a)"))
 
+    async def change() -> None:
+        async with db.write() as connection:
+            await connection.execute(sa.text("INSERT INTO t VALUES (1)"))
+            await connection.execute(sa.text("UPDATE t SET a = a + (SELECT count(*) FROM t)"))
+            assert (await connection.execute(sa.text("SELECT a FROM t LIMIT 1"))).scalar_one() > 1
+
     await read(1)
     await write()
     monkeypatch.setattr(Connection, "_execute", counted)
-    for act, most in ((read(1), 0), (read(3), 0), (write(), 3)):
+    for act, most in ((read(1), 0), (read(3), 0), (change(), 1), (write(), 2)):
         trips = 0
         await act
         assert trips <= most
@@ -63,6 +69,24 @@ async def test_a_long_read_leaves_the_loop_alone(tmp_path: Path) -> None:
         assert turns > 20  # it takes half a second
         # The transaction goes on, and short ones are done at once again.
         assert (await connection.execute(ROWS, {"most": 2})).scalars().all() == [1, 2]
+    await db.close()
+
+
+async def test_a_long_query_of_a_change_leaves_the_loop_alone_and_undoes_nothing(tmp_path: Path) -> None:
+    db = Database(f"sqlite:///{tmp_path / 'desk.db'}")
+    async with db.write() as connection:
+        await connection.execute(sa.text("CREATE TABLE t (a)"))
+        await connection.execute(sa.text("INSERT INTO t VALUES (1)"))
+        counting = sa.text(f"SELECT count(*) FROM ({ROWS.text})")
+        reading = asyncio.create_task(connection.scalar(counting, {"most": 10**6}))
+        turns = 0
+        while not reading.done():
+            await asyncio.sleep(0.001)
+            turns += 1
+        assert await reading == 10**6
+        assert turns > 20
+    async with db.read() as connection:
+        assert (await connection.execute(sa.text("SELECT a FROM t"))).scalars().all() == [1]
     await db.close()
 
 
