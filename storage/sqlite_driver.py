@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 ROWS_AHEAD = 500  # rows that come with the statement; whoever reads a whole table in pieces asks for the rest
 STEPS_AT_ONCE = 20_000  # of SQLite's virtual machine, about 2 ms
-_CHANGES = ("INSERT", "UPDATE", "BEGIN", "PRAGMA synchronous")  # done at once as a whole: SQLite would undo all before
+_CHANGES = ("INSERT", "UPDATE", "BEGIN", "PRAGMA synchronous")  # never interrupted: SQLite would undo all before
 _TAKES_LONGER = {sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
