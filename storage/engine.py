@@ -529,8 +529,9 @@ class Database:
                 try:
                     async with self.engine.connect() as connection:
                         # This has an effect only before the first table; it lets deleted space be given back.
-                        await self._pragma(connection, "auto_vacuum=INCREMENTAL")
-                        await self._pragma(connection, "journal_mode=WAL")
+                        driver = await _driver(connection)
+                        await driver.in_thread("PRAGMA auto_vacuum=INCREMENTAL")
+                        await driver.in_thread("PRAGMA journal_mode=WAL")
                     return
                 except sqlite3.OperationalError as error:
                     if "locked" not in str(error):
@@ -548,10 +549,10 @@ class Database:
             driver = await _driver(connection)
             free = await _number(driver, "PRAGMA freelist_count")
             if free:
-                await driver.whole(f"PRAGMA incremental_vacuum({pages})")
+                await driver.in_thread(f"PRAGMA incremental_vacuum({pages})")
             given = free - await _number(driver, "PRAGMA freelist_count")
             if not given:
-                await driver.whole("PRAGMA wal_checkpoint(TRUNCATE)")
+                await driver.in_thread("PRAGMA wal_checkpoint(TRUNCATE)")
             return given
 
     async def close(self) -> None:
@@ -604,5 +605,5 @@ async def _driver(connection: AsyncConnection) -> Connection:
 
 
 async def _number(driver: Connection, pragma: str) -> int:
-    ((value,),) = await driver.whole(pragma)
+    ((value,),) = await driver.in_thread(pragma)
     return int(value)

@@ -7,7 +7,7 @@ first one.
 
 As a rule a statement makes no trip at all: it is done at once, in the event loop's thread. If a query takes SQLite
 longer than ``STEPS_AT_ONCE``, or a statement has to wait for another process, it is done again in the connection's
-thread, where it may take its time. So are, from the start, what may change many rows or the tables themselves, and the
+thread, where it may take its time. So is, from the start, what may change many rows or the tables themselves, and the
 end of a transaction that has written, which may wait for the disk.
 """
 
@@ -26,7 +26,8 @@ T = TypeVar("T")
 
 ROWS_AHEAD = 500  # rows that come with the statement; whoever reads a whole table in pieces asks for the rest
 STEPS_AT_ONCE = 20_000  # of SQLite's virtual machine, about 2 ms
-_CHANGES = ("INSERT", "UPDATE", "BEGIN", "PRAGMA synchronous")  # never interrupted: SQLite would undo all before
+# Never interrupted, because SQLite would undo all before. Those with a query inside may change many rows.
+_CHANGES = ("INSERT", "UPDATE", "BEGIN", "PRAGMA synchronous")
 _TAKES_LONGER = {sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
@@ -41,7 +42,7 @@ class Connection(aiosqlite.Connection):
     def __init__(self, connect: Callable[[], sqlite3.Connection], *, busy_seconds: float, reads: bool) -> None:
         self._busy_seconds = busy_seconds
         self._reads = reads
-        self._is_interrupted = False  # a statement that takes longer than ``STEPS_AT_ONCE``
+        self._may_interrupt = False  # whether a statement that takes longer than ``STEPS_AT_ONCE`` is to end
         self._begins = False
         self._is_at_work = False  # still so after a call whose task was cancelled
 
@@ -51,7 +52,7 @@ class Connection(aiosqlite.Connection):
                 connection.isolation_level = None
                 for pragma in (_busy(busy_seconds), "PRAGMA foreign_keys=ON", "PRAGMA synchronous=NORMAL", _busy(0)):
                     connection.execute(pragma)
-                connection.set_progress_handler(lambda: self._is_interrupted, STEPS_AT_ONCE)
+                connection.set_progress_handler(lambda: self._may_interrupt, STEPS_AT_ONCE)
             except sqlite3.Error:
                 connection.close()
                 raise
@@ -100,9 +101,8 @@ class Connection(aiosqlite.Connection):
     async def work(self, method: str, *arguments: Any) -> tuple[sqlite3.Cursor, list[Any]]:
         """Call a method of a new cursor, and return the cursor and its first rows."""
         is_query = self._reads or (method == "execute" and arguments[0].startswith("SELECT"))
-        is_short = is_query or (method == "execute" and arguments[0].startswith(_CHANGES))
-        if is_short and not self._is_at_work:
-            self._is_interrupted = is_query
+        if (is_query or _is_small_change(method, *arguments)) and not self._is_at_work:
+            self._may_interrupt = is_query
             try:
                 return self._work(method, *arguments)
             except sqlite3.OperationalError as error:
@@ -111,14 +111,14 @@ class Connection(aiosqlite.Connection):
                 ):  # an error of the module has no code
                     raise
             finally:
-                self._is_interrupted = False
+                self._may_interrupt = False
         return await self.call(partial(self._patiently, method, *arguments))
 
-    async def whole(self, sql: str) -> list[Any]:
+    async def in_thread(self, sql: str) -> list[Any]:
         """Do a statement in the thread, to its end, and return its rows."""
-        return await self.call(partial(self._whole, sql))
+        return await self.call(partial(self._to_its_end, sql))
 
-    def _whole(self, sql: str) -> list[Any]:
+    def _to_its_end(self, sql: str) -> list[Any]:
         with self._patience():
             return self._conn.execute(sql).fetchall()
 
@@ -157,6 +157,10 @@ class Connection(aiosqlite.Connection):
             raise
         self._is_at_work = False
         return cast("T", result)
+
+
+def _is_small_change(method: str, sql: str, *_: Any) -> bool:
+    return method == "execute" and sql.startswith(_CHANGES) and "SELECT" not in sql
 
 
 def _busy(seconds: float) -> str:

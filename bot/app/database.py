@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 from sqlalchemy.exc import DBAPIError
 
 from agent_core import extras
@@ -10,6 +12,7 @@ from bot.app.settings.layers import Settings
 from storage.engine import Database, database_url
 
 PATIENCE = 75.0  # seconds to wait for a database that goes away while in use
+_NO_RIGHT = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}
 
 
 async def open_database(settings: Settings) -> Database:
@@ -18,8 +21,7 @@ async def open_database(settings: Settings) -> Database:
     Raises ConfigInvalid if it cannot be opened, and ExtraMissing for PostgreSQL without its driver.
     """
     url = database_url(settings.url)
-    in_file = url.get_backend_name() == "sqlite"
-    if not in_file:
+    if url.get_backend_name() != "sqlite":
         extras.require("postgres")
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True)
@@ -35,8 +37,9 @@ async def open_database(settings: Settings) -> Database:
         await db.migrate()
     except (OSError, DBAPIError) as error:
         await db.close()
-        why = str(getattr(error, "orig", error))
-        if in_file:
+        cause = getattr(error, "orig", error)
+        why = str(cause)
+        if getattr(cause, "sqlite_errorcode", 0) & 0xFF in _NO_RIGHT:
             raise ConfigInvalid(
                 f"The database {url.database} cannot be opened: {why}.",
                 advice="The user that runs phonedesk must have the right to write to it and to its folder.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -75,38 +75,33 @@ class Server:
     url: str
     telegram: TelegramAdapter | None
     work: RunningWorker | None  # None if only other machines have phones
-    mcp_url: str = ""  # for MCP clients; "" if they are not served
-
-    async def drain(self) -> None:
-        """Stop Telegram's intake, then the attempts, while everything that happens is still shown."""
-        wait_no_longer(self.desk.context.db, self.settings.queue.drain_seconds)
-        if self.telegram is not None:
-            await self.telegram.stop_intake()
-        if self.work is not None:
-            await self.work.drain()
-        if self.telegram is not None:
-            await self.telegram.show_rest(SHOW_SECONDS)
+    mcp_url: str  # for MCP clients; "" if they are not served
+    drain: Callable[[], Awaitable[None]]  # all work on phones ends, and is shown; a second call changes nothing
 
 
 @asynccontextmanager
 async def server(settings: Settings, read: Callable[[], Settings] | None = None) -> AsyncIterator[Server]:
-    """Start all parts in order, and stop them: first the intake (bot, web, clock), then the attempts, then the queue.
+    """Start all parts in order, and stop them: first the intake of Telegram and MCP, then plans and attempts, while
+    chats still show what happens, then everything else. What comes by the web meanwhile waits for the next start.
 
     read: reads the settings again, so that changes are taken over while the server runs. None: they stay as they are.
     """
     async with AsyncExitStack() as stack:
         core = await stack.enter_async_context(open_core(settings))
         work = await stack.enter_async_context(running_worker(core, tells=True)) if settings.device.here else None
-        if work is None:
+        ending = await stack.enter_async_context(AsyncExitStack())  # of the work on phones, before everything else
+        if work is not None:
+            ending.push_async_callback(work.drain)
+        else:
             await _start_dispatcher(stack, core)
         service = RunService(core.db, worker=work.worker if work else None)
         planning = PlanService(core, work.worker, service) if work is not None else None
         if planning is not None:
-            stack.push_async_callback(planning.close)
+            ending.push_async_callback(planning.close)
         housekeeping = await _start_by_the_clock(stack, core)
         take_overs = TakeOvers(core) if work is not None else None
         if take_overs is not None:
-            stack.push_async_callback(take_overs.close)
+            ending.push_async_callback(take_overs.close)
         desk = _desk(core, service, work, planning, take_overs)
         stack.push_async_callback(desk.context.screens.close)
         quiet = quiet_of(settings.quiet.hours, settings.timezone)
@@ -120,15 +115,7 @@ async def server(settings: Settings, read: Callable[[], Settings] | None = None)
         await _start_digests(stack, settings, core, desk, quiet)
         await _start_alerts(stack, settings, core, reloader)
 
-        async def ready() -> Mapping[str, bool]:
-            parts = {"database": core.db.away_since is None}
-            if work is not None:
-                parts["queue"] = work.queue.running
-            if telegram is not None:
-                parts["telegram"] = telegram.ready.is_set()
-            return parts
-
-        app = _web_app(stack, core, desk, ready)
+        app = _web_app(stack, core, desk, _ready(core, work, telegram))
         if telegram is not None:
             telegram.add_routes(app)
         url = await stack.enter_async_context(serving(app, settings.web.host, settings.web.port))
@@ -138,9 +125,32 @@ async def server(settings: Settings, read: Callable[[], Settings] | None = None)
             await stack.enter_async_context(telegram)
         mcp_url = ""
         if settings.mcp.enabled:
-            mcp_url = await stack.enter_async_context(mcp_door(core, work.worker if work is not None else None))
-        stack.callback(wait_no_longer, core.db, settings.queue.drain_seconds)
-        yield Server(settings, desk, url, telegram, work, mcp_url)
+            mcp_url = await ending.enter_async_context(mcp_door(core, work.worker if work is not None else None))
+        if telegram is not None:
+            ending.push_async_callback(telegram.stop_intake)
+        ending.callback(wait_no_longer, core.db, settings.queue.drain_seconds)
+
+        async def drain() -> None:
+            await ending.aclose()
+            if telegram is not None:
+                await telegram.show_rest(SHOW_SECONDS)
+
+        stack.push_async_callback(drain)
+        yield Server(settings, desk, url, telegram, work, mcp_url, drain)
+
+
+def _ready(core: Core, work: RunningWorker | None, telegram: TelegramAdapter | None) -> Probe:
+    """Return the probe that tells which parts of the server are ready."""
+
+    async def ready() -> Mapping[str, bool]:
+        parts = {"database": core.db.away_since is None}
+        if work is not None:
+            parts["queue"] = work.queue.running
+        if telegram is not None:
+            parts["telegram"] = telegram.ready.is_set()
+        return parts
+
+    return ready
 
 
 async def _start_by_the_clock(stack: AsyncExitStack, core: Core) -> Housekeeping:

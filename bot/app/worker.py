@@ -114,16 +114,16 @@ async def running_worker(core: Core, *, tells: bool) -> AsyncIterator[RunningWor
         stack.push_async_callback(host.stop)
         await queue.start(worker.run_attempt)
         stack.push_async_callback(queue.stop)
-        beginning = await stack.enter_async_context(AsyncExitStack())
-        beginning.push_async_callback(worker.drain, settings.queue.drain_seconds)
+        draining = await stack.enter_async_context(AsyncExitStack())
+        draining.push_async_callback(worker.drain, settings.queue.drain_seconds)
         await dispatcher.start()
-        beginning.push_async_callback(dispatcher.stop)
+        draining.push_async_callback(dispatcher.stop)
         watcher = Watcher(core.db, lambda: host.usable, core.attached.device, watch_times(settings), core.limited)
         await watcher.start()
-        beginning.push_async_callback(watcher.stop)
-        beginning.push_async_callback(host.drain)
-        beginning.callback(wait_no_longer, core.db, settings.queue.drain_seconds)
-        yield RunningWorker(host, worker, queue, beginning.aclose)
+        draining.push_async_callback(watcher.stop)
+        draining.push_async_callback(host.drain)
+        draining.callback(wait_no_longer, core.db, settings.queue.drain_seconds)
+        yield RunningWorker(host, worker, queue, draining.aclose)
 
 
 async def listing(core: Core, wanted: Sequence[str] = ()) -> dict[str, str]:

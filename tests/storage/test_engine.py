@@ -216,11 +216,13 @@ async def test_at_the_end_nobody_waits_for_a_database_that_is_locked(tmp_path: P
     other.execute("BEGIN IMMEDIATE")
     db.end_within(10.0)
     waits = asyncio.create_task(Events(db).append("r", "note", {}))
+    done, _ = await asyncio.wait([waits], timeout=0.1)
+    assert not done
     other.execute("COMMIT")
     await waits
     other.execute("BEGIN IMMEDIATE")
     db.end_within(0.0)
-    db.end_within(10.0)  # what ends later does not prolong it
+    db.end_within(60.0)  # what ends later does not prolong it
     async with asyncio.timeout(10):
         with pytest.raises(OperationalError):
             await Events(db).append("r", "note", {})

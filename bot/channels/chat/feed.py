@@ -55,11 +55,15 @@ class Feed:
         self._outlet = outlet
         self._clock = clock
         self._held: dict[str, deque[EventView]] = {}  # by run: an event that failed, and those after it
-        self.last = 0  # the newest event that was handled
+        self._last = 0  # the newest event that was handled
         self._seen: dict[str, _Seen] = {}
         self._news = Notifications(desk, outlet)
         self._over: OrderedDict[str, None] = OrderedDict()  # runs whose outcome is out; their rows may lag behind
         self._elsewhere: OrderedDict[str, None] = OrderedDict()  # runs that no chat of this channel shows
+
+    def is_behind(self, event_id: int) -> bool:
+        """Tell whether this event, or one before it, is still to be shown."""
+        return bool(self._held) or self._last < event_id
 
     async def run(self) -> None:
         """Follow the log for ever. Whatever must arrive is in the outbox before its event is confirmed.
@@ -68,16 +72,16 @@ class Feed:
         the events come again.
         """
         self._held.clear()
-        self.last = await self._desk.position(self._outlet.channel)
+        self._last = await self._desk.position(self._outlet.channel)
         async with asyncio.TaskGroup() as group:
-            async for event in self._desk.events(self.last):
+            async for event in self._desk.events(self._last):
                 behind = self._held.get(event.run_id)
                 if behind is not None:
                     behind.append(event)
                 elif not await run_shielded(self._is_shown(event)):
                     self._held[event.run_id] = deque([event])
                     group.create_task(self._try_again(event.run_id), name=f"{self._outlet.channel}-event-{event.id}")
-                self.last = event.id
+                self._last = event.id
                 if not self._is_elsewhere(event):  # those are confirmed with the next one: again they do no harm
                     await self._confirm()
 
@@ -107,7 +111,7 @@ class Feed:
 
     async def _confirm(self) -> None:
         if not self._held:
-            await run_shielded(self._desk.confirm(self._outlet.channel, self.last))
+            await run_shielded(self._desk.confirm(self._outlet.channel, self._last))
 
     async def _show(self, event: EventView) -> None:
         if event.kind in NEWS:

@@ -118,6 +118,7 @@ class TelegramAdapter:
         self._refusals = RateLimitedLog()
         self._task: asyncio.Task[None] | None = None
         self._intake: list[asyncio.Task[None]] = []
+        self._is_ending = False
 
     # Lifecycle --------------------------------------------------------------------------------------------------------
 
@@ -126,6 +127,7 @@ class TelegramAdapter:
 
     async def stop_intake(self) -> None:
         """Handle no more updates, and finish running handlers; what happens meanwhile is still shown."""
+        self._is_ending = True
         for task in self._intake:
             task.cancel()
         await asyncio.gather(*self._intake, return_exceptions=True)
@@ -138,7 +140,7 @@ class TelegramAdapter:
         try:
             async with asyncio.timeout(seconds):
                 newest = await run_shielded(self._desk.newest_event())
-                while self._feed.last < newest or not await run_shielded(self._outbox.is_empty()):  # noqa: ASYNC110 - of rows
+                while self._feed.is_behind(newest) or not await run_shielded(self._outbox.is_empty()):  # noqa: ASYNC110 - of rows
                     await asyncio.sleep(SHOWN_POLL)
         except Exception as error:
             if not (isinstance(error, TimeoutError) or is_away(error)):
@@ -182,7 +184,8 @@ class TelegramAdapter:
 
             for loop in (self._outbox.run, self._feed.run, self._menu.run, self._drafts.run):
                 begin(loop)
-            self._intake = [begin(loop) for loop in intake]
+            if not self._is_ending:
+                self._intake = [begin(loop) for loop in intake]
             self.ready.set()
             self.tried.set()
             self.settled.set()

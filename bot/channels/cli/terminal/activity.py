@@ -48,24 +48,35 @@ class Activity:
         away.
         """
         db, reader = self._desk.context.db, None
-        while True:
-            try:
-                if reader is None:
-                    reader = EventLogReader(db, await Events(db).newest())
-                await self._print(reader)
-            except asyncio.CancelledError:
-                if reader is not None:
-                    await self._print(reader, seconds=0)
-                raise
-            except Exception as error:
-                if not is_away(error):
-                    raise
-                await asyncio.sleep(MISSED_SECONDS)
+        try:
+            while True:
+                try:
+                    if reader is None:
+                        reader = EventLogReader(db, await Events(db).newest())
+                    await self._print(reader)
+                except Exception as error:
+                    if not is_away(error):
+                        raise
+                    await asyncio.sleep(MISSED_SECONDS)
+        finally:
+            if reader is not None:
+                await self._print_rest(reader)
 
-    async def _print(self, reader: EventLogReader, *, seconds: float = MISSED_SECONDS) -> None:
-        for row in await reader.more(seconds=seconds):
+    async def _print(self, reader: EventLogReader, *, seconds: float = MISSED_SECONDS) -> bool:
+        """Print what comes, or is there, and return whether anything was."""
+        rows = await reader.more(seconds=seconds)
+        for row in rows:
             await self._try_to_show(row)
             reader.position = row.id
+        return bool(rows)
+
+    async def _print_rest(self, reader: EventLogReader) -> None:
+        try:
+            while await self._print(reader, seconds=0):
+                pass
+        except Exception as error:
+            if not is_away(error):
+                raise
 
     async def _try_to_show(self, row: EventRow) -> None:
         try:

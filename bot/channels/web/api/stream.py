@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from contextvars import Context
 
 from aiohttp import hdrs, web
@@ -56,10 +56,11 @@ class EventStreams:
             await asyncio.wait([streaming])
         finally:
             self._open.discard(streaming)
-            for part in (streaming, beating):
-                part.cancel()
-                with suppress(asyncio.CancelledError, ConnectionResetError):
-                    await part
+            streaming.cancel()
+            beating.cancel()
+            for done in await asyncio.gather(streaming, beating, return_exceptions=True):
+                if isinstance(done, Exception) and not isinstance(done, ConnectionResetError):
+                    raise done
         return response
 
     async def end(self, _: web.Application) -> None:

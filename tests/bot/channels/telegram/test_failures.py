@@ -136,7 +136,7 @@ class TestFeed(WithARun):
 
             async def fails(run_id: str) -> Any:
                 if run_id == broken:
-                    tries.append(adapter._feed.last)
+                    tries.append(adapter._feed._last)
                     raise ValueError("a row of another release")
                 return await real(run_id)
 
