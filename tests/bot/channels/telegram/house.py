@@ -65,7 +65,7 @@ class House:
         return not await log.after(await log.position("telegram"), limit=1)
 
     @asynccontextmanager
-    async def adapter(self, **options: Any) -> AsyncIterator[TelegramAdapter]:
+    async def adapter(self, *, ready: bool = True, **options: Any) -> AsyncIterator[TelegramAdapter]:
         chosen = TelegramOptions(
             self.tg.token, base_url=self.tg.url, base_file_url=self.tg.file_url, **{**FAST, **options}
         )
@@ -77,7 +77,8 @@ class House:
             topics=TopicTable(self.db),
         )
         async with adapter:
-            await asyncio.wait_for(adapter.ready.wait(), 10)
+            if ready:
+                await asyncio.wait_for(adapter.ready.wait(), 10)
             yield adapter
 
     @asynccontextmanager

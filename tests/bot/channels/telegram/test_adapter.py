@@ -311,6 +311,23 @@ class TestTrouble(WithARun):
             await operator.sees(lambda chat: "第 4 步" in card.words)
         assert "第 1 步" not in "".join(edit.content.text for edit in card.edits)
 
+    @pytest.mark.parametrize("ready", [True, False])
+    async def test_at_its_end_it_takes_nothing_in_and_shows_what_happens(
+        self, house: House, operator: FakeUser, ready: bool
+    ) -> None:
+        async with house.adapter():
+            run_id, card = await self.start(house, operator)
+        if not ready:
+            house.tg.world.break_next("getMe", 1, "502")  # it connects when its end has begun
+        async with house.adapter(ready=ready) as adapter:
+            await adapter.stop_intake()
+            await asyncio.wait_for(adapter.ready.wait(), 10)
+            await operator.send("/help")
+            await house.stage.end(run_id, "succeeded", "好了")
+            await adapter.show_rest(10)
+            assert "已完成" in card.words
+        assert not operator.chat.saying("使用说明")
+
     @pytest.mark.parametrize("how", ["before", "502"])
     async def test_the_network_comes_back(self, house: House, operator: FakeUser, how: Any) -> None:
         house.tg.world.break_next("getMe", 2, how)
