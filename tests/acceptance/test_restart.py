@@ -22,7 +22,7 @@ from tests.acceptance.stage import (
     stage,
     until,
 )
-from tests.support.model_server import Hang
+from tests.support.model_server import Hang, ScriptedModel
 
 Moment = Callable[[Stage], bool]
 
@@ -159,3 +159,16 @@ async def test_what_ends_in_the_time_that_sigterm_leaves_is_shown_before_the_pro
     assert "已完成" in card.words
     assert ANSWER in card.words
     assert on.sent == {"11": [ANSWER]}
+
+
+async def test_sigterm_cuts_a_plan_off_and_its_card_says_so(on: Stage) -> None:
+    async with ScriptedModel([Hang()]) as planner:
+        server = await on.serve(PHONEDESK_PLANNER__BASE_URL=planner.url, PHONEDESK_PLANNER__NAME="scripted")
+        owner = await on.owner(server)
+        await owner.send("/plan 打开设置，再打开微信")
+        card = await on.sees(owner, "打开设置，再打开微信")
+        await until(lambda: planner.requests)
+        server.signal(signal.SIGTERM)
+        done = await server.ended(seconds=60)
+    assert done.code == 0, done.err
+    assert "服务停下了，这个计划没有做完" in card.words
