@@ -449,7 +449,7 @@ class Database:
             await connection.execution_options(sqlite_begin="BEGIN IMMEDIATE")
         if self._ends_at is not None and self.is_sqlite:
             left = max(self._ends_at - asyncio.get_running_loop().time(), LAST_SECONDS)
-            (await _driver(connection)).wait_at_most(min(left, self._busy_seconds))
+            (await _driver(connection)).busy_seconds = min(left, self._busy_seconds)
         if full:
             await self._pragma(connection, "synchronous=FULL")
             stack.push_async_callback(self._pragma, connection, "synchronous=NORMAL")

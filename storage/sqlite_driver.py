@@ -1,14 +1,16 @@
 """aiosqlite, with fewer trips to the thread of a connection.
 
 aiosqlite does each call in its connection's thread, and SQLAlchemy makes four calls for a statement: one each for the
-cursor, the statement, its rows and the cursor's end. A trip costs more than what SQLite does in it: it wakes a sleeping
-core, twice, and under load it waits for Python's lock. Here a statement is one trip, and ``BEGIN`` goes with the
-first one.
+cursor, the statement, its rows and the cursor's end. A trip there costs more than what SQLite does in it: it wakes a
+sleeping core, twice, and under load it waits for Python's lock.
 
-As a rule a statement makes no trip at all: it is done at once, in the event loop's thread. If a query takes SQLite
-longer than ``STEPS_AT_ONCE``, or a statement has to wait for another process, it is done again in the connection's
-thread, where it may take its time. So is, from the start, what may change many rows or the tables themselves, and the
-end of a transaction that has written, which may wait for the disk.
+Here most statements make no trip: they are done at once, in the event loop's thread. The others make one. They are done
+in the connection's thread if they
+
+- are queries that take SQLite longer than ``STEPS_AT_ONCE``, or have to wait for another process: they are tried at
+  once, and then done again.
+- may change many rows, or the tables themselves.
+- end a transaction that has written, because they may wait for the disk.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ class Connection(aiosqlite.Connection):
     """
 
     def __init__(self, connect: Callable[[], sqlite3.Connection], *, busy_seconds: float, reads: bool) -> None:
-        self._busy_seconds = busy_seconds
+        self.busy_seconds = busy_seconds
         self._reads = reads
         self._may_interrupt = False  # whether a statement that takes longer than ``STEPS_AT_ONCE`` is to end
         self._begins = False
@@ -75,10 +77,6 @@ class Connection(aiosqlite.Connection):
     def begin_later(self) -> None:
         """Begin a transaction together with its first statement. SQLite itself takes no lock before that."""
         self._begins = True
-
-    def wait_at_most(self, seconds: float) -> None:
-        """Let a statement wait so long for another process that writes."""
-        self._busy_seconds = seconds
 
     def cursor(self) -> Cursor:  # type: ignore[override]  # SQLAlchemy awaits its __aenter__
         return Cursor(self)
@@ -133,7 +131,7 @@ class Connection(aiosqlite.Connection):
     @contextmanager
     def _patience(self) -> Iterator[None]:
         """Wait inside the block for another process that writes."""
-        self._conn.execute(_busy(self._busy_seconds))
+        self._conn.execute(_busy(self.busy_seconds))
         try:
             yield
         finally:

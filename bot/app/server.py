@@ -89,7 +89,7 @@ async def server(settings: Settings, read: Callable[[], Settings] | None = None)
     async with AsyncExitStack() as stack:
         core = await stack.enter_async_context(open_core(settings))
         work = await stack.enter_async_context(running_worker(core, tells=True)) if settings.device.here else None
-        ending = await stack.enter_async_context(AsyncExitStack())  # of the work on phones, before everything else
+        ending = await stack.enter_async_context(AsyncExitStack())  # ends the work on phones
         if work is not None:
             ending.push_async_callback(work.drain)
         else:
@@ -129,14 +129,11 @@ async def server(settings: Settings, read: Callable[[], Settings] | None = None)
         if telegram is not None:
             ending.push_async_callback(telegram.stop_intake)
         ending.callback(wait_no_longer, core.db, settings.queue.drain_seconds)
-
-        async def drain() -> None:
-            await ending.aclose()
-            if telegram is not None:
-                await telegram.show_rest(SHOW_SECONDS)
-
-        stack.push_async_callback(drain)
-        yield Server(settings, desk, url, telegram, work, mcp_url, drain)
+        draining = await stack.enter_async_context(AsyncExitStack())
+        if telegram is not None:
+            draining.push_async_callback(telegram.show_rest, SHOW_SECONDS)
+        draining.push_async_callback(ending.aclose)
+        yield Server(settings, desk, url, telegram, work, mcp_url, draining.aclose)
 
 
 def _ready(core: Core, work: RunningWorker | None, telegram: TelegramAdapter | None) -> Probe:

@@ -141,7 +141,7 @@ async def test_sigterm_ends_well_in_the_middle_and_the_run_goes_on_after_it(on: 
     assert done.code == 0, done.err
     on.untouched_by_words()
     on.at_rest()
-    assert "排队中" in card.words  # not "running", which nobody would correct until the next start
+    assert "排队中" in card.words, "if it said that the run is at work, it would say so until the next start"
     on.brain.instead.clear()
 
     server = await on.serve()
