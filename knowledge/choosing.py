@@ -11,14 +11,14 @@ import asyncio
 import json
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import structlog
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from agent_core.errors import ConfigInvalid, ConfigMissing, ModelError, ModelNames
 from agent_core.model.api_types import ApiCompletion, read_answer
-from agent_core.model.failures import Failures, library_errors, tried
+from agent_core.model.failures import REQUEST_ERRORS, Failures, tried
 from agent_core.model.http import MODEL_PROXY, ModelEndpoint, estimated_if_cut_off, time_limits
 from agent_core.model.parameters import Parameters
 from agent_core.model.stream import plain_text, usage_of
@@ -28,9 +28,6 @@ from agent_core.proxies import ProxySetting
 from agent_core.retry import Sleep
 from agent_core.texts import load_texts
 from knowledge.grounding import problems
-
-if TYPE_CHECKING:
-    from openai.types.chat import ChatCompletionMessageParam
 
 log = structlog.get_logger(__name__)
 
@@ -129,7 +126,6 @@ class ModelChooser:
         shown = self._shown(records)
         if not shown:
             return None
-        await self._endpoint.client()  # loaded before the time for the answer begins
         deadline = asyncio.get_running_loop().time() + self._timeout
         prompt = "choosing.compose" if self._compose else "choosing.pick"
         try:
@@ -163,7 +159,7 @@ class ModelChooser:
 
     async def _ask(self, prompt: str, data: str, words: str, deadline: float) -> str:
         lang = "en" if _LATIN.search(words) and not _HAN.search(words) else "zh"
-        asked: list[ChatCompletionMessageParam] = [
+        asked = [
             {"role": "system", "content": load_texts("knowledge.texts", lang)[prompt].strip()},
             {"role": "user", "content": data},
         ]
@@ -176,7 +172,7 @@ class ModelChooser:
             failed=lambda error: self._meter.failed(self._name, error),
         )
 
-    async def _once(self, asked: list[ChatCompletionMessageParam], deadline: float) -> str:
+    async def _once(self, asked: list[dict[str, str]], deadline: float) -> str:
         request = {"model": self._name, "messages": asked, "temperature": 0.0, "max_tokens": _MAX_TOKENS}
         answer = await self._answered(request, asked, deadline)
         choice = answer.choices[0] if answer.choices else None
@@ -189,17 +185,14 @@ class ModelChooser:
             raise _Refusal("cut off")
         return plain_text(said)
 
-    async def _answered(
-        self, request: dict[str, Any], asked: list[ChatCompletionMessageParam], deadline: float
-    ) -> ApiCompletion:
+    async def _answered(self, request: dict[str, Any], asked: list[dict[str, str]], deadline: float) -> ApiCompletion:
         given_up = estimated_if_cut_off(self._meter, self._name, asked, _MAX_TOKENS)
-        create = (await self._endpoint.client()).chat.completions.with_raw_response.create
         try:
             async with given_up, asyncio.timeout_at(deadline):
-                response = await self._parameters.ask(create, request)
-                return read_answer(response.content, self._failures)
-        except (*library_errors(), TimeoutError, ValueError, RecursionError) as error:
-            raise self._failures.of(error) from None  # not chained: the library's error holds the request with its key
+                body = await self._parameters.ask(self._endpoint.complete, request)
+                return read_answer(body, self._failures)
+        except (*REQUEST_ERRORS, ValueError, RecursionError) as error:
+            raise self._failures.of(error) from None  # not chained: it may hold the request with its key
 
     # -- its answer
 

@@ -1,4 +1,4 @@
-"""Types of an endpoint's answers. The library passes on whatever came; here it gets its form, or a ValueError.
+"""Types of an endpoint's answers. What came gets its form here, or a ValueError.
 
 The chunks of a streamed completion are read from the bytes of its server-sent events. Source of their format: the
 section "Interpreting an event stream" of the HTML standard, https://html.spec.whatwg.org/.
@@ -13,16 +13,16 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from typing import Any
 
-import httpx2
 from pydantic import BaseModel, ConfigDict
 
 from agent_core.model.failures import Failures
+from agent_core.model.http import EndpointError
 
 
 class _Part(BaseModel):
-    """Built from JSON, or from the library's objects. A missing field is None; unknown fields are ignored."""
+    """A missing field is None; unknown fields are ignored."""
 
-    model_config = ConfigDict(extra="ignore", from_attributes=True)
+    model_config = ConfigDict(extra="ignore")
 
 
 class Piece(_Part):
@@ -85,7 +85,7 @@ class ApiChoice(_Part):
 class ApiCompletion(_Part):
     """A whole completion, or a chunk of one. ``usage`` is as the endpoint counts it."""
 
-    model_config = ConfigDict(extra="allow", from_attributes=True)  # other fields may describe an error
+    model_config = ConfigDict(extra="allow")  # other fields may describe an error
 
     choices: list[ApiChoice] | None = None
     usage: Any = None
@@ -140,25 +140,22 @@ class EventReader:
 class Chunks:
     """The chunks of one response, read one by one. Close ``body`` when no more are wanted."""
 
-    def __init__(self, body: AsyncIterator[bytes], request: httpx2.Request) -> None:
+    def __init__(self, body: AsyncIterator[bytes]) -> None:
         self._body = body
-        self._request = request
         self._events = EventReader()
         self._waiting: deque[str] = deque()
         self.strange = ""  # the last data that was skipped: some gateways send their own pings
 
     def arrived(self) -> Iterator[ApiCompletion]:
         """Yield chunks that have arrived but were not read yet, up to the first that is none. Waits for nothing."""
-        import openai  # see model.http.ModelEndpoint
-
-        with suppress(ValueError, RecursionError, openai.APIError):
+        with suppress(ValueError, RecursionError, EndpointError):
             while self._waiting and (chunk := self._chunk(self._waiting.popleft())) is not None:
                 yield chunk
 
     async def next(self) -> ApiCompletion | None:
         """Return the next chunk, None at the end; data that is not part of a reply is skipped.
 
-        Raises openai.APIError for an error event, ValueError if data is not a JSON object or not a chunk, and the
+        Raises EndpointError for an error event, ValueError if data is not a JSON object or not a chunk, and the
         errors of the HTTP library.
         """
         while True:
@@ -179,9 +176,6 @@ class Chunks:
         values: Any = json.loads(data)
         if not isinstance(values, dict):
             raise ValueError("A chunk is no JSON object.")
-        if error := values.get("error"):
-            import openai  # see model.http.ModelEndpoint
-
-            words = error.get("message") if isinstance(error, dict) else str(error)
-            raise openai.APIError(str(words or "no reason given"), request=self._request, body=error)
+        if values.get("error"):
+            raise EndpointError(values)
         return ApiCompletion.model_validate(values)

@@ -11,8 +11,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar
 
+import httpx2
 from PIL import Image, ImageDraw, ImageFont
 
 from agent_core import errors
@@ -20,7 +21,7 @@ from agent_core.actions.parse import Dialect
 from agent_core.errors import MODEL_NAMES, ModelNames
 from agent_core.model.api_types import ApiChoice, ApiCompletion, ApiMessage, Chunks, Models, read_answer
 from agent_core.model.base import Completion, OnThinking
-from agent_core.model.failures import Failures, library_errors, tried
+from agent_core.model.failures import REQUEST_ERRORS, Failures, tried
 from agent_core.model.http import MODEL_PROXY, ModelEndpoint, estimated_if_cut_off, time_limits
 from agent_core.model.parameters import Parameters
 from agent_core.model.prompt import data_url
@@ -28,10 +29,6 @@ from agent_core.model.stream import ReplyDeadline, ReplyReader, plain_text, usag
 from agent_core.model.usage import Meter
 from agent_core.proxies import ProxySetting
 from agent_core.retry import Sleep
-
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI, AsyncStream
-    from openai.types.chat import ChatCompletionChunk
 
 # After the call is complete, wait this long for an endpoint that is about to end, because it then counts the tokens.
 GRACE_SECONDS = 0.1
@@ -225,10 +222,9 @@ class ChatModel:
 
     async def _models(self) -> tuple[str, ...]:
         """Return the names that the endpoint lists."""
-        client = await self._endpoint.client()
         async with self._mapped(), asyncio.timeout(self._timeout):
-            response = await client.models.with_raw_response.list()
-            return tuple(model.id for model in Models.model_validate_json(response.content).data or ())
+            body = await self._endpoint.models()
+            return tuple(model.id for model in Models.model_validate_json(body).data or ())
 
     async def _look(self) -> errors.ModelError | None:
         """Ask about a test picture; return the problem with the model's sight.
@@ -267,13 +263,13 @@ class ChatModel:
 
     @asynccontextmanager
     async def _mapped(self) -> AsyncIterator[None]:
-        """Turn the library's errors into ours.
+        """Turn the errors of a request into ours.
 
-        They are not chained: a library's error holds the request with its key.
+        They are not chained: the HTTP library's errors hold the request with its key.
         """
         try:
             yield
-        except (*library_errors(), TimeoutError, ValueError, RecursionError) as error:
+        except (*REQUEST_ERRORS, ValueError, RecursionError) as error:
             raise self._failures.of(error) from None
 
     async def _plain_once(self, messages: list[dict[str, Any]]) -> str:
@@ -285,11 +281,9 @@ class ChatModel:
 
     async def _answered(self, messages: list[dict[str, Any]]) -> Completion:
         given_up = estimated_if_cut_off(self._meter, self._name, messages, self._max_tokens)
-        # Not as the library's objects, which it makes one by one of whatever the body holds.
-        create = (await self._endpoint.client()).chat.completions.with_raw_response.create
         async with self._mapped(), given_up, asyncio.timeout(self._timeout):
-            response = await self._parameters.ask(create, self._request(messages))
-            answer = read_answer(response.content, self._failures)
+            body = await self._parameters.ask(self._endpoint.complete, self._request(messages))
+            answer = read_answer(body, self._failures)
         usage = usage_of(answer.usage, messages, lambda: _words(answer))
         await self._meter.count(self._name, usage)
         return Completion(plain_text(self._whole(answer).text), usage, self._name)
@@ -299,8 +293,8 @@ class ChatModel:
             "model": self._name,
             "messages": messages,
             "max_tokens": self._max_tokens,
-            "extra_body": self._extra_body or None,
             **self._sampling,
+            **self._extra_body,
         }
 
     async def _stream_once(
@@ -308,10 +302,9 @@ class ChatModel:
     ) -> Completion:
         """Stream one reply. ``plain``: read the whole reply, even if its text holds calls."""
         await self._meter.admit(self._name)
-        client = await self._endpoint.client()
         started, pace = time.monotonic(), ReplyDeadline(self._timeout)
         async with self._mapped(), asyncio.timeout_at(pace.deadline):
-            response = (await self._open(client, messages, plain=plain)).response
+            response = await self._open(messages, plain=plain)
         offered = bool(self._tools) and self._parameters.takes("tools")
         reader = ReplyReader(self._dialect, started, whole=plain or offered)
         try:
@@ -321,10 +314,10 @@ class ChatModel:
                     answer = read_answer(await response.aread(), self._failures)
                 await self._unstreamed(answer, reader, on_thinking)
             else:
-                # Not by iterating the library's stream: if it is cut short, it leaves generators to the garbage
-                # collector, which closes them in any thread, and then two threads may run one of them at once.
+                # Closed here, because the garbage collector closes a generator in any thread, and then two threads may
+                # run it at once.
                 async with aclosing(response.aiter_bytes()) as pieces:
-                    await self._read(Chunks(pieces, response.request), reader, pace, on_thinking)
+                    await self._read(Chunks(pieces), reader, pace, on_thinking)
         finally:
             await response.aclose()
             if reader.counted or not reader.empty:  # a reply that broke off, or was stopped, costs tokens, too
@@ -332,14 +325,11 @@ class ChatModel:
                 await self._meter.count(self._name, completion.usage)
         return completion
 
-    async def _open(
-        self, client: AsyncOpenAI, messages: list[dict[str, Any]], *, plain: bool = False
-    ) -> AsyncStream[ChatCompletionChunk]:
+    async def _open(self, messages: list[dict[str, Any]], *, plain: bool) -> httpx2.Response:
         request = {**self._request(messages), "stream": True, "stream_options": {"include_usage": True}}
         if self._tools and not plain:
             request["tools"] = self._tools
-        stream = await self._parameters.ask(client.chat.completions.create, request)
-        return cast("AsyncStream[ChatCompletionChunk]", stream)
+        return await self._parameters.ask(self._endpoint.open, request)
 
     async def _unstreamed(self, answer: ApiCompletion, reader: ReplyReader, on_thinking: OnThinking | None) -> None:
         reader.counted = answer.usage

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from email.utils import parsedate_to_datetime
 from http.client import responses
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 import httpx2
@@ -17,12 +17,9 @@ from socksio.exceptions import SOCKSError  # of a proxy without SOCKS; the HTTP 
 
 from agent_core import errors
 from agent_core.errors import MODEL_NAMES, ModelError, ModelLimit, ModelNames
-from agent_core.model.http import refusal_in
+from agent_core.model.http import AnswerRefused, EndpointError, StatusError
 from agent_core.proxies import Route
 from agent_core.retry import Sleep, with_retries
-
-if TYPE_CHECKING:
-    import openai
 
 E = TypeVar("E", bound=errors.ModelError)
 
@@ -49,18 +46,12 @@ _QUOTA = re.compile(r"(?i)insufficient|balance|arrear|quota")
 # if they can mean nothing else, because "quota" may also be a limit per minute.
 _SPENT = re.compile(r"(?i)insufficient|balance|arrear|billing|exceeded_current_quota|\b1113\b")
 _SPENT_WORDS = re.compile(r"(?i)insufficient[_ ]balance|余额不足|欠费")
-_STATUS_AGAIN = re.compile(r"\AError code: \d+(?: - )?")  # the library puts this before an answer's body
 _VERSION = re.compile(r"/v\d")  # in the path of most endpoints' addresses
 _TAGS = re.compile(r"<[^>]*>")
 
 
-def library_errors() -> tuple[
-    type[openai.OpenAIError], type[httpx2.HTTPError], type[httpx2.StreamError], type[SOCKSError]
-]:
-    """Return what the libraries of a model's client raise."""
-    import openai  # see model.http.ModelEndpoint
-
-    return openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, SOCKSError
+# What a request to an endpoint raises, beside ValueError and RecursionError for what it cannot send or read.
+REQUEST_ERRORS = (EndpointError, httpx2.HTTPError, httpx2.StreamError, SOCKSError, TimeoutError)
 
 
 class Failures:
@@ -82,28 +73,27 @@ class Failures:
         if self._api_key:
             text = text.replace(self._api_key, "***")
         text = _KEY_LIKE.sub("***", _TAGS.sub(" ", text))
+        text = "".join(letter if letter.isprintable() else " " for letter in text)
         return " ".join(text.split())[:_LONGEST]
 
     def of(self, error: Exception) -> errors.ModelError:
-        """Return the library's ``error`` as ours; ``retry_after`` (seconds) is set if the server gave it."""
-        import openai  # see model.http.ModelEndpoint
-
-        if (refusal := refusal_in(error)) is not None:
-            said = f"The answer of {self._name} was not read: {refusal}."
-            return self._made(errors.ModelFormat, said, refusal.key, **refusal.values)
-        if isinstance(error, openai.APIStatusError):
+        """Return a request's ``error`` as ours; ``retry_after`` (seconds) is set if the server gave it."""
+        if isinstance(error, AnswerRefused):
+            said = f"The answer of {self._name} was not read: {error}."
+            return self._made(errors.ModelFormat, said, error.key, **error.values)
+        if isinstance(error, StatusError):
             return self._of_status(error)
-        if isinstance(error, TimeoutError | openai.APITimeoutError | httpx2.TimeoutException):
+        if isinstance(error, EndpointError):
+            return self._in_stream(error)
+        if isinstance(error, TimeoutError | httpx2.TimeoutException):
             return self._made(errors.ModelTimeout, f"The model {self._name} did not answer in time.", "model_no_answer")
-        if isinstance(error, openai.APIConnectionError | httpx2.HTTPError | httpx2.StreamError | SOCKSError):
+        if isinstance(error, httpx2.HTTPError | httpx2.StreamError | SOCKSError):
             said = f"The connection to the model {self._name} at {self._address} could not be made or broke off."
             return self._made(errors.ModelUnreachable, said, "model_no_connection")
-        if isinstance(error, openai.APIResponseValidationError | ValueError | RecursionError):
+        if isinstance(error, ValueError | RecursionError):
             said = f"The answer of {self._name} is not in the chat completions form."
             return self._made(errors.ModelFormat, said, "model_other_form")
         words = self._clean(str(error))
-        if isinstance(error, openai.APIError):  # an error event inside the stream
-            return self._in_stream(error, words)
         return self._made(errors.ModelError, f"The model {self._name} failed: {words}", "model_failed", words=words)
 
     def _made(self, kind: type[E], said: str, key: str, **values: object) -> E:
@@ -115,8 +105,8 @@ class Failures:
             values = {**values, **self._route.values}
         return kind(said, advice=advice, key=key, **{**self._values, **values})
 
-    def _of_status(self, error: openai.APIStatusError) -> errors.ModelError:
-        status, words = error.status_code, self._clean(_STATUS_AGAIN.sub("", error.message))
+    def _of_status(self, error: StatusError) -> errors.ModelError:
+        status, words = error.status, self._clean(error.words)
         if status < 400:
             made = self._redirected(error)
         elif status in _FORBIDDEN and _is_refused(error):
@@ -127,26 +117,27 @@ class Failures:
             meant = self._with_version() if status == 404 else ""
             values: dict[str, object] = {"status": status, "words": words, **({"meant": meant} if meant else {})}
             made = self._made(_kind_of_status(error), said, "model_no_version" if meant else "model_http", **values)
-        cast("Any", made).retry_after = retry_after(error.response.headers)  # the header that the retry table reads
+        cast("Any", made).retry_after = retry_after(error.headers)  # the header that the retry table reads
         return made
 
     def _with_version(self) -> str:
         """Return the address with the version that it lacks, without secrets; "" if it has one."""
         return "" if _VERSION.search(urlsplit(self._address).path) else f"{self._address.rstrip('/')}/v1"
 
-    def _redirected(self, error: openai.APIStatusError) -> errors.ModelError:
+    def _redirected(self, error: StatusError) -> errors.ModelError:
         """Return the error of a redirect. Key and pictures go to the address that the owner set, and to no other."""
-        host = self._clean(error.response.headers.get("location", ""))
+        host = self._clean(error.headers.get("location", ""))
         return self._made(
             errors.ModelFormat,
-            f"The endpoint of {self._name} redirects (HTTP {error.status_code}) to {host or 'nowhere'}; "
+            f"The endpoint of {self._name} redirects (HTTP {error.status}) to {host or 'nowhere'}; "
             "a redirect is not followed.",
             "model_redirects",
-            status=error.status_code,
+            status=error.status,
             to=host or "?",
         )
 
-    def _in_stream(self, error: openai.APIError, words: str) -> errors.ModelError:
+    def _in_stream(self, error: EndpointError) -> errors.ModelError:
+        words = self._clean(error.words)
         if _is_refused(error):
             return self.refused(words)
         if _is_spent(error) or str(error.code) in {"429", "rate_limit_exceeded"}:
@@ -193,8 +184,8 @@ class Failures:
         )
 
 
-def _kind_of_status(error: openai.APIStatusError) -> type[errors.ModelError]:
-    status = error.status_code
+def _kind_of_status(error: StatusError) -> type[errors.ModelError]:
+    status = error.status
     if status in {401, 403}:
         return errors.ModelAuth
     if status == 404 or str(error.code) in _UNKNOWN:
@@ -210,16 +201,16 @@ def _kind_of_status(error: openai.APIStatusError) -> type[errors.ModelError]:
     return errors.ModelQuota if _QUOTA.search(str(error.code)) else errors.ModelFormat
 
 
-def _is_refused(error: openai.APIError) -> bool:
+def _is_refused(error: EndpointError) -> bool:
     codes = {str(error.code), str(error.type), str(_inner(error.body, "code"))}
-    words = f"{' '.join(codes)} {error.message}"
+    words = f"{' '.join(codes)} {error.text}"
     if codes & _REFUSED_CODES or _REFUSED.search(words):
         return True
     return _MAYBE_REFUSED.search(words) is not None and _ACCOUNT.search(words) is None
 
 
-def _is_spent(error: openai.APIError) -> bool:
-    return _SPENT.search(f"{error.code} {error.type}") is not None or _SPENT_WORDS.search(error.message) is not None
+def _is_spent(error: EndpointError) -> bool:
+    return _SPENT.search(f"{error.code} {error.type}") is not None or _SPENT_WORDS.search(error.text) is not None
 
 
 def _inner(body: object, name: str) -> object:

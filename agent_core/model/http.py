@@ -1,4 +1,6 @@
-"""The HTTP client for models' endpoints: limits answers as they arrive, and sends the key to no other host.
+"""The HTTP client for OpenAI-compatible endpoints: limits answers as they arrive, and sends the key to no other host.
+
+Source of paths and forms: https://platform.openai.com/docs/api-reference/chat
 
 A call that is given up before its answer has come is counted, because the endpoint may have done, and may charge for,
 all of it.
@@ -7,19 +9,16 @@ all of it.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import httpx2
 
 from agent_core.model.base import Usage
 from agent_core.model.usage import Meter, request_tokens
 from agent_core.proxies import ProxySetting, Route
-
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
 
 MODEL_PROXY = ProxySetting("PHONEDESK_MODEL__PROXY")  # for callers that set no proxy: the environment decides
 MOST_BYTES = 8 * 2**20  # of one answer
@@ -40,7 +39,7 @@ class AnswerRefused(httpx2.TransportError):
 
 
 def bounded_client(timeout: httpx2.Timeout, route: Route) -> httpx2.AsyncClient:
-    """Return a client for ``ModelEndpoint`` that raises AnswerRefused for answers that no honest endpoint sends.
+    """Return a client that raises AnswerRefused for answers that no honest endpoint sends.
 
     It follows no redirects, requests uncompressed answers and refuses others, because a few kilobytes may unpack to any
     size. It goes by ``route``, whatever proxies the environment names.
@@ -57,48 +56,82 @@ def bounded_client(timeout: httpx2.Timeout, route: Route) -> httpx2.AsyncClient:
     )
 
 
-class ModelEndpoint:
-    """An endpoint's address, and openai's client of it, built for the first call.
+class EndpointError(Exception):
+    """An error that an endpoint reports, in its own words.
 
-    Importing openai takes a second of the processor and 20 MiB, so the modules of this package import it in functions
-    that run with a client, and not before a command has said something.
+    told: what it sent. OpenAI's form is ``{"error": {"message", "type", "param", "code"}}``; others send only the inner
+    object, only text, or fields of their own.
 
-    retries: of each request by the client itself.
+    words: the message, or all that was sent if there is none.
+    text: the message and all that was sent, to search in.
     """
 
-    def __init__(self, url: str, api_key: str, timeout: httpx2.Timeout, route: Route, *, retries: int = 0) -> None:
+    def __init__(self, told: object) -> None:
+        self.body: object = told.get("error") or told if isinstance(told, dict) else told
+        fields: dict[str, Any] = self.body if isinstance(self.body, dict) else {}
+        self.code, self.type, self.param = fields.get("code"), fields.get("type"), fields.get("param")
+        sent = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
+        message = self.body if isinstance(self.body, str) else fields.get("message")
+        self.words = message if isinstance(message, str) and message else sent
+        self.text = f"{self.words}\n{sent}"
+        super().__init__(self.words)
+
+
+class StatusError(EndpointError):
+    """An answer whose status is no success: also a redirect, which is not followed."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        self.status, self.headers = response.status_code, response.headers
+        try:
+            told = json.loads(response.text)
+        except (ValueError, RecursionError):
+            told = response.text
+        super().__init__(told)
+
+
+class ModelEndpoint:
+    """An endpoint's address, and requests to it.
+
+    Requests raise StatusError, the errors of httpx2, and ValueError for what JSON or a header cannot hold.
+
+    timeout: of connecting, and of each wait for bytes.
+    """
+
+    def __init__(self, url: str, api_key: str, timeout: httpx2.Timeout, route: Route) -> None:
         self.url = httpx2.URL(url)
         self._api_key = api_key
-        self._retries = retries
         self._http = bounded_client(timeout, route)
-        self._client: AsyncOpenAI | None = None
-
-    async def client(self) -> AsyncOpenAI:
-        """Return the client. The first call takes about a second; meanwhile the event loop goes on."""
-        if self._client is None:
-            await asyncio.to_thread(import_module, "openai")
-            from openai import AsyncOpenAI
-
-            # A placeholder key, because the client refuses to be built without one, and local servers need none.
-            self._client = AsyncOpenAI(
-                base_url=self.url,
-                api_key=self._api_key or "none",
-                max_retries=self._retries,
-                timeout=self._http.timeout,
-                http_client=self._http,
-            )
-        return self._client
 
     async def close(self) -> None:
         await self._http.aclose()
 
+    async def models(self) -> bytes:
+        """Return the body of the list of models."""
+        return await self._whole(await self._send("GET", "/models"))
 
-def refusal_in(error: BaseException) -> AnswerRefused | None:
-    """Return the AnswerRefused that caused a library's ``error``; None if nothing did."""
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, AnswerRefused):
-        cause = cause.__cause__
-    return cause
+    async def complete(self, request: Mapping[str, Any]) -> bytes:
+        """Return the body of a whole completion."""
+        return await self._whole(await self._send("POST", "/chat/completions", request))
+
+    async def open(self, request: Mapping[str, Any]) -> httpx2.Response:
+        """Return the response of a completion, not read yet; the caller closes it."""
+        return await self._send("POST", "/chat/completions", request)
+
+    async def _send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> httpx2.Response:
+        base, mark, query = self.url.raw_path.partition(b"?")
+        url = self.url.copy_with(raw_path=base.rstrip(b"/") + path.encode() + mark + query)
+        headers = {"Authorization": f"Bearer {self._api_key}"} if self._api_key else None
+        response = await self._http.send(self._http.build_request(method, url, json=body, headers=headers), stream=True)
+        if not response.is_success:
+            await self._whole(response)
+            raise StatusError(response)
+        return response
+
+    async def _whole(self, response: httpx2.Response) -> bytes:
+        try:
+            return await response.aread()
+        finally:
+            await response.aclose()
 
 
 async def _bound(response: httpx2.Response) -> None:
@@ -193,12 +226,10 @@ async def estimated_if_cut_off(
 
     most: the longest possible answer, in tokens.
     """
-    import openai  # see ModelEndpoint
-
     try:
         yield
-    except (TimeoutError, openai.APITimeoutError, httpx2.TimeoutException, asyncio.CancelledError) as error:
-        if not isinstance(error, _NOT_SENT) and not isinstance(error.__cause__, _NOT_SENT):
+    except (TimeoutError, httpx2.TimeoutException, asyncio.CancelledError) as error:
+        if not isinstance(error, _NOT_SENT):
             guess = Usage(tokens_in=request_tokens(sent), tokens_out=most, guessed=True)
             await meter.count(name, guess)
         raise

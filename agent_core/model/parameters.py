@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import structlog
 
-if TYPE_CHECKING:
-    import openai
+from agent_core.model.http import StatusError
 
 log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
 
 _INSTEAD = {"max_tokens": "max_completion_tokens"}
 # Parameters that may be left out, the least important first, because an error may name more than one.
 _SAMPLING = ("frequency_penalty", "top_p", "temperature", "max_tokens", "max_completion_tokens")
+_UNPROCESSED = frozenset({400, 422})  # the statuses of a request that is refused as such
 _UNSUPPORTED = re.compile(
     r"(?i)unsupported|(?:not|n't) (?:be )?(?:supported?|permitted|allowed|accepted)"
     r"|un(?:known|recogni[sz]ed|expected)|deprecated|cannot both|extra (?:inputs?|fields?)|only the default"
@@ -32,21 +34,19 @@ class Parameters:
     def takes(self, name: str) -> bool:
         return name not in self._refused
 
-    async def ask(self, create: Callable[..., Awaitable[Any]], request: Mapping[str, Any]) -> Any:
-        """Return what ``create`` returns for ``request``, asking again without a parameter that is refused.
+    async def ask(self, send: Callable[[Mapping[str, Any]], Awaitable[T]], request: Mapping[str, Any]) -> T:
+        """Return what ``send`` returns for ``request``, sending it again without a parameter that is refused.
 
-        ``max_tokens`` becomes ``max_completion_tokens``; others are left out. Raises the errors of ``create``. An
+        ``max_tokens`` becomes ``max_completion_tokens``; others are left out. Raises the errors of ``send``. An
         omission is remembered once it has helped, because an error may name a parameter and mean something else.
         """
-        import openai  # see model.http.ModelEndpoint
-
         refused: set[str] = set()
         while True:
             sent = _taken(request, self._refused | refused)
             try:
-                answer = await create(**sent)
-            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-                name = _refused(error, sent)
+                answer = await send(sent)
+            except StatusError as error:
+                name = _refused(error, sent) if error.status in _UNPROCESSED else None
                 if name is None:
                     raise
                 refused.add(name)
@@ -62,9 +62,9 @@ def _taken(request: Mapping[str, Any], refused: Collection[str]) -> dict[str, An
     return {name: value for name, value in taken.items() if name not in refused}
 
 
-def _refused(error: openai.APIStatusError, sent: Mapping[str, Any]) -> str | None:
+def _refused(error: StatusError, sent: Mapping[str, Any]) -> str | None:
     """Return the parameter of ``sent`` that is refused as such, not for its value; None if there is none."""
-    words = error.message
+    words = error.text
     told = f"{words} {error.code}"
     if _UNSUPPORTED.search(told.replace("_", " ")):
         named = str(error.param or "")

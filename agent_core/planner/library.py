@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 from uuid import uuid4
 
+import httpx2
 import structlog
 from agents import (
     Agent,
@@ -31,12 +32,21 @@ from agents.memory import SessionSettings
 from agents.result import RunResultStreaming
 from agents.tool_context import ToolContext
 from agents.tracing.provider import DefaultTraceProvider
-from openai import AsyncOpenAI, BadRequestError, UnprocessableEntityError
+from openai import (
+    APIConnectionError,
+    APIError,
+    APIResponseValidationError,
+    APIStatusError,
+    AsyncOpenAI,
+    BadRequestError,
+    OpenAIError,
+    UnprocessableEntityError,
+)
 from openai.types.responses import ResponseUsage
 
 from agent_core.errors import PhonedeskError
 from agent_core.model.base import Usage
-from agent_core.model.http import AnswerRefused
+from agent_core.model.http import AnswerRefused, EndpointError, StatusError
 from agent_core.model.stream import ReplyDeadline
 from agent_core.model.usage import Meter, text_tokens
 from agent_core.planner.base import (
@@ -54,6 +64,7 @@ from agent_core.planner.words import Lang, instructions, texts
 
 log = structlog.get_logger(__name__)
 
+RETRIES = 2  # of a request that was not answered, or was refused for the moment
 MOST_SAID = 8_000  # characters of one answer
 MOST_REMEMBERED = 400  # items of the conversation that the model is shown
 
@@ -73,6 +84,29 @@ class Work:
     executor: Executor
     tell: Tell
     order: PlannerTask
+
+
+def make_client(url: str, api_key: str, http: httpx2.AsyncClient) -> AsyncOpenAI:
+    """Return the library's client of an endpoint; its requests go through ``http``, which stays the caller's."""
+    # A placeholder key, because the client refuses to be built without one, and local servers need none.
+    return AsyncOpenAI(
+        base_url=url, api_key=api_key or "none", max_retries=RETRIES, timeout=http.timeout, http_client=http
+    )
+
+
+def request_error(error: OpenAIError) -> Exception:
+    """Return an error of the library's client as ``ModelEndpoint`` raises it."""
+    match error:
+        case APIConnectionError():  # a timeout, too
+            return error.__cause__ if isinstance(error.__cause__, Exception) else httpx2.ConnectError(error.message)
+        case APIResponseValidationError():
+            return ValueError(error.message)
+        case APIStatusError():
+            return StatusError(error.response)
+        case APIError():
+            return EndpointError({"error": error.body or error.message})
+        case _:
+            return error
 
 
 def make_agent(

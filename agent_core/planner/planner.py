@@ -12,8 +12,8 @@ import httpx2
 import structlog
 
 from agent_core.errors import ModelNames, PhonedeskError
-from agent_core.model.failures import Failures, library_errors
-from agent_core.model.http import MODEL_PROXY, ModelEndpoint
+from agent_core.model.failures import REQUEST_ERRORS, Failures
+from agent_core.model.http import MODEL_PROXY, bounded_client
 from agent_core.model.usage import Meter
 from agent_core.planner.base import Executor, Memory, PlanDone, PlanEvent, PlanFailed, PlannerTask
 from agent_core.planner.tools import PlannerTool
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from agent_core.planner.library import Work
 
 log = structlog.get_logger(__name__)
-
-RETRIES = 2  # of a request that was not answered, or was refused for the moment
 
 # One proxy setting applies to all models.
 NAMES = ModelNames.of("PLANNER")
@@ -67,7 +65,8 @@ class Planner:
         self._steps = steps
         route = proxy.route(base_url)
         self._failures = Failures(base_url, name, api_key, route, NAMES)
-        self._endpoint = ModelEndpoint(base_url, api_key, httpx2.Timeout(timeout), route, retries=RETRIES)
+        self._url, self._api_key = base_url, api_key
+        self._http = bounded_client(httpx2.Timeout(timeout), route)
         self._timeout = timeout
         self._agents: dict[Lang, Agent[Work]] = {}
 
@@ -75,7 +74,7 @@ class Planner:
         return f"Planner({self._name!r})"
 
     async def close(self) -> None:
-        await self._endpoint.close()
+        await self._http.aclose()
 
     async def plan(self, order: PlannerTask, executor: Executor, memory: Memory, tell: Tell) -> PlanDone | PlanFailed:
         """Plan the order and have it done; ``tell`` gets each event but the last, which is returned.
@@ -85,13 +84,14 @@ class Planner:
         # The first import takes seconds, and the event loop must not block.
         await asyncio.to_thread(importlib.import_module, "agent_core.planner.library")
         from agents.exceptions import AgentsException, MaxTurnsExceeded, UserError
+        from openai import OpenAIError
 
-        from agent_core.planner.library import Work, follow, make_agent
+        from agent_core.planner.library import Work, follow, make_agent, make_client, request_error
 
         if order.lang not in self._agents:
             self._agents[order.lang] = make_agent(
                 self._name,
-                await self._endpoint.client(),
+                make_client(self._url, self._api_key, self._http),
                 self._meter,
                 self._tools,
                 order.lang,
@@ -105,7 +105,9 @@ class Planner:
             return PlanDone(texts(order.lang).max_turns, success=False)
         except PhonedeskError as error:
             return PlanFailed(told(error, order.lang))
-        except (*library_errors(), TimeoutError) as error:
+        except OpenAIError as error:
+            return PlanFailed(self._of_endpoint(request_error(error), order.lang))
+        except REQUEST_ERRORS as error:
             return PlanFailed(self._of_endpoint(error, order.lang))
         except AgentsException as error:
             cause = error.__cause__

@@ -33,7 +33,6 @@ LOADED = (
         "h11",
         "httpcore",
         "httpcore2",
-        "openai.resources.chat",
         "truststore",
         "PIL.JpegImagePlugin",
         "PIL.PngImagePlugin",

@@ -181,6 +181,7 @@ class ScriptedModel:
         self.repeat_last = repeat_last
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
+        self.queries: list[str] = []  # of every request
         self.times: list[float] = []
         self.invalid: list[str] = []
         self.disconnects = 0
@@ -211,6 +212,7 @@ class ScriptedModel:
         return web.json_response({"object": "list", "data": [{"id": m, "object": "model"} for m in self.models]})
 
     def _may(self, request: web.Request) -> bool:
+        self.queries.append(request.rel_url.raw_query_string)
         return self.api_key is None or request.headers.get("Authorization") == f"Bearer {self.api_key}"
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:

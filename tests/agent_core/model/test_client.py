@@ -414,6 +414,41 @@ async def test_errors_are_of_one_tree_and_retried_by_the_table(
     assert KEY not in str(caught.value) + repr(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (Status(400, "Temperature must\nbe below 1."), "Temperature must be below 1."),
+        (Status(400, body='{"message": "no field", "type": "BadRequest", "code": 400}'), "no field"),
+        (Status(400, body='{"error": "没有这个模型"}'), "没有这个模型"),
+        (Status(400, body='{"detail": [{"loc": ["body"]}]}'), '{"detail": [{"loc": ["body"]}]}'),
+        (Status(400, body="<html><b>down</b>"), "down"),
+        (Status(400, body='{"message": "\\u001b[2J \\ud83d \\u202e!"}'), "[2J !"),
+        (Status(400, body="[" * 50_000), "[" * 300),
+    ],
+    ids=str,
+)
+async def test_an_endpoint_is_quoted_with_its_own_message(reply: Status, words: str) -> None:
+    async with ScriptedModel([reply]) as server:
+        model = client(server)
+        with pytest.raises(errors.ModelFormat) as caught:
+            await model.complete(messages())
+        await model.close()
+    assert caught.value.message == f"HTTP 400 from the model scripted: {words}"
+
+
+@pytest.mark.parametrize(("end", "asked"), [("", ""), ("/", ""), ("?version=7&of=a%2Fb", "version=7&of=a%2Fb")])
+@pytest.mark.parametrize("key", ["", KEY])
+async def test_requests_go_below_the_address_and_keep_its_query(end: str, asked: str, key: str) -> None:
+    async with ScriptedModel([REPLY]) as server:
+        model = ChatModel(server.url + end, "scripted", key, extra_body={"top_k": 3, "temperature": 0.5})
+        await model.complete(messages())
+        assert await model.unreachable() is None
+        await model.close()
+    assert server.queries == [asked, asked]
+    assert [headers.get("Authorization") for headers in server.headers] == [f"Bearer {key}" if key else None]
+    assert (server.requests[0]["top_k"], server.requests[0]["temperature"]) == (3, 0.5)
+
+
 async def test_a_second_try_can_succeed() -> None:
     async with ScriptedModel([Status(503), REPLY]) as server:
         model = client(server)

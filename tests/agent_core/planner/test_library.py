@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import cast
 
+import pytest
+
 import agent_core.planner
 from agent_core.errors import ModelError
 from agent_core.model.base import Usage
@@ -16,7 +18,7 @@ from agent_core.model.usage import Meter
 from agent_core.planner import Executor, PlanDone, PlannerTask, phone_tools
 from agent_core.planner.base import PlanEvent, PlanFailed
 from agent_core.planner.planner import Planner
-from tests.support.model_server import Break, Chunks, Script, ScriptedModel, Status, Text
+from tests.support.model_server import Break, Chunks, Raw, Script, ScriptedModel, Status, Text
 from tests.support.planner import Nothing, quiet
 
 
@@ -68,6 +70,38 @@ async def test_what_breaks_off_or_is_stopped_is_counted_by_a_guess_and_what_fail
         await planner.close()
     assert [(usage.guessed, usage.tokens_in > 0, usage.tokens_out > 0) for usage in meter.counted] == [(True,) * 3] * 2
     assert meter.errors == [("p", "model.unreachable"), ("p", "model.auth")]
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "words"),
+    [
+        (Status(404, "no such model"), "model.unknown", "HTTP 404 from the model p: no such model"),
+        (Status(307, headers={"Location": "http://127.0.0.1:9/"}), "model.format", "redirects (HTTP 307)"),
+        (Raw('data: {"error": {"message": "busy"}}\n\n', "text/event-stream"), "model.unreachable", "busy"),
+        (Raw("x" * 9_000_000, "application/json"), "model.format", "longer than 8 MB"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+async def test_what_the_endpoint_refuses_is_told_as_by_other_models(reply: Script, kind: str, words: str) -> None:
+    meter = Counting()
+    async with ScriptedModel([reply], repeat_last=True) as server:
+        planner = Planner(server.url, "p", "", tools=(), meter=meter)
+        end = await planner.plan(PlannerTask("做", lang="en"), cast("Executor", None), Nothing(), quiet)
+        await planner.close()
+    assert isinstance(end, PlanFailed)
+    assert words in end.message
+    assert meter.errors == [("p", kind)]
+
+
+async def test_nobody_listens_to_the_planner() -> None:
+    meter = Counting()
+    async with ScriptedModel([]) as server:
+        url = server.url
+    planner = Planner(url, "p", "", tools=(), meter=meter)
+    end = await planner.plan(PlannerTask("做"), cast("Executor", None), Nothing(), quiet)
+    await planner.close()
+    assert isinstance(end, PlanFailed)
+    assert meter.errors == [("p", "model.unreachable")]
 
 
 async def test_a_fault_of_ours_is_not_blamed_on_the_endpoint() -> None:
