@@ -1,9 +1,14 @@
 """The HTTP API under load: programs that follow the event log, others that ask, and runs beside them.
 
-    python -m tests.acceptance.api_load --url http://127.0.0.1:8737 --key KEY --streams 200 --rate 50 --seconds 60
+    python -m tests.acceptance.api_load
+    python -m tests.acceptance.api_load --url http://127.0.0.1:8737 --key KEY --runs
 
-``--key`` is an operator's. With ``--runs`` one run after the other is started meanwhile, and timed. Prints the seconds
-of the requests, how late events came to the streams, and how many requests failed.
+Without ``--url`` it starts a server of its own with a virtual phone, a model that answers after 1.5 s, and answers,
+runs and schedules to list; it measures runs one after the other, first alone, then beside the load. With it, runs are
+started beside the load if ``--runs`` is given, and ``--key`` is an operator's.
+
+Prints the seconds of the requests, how late events came to the streams, the seconds of the runs, and which requests
+failed; with its own server also by how much a run was slowed.
 """
 
 from __future__ import annotations
@@ -11,17 +16,27 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import statistics
 import sys
 import time
 from collections import Counter
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from aiohttp import ClientSession, ClientTimeout, TCPConnector
+from aiohttp import ClientSession, ClientTimeout, TCPConnector, web
 
+from bot.tools.bench.scale import measured, task
+from bot.tools.bench.served import BenchRun
+from simulator.model.server import DemoModel
+from tests.support.proxies import free_port
+
+ALONE_SECONDS = 30.0
+LISTED = 20
+THINKING_SECONDS = 1.5  # of the model of the own server
 PATHS = ("/runs?limit=20", "/status", "/questions", "/answers?limit=20", "/schedules")
 TASK = "打开设置"
 
@@ -77,17 +92,59 @@ class Load:
             await asyncio.sleep(0.5)
 
 
-async def loaded(options: argparse.Namespace) -> Load:
-    load = Load(options.url.rstrip("/"), options.key)
+class SlowModel(DemoModel):
+    thinking = 0.0  # seconds
+
+    async def complete(self, request: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(self.thinking)
+        return await super().complete(request)
+
+
+@asynccontextmanager
+async def own_server() -> AsyncIterator[tuple[str, str]]:
+    """Run a server with a phone and a model; yield its URL and a key."""
+    port, model = str(free_port()), SlowModel(None)
+    async with measured(1, LISTED, model=model, settings={"PHONEDESK_WEB__PORT": port}) as made:
+        adding = await asyncio.create_subprocess_exec(
+            *(
+                sys.executable,
+                "-c",
+                "from bot.channels.cli.main import app; app()",
+                "keys",
+                "add",
+                "load",
+                "--role",
+                "owner",
+                "--json",
+            ),
+            env={**os.environ, "PHONEDESK_DATA_DIR": str(made.data)},
+            cwd=made.data,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        said, _ = await adding.communicate()
+        url, key = f"http://127.0.0.1:{port}", json.loads(said)["key"]
+        async with ClientSession(headers={"Authorization": f"Bearer {key}"}) as client:
+            for number in range(LISTED):
+                schedule = {"task": TASK, "expression": f"0 0 {number + 1} 1 *"}
+                async with client.post(f"{url}/api/v1/schedules", json=schedule) as response:
+                    response.raise_for_status()
+        phone = made.phones[0].address
+        await made.order(BenchRun(tasks=[(phone, task(0, number)) for number in range(LISTED)]))
+        model.thinking = THINKING_SECONDS
+        yield url, key
+
+
+async def loaded(url: str, key: str, *, streams: int, rate: float, seconds: float, runs: bool) -> Load:
+    load = Load(url.rstrip("/"), key)
     async with ClientSession(connector=TCPConnector(limit=0), timeout=ClientTimeout(total=None)) as client:
-        tasks = [asyncio.create_task(load.follow(client)) for _ in range(options.streams)]
+        tasks = [asyncio.create_task(load.follow(client)) for _ in range(streams)]
         await asyncio.sleep(2)
-        if options.runs:
+        if runs:
             tasks.append(asyncio.create_task(load.run(client)))
         begun, asked = time.perf_counter(), 0
         asking: set[asyncio.Task[None]] = set()
-        while (now := time.perf_counter()) - begun < options.seconds:
-            while options.rate and asked < (now - begun) * options.rate:
+        while (now := time.perf_counter()) - begun < seconds:
+            while asked < (now - begun) * rate:
                 task = asyncio.create_task(load.ask(client, PATHS[asked % len(PATHS)]))
                 asking.add(task)
                 task.add_done_callback(asking.discard)
@@ -108,18 +165,32 @@ def _spread(values: list[float]) -> str:
     return f"{len(values)}: p50 {hundredths[49]:.3f} s, p95 {hundredths[94]:.3f} s, most {max(values):.3f} s"
 
 
+def _told(load: Load) -> str:
+    told = (("requests", load.seconds), ("events", load.late), ("runs", load.runs))
+    return "\n".join([*(f"{name} {_spread(values)}" for name, values in told), f"failed {dict(load.failed)}", ""])
+
+
+async def measure(options: argparse.Namespace) -> None:
+    amounts = {"streams": options.streams, "rate": options.rate, "seconds": options.seconds}
+    if options.url:
+        sys.stdout.write(_told(await loaded(options.url, options.key, runs=options.runs, **amounts)))
+        return
+    async with own_server() as (url, key):
+        alone = await loaded(url, key, streams=0, rate=0, seconds=ALONE_SECONDS, runs=True)
+        beside = await loaded(url, key, runs=True, **amounts)
+    slowed = statistics.median(beside.runs) / statistics.median(alone.runs) - 1
+    sys.stdout.write(f"alone: runs {_spread(alone.runs)}\n{_told(beside)}a run was slowed by {slowed:.1%}\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--url", default="http://127.0.0.1:8737")
-    parser.add_argument("--key", required=True)
+    parser.add_argument("--url", default="")
+    parser.add_argument("--key", default="")
     parser.add_argument("--streams", type=int, default=200)
     parser.add_argument("--rate", type=float, default=50.0)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--runs", action="store_true")
-    load = asyncio.run(loaded(parser.parse_args()))
-    told = (("requests", load.seconds), ("events", load.late), ("runs", load.runs))
-    said = [f"{name} {_spread(values)}" for name, values in told]
-    sys.stdout.write("\n".join([*said, f"failed {dict(load.failed)}"]) + "\n")
+    asyncio.run(measure(parser.parse_args()))
 
 
 if __name__ == "__main__":
