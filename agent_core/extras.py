@@ -24,7 +24,10 @@ PACKAGES: Mapping[Extra, tuple[str, ...]] = {
     "mcp": ("mcp", "mcp_types", "starlette", "uvicorn"),
     "notify": ("apprise",),
     "ocr": ("onnxruntime", "rapidocr"),
-    "planner": ("agents",),
+    "planner": (
+        "agents",
+        "openai",
+    ),
     "postgres": ("asyncpg",),
 }
 

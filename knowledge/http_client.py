@@ -9,19 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import re
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 import httpx2
 from pydantic import ValidationError
-from socksio.exceptions import SOCKSError
 
 from agent_core import retry
 from agent_core.errors import (
@@ -33,6 +29,7 @@ from agent_core.errors import (
     KnowledgeQuota,
     KnowledgeUnreachable,
 )
+from agent_core.http import REQUEST_ERRORS, retry_after
 from agent_core.proxies import ProxySetting
 from agent_core.texts import Listed
 from agent_core.texts.clean import clean_text
@@ -170,7 +167,7 @@ class Endpoint:
                 asyncio.timeout_at(deadline),
                 self._client().stream(self._method, url, headers=self._headers, json=body) as response,
             ):
-                pause = _retry_after(response.headers.get("Retry-After", ""))
+                pause = retry_after(response.headers.get("Retry-After", ""))
                 return response.status_code, await _body(response), pause
         except TimeoutError:
             raise self._unreachable(
@@ -178,7 +175,7 @@ class Endpoint:
                 "knowledge_late",
                 seconds=f"{self._timeout:g}",
             ) from None
-        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, SOCKSError) as error:
+        except REQUEST_ERRORS as error:
             # not chained and not quoted in full: an error of the client can contain the request's headers
             kind = type(error).__name__
             raise self._unreachable(
@@ -330,18 +327,6 @@ def _of_status(status: int) -> type[KnowledgeError]:
     if status == 404:
         return KnowledgeNotFound
     return KnowledgeUnreachable if status >= 500 or status in {407, 408} else KnowledgeError
-
-
-def _retry_after(value: str) -> float | None:
-    """Return the seconds of the header ``Retry-After``, a number or a date; None if it is neither."""
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(value).timestamp() - time.time()
-        except (ValueError, OverflowError):
-            return None
-    return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
 async def _body(response: httpx2.Response) -> bytes:

@@ -67,6 +67,7 @@ def test_every_extra_is_known_by_what_is_imported_of_it() -> None:
         named = {canonicalize_name(Requirement(one).name) for one in wanted}
         brings = {name: {canonicalize_name(one) for one in brought_by[name]} & named for name in PACKAGES[extra]}
         assert all(brings.values()), brings
+        assert set().union(*brings.values()) == named
     assert set(PACKAGES) == set(EXTRAS)
 
 

@@ -1,4 +1,4 @@
-"""Types of an endpoint's answers. What came gets its form here, or a ValueError.
+"""Types of an endpoint's answers, and how they are read from its bytes.
 
 The chunks of a streamed completion are read from the bytes of its server-sent events. Source of their format: the
 section "Interpreting an event stream" of the HTML standard, https://html.spec.whatwg.org/.
@@ -15,8 +15,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from agent_core.model.endpoint import EndpointError
 from agent_core.model.failures import Failures
-from agent_core.model.http import EndpointError
 
 
 class _Part(BaseModel):
@@ -85,8 +85,6 @@ class ApiChoice(_Part):
 class ApiCompletion(_Part):
     """A whole completion, or a chunk of one. ``usage`` is as the endpoint counts it."""
 
-    model_config = ConfigDict(extra="allow")  # other fields may describe an error
-
     choices: list[ApiChoice] | None = None
     usage: Any = None
 
@@ -104,11 +102,16 @@ class Models(_Part):
 def read_answer(body: bytes, failures: Failures) -> ApiCompletion:
     """Read a whole completion.
 
-    Raises ModelFormat if ``body`` is none; ValueError or RecursionError if its form is unknown.
+    Raises ModelFormat if ``body`` is none, EndpointError if it is an error in spite of its status, ValueError or
+    RecursionError if its form is unknown.
     """
     if not body.lstrip().startswith(b"{"):
         raise failures.not_json(body.decode(errors="replace"))
-    return ApiCompletion.model_validate(json.loads(body))  # unlike pydantic, accepts half a surrogate pair
+    values = json.loads(body)  # unlike pydantic, accepts half a surrogate pair
+    answer = ApiCompletion.model_validate(values)
+    if not answer.choices and values.get("error"):
+        raise EndpointError(values)
+    return answer
 
 
 _LINE = re.compile(rb"\r\n|\n|\r(?!$)")  # a CR at the very end may be half of a CRLF

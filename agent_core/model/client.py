@@ -21,8 +21,8 @@ from agent_core.actions.parse import Dialect
 from agent_core.errors import MODEL_NAMES, ModelNames
 from agent_core.model.api_types import ApiChoice, ApiCompletion, ApiMessage, Chunks, Models, read_answer
 from agent_core.model.base import Completion, OnThinking
+from agent_core.model.endpoint import MODEL_PROXY, ModelEndpoint, estimated_if_cut_off, time_limits
 from agent_core.model.failures import REQUEST_ERRORS, Failures, tried
-from agent_core.model.http import MODEL_PROXY, ModelEndpoint, estimated_if_cut_off, time_limits
 from agent_core.model.parameters import Parameters
 from agent_core.model.prompt import data_url
 from agent_core.model.stream import ReplyDeadline, ReplyReader, plain_text, usage_of
@@ -83,7 +83,7 @@ class ChatModel:
     timeout: limits the wait in seconds for the connection, for the first token and between tokens; a longer reply has
     to keep the speed of ``ReplyDeadline``.
     vision: False removes pictures from requests, and ``transcribe`` fails.
-    extra_body: passed on as it is.
+    extra_body: added to each request as it is, in place of what is there by the same name.
     tools: offered with each request for an action (see ``model.tools``). An endpoint that refuses tools or one of the
     numbers is asked without them.
     alone: False if other models are asked when this one cannot be reached, is too slow or is rate limited; such errors
@@ -282,7 +282,7 @@ class ChatModel:
     async def _answered(self, messages: list[dict[str, Any]]) -> Completion:
         given_up = estimated_if_cut_off(self._meter, self._name, messages, self._max_tokens)
         async with self._mapped(), given_up, asyncio.timeout(self._timeout):
-            body = await self._parameters.ask(self._endpoint.complete, self._request(messages))
+            body = await self._ask(self._endpoint.complete, self._request(messages))
             answer = read_answer(body, self._failures)
         usage = usage_of(answer.usage, messages, lambda: _words(answer))
         await self._meter.count(self._name, usage)
@@ -294,7 +294,6 @@ class ChatModel:
             "messages": messages,
             "max_tokens": self._max_tokens,
             **self._sampling,
-            **self._extra_body,
         }
 
     async def _stream_once(
@@ -329,7 +328,10 @@ class ChatModel:
         request = {**self._request(messages), "stream": True, "stream_options": {"include_usage": True}}
         if self._tools and not plain:
             request["tools"] = self._tools
-        return await self._parameters.ask(self._endpoint.open, request)
+        return await self._ask(self._endpoint.open, request)
+
+    async def _ask(self, send: Callable[[_Message], Awaitable[T]], request: _Message) -> T:
+        return await self._parameters.ask(lambda sent: send({**sent, **self._extra_body}), request)
 
     async def _unstreamed(self, answer: ApiCompletion, reader: ReplyReader, on_thinking: OnThinking | None) -> None:
         reader.counted = answer.usage

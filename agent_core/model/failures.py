@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import re
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
-from email.utils import parsedate_to_datetime
 from http.client import responses
 from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 import httpx2
-from socksio.exceptions import SOCKSError  # of a proxy without SOCKS; the HTTP client does not map it
 
-from agent_core import errors
+from agent_core import errors, http
 from agent_core.errors import MODEL_NAMES, ModelError, ModelLimit, ModelNames
-from agent_core.model.http import AnswerRefused, EndpointError, StatusError
+from agent_core.model.endpoint import AnswerRefused, EndpointError, StatusError
 from agent_core.proxies import Route
 from agent_core.retry import Sleep, with_retries
 
@@ -51,7 +47,7 @@ _TAGS = re.compile(r"<[^>]*>")
 
 
 # What a request to an endpoint raises, beside ValueError and RecursionError for what it cannot send or read.
-REQUEST_ERRORS = (EndpointError, httpx2.HTTPError, httpx2.StreamError, SOCKSError, TimeoutError)
+REQUEST_ERRORS = (EndpointError, *http.REQUEST_ERRORS, TimeoutError)
 
 
 class Failures:
@@ -87,7 +83,7 @@ class Failures:
             return self._in_stream(error)
         if isinstance(error, TimeoutError | httpx2.TimeoutException):
             return self._made(errors.ModelTimeout, f"The model {self._name} did not answer in time.", "model_no_answer")
-        if isinstance(error, httpx2.HTTPError | httpx2.StreamError | SOCKSError):
+        if isinstance(error, http.REQUEST_ERRORS):
             said = f"The connection to the model {self._name} at {self._address} could not be made or broke off."
             return self._made(errors.ModelUnreachable, said, "model_no_connection")
         if isinstance(error, ValueError | RecursionError):
@@ -117,7 +113,8 @@ class Failures:
             meant = self._with_version() if status == 404 else ""
             values: dict[str, object] = {"status": status, "words": words, **({"meant": meant} if meant else {})}
             made = self._made(_kind_of_status(error), said, "model_no_version" if meant else "model_http", **values)
-        cast("Any", made).retry_after = retry_after(error.headers)  # the header that the retry table reads
+        pause = http.retry_after(error.headers.get("Retry-After", ""))
+        cast("Any", made).retry_after = pause  # read by the retry table
         return made
 
     def _with_version(self) -> str:
@@ -140,7 +137,7 @@ class Failures:
         words = self._clean(error.words)
         if _is_refused(error):
             return self.refused(words)
-        if _is_spent(error) or str(error.code) in {"429", "rate_limit_exceeded"}:
+        if _is_spent(error) or error.code in {"429", "rate_limit_exceeded"}:
             kind = errors.ModelSpent if _is_spent(error) else errors.ModelQuota
             return self._made(kind, f"The model {self._name} refuses more: {words}", "model_refuses_more", words=words)
         said = f"The model {self._name} failed in the middle of its reply: {words}"
@@ -188,7 +185,7 @@ def _kind_of_status(error: StatusError) -> type[errors.ModelError]:
     status = error.status
     if status in {401, 403}:
         return errors.ModelAuth
-    if status == 404 or str(error.code) in _UNKNOWN:
+    if status == 404 or error.code in _UNKNOWN:
         return errors.ModelUnknown
     if status == 402 or (status in {400, 429} and _is_spent(error)):
         return errors.ModelSpent
@@ -198,42 +195,18 @@ def _kind_of_status(error: StatusError) -> type[errors.ModelError]:
         return errors.ModelTimeout
     if status >= 500 or status == 407:  # proxies answer with these, too
         return errors.ModelUnreachable
-    return errors.ModelQuota if _QUOTA.search(str(error.code)) else errors.ModelFormat
+    return errors.ModelQuota if _QUOTA.search(error.code) else errors.ModelFormat
 
 
 def _is_refused(error: EndpointError) -> bool:
-    codes = {str(error.code), str(error.type), str(_inner(error.body, "code"))}
-    words = f"{' '.join(codes)} {error.text}"
-    if codes & _REFUSED_CODES or _REFUSED.search(words):
+    words = f"{' '.join(error.codes)} {error.words}"
+    if error.codes & _REFUSED_CODES or _REFUSED.search(words):
         return True
     return _MAYBE_REFUSED.search(words) is not None and _ACCOUNT.search(words) is None
 
 
 def _is_spent(error: EndpointError) -> bool:
-    return _SPENT.search(f"{error.code} {error.type}") is not None or _SPENT_WORDS.search(error.text) is not None
-
-
-def _inner(body: object, name: str) -> object:
-    """Return a field of the error inside an error, as Azure has it."""
-    inner = body.get("innererror") if isinstance(body, dict) else None
-    return inner.get(name) if isinstance(inner, dict) else None
-
-
-def retry_after(headers: httpx2.Headers) -> float | None:
-    """Return the seconds of the header ``Retry-After``, a number or a date; None if it is missing or not readable."""
-    value = headers.get("retry-after", "").strip()
-    if not value:
-        return None
-    try:
-        seconds = float(value)
-    except ValueError:
-        pass
-    else:
-        return max(0.0, seconds) if math.isfinite(seconds) else None
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except ValueError:
-        return None
+    return _SPENT.search(f"{error.code} {error.type}") is not None or _SPENT_WORDS.search(error.words) is not None
 
 
 T = TypeVar("T")

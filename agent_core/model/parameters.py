@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import structlog
 
-from agent_core.model.http import StatusError
+from agent_core.model.endpoint import StatusError
 
 log = structlog.get_logger(__name__)
 
@@ -64,12 +64,10 @@ def _taken(request: Mapping[str, Any], refused: Collection[str]) -> dict[str, An
 
 def _refused(error: StatusError, sent: Mapping[str, Any]) -> str | None:
     """Return the parameter of ``sent`` that is refused as such, not for its value; None if there is none."""
-    words = error.text
-    told = f"{words} {error.code}"
-    if _UNSUPPORTED.search(told.replace("_", " ")):
-        named = str(error.param or "")
-        if named in _SAMPLING and named in sent:
-            return named
+    words = error.words
+    if _UNSUPPORTED.search(f"{words} {error.code}".replace("_", " ")):
+        if error.param in _SAMPLING and error.param in sent:
+            return error.param
         for name in _SAMPLING:
             if name in sent and re.search(rf"(?<!\w){name}(?!\w)", words):
                 return name

@@ -265,7 +265,7 @@ def usage_of(counted: Any, sent: Sequence[Mapping[str, Any]], said: Callable[[],
     tokens_in, tokens_out = (_count(counted, name) for name in ("prompt_tokens", "completion_tokens"))
     if tokens_in is None or tokens_out is None or not (tokens_in or tokens_out):
         return Usage(tokens_in=request_tokens(sent), tokens_out=text_tokens(said()), guessed=True)
-    details = _field(counted, "prompt_tokens_details")
+    details = counted.get("prompt_tokens_details") if isinstance(counted, Mapping) else None
     # Names that others than OpenAI use: DeepSeek, Moonshot.
     others = ("prompt_cache_hit_tokens", "cached_tokens")
     cached = _count(details, "cached_tokens") or next(filter(None, (_count(counted, name) for name in others)), 0)
@@ -274,14 +274,9 @@ def usage_of(counted: Any, sent: Sequence[Mapping[str, Any]], said: Callable[[],
 
 def _count(part: Any, name: str) -> int | None:
     """Return a token count; None if it is none."""
-    number = _field(part, name)
+    number = part.get(name) if isinstance(part, Mapping) else None
     whole = isinstance(number, int) and not isinstance(number, bool) and 0 <= number < _MOST_TOKENS
     return number if whole else None
-
-
-def _field(part: Any, name: str) -> Any:
-    """Return a field of data that the library passes on unchecked."""
-    return part.get(name) if isinstance(part, Mapping) else getattr(part, name, None)
 
 
 def plain_text(text: str) -> str:

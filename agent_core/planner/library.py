@@ -46,7 +46,7 @@ from openai.types.responses import ResponseUsage
 
 from agent_core.errors import PhonedeskError
 from agent_core.model.base import Usage
-from agent_core.model.http import AnswerRefused, EndpointError, StatusError
+from agent_core.model.endpoint import AnswerRefused, EndpointError, StatusError
 from agent_core.model.stream import ReplyDeadline
 from agent_core.model.usage import Meter, text_tokens
 from agent_core.planner.base import (

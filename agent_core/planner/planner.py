@@ -12,8 +12,8 @@ import httpx2
 import structlog
 
 from agent_core.errors import ModelNames, PhonedeskError
+from agent_core.model.endpoint import MODEL_PROXY, bounded_client
 from agent_core.model.failures import REQUEST_ERRORS, Failures
-from agent_core.model.http import MODEL_PROXY, bounded_client
 from agent_core.model.usage import Meter
 from agent_core.planner.base import Executor, Memory, PlanDone, PlanEvent, PlanFailed, PlannerTask
 from agent_core.planner.tools import PlannerTool

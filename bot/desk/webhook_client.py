@@ -7,16 +7,14 @@ takes at most TIMEOUT in all.
 from __future__ import annotations
 
 import asyncio
-import math
 import ssl
 import time
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 
 import httpx2
-from socksio.exceptions import SOCKSError
 
 from agent_core.errors import PhonedeskError
+from agent_core.http import REQUEST_ERRORS, retry_after
 from agent_core.proxies import ProxySetting
 from agent_core.texts.clean import clean_text
 from bot.app.release import NAME
@@ -53,7 +51,7 @@ class WebhookClient:
             error = f"no answer within {self._seconds:g} s"
         except PhonedeskError as refused:  # the address, or a proxy's setting
             error = refused.message
-        except (httpx2.HTTPError, httpx2.InvalidURL, SOCKSError, OSError) as failed:
+        except (*REQUEST_ERRORS, OSError) as failed:
             error = _why(failed)
         return Attempt(status, time.monotonic() - began, error, answer, pause)
 
@@ -81,7 +79,9 @@ class WebhookClient:
                 "POST", target.url, headers=sent, content=body, extensions={"sni_hostname": target.host}
             ) as response,
         ):
-            pause = _retry_after(response.headers.get("Retry-After", ""))
+            pause = retry_after(response.headers.get("Retry-After", ""))
+            if pause is not None:
+                pause = min(pause, LONGEST_PAUSE)
             return response.status_code, await _beginning(response), pause
 
 
@@ -93,19 +93,6 @@ async def _beginning(response: httpx2.Response) -> str:
         if len(body) >= MOST_ANSWER:
             break
     return clean_text(bytes(body[:MOST_ANSWER]).decode(errors="replace").replace("\0", ""))
-
-
-def _retry_after(value: str) -> float | None:
-    """Return the seconds of the header ``Retry-After``, a number or a date; None if it is neither."""
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            at = parsedate_to_datetime(value)
-        except (ValueError, OverflowError):
-            return None
-        seconds = (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
-    return min(max(0.0, seconds), LONGEST_PAUSE) if math.isfinite(seconds) else None
 
 
 def _why(error: Exception) -> str:

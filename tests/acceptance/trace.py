@@ -16,9 +16,10 @@ import os
 import signal
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from tests.acceptance.stage import TASK, stage, until
+from tests.acceptance.stage import PHONEDESK, TASK, Server, Stage, stage, until
+from tests.support.forked import ForkedProcess
 
 ROOT = Path(__file__).parents[2]
 AT_REST = 3.0  # seconds after the start of the server, so that its start is not counted
@@ -57,6 +58,22 @@ signal.signal(signal.SIGUSR2, end)
 """
 
 
+async def _served(on: Stage, **settings: str) -> Server:
+    """Start the server from nothing: a fork would not run the hook."""
+    log = on.folder / "traced.log"
+    with log.open("wb") as errors:
+        process = await asyncio.create_subprocess_exec(
+            *(PHONEDESK, "serve"),
+            env={**on.environment, **settings},
+            cwd=on.folder,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=errors,
+        )
+    server = Server(cast("ForkedProcess", process), log, on.started)
+    await server.up()
+    return server
+
+
 async def traced() -> dict[str, Any]:
     """Return ``agent`` (files), ``files`` (in order) and ``functions`` (how many) of one answered question."""
     with tempfile.TemporaryDirectory() as name:
@@ -66,7 +83,7 @@ async def traced() -> dict[str, Any]:
         (folder / "hook" / "sitecustomize.py").write_text(HOOK, encoding="utf-8")
         path = os.pathsep.join((str(folder / "hook"), str(ROOT)))
         async with stage(folder) as on:
-            server = await on.serve(PYTHONPATH=path, TRACE_ROOT=f"{ROOT}/", TRACE_TO=str(target))
+            server = await _served(on, PYTHONPATH=path, TRACE_ROOT=f"{ROOT}/", TRACE_TO=str(target))
             owner = await on.owner(server)
             await asyncio.sleep(AT_REST)
             server.signal(signal.SIGUSR1)

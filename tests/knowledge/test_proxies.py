@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -17,6 +18,7 @@ from knowledge.dify import DifyKnowledge
 from knowledge.factory import build, routes
 from tests.support.knowledge_servers import FakeDify
 from tests.support.proxies import HttpProxy, SocksProxy
+from tests.support.tls import certificate, leaving_tls
 
 NAME = KNOWLEDGE_PROXY.name
 
@@ -78,3 +80,13 @@ def test_a_proxy_of_the_environment_that_is_none_is_told_before_anything_is_aske
     with pytest.raises(ConfigInvalid, match="The proxy in https_proxy cannot be used"):
         build(knowledge_config(load(knowledge=remote)))
     assert [route.source for route in routes(knowledge_config(load(knowledge={**remote, "proxy": "none"})))] == [NAME]
+
+
+async def test_a_connection_that_leaves_tls_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pem = certificate(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(pem))
+    async with leaving_tls(pem) as url:
+        base = DifyKnowledge(url, "11111111-2222-3333-4444-555555555555", "dataset-token", sleep=at_once)
+        with pytest.raises(KnowledgeUnreachable):
+            await base.retrieve("几天能发货")
+        await base.close()

@@ -213,6 +213,7 @@ class ScriptedModel:
 
     def _may(self, request: web.Request) -> bool:
         self.queries.append(request.rel_url.raw_query_string)
+        self.headers.append(dict(request.headers))
         return self.api_key is None or request.headers.get("Authorization") == f"Bearer {self.api_key}"
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
@@ -226,7 +227,6 @@ class ScriptedModel:
             return _error(400, f"not a chat completion: {error}", "invalid_request_error")
         data: dict[str, Any] = json.loads(body)
         self.requests.append(data)
-        self.headers.append(dict(request.headers))
         self.times.append(time.monotonic())
         if self._served >= len(self.script) and not (self.repeat_last and self.script):
             self.invalid.append("more requests than the script has replies")
@@ -244,7 +244,7 @@ class ScriptedModel:
     async def _say(self, request: web.Request, reply: Reply, stream: bool) -> web.StreamResponse:
         if isinstance(reply, Status):
             if reply.body is not None:
-                return web.Response(status=reply.code, text=reply.body, headers=reply.headers)
+                return web.Response(status=reply.code, body=reply.body.encode(), headers=reply.headers)
             return _error(reply.code, reply.message, reply.error_code, reply.headers)
         if isinstance(reply, Raw):
             return web.Response(text=reply.body, content_type=reply.content_type)

@@ -20,6 +20,7 @@ import httpx2
 import structlog
 
 from agent_core.errors import CommandFailed, DeviceError, DeviceOffline, ScreenshotFailed
+from agent_core.http import REQUEST_ERRORS
 from agent_core.retry import Sleep, with_retries
 
 log = structlog.get_logger(__name__)
@@ -196,7 +197,7 @@ class WdaClient:
         except (TimeoutError, httpx2.TimeoutException) as error:
             said = f"WebDriverAgent at {self.place} gave no answer within {seconds:g} s."
             raise CommandFailed(said, key="wda_late", place=self.place, seconds=f"{seconds:g}") from error
-        except httpx2.HTTPError as error:
+        except REQUEST_ERRORS as error:
             said = f"The connection to WebDriverAgent at {self.place} broke."
             raise DeviceOffline(said, key="wda_broke_off", place=self.place) from error
         return self._answer(status, bytes(data))

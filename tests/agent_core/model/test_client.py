@@ -8,6 +8,7 @@ import itertools
 import json
 import time
 from contextlib import suppress
+from pathlib import Path
 from types import AsyncGeneratorType
 from typing import Any
 
@@ -25,6 +26,7 @@ from agent_core.model.prompt import data_url, tools_of
 from agent_core.session import StepRecord
 from agent_core.texts import fault, told
 from tests.support.model_server import Break, Chunks, Hang, Raw, Reply, ScriptedModel, Status, Text, Whole
+from tests.support.tls import certificate, leaving_tls
 
 CALL = 'do(action="Tap", element=[500,300])'
 REPLY = f"<think>点一下</think><answer>{CALL}</answer>"
@@ -414,26 +416,105 @@ async def test_errors_are_of_one_tree_and_retried_by_the_table(
     assert KEY not in str(caught.value) + repr(caught.value)
 
 
+_ECHO = '"input": {"api_key": "of-a-free-table"}'
+
+
 @pytest.mark.parametrize(
-    ("reply", "words"),
+    ("body", "words"),
     [
-        (Status(400, "Temperature must\nbe below 1."), "Temperature must be below 1."),
-        (Status(400, body='{"message": "no field", "type": "BadRequest", "code": 400}'), "no field"),
-        (Status(400, body='{"error": "没有这个模型"}'), "没有这个模型"),
-        (Status(400, body='{"detail": [{"loc": ["body"]}]}'), '{"detail": [{"loc": ["body"]}]}'),
-        (Status(400, body="<html><b>down</b>"), "down"),
-        (Status(400, body='{"message": "\\u001b[2J \\ud83d \\u202e!"}'), "[2J !"),
-        (Status(400, body="[" * 50_000), "[" * 300),
+        ('{"error": {"message": "Below\\n1, please."}}', "Below 1, please."),
+        ('{"message": "no field", "type": "BadRequest", "code": 400}', "no field"),
+        ('{"error": "没有这个模型"}', "没有这个模型"),
+        ('{"status": 400, "error": "Bad", "message": "top_k must be < 1"}', "top_k must be < 1"),
+        ('[{"error": {"code": 400, "message": "no such field"}}]', "no such field"),
+        ('{"detail": "down"}', "down"),
+        (
+            f'{{"detail": [{{"loc": ["body", 0, "guard"], "msg": "not permitted", {_ECHO}}}]}}',
+            "body.0.guard: not permitted",
+        ),
+        ('{"detail": [{"loc": 7, "msg": "no"}, {"loc": [], "msg": "why"}, 3]}', "no; why"),
+        (f"{{{_ECHO}}}", "Bad Request"),
+        ("{}", "Bad Request"),
+        ("null", "Bad Request"),
+        ("<html><b>down</b>", "down"),
+        ('{"message": "\\u001b[2J \\ud83d \\u202e!"}', "[2J !"),
+        ("[" * 50_000, "[" * 300),
     ],
-    ids=str,
+    ids=lambda value: value[:20],
 )
-async def test_an_endpoint_is_quoted_with_its_own_message(reply: Status, words: str) -> None:
-    async with ScriptedModel([reply]) as server:
+@pytest.mark.parametrize("kind", ["application/json", "text/html; charset=hex", "text/plain; charset=utf-16"])
+async def test_an_endpoint_is_quoted_with_its_own_words_and_nothing_else(kind: str, body: str, words: str) -> None:
+    async with ScriptedModel([Status(400, body=body, headers={"Content-Type": kind})]) as server:
         model = client(server)
         with pytest.raises(errors.ModelFormat) as caught:
             await model.complete(messages())
         await model.close()
     assert caught.value.message == f"HTTP 400 from the model scripted: {words}"
+
+
+def _event(data: str) -> Raw:
+    return Raw(f"data: {data}\n\n", "text/event-stream")
+
+
+_FILTERED = '"prompt_filter_results": [{"content_filter_results": {"hate": "safe"}}]'
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "tries"),
+    [
+        (Status(400, body=f'{{"error": {{"message": "Invalid image"}}, {_FILTERED}}}'), errors.ModelFormat, 1),
+        (Status(403, body='{"error": {"message": "Needs moderation"}, "account_id": "7"}'), errors.ModelRefused, 1),
+        (Status(422, body='{"detail": [{"msg": "bad", "input": "敏感 tools stream_options"}]}'), errors.ModelFormat, 1),
+        (Status(429, body='{"error": "limit", "code": "insufficient_quota"}'), errors.ModelSpent, 1),
+        (Status(400, body='{"error": {"innererror": {"code": "ContentPolicyViolation"}}}'), errors.ModelRefused, 1),
+        (
+            Raw(f'data: {{"error": {{"message": "busy"}}, {_FILTERED}}}\n\n', "text/event-stream"),
+            errors.ModelUnreachable,
+            3,
+        ),
+        (
+            Raw('data: {"error": 1, "choices": [{"delta": {"content": "敏感"}}]}\n\n', "text/event-stream"),
+            errors.ModelUnreachable,
+            3,
+        ),
+        (
+            Raw('{"error": {"message": "没有额度", "code": "insufficient_quota"}}', "application/json"),
+            errors.ModelSpent,
+            1,
+        ),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+async def test_what_stands_beside_an_error_does_not_say_what_it_is(
+    reply: Reply, kind: type[errors.ModelError], tries: int
+) -> None:
+    async with ScriptedModel([reply], repeat_last=True) as server:
+        model = client(server, tools=tools_of(model_profile("general"), "en"), dialect="auto")
+        with pytest.raises(errors.ModelError) as caught:
+            await model.complete(messages())
+        await model.close()
+    assert type(caught.value) is kind
+    assert len(server.requests) == tries
+
+
+async def test_what_the_owner_adds_to_requests_is_sent_as_it_is() -> None:
+    added = {"stream": False, "temperature": 0.7, "stream_options": None}
+    async with ScriptedModel([Status(400, "Unsupported parameter: temperature"), Whole(REPLY)]) as server:
+        model = client(server, extra_body=added)
+        assert CALL in (await model.complete(messages())).text
+        await model.close()
+    assert [{name: body[name] for name in added} for body in server.requests] == [added] * 2
+
+
+async def test_a_connection_that_leaves_tls_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pem = certificate(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(pem))
+    async with leaving_tls(pem) as url:
+        model = ChatModel(url, "scripted", KEY, sleep=Pauses())
+        with pytest.raises(errors.ModelUnreachable):
+            await model.complete(messages())
+        assert isinstance(await model.unreachable(), errors.ModelUnreachable)
+        await model.close()
 
 
 @pytest.mark.parametrize(("end", "asked"), [("", ""), ("/", ""), ("?version=7&of=a%2Fb", "version=7&of=a%2Fb")])
@@ -445,7 +526,7 @@ async def test_requests_go_below_the_address_and_keep_its_query(end: str, asked:
         assert await model.unreachable() is None
         await model.close()
     assert server.queries == [asked, asked]
-    assert [headers.get("Authorization") for headers in server.headers] == [f"Bearer {key}" if key else None]
+    assert [headers.get("Authorization") for headers in server.headers] == [f"Bearer {key}" if key else None] * 2
     assert (server.requests[0]["top_k"], server.requests[0]["temperature"]) == (3, 0.5)
 
 

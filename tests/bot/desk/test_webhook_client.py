@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,29 +15,11 @@ from bot.desk.webhook_signature import new_secret
 from bot.desk.webhook_target import TargetRules
 from storage.webhooks import Attempt, DeliveryRow, WebhookRow
 from tests.support.proxies import HttpProxy
+from tests.support.tls import certificate, server_context
 from tests.support.webhook_receiver import receiver
 
 NOW = datetime(2026, 11, 24, tzinfo=UTC)
 PUBLIC = "93.184.215.14"
-# A self-signed certificate for shop.example, and its key.
-PEM = """\
------BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgkEYXf3ROl4fpmVF2
-We2FmUMSGeoLMTrCJcH7huV1en2hRANCAATraHMTxfQqZSZxM5zOHsokG6gWPj92
-MOJ3LDGWy7VfMYnsX/hPjVG0uRFrDVOMLyTsj1B1rdzjzbJ6CcixP4/n
------END PRIVATE KEY-----
------BEGIN CERTIFICATE-----
-MIIBnjCCAUSgAwIBAgIUBJfOe+wdzK1/osRr4Mv7FXiGGUIwCgYIKoZIzj0EAwIw
-FzEVMBMGA1UEAwwMc2hvcC5leGFtcGxlMCAXDTI2MTEyNDAzMjQ1NFoYDzIxMjYx
-MDMxMDMyNDU0WjAXMRUwEwYDVQQDDAxzaG9wLmV4YW1wbGUwWTATBgcqhkjOPQIB
-BggqhkjOPQMBBwNCAATraHMTxfQqZSZxM5zOHsokG6gWPj92MOJ3LDGWy7VfMYns
-X/hPjVG0uRFrDVOMLyTsj1B1rdzjzbJ6CcixP4/no2wwajAdBgNVHQ4EFgQUwCFx
-p1+qwkc8tGBoNQ95Y2xi45wwHwYDVR0jBBgwFoAUwCFxp1+qwkc8tGBoNQ95Y2xi
-45wwDwYDVR0TAQH/BAUwAwEB/zAXBgNVHREEEDAOggxzaG9wLmV4YW1wbGUwCgYI
-KoZIzj0EAwIDSAAwRQIhAM522MZ9RFa4eV6g9OdGHch5c6JraO9joBogFgyt3v9N
-AiAY393tYBXXSyqM+5fMYsQJQHm5hchMt8Z1J++du5nXiw==
------END CERTIFICATE-----
-"""
 
 
 def row_of(url: str, secret: str = "") -> WebhookRow:
@@ -62,8 +43,7 @@ async def sent(url: str, client: WebhookClient, secret: str = "") -> Attempt:
 
 
 async def test_a_certificate_must_be_that_of_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pem = tmp_path / "shop.pem"
-    pem.write_text(PEM)
+    pem = certificate(tmp_path)
     names: list[str | None] = []
 
     async def taken(request: web.Request) -> web.Response:
@@ -74,8 +54,7 @@ async def test_a_certificate_must_be_that_of_the_name(tmp_path: Path, monkeypatc
     app.router.add_post("/hook", taken)
     runner = web.AppRunner(app)
     await runner.setup()
-    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    server.load_cert_chain(pem)
+    server = server_context(pem)
     server.sni_callback = lambda _, name, __: names.append(name)
     site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=server)
     await site.start()

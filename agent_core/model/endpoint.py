@@ -25,7 +25,7 @@ MOST_BYTES = 8 * 2**20  # of one answer
 _MOST_ERROR_BYTES = 64 * 2**10  # of an answer with an error status; the rest is cut off, it is only words
 _LONGEST_LINE = 2**20  # bytes, in a stream of events
 # Objects and lists in the JSON of one answer, or of the part of a stream that arrives at once. A long list of models
-# holds about 4,000 of them; each costs up to a kilobyte and 50 µs when a library turns it into a Python object. Ten
+# holds about 4,000 of them; each costs up to a kilobyte and 50 µs as a Python object. Ten
 # plain values of a list count as one.
 _MOST_OBJECTS = 10_000
 
@@ -57,42 +57,63 @@ def bounded_client(timeout: httpx2.Timeout, route: Route) -> httpx2.AsyncClient:
 
 
 class EndpointError(Exception):
-    """An error that an endpoint reports, in its own words.
+    """An error that an endpoint reports, as a status or inside a stream.
 
-    told: what it sent. OpenAI's form is ``{"error": {"message", "type", "param", "code"}}``; others send only the inner
-    object, only text, or fields of their own.
+    sent: the JSON that it sent, or a text. Its words are those of the fields that are for words: another field may hold
+    the request again.
 
-    words: the message, or all that was sent if there is none.
-    text: the message and all that was sent, to search in.
+    words: the message; "" if there is none.
+    code, type: what the endpoint calls the error; "" if it does not say.
+    param: the parameter that it is about, "" if it does not say.
+    codes: all its names of the error.
     """
 
-    def __init__(self, told: object) -> None:
-        self.body: object = told.get("error") or told if isinstance(told, dict) else told
-        fields: dict[str, Any] = self.body if isinstance(self.body, dict) else {}
-        self.code, self.type, self.param = fields.get("code"), fields.get("type"), fields.get("param")
-        sent = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
-        message = self.body if isinstance(self.body, str) else fields.get("message")
-        self.words = message if isinstance(message, str) and message else sent
-        self.text = f"{self.words}\n{sent}"
+    def __init__(self, sent: object) -> None:
+        if isinstance(sent, list) and len(sent) == 1:  # Gemini
+            sent = sent[0]
+        outer: dict[str, Any] = sent if isinstance(sent, dict) else {}
+        error = outer.get("error")
+        fields: dict[str, Any] = error if isinstance(error, dict) else outer
+        inner = fields.get("innererror")  # Azure
+        self.code, self.type, self.param = (_name(fields.get(name)) for name in ("code", "type", "param"))
+        self.codes = {self.code, self.type, _name(inner.get("code")) if isinstance(inner, dict) else ""}
+        told = (sent, fields.get("message"), fields.get("msg"), _details(outer.get("detail")), error)
+        self.words = next((words for words in told if isinstance(words, str) and words), "")
         super().__init__(self.words)
 
 
+def _name(value: object) -> str:
+    return str(value) if isinstance(value, str | int) else ""
+
+
+def _details(detail: object) -> object:
+    """Return the faults of a request as one text, as FastAPI lists them (vLLM); ``detail`` itself if it is no list."""
+    if not isinstance(detail, list):
+        return detail
+    faults = [fault for fault in detail if isinstance(fault, dict) and isinstance(fault.get("msg"), str)]
+    return "; ".join(f"{_place(fault.get('loc'))}{fault['msg']}" for fault in faults)
+
+
+def _place(parts: object) -> str:
+    return ".".join(map(_name, parts)) + ": " if isinstance(parts, list) and parts else ""
+
+
 class StatusError(EndpointError):
-    """An answer whose status is no success: also a redirect, which is not followed."""
+    """An answer whose status is no success: also a redirect, which is not followed. Its body has been read."""
 
     def __init__(self, response: httpx2.Response) -> None:
         self.status, self.headers = response.status_code, response.headers
         try:
-            told = json.loads(response.text)
+            sent = json.loads(response.content)
         except (ValueError, RecursionError):
-            told = response.text
-        super().__init__(told)
+            sent = response.content.decode(errors="replace")
+        super().__init__(sent)
 
 
 class ModelEndpoint:
     """An endpoint's address, and requests to it.
 
-    Requests raise StatusError, the errors of httpx2, and ValueError for what JSON or a header cannot hold.
+    Requests raise StatusError, ``http.REQUEST_ERRORS``, and ValueError for what JSON or a header cannot hold.
 
     timeout: of connecting, and of each wait for bytes.
     """
@@ -120,7 +141,9 @@ class ModelEndpoint:
     async def _send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> httpx2.Response:
         base, mark, query = self.url.raw_path.partition(b"?")
         url = self.url.copy_with(raw_path=base.rstrip(b"/") + path.encode() + mark + query)
-        headers = {"Authorization": f"Bearer {self._api_key}"} if self._api_key else None
+        headers = {"Accept": "application/json, text/event-stream", "User-Agent": "phonedesk"}
+        if self._api_key:
+            headers["Authorization"] = f"Bearer {self._api_key}"
         response = await self._http.send(self._http.build_request(method, url, json=body, headers=headers), stream=True)
         if not response.is_success:
             await self._whole(response)
